@@ -1,0 +1,48 @@
+# Every target sets up what it needs: a .venv with the versions of requirements.lock.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: help setup demo test check format bench docs lock clean
+
+help:  ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: .venv/ready  ## a virtual environment in .venv with locked versions
+
+.venv/ready: requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+demo: setup  ## a payment world and real digits: table, picture, one ranking explained
+	$(BIN)/longrank demo
+
+test: setup  ## every test, with branch coverage; the kernels once more as plain Python
+	$(BIN)/python -m pytest -n 2 --cov --cov-report=
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels --cov --cov-append --cov-report=
+	$(BIN)/coverage report
+
+check: setup  ## format, lint, types, import layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: setup  ## rewrite the files in the house format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: setup  ## speed, as ratios measured in one run
+	$(BIN)/python benchmarks/round.py
+
+docs: setup  ## the documentation as a website, in docs/_build/html
+	$(BIN)/sphinx-build -W -b html docs docs/_build/html
+
+lock: setup  ## renew requirements.lock
+	$(BIN)/python -m pip install --quiet pip-tools
+	$(BIN)/pip-compile --quiet --upgrade --all-extras --strip-extras --no-annotate --no-emit-index-url \
+	  --no-emit-find-links --no-emit-trusted-host --no-emit-options --output-file requirements.lock pyproject.toml
+
+clean:  ## remove what was built
+	rm -rf .venv build dist docs/_build demo .coverage .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,43 @@
+"""longrank learns in what order to try things, and when to stop."""
+
+from longrank import theory
+from longrank.cascade import Outcome, Ranking
+from longrank.checks import unit_rows
+from longrank.errors import BadFile, InvalidInput, LongrankError, MissingExtra
+from longrank.features import Coverage, Features, Mixture, Plain
+from longrank.learners import Learner, MaximumLikelihood, OnlineNewton, Ridge
+from longrank.links import LOGISTIC, PROBIT, Link
+from longrank.payoffs import Payoffs
+from longrank.policies import UCB, EpsilonGreedy, Oracle, Policy, Random, load, named
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "LOGISTIC",
+    "PROBIT",
+    "UCB",
+    "BadFile",
+    "Coverage",
+    "EpsilonGreedy",
+    "Features",
+    "InvalidInput",
+    "Learner",
+    "Link",
+    "LongrankError",
+    "MaximumLikelihood",
+    "MissingExtra",
+    "Mixture",
+    "OnlineNewton",
+    "Oracle",
+    "Outcome",
+    "Payoffs",
+    "Plain",
+    "Policy",
+    "Random",
+    "Ranking",
+    "Ridge",
+    "load",
+    "named",
+    "theory",
+    "unit_rows",
+]

@@ -1,0 +1,183 @@
+"""Ranking, the receipt of a decision, and Outcome, what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank import checks, packing
+from longrank.errors import BadFile, InvalidInput
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """All that a cascade reveals: how many items were tried, and whether the last one succeeded.
+
+    >>> Outcome(3, True).signs(5)  # two failures, a success, two items not observed
+    array([-1, -1,  1,  0,  0])
+    >>> Outcome(2, False).signs(5)  # stopped early: the rest is not observed
+    array([-1, -1,  0,  0,  0])
+    """
+
+    tried: int
+    succeeded: bool
+
+    def __post_init__(self) -> None:
+        if type(self.tried) is not int:
+            object.__setattr__(self, "tried", checks.whole("tried", self.tried))
+        if self.tried < 0:
+            raise InvalidInput("tried", "be at least 0", self.tried)
+        if type(self.succeeded) is not bool:
+            if not isinstance(self.succeeded, np.bool_):
+                raise InvalidInput("succeeded", "be True or False", repr(self.succeeded))
+            object.__setattr__(self, "succeeded", bool(self.succeeded))
+        if self.succeeded and self.tried == 0:
+            raise InvalidInput("tried", "be at least 1 where something succeeded", 0)
+
+    def signs(self, length: int) -> NDArray[np.int64]:
+        """The paper's s_j for a sequence of this length: +1 success, -1 failure, 0 unobserved."""
+        self.check(length)
+        signs = np.zeros(length, np.int64)
+        signs[: self.tried] = -1
+        if self.succeeded:
+            signs[self.tried - 1] = 1
+        return signs
+
+    def check(self, length: int) -> None:
+        """Refuse an outcome that a sequence of this length cannot have."""
+        if self.tried > length:
+            rule = f"be at most {length}, the length of the ranking"
+            raise InvalidInput("outcome.tried", rule, self.tried)
+
+
+class Ranking:
+    """The receipt of a decision: what to try in which order, why, and what learning will need.
+
+    Frozen. It can be kept for as long as the outcome takes, also as bytes or as a dictionary.
+
+    Attributes
+    ----------
+    order
+        Indices into the round's items, in the order to try them. Shape (s,).
+    probabilities
+        The probability of success along ``order`` that the policy acted on (optimistic for
+        :class:`~longrank.UCB`), each given that the items above it fail. Shape (s,).
+    estimates
+        The same without the bonus for exploration. Shape (s,).
+    values
+        Expected reward of every length 0..n, with ``probabilities``: why it stopped at s, and
+        what each further try would have added. Shape (n + 1,), n the most tries that were allowed.
+    features
+        The rows that a learner will learn from, as they were when ranked. Shape (s, dim).
+    """
+
+    __slots__ = ("estimates", "features", "order", "probabilities", "values")
+    order: NDArray[np.int64]
+    probabilities: NDArray[np.float64]
+    estimates: NDArray[np.float64]
+    values: NDArray[np.float64]
+    features: NDArray[np.float64]
+
+    def __init__(
+        self,
+        order: NDArray[np.int64],
+        probabilities: NDArray[np.float64],
+        estimates: NDArray[np.float64],
+        values: NDArray[np.float64],
+        features: NDArray[np.float64],
+    ) -> None:
+        store = object.__setattr__
+        store(self, "order", order)
+        store(self, "probabilities", probabilities)
+        store(self, "estimates", estimates)
+        store(self, "values", values)
+        store(self, "features", features)
+        for array in (order, probabilities, estimates, values, features):
+            array.flags.writeable = False
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Ranking cannot be changed: {name}")
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    @property
+    def value(self) -> float:
+        """The expected reward of the sequence as it was chosen."""
+        return float(self.values[len(self.order)])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Ranking):
+            return NotImplemented
+        return self.to_bytes() == other.to_bytes()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Ranking(order={self.order.tolist()}, value={self.value:.4g})"
+
+    def explain(self) -> str:
+        """The decision as a table: estimate, bonus, what each further try adds, why it stopped."""
+        values = self.values
+        lines = ["try   item   estimate   with bonus   value if it ends here   this try adds"]
+        lines.append(f"  0{values[0]:>55.4f}")
+        lines += [
+            f"{i + 1:>3}{self.order[i]:>7}{self.estimates[i]:>11.4f}{self.probabilities[i]:>13.4f}"
+            f"{values[i + 1]:>24.4f}{values[i + 1] - values[i]:>+16.4f}"
+            for i in range(len(self))
+        ]
+        most = len(self.values) - 1
+        if len(self) == most:
+            lines.append(f"It uses all {most} tries: no shorter sequence is worth more.")
+        else:
+            best = float(self.values[len(self) + 1 :].max())
+            lines.append(
+                f"It stops after {len(self)} of {most} tries: the best longer sequence is worth "
+                f"{best:.4f}, this one {self.value:.4f}."
+            )
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists and numbers, ready for JSON (an unknown probability is None)."""
+        return {
+            "order": self.order.tolist(),
+            "probabilities": _listed(self.probabilities),
+            "estimates": _listed(self.estimates),
+            "values": _listed(self.values),
+            "features": self.features.tolist(),
+            "dim": self.features.shape[1],
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Ranking:
+        """The ranking that :meth:`to_dict` wrote, equal bit for bit."""
+        try:
+            order = np.array(data["order"], np.int64)
+            return cls(
+                order,
+                np.array(data["probabilities"], np.float64),
+                np.array(data["estimates"], np.float64),
+                np.array(data["values"], np.float64),
+                np.array(data["features"], np.float64).reshape(len(order), data["dim"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadFile(f"not a ranking: {error!r}") from error
+
+    def to_bytes(self) -> bytes:
+        """The packed form: see :mod:`longrank.packing`."""
+        return packing.pack({name: getattr(self, name) for name in sorted(self.__slots__)})
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Ranking:
+        """The ranking that :meth:`to_bytes` wrote, equal bit for bit."""
+        tree = packing.unpack(data, "the ranking")
+        if set(tree) != set(cls.__slots__):
+            raise BadFile(f"the ranking must have the parts {sorted(cls.__slots__)}")
+        return cls(**tree)
+
+
+def _listed(array: NDArray[np.float64]) -> list[float | None]:
+    return [None if number != number else number for number in array.tolist()]

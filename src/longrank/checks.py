@@ -1,0 +1,131 @@
+"""What stands at the border: arguments are turned into arrays, or refused in one sentence."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from longrank import kernels
+from longrank.errors import InvalidInput
+
+SLACK = 1e-6  # rows that were scaled to norm 1 in float32 are off by this much
+_COPY_BELOW = 1 << 20
+
+
+def whole(parameter: str, value: Any, least: int = 0) -> int:
+    """A whole number of at least ``least``."""
+    try:
+        if isinstance(value, bool | np.bool_):
+            raise TypeError
+        number = operator.index(value)
+    except TypeError:
+        raise InvalidInput(parameter, "be a whole number", repr(value)) from None
+    if number < least:
+        raise InvalidInput(parameter, f"be at least {least}", number)
+    return number
+
+
+def real(
+    parameter: str,
+    value: Any,
+    *,
+    least: float = -math.inf,
+    above: float = -math.inf,
+    most: float = math.inf,
+    infinite: bool = False,
+) -> float:
+    """A number in the given range, finite unless ``infinite``."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InvalidInput(parameter, "be a number", repr(value)) from None
+    if math.isnan(number) or (math.isinf(number) and not infinite):
+        raise InvalidInput(parameter, "be finite", number)
+    if number < least:
+        raise InvalidInput(parameter, f"be at least {least:g}", number)
+    if number <= above:
+        raise InvalidInput(parameter, f"be above {above:g}", number)
+    if number > most:
+        raise InvalidInput(parameter, f"be at most {most:g}", number)
+    return number
+
+
+def floats(parameter: str, value: ArrayLike, ndim: int) -> NDArray[np.floating]:
+    """A contiguous float array of ``ndim`` dimensions; float32 stays, all else becomes float64.
+
+    Accepts arrays, nested lists, and pandas or polars frames of numbers.
+    """
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise InvalidInput(parameter, "have rows of one length", type(value).__name__) from None
+    if array.dtype != np.float64 and array.dtype != np.float32:
+        if array.dtype.kind not in "iufb" and array.size:
+            raise InvalidInput(parameter, "hold numbers", f"values of type {array.dtype}")
+        array = array.astype(np.float64)
+    if array.ndim != ndim:
+        if array.size == 0 and array.ndim == 1:
+            return np.empty((0,) * ndim)
+        raise InvalidInput(parameter, f"have {ndim} dimensions", f"shape {array.shape}")
+    if not array.flags.writeable and array.nbytes < _COPY_BELOW:
+        return array.copy(order="C")  # a read-only array would compile each kernel once more
+    return np.ascontiguousarray(array)
+
+
+def vector(parameter: str, value: ArrayLike) -> NDArray[np.float64]:
+    """A finite float64 vector, a copy of the caller's."""
+    array = np.array(floats(parameter, value, 1), np.float64)
+    bad = np.flatnonzero(~np.isfinite(array))
+    if bad.size:
+        raise InvalidInput(parameter, "be finite", f"{array[bad[0]]} at index {bad[0]}")
+    return array
+
+
+def items(value: ArrayLike, dim: int | None, *, unit: bool) -> NDArray[np.floating]:
+    """The candidates of a round, shape (k, dim): finite, and with ``unit`` of norm at most 1."""
+    array = floats("items", value, 2)
+    if array.shape[0] == 0:
+        return np.empty((0, dim or array.shape[1]))
+    if dim is not None and array.shape[1] != dim:
+        raise InvalidInput("items", f"have {dim} columns", array.shape[1])
+    row, square = kernels.worst_row(array)
+    if not square < math.inf:
+        bad = np.flatnonzero(~np.isfinite(array[row]))
+        if bad.size:
+            shown = f"{array[row, bad[0]]} in row {row}, column {bad[0]}"
+            raise InvalidInput("items", "be finite", shown)
+    if unit and square > (1.0 + SLACK) ** 2:
+        raise InvalidInput(
+            "items",
+            "have rows of norm at most 1 (longrank.unit_rows scales them)",
+            f"norm {math.sqrt(square):.6g} in row {row}",
+        )
+    return array
+
+
+def unit_rows(items: ArrayLike) -> NDArray[np.float64]:
+    """Scale every row to norm 1; rows of zeros stay as they are.
+
+    >>> unit_rows([[3.0, 4.0], [0.0, 0.0]])
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    array = np.array(floats("items", items, 2), np.float64)
+    if not np.isfinite(array).all():
+        row, column = np.argwhere(~np.isfinite(array))[0]
+        raise InvalidInput("items", "be finite", f"{array[row, column]} in row {row}")
+    largest = np.abs(array).max(axis=1, initial=0.0, keepdims=True)
+    array /= np.where(largest > 0.0, largest, 1.0)  # so that the squares do not overflow
+    norms = np.linalg.norm(array, axis=1, keepdims=True)
+    return array / np.where(norms > 0.0, norms, 1.0)
+
+
+def generator(value: np.random.Generator | int) -> np.random.Generator:
+    """A generator of random numbers, given as such or as a seed."""
+    if isinstance(value, np.random.Generator):
+        return value
+    return np.random.default_rng(whole("rng", value))

@@ -1,0 +1,41 @@
+"""The exceptions.
+
+LongrankError
+├── InvalidInput   (also a ValueError)   an argument breaks a rule; nothing was changed
+├── BadFile        (also a ValueError)   a file is damaged, foreign, or of an unknown version
+└── MissingExtra   (also an ImportError) an optional dependency is not installed
+"""
+
+from __future__ import annotations
+
+
+class LongrankError(Exception):
+    """Everything that longrank raises on purpose."""
+
+
+class InvalidInput(LongrankError, ValueError):
+    """An argument breaks a rule: which one, which rule, and the value that broke it.
+
+    >>> print(InvalidInput("budget", "be at least 0", -1))
+    budget must be at least 0, got -1
+    """
+
+    def __init__(self, parameter: str, rule: str, value: object) -> None:
+        super().__init__(parameter, rule, value)
+        self.parameter = parameter
+        self.rule = rule
+        self.value = value
+
+    def __str__(self) -> str:
+        return f"{self.parameter} must {self.rule}, got {self.value}"
+
+
+class BadFile(LongrankError, ValueError):
+    """A file or a byte string cannot be read as what it should be."""
+
+
+class MissingExtra(LongrankError, ImportError):
+    """A part needs packages that a plain installation does not bring."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs more packages: pip install 'longrank[{extra}]'")

@@ -1,0 +1,57 @@
+"""The interface of a feature map."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from longrank.packing import Tree
+
+Prepared = NDArray[Any]  # floats; which, and what they mean, is each map's own affair
+Greedy = tuple[
+    NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]
+]  # order, rows, means, scores along it
+
+
+class Features(ABC):
+    """Turns the items of a round into the rows that a learner scores and learns from.
+
+    A row may depend on the items above it, so choosing is greedy: at each position the item with
+    the best score given those already chosen. Where rows do not depend on the prefix this is
+    sorting.
+    """
+
+    @abstractmethod
+    def prepare(self, items: ArrayLike, dim: int | None) -> Prepared:
+        """Check the items, and bring them into the form that the other methods take.
+
+        ``dim`` is the length of the rows that the learner expects (None: any).
+        """
+
+    @abstractmethod
+    def greedy(
+        self,
+        prepared: Prepared,
+        weights: NDArray[np.float64],
+        inverse: NDArray[np.float64],
+        bonus: float,
+        ceiling: float,
+        count: int,
+    ) -> Greedy:
+        """The ``count`` best items by min(mean + bonus * width, ceiling), one after the other."""
+
+    @abstractmethod
+    def along(self, prepared: Prepared, order: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The rows of the items in a given order. Shape (len(order), dim)."""
+
+    @abstractmethod
+    def state(self) -> Tree:
+        """All that is needed to build it again, as a tree for :mod:`longrank.packing`."""
+
+    @classmethod
+    @abstractmethod
+    def from_state(cls, state: Tree) -> Features:
+        """Build it again."""

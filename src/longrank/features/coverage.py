@@ -1,0 +1,173 @@
+"""What an item adds to the topics that the items above it cover: dependent outcomes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from longrank import checks, kernels
+from longrank.errors import BadFile, InvalidInput
+from longrank.features.base import Features, Greedy, Prepared
+from longrank.features.mixture import Mixture
+from longrank.packing import Tree
+
+Matrix = NDArray[np.float64]
+Gain = Callable[[Matrix, Matrix], Matrix]
+
+
+class Topics(Protocol):
+    """Maps items, shape (k, d), to coverage vectors in [0, 1], shape (k, d')."""
+
+    def __call__(self, items: Matrix, /) -> ArrayLike: ...
+
+
+class Coverage(Features):
+    """Rows are gains of coverage, centred and scaled: (2 gain - 1) / sqrt(d').
+
+    With this map :class:`~longrank.UCB` is the paper's Algorithm 2.
+
+    Parameters
+    ----------
+    topics
+        How much of each of d' topics an item covers, c(x) in [0, 1]^d': a fitted
+        :class:`~longrank.Mixture`, a matrix of shape (d, d') that items are multiplied with (the
+        identity, if items are coverage vectors already), or any function of the items.
+    gain
+        ``gain(remaining, topics)`` says how much an item adds to each topic of which
+        ``remaining`` (in [0, 1]) is not yet covered; vectorised over arrays of shape (k, d').
+        None is the probabilistic coverage 1 - prod (1 - c), whose gain is
+        ``remaining * topics``. ``np.minimum`` is a sum capped at 1, and
+        ``lambda r, c: np.maximum(c - (1 - r), 0)`` the largest of the c. Any monotone submodular
+        coverage of this form will do; gains must lie in [0, remaining].
+
+    >>> import numpy as np
+    >>> features = Coverage(np.eye(2))
+    >>> features.along(features.prepare([[1.0, 0.0], [0.5, 0.5]], 2), np.array([0, 1]))
+    array([[ 0.70710678, -0.70710678],
+           [-0.70710678,  0.        ]])
+    """
+
+    def __init__(self, topics: Topics | ArrayLike, *, gain: Gain | None = None) -> None:
+        if not callable(topics):
+            matrix = np.array(checks.floats("topics", topics, 2), np.float64)
+            if not np.isfinite(matrix).all():
+                raise InvalidInput("topics", "be finite", "a value that is not")
+            topics = _Product(matrix)
+        if gain is not None and not callable(gain):
+            raise InvalidInput("gain", "be a function of (remaining, topics)", repr(gain))
+        self.topics: Topics = topics
+        self.gain = gain
+
+    def prepare(self, items: ArrayLike, dim: int | None) -> Prepared:
+        array = checks.items(items, None, unit=False)
+        if len(array) == 0:
+            return np.empty((0, dim or 0))
+        topics = checks.floats("topics(items)", self.topics(array.astype(np.float64)), 2)
+        if len(topics) != len(array) or (dim is not None and topics.shape[1] != dim):
+            rule = f"have shape ({len(array)}, {'any' if dim is None else dim})"
+            raise InvalidInput("topics(items)", rule, topics.shape)
+        covered = np.asarray(topics, np.float64)
+        outside = ~((covered >= -checks.SLACK) & (covered <= 1.0 + checks.SLACK))
+        if outside.any():
+            row, column = np.argwhere(outside)[0]
+            shown = f"{covered[row, column]} in row {row}, column {column}"
+            raise InvalidInput("topics(items)", "lie between 0 and 1", shown)
+        return np.clip(covered, 0.0, 1.0)
+
+    def greedy(
+        self,
+        prepared: Prepared,
+        weights: NDArray[np.float64],
+        inverse: NDArray[np.float64],
+        bonus: float,
+        ceiling: float,
+        count: int,
+    ) -> Greedy:
+        if self.gain is None:
+            return kernels.greedy_coverage(prepared, weights, inverse, bonus, ceiling, count)
+        remaining = np.ones(prepared.shape[1])
+        order, means, scores = np.empty(count, np.int64), np.empty(count), np.empty(count)
+        rows = np.empty((count, prepared.shape[1]))
+        free = np.ones(len(prepared), np.bool_)
+        for position in range(count):
+            gains = self._gains(remaining, prepared)
+            candidates = _centred(gains)
+            mean, width = kernels.score_rows(candidates, weights, inverse)
+            score = np.minimum(mean + bonus * width, ceiling)
+            best = int(np.argmax(np.where(free, score, -np.inf)))
+            order[position], means[position], scores[position] = best, mean[best], score[best]
+            rows[position] = candidates[best]
+            free[best] = False
+            remaining -= gains[best]
+        return order, rows, means, scores
+
+    def along(self, prepared: Prepared, order: NDArray[np.int64]) -> NDArray[np.float64]:
+        if self.gain is None:
+            return kernels.coverage_along(prepared, order)
+        remaining = np.ones(prepared.shape[1])
+        rows = np.empty((len(order), prepared.shape[1]))
+        for position, item in enumerate(order):
+            gains = self._gains(remaining, prepared[item : item + 1])
+            rows[position] = _centred(gains)[0]
+            remaining -= gains[0]
+        return rows
+
+    def _gains(self, remaining: NDArray[np.float64], prepared: Prepared) -> Matrix:
+        assert self.gain is not None
+        left = np.broadcast_to(remaining, prepared.shape)
+        gains = np.asarray(self.gain(left, prepared), np.float64)
+        if gains.shape != prepared.shape:
+            raise InvalidInput("gain(...)", f"have shape {prepared.shape}", gains.shape)
+        outside = ~((gains >= 0.0) & (gains <= left))
+        if outside.any():
+            shown = gains[outside][0]
+            raise InvalidInput("gain(...)", "lie between 0 and what remains of the topic", shown)
+        return gains
+
+    def state(self) -> Tree:
+        kind, topics = "function", None
+        if isinstance(self.topics, Mixture) and self.gain is None:
+            kind, topics = "mixture", self.topics.state()
+        elif isinstance(self.topics, _Product) and self.gain is None:
+            kind, topics = "matrix", {"matrix": self.topics.matrix}
+        return {"kind": "coverage", "topics_kind": kind, "topics": topics}
+
+    @classmethod
+    def from_state(cls, state: Tree) -> Coverage:
+        if state["topics_kind"] == "mixture":
+            return cls(Mixture.from_state(state["topics"]))
+        if state["topics_kind"] == "matrix":
+            return cls(state["topics"]["matrix"])
+        raise BadFile(
+            "the saved policy uses a function of yours as topics or gain, which a file cannot "
+            "hold: pass features=Coverage(...) when loading"
+        )
+
+    def __repr__(self) -> str:
+        return f"Coverage({self.topics!r})"
+
+
+class _Product:
+    """Topics as a linear map of the items."""
+
+    def __init__(self, matrix: Matrix) -> None:
+        self.matrix = matrix
+
+    def __call__(self, items: Matrix) -> Matrix:
+        if items.shape[1] != self.matrix.shape[0]:
+            rule = f"have {self.matrix.shape[0]} columns, as many as topics has rows"
+            raise InvalidInput("items", rule, items.shape[1])
+        return items @ self.matrix
+
+    def __repr__(self) -> str:
+        return f"matrix of shape {self.matrix.shape}"
+
+
+def _centred(gains: Matrix) -> Matrix:
+    """The same arithmetic as the kernel's, so that both give the same bits."""
+    scale = 1.0 / math.sqrt(gains.shape[1])
+    return (2.0 * gains - 1.0) * scale

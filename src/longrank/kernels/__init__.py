@@ -1,0 +1,38 @@
+"""The compiled inner loops; nothing else in longrank is compiled.
+
+They take and fill plain arrays and check nothing: the callers do. Each runs as plain Python
+too (``NUMBA_DISABLE_JIT=1``). What a learner's state depends on is written with additions,
+multiplications, divisions and square roots in a fixed order, so that the state is the same bit
+for bit on every machine.
+"""
+
+from longrank.kernels.curve import densities, probabilities, probability, residual, slope
+from longrank.kernels.length import best_length, sequence_values
+from longrank.kernels.likelihood import fit_likelihood, grow_and_fit
+from longrank.kernels.ranking import (
+    coverage_along,
+    greedy_coverage,
+    greedy_plain,
+    score_rows,
+    worst_row,
+)
+from longrank.kernels.update import observe_cascade, observe_row
+
+__all__ = [
+    "best_length",
+    "coverage_along",
+    "densities",
+    "fit_likelihood",
+    "greedy_coverage",
+    "greedy_plain",
+    "grow_and_fit",
+    "observe_cascade",
+    "observe_row",
+    "probabilities",
+    "probability",
+    "residual",
+    "score_rows",
+    "sequence_values",
+    "slope",
+    "worst_row",
+]

@@ -1,0 +1,41 @@
+"""How long a sequence should be."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.kernels.compiled import compiled
+
+Vector = NDArray[np.float64]
+
+
+@compiled
+def sequence_values(probabilities: Vector, rewards: Vector, losses: Vector) -> Vector:
+    """E of every length 0..n along the sequence (equation 4 of the paper). O(n)."""
+    n = probabilities.shape[0]
+    values = np.empty(n + 1)
+    values[0] = losses[0]
+    gained, survival = 0.0, 1.0
+    for i in range(n):
+        gained += survival * probabilities[i] * rewards[i]
+        survival *= 1.0 - probabilities[i]
+        values[i + 1] = gained + survival * losses[i + 1]
+    return values
+
+
+@compiled
+def best_length(probabilities: Vector, rewards: Vector, losses: Vector) -> int:
+    """The longest of the best lengths, by backward induction. O(n).
+
+    V(n) = losses[n], V(i) = max(losses[i], p rewards[i] + (1 - p) V(i+1)). It stops only where
+    giving up is strictly better, and does not underflow where the products of (1 - p) do.
+    """
+    n = probabilities.shape[0]
+    length, value = n, losses[n]
+    for i in range(n - 1, -1, -1):
+        p = probabilities[i]
+        value = p * rewards[i] + (1.0 - p) * value
+        if losses[i] > value:
+            length, value = i, losses[i]
+    return int(length)

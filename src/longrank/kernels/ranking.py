@@ -1,0 +1,175 @@
+"""Scoring a set of items and choosing the best of it, one position after the other."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.kernels.compiled import compiled
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Order = NDArray[np.int64]
+Greedy = tuple[Order, Matrix, Vector, Vector]  # order, rows, means, scores
+
+
+@compiled
+def worst_row(items: NDArray[np.floating]) -> tuple[int, float]:
+    """The row with the largest squared norm, or the first that is not finite. O(k d)."""
+    worst, largest = 0, 0.0
+    for i in range(items.shape[0]):
+        total = 0.0
+        for j in range(items.shape[1]):
+            total += float(items[i, j]) * float(items[i, j])
+        if not total < math.inf:  # also true of NaN
+            return i, total
+        if total > largest:
+            worst, largest = i, total
+    return worst, largest
+
+
+@compiled
+def _mean_and_width(
+    row: NDArray[np.floating], weights: Vector, inverse: Matrix, scratch: Vector
+) -> tuple[float, float]:
+    """x.w and sqrt(x' M^-1 x). O(d^2); the inner loop runs along a row of M^-1."""
+    mean = 0.0
+    scratch[:] = 0.0
+    for i in range(row.shape[0]):
+        x = float(row[i])
+        mean += x * weights[i]
+        for j in range(row.shape[0]):
+            scratch[j] += x * inverse[i, j]
+    square = 0.0
+    for j in range(row.shape[0]):
+        square += scratch[j] * float(row[j])
+    return mean, math.sqrt(max(square, 0.0))
+
+
+@compiled
+def score_rows(
+    rows: NDArray[np.floating], weights: Vector, inverse: Matrix
+) -> tuple[Vector, Vector]:
+    """The mean and the width of every row. O(k d^2)."""
+    means, widths = np.empty(rows.shape[0]), np.empty(rows.shape[0])
+    scratch = np.empty(weights.shape[0])
+    for i in range(rows.shape[0]):
+        means[i], widths[i] = _mean_and_width(rows[i], weights, inverse, scratch)
+    return means, widths
+
+
+@compiled
+def _before(scores: Vector, a: int, b: int) -> bool:
+    """Whether item a goes before item b: by score, then by index."""
+    return bool(scores[a] > scores[b] or (scores[a] == scores[b] and a < b))
+
+
+@compiled
+def _sift(heap: Order, size: int, at: int, scores: Vector) -> None:
+    """Restore a heap whose root is the item that would go last, from one place down."""
+    item = heap[at]
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            break
+        if child + 1 < size and _before(scores, heap[child], heap[child + 1]):
+            child += 1
+        if not _before(scores, item, heap[child]):
+            break
+        heap[at] = heap[child]
+        at = child
+    heap[at] = item
+
+
+@compiled
+def top(scores: Vector, count: int) -> Order:
+    """The indices of the largest scores, best first, ties to the lower index. O(k log count)."""
+    heap = np.arange(count)
+    for at in range(count // 2 - 1, -1, -1):
+        _sift(heap, count, at, scores)
+    if count > 0:
+        for item in range(count, scores.shape[0]):
+            if scores[item] > scores[heap[0]]:  # an equal one has the higher index
+                heap[0] = item
+                _sift(heap, count, 0, scores)
+    for size in range(count - 1, 0, -1):
+        heap[0], heap[size] = heap[size], heap[0]
+        _sift(heap, size, 0, scores)
+    return heap
+
+
+@compiled
+def greedy_plain(
+    items: NDArray[np.floating],
+    weights: Vector,
+    inverse: Matrix,
+    bonus: float,
+    ceiling: float,
+    count: int,
+) -> Greedy:
+    """The best ``count`` items by mean + bonus * width: greedy without a prefix is sorting.
+
+    O(k d^2 + k log count). ``bonus`` is the square root of the paper's alpha.
+    """
+    means, scores = score_rows(items, weights, inverse)
+    for i in range(scores.shape[0]):
+        scores[i] = min(means[i] + bonus * scores[i], ceiling)
+    order = top(scores, count)
+    rows = np.empty((count, items.shape[1]))
+    for i in range(count):
+        for j in range(items.shape[1]):
+            rows[i, j] = items[order[i], j]
+    return order, rows, means[order], scores[order]
+
+
+@compiled
+def _coverage_row(topics: Vector, remaining: Vector, row: Vector) -> None:
+    """The centred and scaled gain of coverage, (2 c rho - 1) / sqrt(d'). O(d')."""
+    scale = 1.0 / math.sqrt(topics.shape[0])
+    for i in range(topics.shape[0]):
+        row[i] = (2.0 * topics[i] * remaining[i] - 1.0) * scale
+
+
+@compiled
+def greedy_coverage(
+    topics: Matrix, weights: Vector, inverse: Matrix, bonus: float, ceiling: float, count: int
+) -> Greedy:
+    """Algorithm 2's order: at each position the best item given those above it.
+
+    O(count k d'^2).
+    """
+    k, d = topics.shape
+    order = np.empty(count, np.int64)
+    rows, means, scores = np.empty((count, d)), np.empty(count), np.empty(count)
+    remaining, row, scratch = np.ones(d), np.empty(d), np.empty(d)
+    used = np.zeros(k, np.bool_)
+    for position in range(count):
+        best, best_mean, best_score = -1, 0.0, 0.0
+        for item in range(k):
+            if used[item]:
+                continue
+            _coverage_row(topics[item], remaining, row)
+            mean, width = _mean_and_width(row, weights, inverse, scratch)
+            score = min(mean + bonus * width, ceiling)
+            if best < 0 or score > best_score:
+                best, best_mean, best_score = item, mean, score
+        order[position], means[position], scores[position] = best, best_mean, best_score
+        used[best] = True
+        _coverage_row(topics[best], remaining, rows[position])
+        for i in range(d):
+            remaining[i] *= 1.0 - topics[best, i]
+    return order, rows, means, scores
+
+
+@compiled
+def coverage_along(topics: Matrix, order: Order) -> Matrix:
+    """The rows of a given order. O(count d')."""
+    rows = np.empty((order.shape[0], topics.shape[1]))
+    remaining = np.ones(topics.shape[1])
+    for position in range(order.shape[0]):
+        _coverage_row(topics[order[position]], remaining, rows[position])
+        for i in range(topics.shape[1]):
+            remaining[i] *= 1.0 - topics[order[position], i]
+    return rows

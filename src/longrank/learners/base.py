@@ -1,0 +1,88 @@
+"""The interface of a learner."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from longrank import checks, kernels
+from longrank.errors import InvalidInput
+from longrank.links import Link
+from longrank.packing import Tree
+
+
+class Learner(ABC):
+    """A belief about a weight vector: the mean of a row x is x.w, its width sqrt(x' M^-1 x).
+
+    Attributes
+    ----------
+    dim
+        The length of a row.
+    weights
+        w, shape (dim,).
+    inverse
+        M^-1, shape (dim, dim), symmetric.
+    updates
+        How many observed items it has learned from.
+    link
+        The curve from a score to a probability.
+    max_budget
+        The largest budget that it was made for; None if any.
+    """
+
+    max_budget: int | None = None
+
+    def __init__(self, dim: int, prior: float, link: Link) -> None:
+        self.dim = checks.whole("dim", dim, least=1)
+        self.link = link
+        self.weights = np.zeros(self.dim)
+        self.inverse = np.eye(self.dim) / prior
+        self.updates = 0
+
+    def score(self, features: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Means and widths of rows, shape (k, dim) -> two of shape (k,)."""
+        rows = checks.items(features, self.dim, unit=False)
+        return kernels.score_rows(rows, self.weights, self.inverse)
+
+    def update(self, row: ArrayLike, success: bool) -> None:
+        """Learn from one observed item."""
+        rows = checks.items(np.atleast_2d(np.asarray(row)), self.dim, unit=True)
+        if len(rows) != 1:
+            raise InvalidInput("row", f"be one row of {self.dim} numbers", rows.shape)
+        if not isinstance(success, bool | np.bool_):
+            raise InvalidInput("success", "be True or False", repr(success))
+        observed = np.array(rows, np.float64)
+        observed.flags.writeable = False
+        self.observe(observed, bool(success))
+
+    @abstractmethod
+    def observe(self, rows: NDArray[np.float64], succeeded: bool) -> None:
+        """Learn from the observed items of a cascade, in order.
+
+        All failed, but for the last one if ``succeeded``. The rows come from a receipt: they are
+        read-only and were checked when ranked.
+        """
+
+    def state(self) -> Tree:
+        """All of the belief, as a tree for :mod:`longrank.packing`."""
+        return {
+            "kind": type(self).__name__,
+            "dim": self.dim,
+            "link": self.link.name,
+            "updates": self.updates,
+            "weights": self.weights.copy(),
+            "inverse": self.inverse.copy(),
+        }
+
+    @classmethod
+    @abstractmethod
+    def from_state(cls, state: Tree) -> Learner:
+        """The learner that :meth:`state` described."""
+
+    def _restore(self, state: Tree) -> None:
+        """Take over what every learner has."""
+        self.weights[:] = state["weights"]
+        self.inverse[:] = state["inverse"]
+        self.updates = state["updates"]

@@ -1,0 +1,40 @@
+"""Linear least squares: the belief behind C-UCB1."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank import kernels
+from longrank.learners.base import Learner
+from longrank.links import LINEAR
+from longrank.packing import Tree
+
+
+class Ridge(Learner):
+    """Ridge regression of success on the rows, M = I + sum x x', theta = M^-1 sum y x.
+
+    CascadeLinUCB (Zong et al. 2016), which the paper calls C-UCB1. The probability is the score
+    itself, cut to [0, 1]. Recursive least squares is the Newton step with a linear curve, so it
+    shares the kernel with :class:`~longrank.OnlineNewton`; O(dim^2) per observed item.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__(dim, 1.0, LINEAR)
+
+    def observe(self, rows: NDArray[np.float64], succeeded: bool) -> None:
+        kernels.observe_cascade(
+            self.weights, self.inverse, rows, succeeded, math.inf, 1.0, self.link.code
+        )
+        self.updates += len(rows)
+
+    @classmethod
+    def from_state(cls, state: Tree) -> Ridge:
+        learner = cls(state["dim"])
+        learner._restore(state)
+        return learner
+
+    def __repr__(self) -> str:
+        return f"Ridge(dim={self.dim})"

@@ -1,0 +1,53 @@
+"""Links: the curve from a score to a probability of success."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from longrank import kernels
+from longrank.errors import InvalidInput
+from longrank.kernels import curve
+
+
+@dataclass(frozen=True)
+class Link:
+    """A symmetric, increasing curve sigma with sigma(-x) = 1 - sigma(x).
+
+    The paper uses the logistic curve and notes that others do as well: every step of its
+    Algorithm 1 and of the proof needs sigma and the bounds on it, not its formula. ``code``
+    tells the kernels which curve it is; scores above ``ceiling`` all count as equal.
+
+    >>> LOGISTIC.probability([0.0, 2.0])
+    array([0.5       , 0.88079708])
+    """
+
+    name: str
+    code: int
+    ceiling: float = math.inf
+
+    def probability(self, scores: ArrayLike) -> NDArray[np.float64]:
+        """sigma(scores)."""
+        return kernels.probabilities(self.code, np.atleast_1d(np.asarray(scores, np.float64)))
+
+    def slope(self, scores: ArrayLike) -> NDArray[np.float64]:
+        """sigma'(scores)."""
+        return kernels.densities(self.code, np.atleast_1d(np.asarray(scores, np.float64)))
+
+
+LOGISTIC = Link("logistic", curve.LOGISTIC)
+PROBIT = Link("probit", curve.PROBIT)
+LINEAR = Link("linear", curve.LINEAR, ceiling=1.0)  # the score itself, cut to [0, 1]
+
+LINKS = {link.name: link for link in (LOGISTIC, PROBIT, LINEAR)}
+
+
+def sigmoid(parameter: str, value: Link | str) -> Link:
+    """A link by itself or by name; only those with a bounded curve serve a generalised model."""
+    link = LINKS.get(value) if isinstance(value, str) else value
+    if not isinstance(link, Link) or link.code == LINEAR.code:
+        raise InvalidInput(parameter, "be 'logistic' or 'probit'", repr(value))
+    return link

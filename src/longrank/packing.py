@@ -1,0 +1,100 @@
+"""Nested dictionaries of numbers, text and arrays, as bytes: the format of every file we write.
+
+A packed file is::
+
+    b"longrank 1\\n"              name and version of the format
+    header, one line of JSON      the tree; an array stands as {"array": [dtype, shape, offset]}
+    the arrays' bytes             little-endian, row by row, one after the other
+    32 bytes                      SHA-256 of all that stands before
+
+No pickle: reading a file runs no code. Equal trees give equal bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from longrank.errors import BadFile
+
+MAGIC = b"longrank "
+VERSION = 1
+_DIGEST = 32
+_DTYPES = ("<f8", "<f4", "<i8", "|b1")
+
+Tree = dict[str, Any]
+
+
+def pack(tree: Tree) -> bytes:
+    """The bytes of a tree of dictionaries, lists, text, numbers, None and arrays."""
+    blocks: list[bytes] = []
+    offset = 0
+
+    def plain(node: Any) -> Any:
+        nonlocal offset
+        if isinstance(node, dict):
+            return {key: plain(value) for key, value in node.items()}
+        if isinstance(node, np.ndarray):
+            dtype = node.dtype.newbyteorder("<").str
+            block = node.astype(dtype, copy=False).tobytes()
+            blocks.append(block)
+            offset += len(block)
+            return {"array": [dtype, list(node.shape), offset - len(block)]}
+        return node
+
+    header = json.dumps(plain(tree), separators=(",", ":"), allow_nan=True).encode()
+    body = b"".join([MAGIC, str(VERSION).encode(), b"\n", header, b"\n", *blocks])
+    return body + hashlib.sha256(body).digest()
+
+
+def unpack(data: bytes, source: str = "data") -> Tree:
+    """The tree that :func:`pack` packed; :class:`BadFile` names the source and what is wrong."""
+    if not data.startswith(MAGIC):
+        raise BadFile(f"{source} is not a longrank file: it does not begin with 'longrank'")
+    version, _, rest = data[len(MAGIC) :].partition(b"\n")
+    if version != str(VERSION).encode():
+        shown = version[:20].decode("ascii", "replace")
+        raise BadFile(
+            f"{source} has format version {shown!r}; this longrank reads version {VERSION}"
+        )
+    if hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:
+        raise BadFile(f"{source} is damaged: its checksum does not match its content")
+    header, _, blocks = rest.partition(b"\n")
+
+    def full(node: Any) -> Any:
+        if not isinstance(node, dict):
+            return node
+        if set(node) != {"array"}:
+            return {key: full(value) for key, value in node.items()}
+        dtype, shape, offset = node["array"]
+        if dtype not in _DTYPES:
+            raise BadFile(
+                f"{source} holds an array of type {dtype!r}, which longrank does not write"
+            )
+        count = int(np.prod(shape, dtype=np.int64))
+        array = np.frombuffer(blocks, dtype, count, offset).reshape(shape)
+        return array.astype(array.dtype.newbyteorder("="))
+
+    tree: Tree = full(json.loads(header))
+    return tree
+
+
+def write(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write all of it or nothing: into a temporary file beside the target, then renamed."""
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise

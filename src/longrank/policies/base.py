@@ -1,0 +1,146 @@
+"""The interface of a policy, and the one routine that ranks."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from longrank import kernels, packing
+from longrank.cascade import Outcome, Ranking
+from longrank.errors import InvalidInput
+from longrank.features import Features, Plain
+from longrank.features.base import Greedy, Prepared
+from longrank.learners import Learner
+from longrank.packing import Tree
+from longrank.payoffs import Payoffs
+
+
+class Policy(ABC):
+    """Two verbs, `rank` and `learn`, and one receipt between them."""
+
+    @abstractmethod
+    def rank(self, items: ArrayLike, payoffs: Payoffs, budget: int | None = None) -> Ranking:
+        """Decide which items to try, in which order, and how many; possibly none.
+
+        Parameters
+        ----------
+        items
+            The candidates of this round, shape (k, d): an array, a list of lists, or a pandas or
+            polars frame. Their number may change from round to round.
+        payoffs
+            What success and giving up are worth in this round.
+        budget
+            The most tries allowed, at most ``payoffs.budget`` (which it is by default).
+        """
+
+    @abstractmethod
+    def learn(self, ranking: Ranking, outcome: Outcome) -> None:
+        """Learn what became of a ranking: at once or much later, in any order.
+
+        Only what was observed counts. After an error nothing has changed.
+        """
+
+    @abstractmethod
+    def state(self) -> Tree:
+        """All of the policy, as a tree for :mod:`longrank.packing`."""
+
+    @classmethod
+    @abstractmethod
+    def from_state(cls, state: Tree, features: Features) -> Policy:
+        """The policy that :meth:`state` described."""
+
+    def to_bytes(self) -> bytes:
+        """The policy with all that it has learned; equal policies give equal bytes."""
+        return packing.pack({"policy": self.state()})
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a file (all of it or nothing), for :func:`longrank.load`.
+
+        The format is versioned and free of pickle. A policy that is saved, loaded and continued
+        is equal bit for bit to one that never stopped.
+        """
+        packing.write(path, self.to_bytes())
+
+    @staticmethod
+    def _tries(payoffs: Payoffs, budget: int | None, most: int | None = None) -> int:
+        if not isinstance(payoffs, Payoffs):
+            raise InvalidInput("payoffs", "be a longrank.Payoffs", type(payoffs).__name__)
+        tries = payoffs.tries(budget)
+        if most is not None and tries > most:
+            raise InvalidInput("budget", f"be at most the learner's max_budget {most}", tries)
+        return tries
+
+    @staticmethod
+    def _check(ranking: Ranking, outcome: Outcome, dim: int | None = None) -> None:
+        if not isinstance(ranking, Ranking):
+            raise InvalidInput("ranking", "be a longrank.Ranking", type(ranking).__name__)
+        if not isinstance(outcome, Outcome):
+            raise InvalidInput("outcome", "be a longrank.Outcome", type(outcome).__name__)
+        outcome.check(len(ranking))
+        if dim is not None and len(ranking) and ranking.features.shape[1] != dim:
+            rule = f"have features of length {dim}, as this policy makes them"
+            raise InvalidInput("ranking", rule, ranking.features.shape[1])
+
+
+class Believer(Policy):
+    """A policy with a belief: the one routine that ranks, and the one that learns.
+
+    Attributes
+    ----------
+    learner
+        The belief about what succeeds.
+    features
+        How an item looks, given the items above it.
+    """
+
+    def __init__(self, learner: Learner, features: Features | None) -> None:
+        self.learner = learner
+        self.features = features if features is not None else Plain()
+
+    def rank(self, items: ArrayLike, payoffs: Payoffs, budget: int | None = None) -> Ranking:
+        learner = self.learner
+        prepared = self.features.prepare(items, learner.dim)
+        count = min(self._tries(payoffs, budget, learner.max_budget), len(prepared))
+        (order, rows, means, scores), whole = self._arrange(prepared, count, payoffs)
+        link = learner.link.code
+        probabilities = kernels.probabilities(link, scores)
+        values = kernels.sequence_values(probabilities, payoffs.rewards, payoffs.losses)
+        length = count
+        if not whole:
+            length = kernels.best_length(probabilities, payoffs.rewards, payoffs.losses)
+        estimates = kernels.probabilities(link, means[:length])
+        return Ranking(order[:length], probabilities[:length], estimates, values, rows[:length])
+
+    def learn(self, ranking: Ranking, outcome: Outcome) -> None:
+        self._check(ranking, outcome, self.learner.dim)
+        if outcome.tried:
+            self.learner.observe(ranking.features[: outcome.tried], outcome.succeeded)
+
+    @abstractmethod
+    def _arrange(self, prepared: Prepared, count: int, payoffs: Payoffs) -> tuple[Greedy, bool]:
+        """``count`` items in order, and whether to play them all, whatever the payoffs."""
+
+    def _greedy(self, prepared: Prepared, bonus: float, count: int) -> Greedy:
+        learner = self.learner
+        return self.features.greedy(
+            prepared, learner.weights, learner.inverse, bonus, learner.link.ceiling, count
+        )
+
+    def _along(self, prepared: Prepared, order: NDArray[np.int64]) -> Greedy:
+        """A given order, with its rows and their means for scores."""
+        rows = self.features.along(prepared, order)
+        means, _ = kernels.score_rows(rows, self.learner.weights, self.learner.inverse)
+        return order, rows, means, means
+
+    def state(self) -> Tree:
+        return {
+            "kind": type(self).__name__,
+            "learner": self.learner.state(),
+            "features": self.features.state(),
+        }
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.learner!r}, features={self.features!r})"

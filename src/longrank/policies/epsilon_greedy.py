@@ -1,0 +1,73 @@
+"""A random order now and then, otherwise the best estimate."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from longrank import checks, learners
+from longrank.features import Features
+from longrank.features.base import Greedy, Prepared
+from longrank.learners import Learner
+from longrank.packing import Tree
+from longrank.payoffs import Payoffs
+from longrank.policies.base import Believer
+from longrank.policies.random import generator_from_state, generator_state, random_order
+
+
+class EpsilonGreedy(Believer):
+    """The paper's Eps: with probability epsilon a random order at full budget, else no bonus.
+
+    Parameters
+    ----------
+    learner
+        The belief.
+    features
+        How an item looks, given those above it.
+    epsilon
+        The share of random rounds, 0 to 1; the paper searches 0.01 to 0.5.
+    rng
+        The generator of random numbers, or its seed.
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        *,
+        features: Features | None = None,
+        epsilon: float,
+        rng: np.random.Generator | int,
+    ) -> None:
+        super().__init__(learner, features)
+        self.epsilon = epsilon
+        self.rng = checks.generator(rng)
+
+    @property
+    def epsilon(self) -> float:
+        """The share of random rounds; can be changed at any time."""
+        return self._epsilon
+
+    @epsilon.setter
+    def epsilon(self, value: float) -> None:
+        self._epsilon = checks.real("epsilon", value, least=0.0, most=1.0)
+
+    def _arrange(
+        self,
+        prepared: Prepared,
+        count: int,
+        payoffs: Payoffs,  # noqa: ARG002
+    ) -> tuple[Greedy, bool]:
+        if self.rng.random() < self.epsilon:
+            return self._along(prepared, random_order(self.rng, len(prepared), count)), True
+        return self._greedy(prepared, 0.0, count), False
+
+    def state(self) -> Tree:
+        return super().state() | {"epsilon": self.epsilon, "rng": generator_state(self.rng)}
+
+    @classmethod
+    def from_state(cls, state: Tree, features: Features) -> EpsilonGreedy:
+        return cls(
+            learners.from_state(state["learner"]),
+            features=features,
+            epsilon=state["epsilon"],
+            rng=generator_from_state(state["rng"]),
+        )

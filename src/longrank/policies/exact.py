@@ -1,0 +1,106 @@
+"""The exact optimum of the dependent model, for small sets.
+
+p(x | S) depends on S only as a set, and only failure goes on, so
+W(S) = max(l_|S|, max over x of p(x|S) r_(|S|+1) + (1 - p(x|S)) W(S + x)) is exact over subsets.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.errors import InvalidInput
+from longrank.features import Coverage
+from longrank.features.base import Prepared
+from longrank.learners import Learner
+from longrank.payoffs import Payoffs
+
+MOST_SUBSETS = 1_000_000
+
+Vector = NDArray[np.float64]
+
+
+def best_sequence(
+    prepared: Prepared, features: Coverage, truth: Learner, payoffs: Payoffs, count: int
+) -> NDArray[np.int64]:
+    """``count`` items that begin with the sequence of the largest expected reward.
+
+    After the items that are worth trying it goes on greedily, so that the value of every length
+    can be told. Of equal values the longer sequence wins, then the item with the lower index.
+    """
+    k = len(prepared)
+    subsets = sum(math.comb(k, size) for size in range(count + 1))
+    if subsets > MOST_SUBSETS:
+        rule = f"allow at most {MOST_SUBSETS:,} subsets for the exact search"
+        raise InvalidInput("items and budget", rule, f"{subsets:,} ({k} items, budget {count})")
+    search = _Search(prepared, features, truth, payoffs, count)
+    search.visit(0, [])
+    order: list[int] = []
+    while len(order) < count:
+        item = search.choice.get(sum(1 << i for i in order), -1)
+        order.append(item if item >= 0 else search.likeliest(order))
+    return np.array(order, np.int64)
+
+
+class _Search:
+    """Depth first over sets (as bit masks), likeliest item first, with memory and pruning."""
+
+    def __init__(
+        self, prepared: Prepared, features: Coverage, truth: Learner, payoffs: Payoffs, count: int
+    ) -> None:
+        self.prepared, self.features, self.truth = prepared, features, truth
+        self.count = count
+        self.rewards, self.losses = payoffs.rewards.tolist(), payoffs.losses.tolist()
+        self.value: dict[int, float] = {}  # W of a set
+        self.choice: dict[int, int] = {}  # what to try next after it failed; -1 is to stop
+        u = truth.weights
+        self.rising = np.maximum(u, 0.0)
+        self.relief = float(np.maximum(-u, 0.0).sum()) / math.sqrt(len(u))
+
+    def visit(self, members: int, prefix: list[int]) -> float:
+        """W of a set of items that were tried and failed; ``prefix`` lists them."""
+        if members in self.value:
+            return self.value[members]
+        tried = len(prefix)
+        value, choice = float(self.losses[tried]), -1
+        if tried < self.count:
+            free, rows = self.rows(prefix)
+            p = self.truth.link.probability(rows @ self.truth.weights)
+            rest = self.bound(rows, tried + 1)
+            for at in np.argsort(-p, kind="stable"):
+                reward = p[at] * self.rewards[tried]
+                if reward + (1.0 - p[at]) * rest < value:
+                    continue  # not even the best conceivable rest makes it win
+                item = free[at]
+                found = reward + (1.0 - p[at]) * self.visit(members | 1 << item, [*prefix, item])
+                if found > value or (found == value and not 0 <= choice < item):
+                    value, choice = float(found), item
+        self.value[members], self.choice[members] = value, choice
+        return value
+
+    def rows(self, prefix: list[int]) -> tuple[list[int], NDArray[np.float64]]:
+        """The free items, and how each looks after the prefix."""
+        free = [i for i in range(len(self.prepared)) if i not in prefix]
+        along = self.features.along
+        return free, np.stack([along(self.prepared, np.array([*prefix, i]))[-1] for i in free])
+
+    def likeliest(self, prefix: list[int]) -> int:
+        free, rows = self.rows(prefix)
+        return free[int(np.argmax(rows @ self.truth.weights))]
+
+    def bound(self, rows: NDArray[np.float64], tried: int) -> float:
+        """At least W of every set with one item more, ``tried`` in all.
+
+        Gains of coverage only shrink. So with u_i >= 0 the present gain is the most that topic i
+        will ever add, and with u_i < 0 no gain at all is. With these probabilities the problem is
+        an independent one, which sorting solves.
+        """
+        best = np.sort(self.truth.link.probability(rows @ self.rising + self.relief))[::-1]
+        last = min(self.count, tried + len(best) - 1)
+        value = self.losses[last]
+        for i in range(last - 1, tried - 1, -1):
+            p = float(best[i - tried])
+            value = max(self.losses[i], p * self.rewards[i] + (1.0 - p) * value)
+        return float(value)

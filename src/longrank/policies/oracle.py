@@ -1,0 +1,78 @@
+"""What somebody who knows the truth would play."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from longrank import checks
+from longrank.features import Coverage, Features
+from longrank.features.base import Greedy, Prepared
+from longrank.learners import Learner
+from longrank.links import LINKS, LOGISTIC, Link, sigmoid
+from longrank.packing import Tree
+from longrank.payoffs import Payoffs
+from longrank.policies.base import Believer
+from longrank.policies.exact import best_sequence
+
+
+class Truth(Learner):
+    """A belief that is right and never changes."""
+
+    def __init__(self, weights: ArrayLike, link: Link | str = LOGISTIC) -> None:
+        true = checks.vector("weights", weights)
+        super().__init__(len(true), 1.0, sigmoid("link", link))
+        self.weights = true
+        self.inverse = np.zeros((self.dim, self.dim))
+
+    def observe(self, rows: NDArray[np.float64], succeeded: bool) -> None:
+        """There is nothing left to learn."""
+
+    @classmethod
+    def from_state(cls, state: Tree) -> Truth:
+        return cls(state["weights"], LINKS[state["link"]])
+
+
+class Oracle(Believer):
+    """The benchmark of the paper: ranks with the true weights.
+
+    With independent outcomes (:class:`~longrank.Plain`) it is Bayes optimal (Lemma 1). With
+    dependent ones (:class:`~longrank.Coverage`) it is the paper's Greedy, or with ``exact`` the
+    true optimum, by a search that small sets allow.
+
+    Parameters
+    ----------
+    weights
+        The true weights u, shape (dim,).
+    features
+        How an item looks, given those above it.
+    link
+        The true curve.
+    exact
+        Search all sequences. (With :class:`~longrank.Plain` features sorting is exact already.)
+    """
+
+    def __init__(
+        self,
+        weights: ArrayLike,
+        *,
+        features: Features | None = None,
+        link: Link | str = LOGISTIC,
+        exact: bool = False,
+    ) -> None:
+        super().__init__(Truth(weights, link), features)
+        self.exact = bool(exact)
+
+    def _arrange(self, prepared: Prepared, count: int, payoffs: Payoffs) -> tuple[Greedy, bool]:
+        if not (self.exact and isinstance(self.features, Coverage)):
+            return self._greedy(prepared, 0.0, count), False
+        order = best_sequence(prepared, self.features, self.learner, payoffs, count)
+        return self._along(prepared, order), False
+
+    def state(self) -> Tree:
+        return super().state() | {"exact": self.exact}
+
+    @classmethod
+    def from_state(cls, state: Tree, features: Features) -> Oracle:
+        truth = state["learner"]
+        return cls(truth["weights"], features=features, link=truth["link"], exact=state["exact"])

@@ -1,0 +1,74 @@
+"""A random order at full budget: what every learner must beat."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from longrank import checks
+from longrank.cascade import Outcome, Ranking
+from longrank.errors import BadFile
+from longrank.features import Features, Plain
+from longrank.kernels.ranking import top
+from longrank.packing import Tree
+from longrank.payoffs import Payoffs
+from longrank.policies.base import Policy
+
+_PLAIN = Plain()
+
+
+class Random(Policy):
+    """The paper's Rand. It believes nothing, so its probabilities and values are NaN.
+
+    Parameters
+    ----------
+    rng
+        The generator of random numbers, or its seed.
+    """
+
+    def __init__(self, *, rng: np.random.Generator | int) -> None:
+        self.rng = checks.generator(rng)
+
+    def rank(self, items: ArrayLike, payoffs: Payoffs, budget: int | None = None) -> Ranking:
+        prepared = _PLAIN.prepare(items, None)
+        count = min(self._tries(payoffs, budget), len(prepared))
+        order = random_order(self.rng, len(prepared), count)
+        values = np.full(count + 1, np.nan)
+        values[0] = payoffs.losses[0]
+        unknown = np.full(count, np.nan)
+        return Ranking(order, unknown, unknown, values, _PLAIN.along(prepared, order))
+
+    def learn(self, ranking: Ranking, outcome: Outcome) -> None:
+        """Nothing to learn; the outcome is checked all the same."""
+        self._check(ranking, outcome)
+
+    def state(self) -> Tree:
+        return {"kind": "Random", "features": {"kind": "plain"}, "rng": generator_state(self.rng)}
+
+    @classmethod
+    def from_state(cls, state: Tree, features: Features) -> Random:  # noqa: ARG003
+        return cls(rng=generator_from_state(state["rng"]))
+
+    def __repr__(self) -> str:
+        return "Random()"
+
+
+def random_order(rng: np.random.Generator, size: int, count: int) -> NDArray[np.int64]:
+    """``count`` of ``size`` items in random order: the top of random scores."""
+    return top(rng.random(size), count)
+
+
+def generator_state(rng: np.random.Generator) -> Tree:
+    """The state of a generator, as a tree for :mod:`longrank.packing`."""
+    state: Tree = dict(rng.bit_generator.state)
+    return state
+
+
+def generator_from_state(state: Tree) -> np.random.Generator:
+    """A generator that goes on where that one was."""
+    kind = getattr(np.random, str(state.get("bit_generator")), None)
+    if not (isinstance(kind, type) and issubclass(kind, np.random.BitGenerator)):
+        raise BadFile(f"unknown random generator {state.get('bit_generator')!r}")
+    bits = kind()
+    bits.state = state
+    return np.random.Generator(bits)

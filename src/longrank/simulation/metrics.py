@@ -1,0 +1,57 @@
+"""What to measure of a run."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.errors import InvalidInput
+from longrank.simulation.simulate import Run
+
+Vector = NDArray[np.float64]
+
+
+def cumulative_reward(run: Run) -> float:
+    """CR: all that was earned."""
+    return float(run.rewards.sum())
+
+
+def average_reward(run: Run) -> Vector:
+    """CR(t) / t for t = 1, ..., T."""
+    return np.asarray(np.cumsum(run.rewards) / np.arange(1, len(run.rewards) + 1))
+
+
+def ncr(run: Run, random: Run) -> float:
+    """(CR - CR_random) / (CR_max - CR_random), with CR_max the clairvoyant's reward.
+
+    ``random`` is a run of :class:`~longrank.Random` in the same world. NaN where random is
+    perfect.
+    """
+    return _normalised(run, random, 0.0)
+
+
+def ncr_published(run: Run, random: Run) -> float:
+    """NCR as the paper's tables have it: with 1 more in the denominator.
+
+    Every vanilla column of the tables at large budgets fits this and not the formula of the text;
+    see the page of departures.
+    """
+    return _normalised(run, random, 1.0)
+
+
+def _normalised(run: Run, random: Run, extra: float) -> float:
+    if len(run.rewards) != len(random.rewards):
+        raise InvalidInput("random", f"have {len(run.rewards)} rounds", len(random.rewards))
+    base = cumulative_reward(random)
+    room = float(run.hindsight.sum()) - base + extra
+    return (cumulative_reward(run) - base) / room if room else float("nan")
+
+
+def pseudo_regret(run: Run) -> Vector:
+    """The cumulative regret of the expectations against the benchmark, after each round."""
+    return np.asarray(np.cumsum(run.optimum - run.expected))
+
+
+def scaled_regret(run: Run, ratio: float | Vector) -> Vector:
+    """The same against ``ratio`` (the paper's gamma, of each round or of all) of the benchmark."""
+    return np.asarray(np.cumsum(ratio * run.optimum - run.expected))

@@ -1,0 +1,80 @@
+"""The loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank import checks
+from longrank.errors import InvalidInput
+from longrank.payoffs import Payoffs
+from longrank.policies import Policy
+from longrank.simulation.worlds import World
+
+
+@dataclass(frozen=True)
+class Run:
+    """What happened in every round, arrays of shape (rounds,).
+
+    ``rewards`` were earned; ``expected`` is the true expected reward of the sequences played,
+    ``optimum`` that of the benchmark, ``hindsight`` what a clairvoyant would have earned;
+    ``lengths`` were committed to and ``tried`` of them were tried.
+    """
+
+    rewards: NDArray[np.float64]
+    expected: NDArray[np.float64]
+    optimum: NDArray[np.float64]
+    hindsight: NDArray[np.float64]
+    lengths: NDArray[np.int64]
+    tried: NDArray[np.int64]
+
+
+def simulate(
+    policy: Policy,
+    world: World,
+    payoffs: Payoffs | Callable[[int], Payoffs],
+    rounds: int | None = None,
+    *,
+    progress: Callable[[Iterable[int]], Iterable[int]] = iter,
+) -> Run:
+    """Let a policy live in a world: rank, play, learn, round after round.
+
+    Parameters
+    ----------
+    payoffs
+        Of every round, or a function of t that gives them (and with them the budget).
+    rounds
+        How many; all that the world has by default.
+    progress
+        Wraps the sequence of rounds: ``tqdm.tqdm``, ``rich.progress.track``, ...
+    """
+    most = world.rounds
+    if rounds is None and most is None:
+        raise InvalidInput("rounds", "be given for a world without end", rounds)
+    count = most if rounds is None else checks.whole("rounds", rounds)
+    assert count is not None
+    if most is not None and count > most:
+        raise InvalidInput("rounds", f"be at most {most}, the rounds of this world", count)
+    run = Run(
+        np.empty(count),
+        np.empty(count),
+        np.empty(count),
+        np.empty(count),
+        np.empty(count, np.int64),
+        np.empty(count, np.int64),
+    )
+    for t in progress(range(count)):
+        now = payoffs(t) if callable(payoffs) else payoffs
+        dealt = world.deal(t)
+        ranking = policy.rank(dealt.items, now)
+        outcome = dealt.play(ranking.order)
+        policy.learn(ranking, outcome)
+        run.rewards[t] = now.reward(outcome)
+        run.expected[t] = dealt.value(ranking.order, now)
+        run.optimum[t] = dealt.optimum(now)
+        run.hindsight[t] = dealt.hindsight(now)
+        run.lengths[t], run.tried[t] = len(ranking), outcome.tried
+    return run

@@ -1,0 +1,232 @@
+"""Worlds: the hidden truth. They deal rounds and draw outcomes.
+
+A world is made from a seed, and round t is the same whenever it is dealt: every policy meets the
+same items and, where outcomes are independent, the same outcomes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from longrank import checks
+from longrank.cascade import Outcome
+from longrank.errors import InvalidInput
+from longrank.features import Coverage
+from longrank.features.base import Features
+from longrank.features.coverage import Topics
+from longrank.links import LOGISTIC, Link
+from longrank.payoffs import Payoffs
+from longrank.policies import Oracle
+
+Vector = NDArray[np.float64]
+Items = NDArray[np.float64]
+
+
+class Round(ABC):
+    """One round, as the world sees it.
+
+    ``draws`` holds one uniform number per item: an item succeeds if its draw is below its
+    probability given the failures above it.
+    """
+
+    def __init__(self, items: Items, draws: Vector) -> None:
+        self.items = items
+        self.draws = draws
+
+    @abstractmethod
+    def probabilities(self, order: NDArray[np.int64]) -> Vector:
+        """The true probability of success along an order, each given failure above."""
+
+    @abstractmethod
+    def optimum(self, payoffs: Payoffs) -> float:
+        """The expected reward of the benchmark that knows the truth."""
+
+    def play(self, order: NDArray[np.int64]) -> Outcome:
+        """Try the items in this order until one succeeds."""
+        hits = np.flatnonzero(self.draws[order] < self.probabilities(order))
+        return Outcome(int(hits[0]) + 1, True) if hits.size else Outcome(len(order), False)
+
+    def value(self, order: NDArray[np.int64], payoffs: Payoffs) -> float:
+        """The true expected reward of a sequence."""
+        return float(payoffs.values(self.probabilities(order))[-1])
+
+    def hindsight(self, payoffs: Payoffs) -> float:
+        """What somebody who has seen the draws would earn: a success at once, or giving up."""
+        alone = np.arange(len(self.items))
+        certain = any(self.play(alone[i : i + 1]).succeeded for i in alone)
+        return float(payoffs.rewards[0] if certain and payoffs.budget else payoffs.losses[0])
+
+
+class IndependentRound(Round):
+    """Every item succeeds with a probability of its own."""
+
+    def __init__(self, items: Items, draws: Vector, chances: Vector) -> None:
+        super().__init__(items, draws)
+        self.chances = chances
+
+    def probabilities(self, order: NDArray[np.int64]) -> Vector:
+        return self.chances[order]
+
+    def optimum(self, payoffs: Payoffs) -> float:
+        best = np.sort(self.chances)[::-1][: payoffs.budget]  # Lemma 1
+        return float(payoffs.values(best)[payoffs.best_length(best)])
+
+    def hindsight(self, payoffs: Payoffs) -> float:
+        certain = bool((self.draws < self.chances).any())
+        return float(payoffs.rewards[0] if certain and payoffs.budget else payoffs.losses[0])
+
+
+class DependentRound(Round):
+    """Success depends on what the items above cover."""
+
+    def __init__(self, items: Items, draws: Vector, oracle: Oracle) -> None:
+        super().__init__(items, draws)
+        self.oracle = oracle
+        self.prepared = oracle.features.prepare(items, oracle.learner.dim)
+
+    def probabilities(self, order: NDArray[np.int64]) -> Vector:
+        rows = self.oracle.features.along(self.prepared, order)
+        return self.oracle.learner.link.probability(rows @ self.oracle.learner.weights)
+
+    def optimum(self, payoffs: Payoffs) -> float:
+        return self.oracle.rank(self.items, payoffs).value
+
+
+class World(ABC):
+    """The hidden truth."""
+
+    @abstractmethod
+    def deal(self, t: int) -> Round:
+        """Round t = 0, 1, ..."""
+
+    @property
+    def rounds(self) -> int | None:
+        """How many rounds there are; None if without end."""
+        return None
+
+
+class _DrawnWorld(World):
+    """Items are drawn at random on the unit sphere, as many in every round."""
+
+    def __init__(self, weights: ArrayLike, items: int, dim: int, seed: int) -> None:
+        self.weights = checks.vector("weights", weights)
+        self.size = checks.whole("items", items, least=1)
+        self.dim = checks.whole("dim", dim, least=1)
+        self.seed = checks.whole("seed", seed)
+
+    def _draw(self, t: int) -> tuple[Items, Vector]:
+        rng = np.random.default_rng([self.seed, checks.whole("t", t)])
+        items = rng.standard_normal((self.size, self.dim))
+        items /= np.linalg.norm(items, axis=1, keepdims=True)
+        return items, rng.random(self.size)
+
+
+class LogisticWorld(_DrawnWorld):
+    """Independent outcomes: an item succeeds with probability sigma(weights . item).
+
+    Parameters
+    ----------
+    weights
+        The true u, shape (dim,); scores then lie within its norm.
+    items
+        The number of candidates in a round.
+    seed
+        Of all that is random in it.
+    link
+        The true curve.
+    """
+
+    def __init__(
+        self, weights: ArrayLike, *, items: int = 100, seed: int, link: Link = LOGISTIC
+    ) -> None:
+        true = checks.vector("weights", weights)
+        super().__init__(true, items, len(true), seed)
+        self.link = link
+
+    def deal(self, t: int) -> Round:
+        items, draws = self._draw(t)
+        return IndependentRound(items, draws, self.link.probability(items @ self.weights))
+
+
+class CoverageWorld(_DrawnWorld):
+    """Dependent outcomes: success comes from topics that the items above do not cover.
+
+    Parameters
+    ----------
+    weights
+        The true u over the topics, shape (d',).
+    topics
+        As for :class:`~longrank.Coverage`.
+    dim
+        The length of an item.
+    items, seed, link
+        As for :class:`LogisticWorld`.
+    exact
+        Measure regret against the exact optimum (small sets only) instead of Greedy.
+    """
+
+    def __init__(
+        self,
+        weights: ArrayLike,
+        *,
+        topics: Topics | ArrayLike,
+        dim: int,
+        items: int = 100,
+        seed: int,
+        link: Link = LOGISTIC,
+        exact: bool = False,
+    ) -> None:
+        super().__init__(weights, items, dim, seed)
+        features: Features = Coverage(topics)
+        self.oracle = Oracle(weights, features=features, link=link, exact=exact)
+
+    def deal(self, t: int) -> Round:
+        return DependentRound(*self._draw(t), self.oracle)
+
+
+class TableWorld(World):
+    """Given items, dealt once each in chunks, with success probabilities or labels (0 and 1).
+
+    Parameters
+    ----------
+    items
+        All items, shape (n, d).
+    chances
+        The probability of success of each, shape (n,).
+    size
+        The number of candidates in a round; the last round may have fewer.
+    seed
+        Of the shuffling and of the outcomes, which are drawn once for every item.
+    passes
+        How often all items are dealt, each time shuffled anew (with the same outcomes).
+    """
+
+    def __init__(
+        self, items: ArrayLike, chances: ArrayLike, *, size: int = 100, seed: int, passes: int = 1
+    ) -> None:
+        self.items = np.asarray(checks.items(items, None, unit=False), np.float64)
+        self.chances = checks.vector("chances", chances)
+        if self.chances.shape != (len(self.items),):
+            raise InvalidInput("chances", f"have {len(self.items)} numbers", len(self.chances))
+        if ((self.chances < 0.0) | (self.chances > 1.0)).any():
+            raise InvalidInput("chances", "lie between 0 and 1", "a value outside")
+        self.size = checks.whole("size", size, least=1)
+        rng = np.random.default_rng(checks.whole("seed", seed))
+        self.draws = rng.random(len(self.items))
+        self.shuffles = [
+            rng.permutation(len(self.items)) for _ in range(checks.whole("passes", passes, least=1))
+        ]
+
+    @property
+    def rounds(self) -> int:
+        return len(self.shuffles) * -(-len(self.items) // self.size)
+
+    def deal(self, t: int) -> Round:
+        if not 0 <= t < self.rounds:
+            raise InvalidInput("t", f"be below {self.rounds}, the rounds of this world", t)
+        a_pass, chunk = divmod(t, self.rounds // len(self.shuffles))
+        rows = self.shuffles[a_pass][chunk * self.size : (chunk + 1) * self.size]
+        return IndependentRound(self.items[rows], self.draws[rows], self.chances[rows])

@@ -1,0 +1,166 @@
+"""The paper's constants and bounds, as printed.
+
+`exploration` is alpha(b, d, T, delta), `regret_bound` is Theorem 1, `approximation_ratio` is
+gamma(s) of the Lemma on Greedy, `remark_budget` is the b of the Remark. The proof's own constants
+are larger in two places and its slope z = 1 is loose (the logistic has 1/4): see the page of
+departures.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from longrank import checks
+from longrank.errors import InvalidInput
+from longrank.links import LOGISTIC, Link
+from longrank.payoffs import Payoffs
+
+_GREEDY = 1.0 - 1.0 / math.e  # greedy's share of the best of a monotone submodular function
+
+
+def c_sigma(radius: float, link: Link = LOGISTIC) -> float:
+    """c_sigma: the largest probability of scores in [-radius, radius].
+
+    >>> round(c_sigma(1.0), 6)  # e / (1 + e)
+    0.731059
+    """
+    return float(link.probability(checks.real("radius", radius, above=0.0))[0])
+
+
+def c_sigma_prime(radius: float, link: Link = LOGISTIC) -> float:
+    """c_sigma': the smallest slope of the link over scores in [-radius, radius].
+
+    >>> round(c_sigma_prime(1.0), 6)
+    0.196612
+    """
+    return float(link.slope(checks.real("radius", radius, above=0.0))[0])
+
+
+def exploration(
+    budget: int, dim: int, horizon: int, delta: float, radius: float = 1.0, link: Link = LOGISTIC
+) -> float:
+    """alpha(b, d, T, delta), the factor of the squared width in Algorithms 1 and 2.
+
+    It holds with probability 1 - delta, and is very conservative:
+
+    >>> round(exploration(budget=10, dim=10, horizon=500, delta=0.05))
+    14117
+    """
+    b, d, t = (
+        checks.whole(name, value, least=1)
+        for name, value in (("budget", budget), ("dim", dim), ("horizon", horizon))
+    )
+    checks.real("delta", delta, above=0.0)
+    if delta >= 1.0 / math.e:
+        raise InvalidInput("delta", "be below 1/e", delta)
+    c, c1 = c_sigma(radius, link), c_sigma_prime(radius, link)
+    ratio = (c / c1) ** 2
+    inner = t * c / (1.0 - c) + 4.0 * math.log(4.0 * (t + 1) / delta)
+    return (
+        2.0 * b * radius**2
+        + ratio * d * math.log(1.0 + 2.0 / b * inner)
+        + 2.0 * (12.0 * ratio + 36.0 * (1.0 + radius) / c1) * math.log(2.0 * b * (t + 4) / delta)
+        + 20.0 * radius**2 * math.log(2.0 * b * d * (t + 1) / delta)
+    )
+
+
+def regret_bound(
+    budget: int,
+    dim: int,
+    horizon: int,
+    delta: float,
+    radius: float = 1.0,
+    link: Link = LOGISTIC,
+    slope: float = 1.0,
+) -> float:
+    """Theorem 1: the cumulative regret of Algorithm 1 is below this with probability 1 - delta.
+
+    ``slope`` is the paper's z, any bound on the slope of the link; rewards are in [0, 1] and
+    losses in [-1, 0]. For Algorithm 2, with ``dim`` the number of topics, it bounds the scaled
+    regret.
+    """
+    z = checks.real("slope", slope, above=0.0)
+    alpha = exploration(budget, dim, horizon, delta, radius, link)
+    c = c_sigma(radius, link)
+    spread = math.e * c / (1.0 - c)
+    return 4.0 * z * math.sqrt(spread * horizon * alpha) * dim * math.log(1.0 + horizon)
+
+
+def remark_budget(
+    budget: int, dim: int, horizon: int, delta: float, radius: float = 1.0, link: Link = LOGISTIC
+) -> int:
+    """The b of the Remark: the ``max_budget`` of at least ``budget`` with the smallest bound.
+
+    Minimises b D^2 + (c_sigma / c_sigma')^2 d log(1 + (T e^D + log(T / delta)) / b) over whole
+    b, where e^D stands for c_sigma / (1 - c_sigma) of the link.
+    """
+    least = checks.whole("budget", budget, least=1)
+    c, c1 = c_sigma(radius, link), c_sigma_prime(radius, link)
+    weight = (c / c1) ** 2 * checks.whole("dim", dim, least=1)
+    t = checks.whole("horizon", horizon, least=1)
+    checks.real("delta", delta, above=0.0, most=1.0)
+    inner = t * c / (1.0 - c) + math.log(t / delta)
+
+    def bound(b: int) -> float:
+        return b * radius**2 + weight * math.log(1.0 + inner / b)
+
+    # The bound is convex in b: D^2 = weight inner / (b (b + inner)) at its minimum.
+    root = (math.sqrt(inner**2 + 4.0 * weight * inner / radius**2) - inner) / 2.0
+    low = max(least, math.floor(root))
+    return min((low, low + 1), key=bound)
+
+
+@dataclass(frozen=True)
+class Approximation:
+    """gamma(s), and which of its conditions hold.
+
+    ``ratio`` is a promise only where all three are true: Greedy then earns at least ``ratio``
+    times the expected reward of the best sequence of length s.
+    """
+
+    ratio: float
+    weights_non_negative: bool
+    weights_small: bool
+    payoffs_mild: bool
+
+    @property
+    def holds(self) -> bool:
+        return self.weights_non_negative and self.weights_small and self.payoffs_mild
+
+
+def approximation_ratio(
+    length: int,
+    payoffs: Payoffs,
+    weights: ArrayLike,
+    radius: float = 1.0,
+    link: Link = LOGISTIC,
+    slope: float = 1.0,
+) -> Approximation:
+    """gamma(s) of Greedy against the best sequence of length s, with its conditions checked.
+
+    ``weights`` is the true u over the topics, ``radius`` the D that bounds all scores.
+    """
+    s = checks.whole("length", length)
+    if s > payoffs.budget:
+        raise InvalidInput("length", f"be at most the payoffs' budget {payoffs.budget}", s)
+    u = checks.vector("weights", weights)
+    z = checks.real("slope", slope, above=0.0)
+    if s <= 1:
+        return Approximation(1.0, True, True, True)
+    c, c1 = c_sigma(radius, link), c_sigma_prime(radius, link)
+    share = max(1.0 / s, 1.0 - (s - 1) / 2.0 * c)
+    first, last, loss = payoffs.rewards[0], payoffs.rewards[s - 1], payoffs.losses[s]
+    spread = first - loss
+    ratio = share * _GREEDY * c1 / z * ((last - loss) / spread if spread > 0.0 else 1.0)
+    largest = math.sqrt(len(u)) * (z - _GREEDY * c1) / (6.0 * (z**2 - _GREEDY * c1**2))
+    mild = s * (last - loss) * share * (1.0 - _GREEDY * c1 / z) + 3.0 * loss * (1.0 - ratio)
+    return Approximation(
+        float(ratio),
+        bool((u >= 0.0).all()),
+        bool(np.abs(u).sum() <= largest),
+        bool(mild >= 0.0),
+    )

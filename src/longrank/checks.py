@@ -85,22 +85,24 @@ def vector(parameter: str, value: ArrayLike) -> NDArray[np.float64]:
     return array
 
 
-def items(value: ArrayLike, dim: int | None, *, unit: bool) -> NDArray[np.floating]:
+def items(
+    value: ArrayLike, dim: int | None, *, unit: bool, parameter: str = "items"
+) -> NDArray[np.floating]:
     """The candidates of a round, shape (k, dim): finite, and with ``unit`` of norm at most 1."""
-    array = floats("items", value, 2)
+    array = floats(parameter, value, 2)
     if array.shape[0] == 0:
         return np.empty((0, dim or array.shape[1]))
     if dim is not None and array.shape[1] != dim:
-        raise InvalidInput("items", f"have {dim} columns", array.shape[1])
+        raise InvalidInput(parameter, f"have {dim} columns", array.shape[1])
     row, square = kernels.worst_row(array)
     if not square < math.inf:
-        bad = np.flatnonzero(~np.isfinite(array[row]))
+        bad = np.argwhere(~np.isfinite(array))  # none where only the square overflowed
         if bad.size:
-            shown = f"{array[row, bad[0]]} in row {row}, column {bad[0]}"
-            raise InvalidInput("items", "be finite", shown)
+            i, j = bad[0]
+            raise InvalidInput(parameter, "be finite", f"{array[i, j]} in row {i}, column {j}")
     if unit and square > (1.0 + SLACK) ** 2:
         raise InvalidInput(
-            "items",
+            parameter,
             "have rows of norm at most 1 (longrank.unit_rows scales them)",
             f"norm {math.sqrt(square):.6g} in row {row}",
         )

@@ -26,7 +26,7 @@ from longrank.errors import BadFile
 MAGIC = b"longrank "
 VERSION = 1
 _DIGEST = 32
-_DTYPES = ("<f8", "<f4", "<i8", "|b1")
+_DTYPES = ("<f8", "<f4", "<i8", "<u8", "<u4", "|b1")  # the unsigned are random generators'
 
 Tree = dict[str, Any]
 

@@ -96,7 +96,8 @@ class Payoffs:
         tries = np.arange(b + 1)
         rewards = worth - cost * tries[1:]
         if b and rewards[-1] < -1e-12 * worth:
-            rule = f"be at most {int(worth / cost)}, so that a success still pays for its tries"
+            most = int(worth * (1.0 + 1e-12) / cost)
+            rule = f"be at most {most}, so that a success still pays for its tries"
             raise InvalidInput("budget", rule, b)
         return cls(np.maximum(rewards, 0.0), stop - cost * tries)
 

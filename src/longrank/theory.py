@@ -48,7 +48,7 @@ def exploration(
     It holds with probability 1 - delta, and is very conservative:
 
     >>> round(exploration(budget=10, dim=10, horizon=500, delta=0.05))
-    14117
+    14088
     """
     b, d, t = (
         checks.whole(name, value, least=1)

@@ -80,13 +80,20 @@ def exponential(x: float) -> float:
 @compiled
 def normal_distribution(x: float) -> float:
     """Phi(x), the normal distribution function, to about 1e-14 relative."""
-    z = abs(x) / 1.4142135623730951
-    t = 2.0 / (2.0 + z)
+    if x != x:
+        return x
+    size = min(abs(x), 40.0)  # beyond it the tail is 0
+    t = 2.0 / (2.0 + size / 1.4142135623730951)
     y = 4.0 * t - 2.0
     ahead, behind = 0.0, 0.0  # Clenshaw's recurrence
     for i in range(_ERFC.shape[0] - 1, 0, -1):
         ahead, behind = y * ahead - behind + _ERFC[i], ahead
-    tail = 0.5 * t * exponential(-z * z + 0.5 * y * ahead - behind + _ERFC[0])
+    # x^2 = coarse^2 + (x - coarse)(x + coarse), the first exact: rounded, x^2 would cost the tail
+    # three digits.
+    coarse = math.floor(16.0 * size) / 16.0
+    rest = -0.5 * (size - coarse) * (size + coarse)
+    tail = 0.5 * t * exponential(rest + 0.5 * y * ahead - behind + _ERFC[0])
+    tail *= exponential(-0.5 * coarse * coarse)
     return 1.0 - tail if x > 0.0 else tail
 
 

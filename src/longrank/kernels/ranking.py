@@ -22,7 +22,8 @@ def worst_row(items: NDArray[np.floating]) -> tuple[int, float]:
     for i in range(items.shape[0]):
         total = 0.0
         for j in range(items.shape[1]):
-            total += float(items[i, j]) * float(items[i, j])
+            x = np.float64(items[i, j])  # float() would keep float32, whose squares overflow
+            total += x * x
         if not total < math.inf:  # also true of NaN
             return i, total
         if total > largest:

@@ -43,12 +43,13 @@ class Learner(ABC):
 
     def score(self, features: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Means and widths of rows, shape (k, dim) -> two of shape (k,)."""
-        rows = checks.items(features, self.dim, unit=False)
+        rows = checks.items(features, self.dim, unit=False, parameter="features")
         return kernels.score_rows(rows, self.weights, self.inverse)
 
     def update(self, row: ArrayLike, success: bool) -> None:
         """Learn from one observed item."""
-        rows = checks.items(np.atleast_2d(np.asarray(row)), self.dim, unit=True)
+        array = np.atleast_2d(np.asarray(row))
+        rows = checks.items(array, self.dim, unit=True, parameter="row")
         if len(rows) != 1:
             raise InvalidInput("row", f"be one row of {self.dim} numbers", rows.shape)
         if not isinstance(success, bool | np.bool_):

@@ -8,12 +8,14 @@ from longrank.simulation.metrics import (
     pseudo_regret,
     scaled_regret,
 )
+from longrank.simulation.payments import PaymentWorld
 from longrank.simulation.simulate import Run, simulate
 from longrank.simulation.worlds import CoverageWorld, LogisticWorld, Round, TableWorld, World
 
 __all__ = [
     "CoverageWorld",
     "LogisticWorld",
+    "PaymentWorld",
     "Round",
     "Run",
     "TableWorld",

@@ -1,0 +1,150 @@
+"""The demo: two worlds, three scenarios, the paper's six policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.cascade import Ranking
+from longrank.checks import unit_rows
+from longrank.errors import MissingExtra
+from longrank.experiments.figures import average_rewards
+from longrank.features import Mixture
+from longrank.payoffs import Payoffs
+from longrank.policies import Policy, named
+from longrank.simulation import (
+    PaymentWorld,
+    Run,
+    TableWorld,
+    World,
+    average_reward,
+    simulate,
+)
+
+BUDGET = 5
+TOPICS = 12
+PIVOT = 3
+SCENARIOS: dict[str, Payoffs] = {
+    "vanilla": Payoffs.vanilla(BUDGET),
+    "exponential": Payoffs.exponential(BUDGET),
+    "linear": Payoffs.linear(BUDGET, attempt_cost=0.1, give_up=-0.1),
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A world to live in, and items to fit topics to (others than those that will be ranked)."""
+
+    title: str
+    world: World
+    rounds: int
+    dim: int
+    unlabelled: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One policy in one world and scenario, lived through."""
+
+    world: str
+    scenario: str
+    policy: str
+    run: Run
+
+
+def payments(rounds: int, seed: int) -> Setting:
+    """Eight simulated payment routes."""
+    world = PaymentWorld(8, seed=seed)
+    past = np.concatenate([world.deal(rounds + t).items for t in range(100)])
+    return Setting("payments (simulated)", world, rounds, world.dim, past)
+
+
+def digits(rounds: int, seed: int) -> Setting:
+    """Scikit-learn's handwritten digits: of 20 images, show a 3 as early as possible.
+
+    A third of the images serves to find 10 principal components and topics; the others are dealt
+    in chunks of 20, shuffled anew when all have been seen.
+    """
+    try:
+        from sklearn.datasets import load_digits
+        from sklearn.decomposition import PCA
+    except ImportError as error:
+        raise MissingExtra("the digits", "experiments") from error
+    images, labels = load_digits(return_X_y=True)
+    shuffled = np.random.default_rng(seed).permutation(len(images))
+    aside, dealt = shuffled[:600], shuffled[600:]
+    pca = PCA(10, svd_solver="full").fit(images[aside])
+    passes = -(-rounds // -(-len(dealt) // 20))
+    world = TableWorld(
+        unit_rows(pca.transform(images[dealt])),
+        (labels[dealt] == PIVOT).astype(np.float64),
+        size=20,
+        seed=seed,
+        passes=passes,
+    )
+    return Setting("digits (real)", world, rounds, 10, unit_rows(pca.transform(images[aside])))
+
+
+def policies(setting: Setting, seed: int) -> dict[str, Policy]:
+    """The paper's six, with one set of settings for all worlds and scenarios."""
+    topics = Mixture.fit(setting.unlabelled, TOPICS, seed, unit=True)
+    newton = {"max_budget": BUDGET, "rate": 5.0, "radius": 10.0}
+    dim = setting.dim
+    return {
+        "Rand": named("rand", rng=seed),
+        "Eps": named("eps", dim=dim, epsilon=0.1, rng=seed, **newton),
+        "C-UCB1": named("c-ucb1", dim=dim, exploration=0.1),
+        "GL-CDCM": named("gl-cdcm", dim=dim, penalty=1.0, exploration=0.1),
+        "Ind": named("ind", dim=dim, exploration=0.1, **newton),
+        "Dep": named("dep", dim=TOPICS, topics=topics, exploration=0.1, **newton),
+    }
+
+
+def cells(settings: list[Setting], seed: int) -> Iterator[tuple[Cell, Policy]]:
+    """Every policy in every world and scenario, one after the other."""
+    for setting in settings:
+        for scenario, payoffs in SCENARIOS.items():
+            for name, policy in policies(setting, seed).items():
+                run = simulate(policy, setting.world, payoffs, setting.rounds)
+                yield Cell(setting.title, scenario, name, run), policy
+
+
+def telling(policy: Policy, world: World, after: int) -> Ranking:
+    """The next payment on which it gives up before the budget does; else simply the next one."""
+    coming = (policy.rank(world.deal(after + t).items, SCENARIOS["linear"]) for t in range(1_000))
+    first = next(coming)
+    return next((ranking for ranking in (first, *coming) if 0 < len(ranking) < BUDGET), first)
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What the demo found: every run, one ranking to explain, and the pictures."""
+
+    cells: list[Cell]
+    ranking: Ranking
+    pictures: list[Path]
+
+
+def demo(
+    out: Path, rounds: int, seed: int, advance: Callable[[str], None] = lambda _: None
+) -> Demo:
+    """Run it all; ``advance`` is told the name of each of the 36 runs when it is done."""
+    settings = [payments(rounds, seed), digits(rounds, seed)]
+    found: list[Cell] = []
+    ranking = None
+    for cell, policy in cells(settings, seed):
+        found.append(cell)
+        advance(f"{cell.world}, {cell.scenario}, {cell.policy}")
+        if (cell.world, cell.scenario, cell.policy) == (settings[0].title, "linear", "Ind"):
+            ranking = telling(policy, settings[0].world, rounds)
+    assert ranking is not None
+    panels: dict[str, dict[str, NDArray[np.float64]]] = {}
+    for cell in found:
+        title = f"{cell.world}, {cell.scenario}"
+        panels.setdefault(title, {})[cell.policy] = average_reward(cell.run)
+    out.mkdir(parents=True, exist_ok=True)
+    return Demo(found, ranking, average_rewards(panels, out / "average-reward"))

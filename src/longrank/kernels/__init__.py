@@ -9,6 +9,7 @@ for bit on every machine.
 from longrank.kernels.curve import densities, probabilities, probability, residual, slope
 from longrank.kernels.length import best_length, sequence_values
 from longrank.kernels.likelihood import fit_likelihood, grow_and_fit
+from longrank.kernels.live import live
 from longrank.kernels.ranking import (
     coverage_along,
     greedy_coverage,
@@ -26,6 +27,7 @@ __all__ = [
     "greedy_coverage",
     "greedy_plain",
     "grow_and_fit",
+    "live",
     "observe_cascade",
     "observe_row",
     "probabilities",

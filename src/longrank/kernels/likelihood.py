@@ -98,7 +98,11 @@ def fit_likelihood(
                 trial[j] = weights[j] + stride * step[j]
             trial_norm = _gradient(rows, successes, trial, penalty, link, trial_gradient)
             passes += 1
-            if not fresh or trial_norm <= (1.0 - 0.1 * stride) * norm or stride < 1e-6:
+            if (
+                not fresh
+                or trial_norm <= (1.0 - 0.1 * stride) * norm
+                or stride * length <= _TOLERANCE * size
+            ):
                 break
             stride *= 0.5
         if not fresh and trial_norm > 0.25 * norm:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -30,15 +31,25 @@ class Learner(ABC):
         The curve from a score to a probability.
     max_budget
         The largest budget that it was made for; None if any.
+    prior
+        What M begins with, times the identity.
+    radius, rate
+        The bound on means and the factor of a step, where it learns step by step.
+    refits
+        Whether it fits to its whole history instead.
     """
 
     max_budget: int | None = None
+    radius: float = math.inf
+    rate: float = 1.0
+    refits: bool = False
 
     def __init__(self, dim: int, prior: float, link: Link) -> None:
         self.dim = checks.whole("dim", dim, least=1)
+        self.prior = prior
         self.link = link
         self.weights = np.zeros(self.dim)
-        self.inverse = np.eye(self.dim) / prior
+        self.inverse = np.eye(self.dim) / self.prior
         self.updates = 0
 
     def score(self, features: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -29,6 +29,8 @@ class MaximumLikelihood(Learner):
         ``"logistic"`` or ``"probit"``.
     """
 
+    refits = True
+
     def __init__(self, dim: int, *, penalty: float = 1.0, link: Link | str = LOGISTIC) -> None:
         self.penalty = checks.real("penalty", penalty, above=0.0)
         super().__init__(dim, self.penalty, sigmoid("link", link))

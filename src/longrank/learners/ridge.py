@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,7 +24,7 @@ class Ridge(Learner):
 
     def observe(self, rows: NDArray[np.float64], succeeded: bool) -> None:
         kernels.observe_cascade(
-            self.weights, self.inverse, rows, succeeded, math.inf, 1.0, self.link.code
+            self.weights, self.inverse, rows, succeeded, self.radius, self.rate, self.link.code
         )
         self.updates += len(rows)
 

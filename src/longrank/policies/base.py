@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +17,8 @@ from longrank.features.base import Greedy, Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
+
+Chance = tuple[NDArray[np.bool_], NDArray[np.float64]]
 
 
 class Policy(ABC):
@@ -42,6 +45,14 @@ class Policy(ABC):
 
         Only what was observed counts. After an error nothing has changed.
         """
+
+    def chance(self, sizes: Sequence[int]) -> Chance:
+        """The random choices of coming rounds with sets of these sizes, all drawn at once.
+
+        Which rounds are played at random, and for each item of all rounds the key by which it is
+        ordered then. It draws from the policy's generator just as ranking the rounds would.
+        """
+        return np.zeros(len(sizes), np.bool_), np.zeros(sum(sizes))
 
     @abstractmethod
     def state(self) -> Tree:
@@ -96,6 +107,8 @@ class Believer(Policy):
         How an item looks, given the items above it.
     """
 
+    bonus: float = 0.0  # how many widths are added to a mean
+
     def __init__(self, learner: Learner, features: Features | None) -> None:
         self.learner = learner
         self.features = features if features is not None else Plain()
@@ -123,10 +136,10 @@ class Believer(Policy):
     def _arrange(self, prepared: Prepared, count: int, payoffs: Payoffs) -> tuple[Greedy, bool]:
         """``count`` items in order, and whether to play them all, whatever the payoffs."""
 
-    def _greedy(self, prepared: Prepared, bonus: float, count: int) -> Greedy:
+    def _greedy(self, prepared: Prepared, count: int) -> Greedy:
         learner = self.learner
         return self.features.greedy(
-            prepared, learner.weights, learner.inverse, bonus, learner.link.ceiling, count
+            prepared, learner.weights, learner.inverse, self.bonus, learner.link.ceiling, count
         )
 
     def _along(self, prepared: Prepared, order: NDArray[np.int64]) -> Greedy:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from longrank import checks, learners
@@ -10,7 +12,7 @@ from longrank.features.base import Greedy, Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Believer
+from longrank.policies.base import Believer, Chance
 from longrank.policies.random import generator_from_state, generator_state, random_order
 
 
@@ -58,7 +60,14 @@ class EpsilonGreedy(Believer):
     ) -> tuple[Greedy, bool]:
         if self.rng.random() < self.epsilon:
             return self._along(prepared, random_order(self.rng, len(prepared), count)), True
-        return self._greedy(prepared, 0.0, count), False
+        return self._greedy(prepared, count), False
+
+    def chance(self, sizes: Sequence[int]) -> Chance:
+        rounds, keys = [], []
+        for size in sizes:
+            rounds.append(self.rng.random() < self.epsilon)
+            keys.append(self.rng.random(size) if rounds[-1] else np.zeros(size))
+        return np.array(rounds, np.bool_), np.concatenate([np.empty(0), *keys])
 
     def state(self) -> Tree:
         return super().state() | {"epsilon": self.epsilon, "rng": generator_state(self.rng)}

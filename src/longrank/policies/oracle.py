@@ -65,7 +65,7 @@ class Oracle(Believer):
 
     def _arrange(self, prepared: Prepared, count: int, payoffs: Payoffs) -> tuple[Greedy, bool]:
         if not (self.exact and isinstance(self.features, Coverage)):
-            return self._greedy(prepared, 0.0, count), False
+            return self._greedy(prepared, count), False
         order = best_sequence(prepared, self.features, self.learner, payoffs, count)
         return self._along(prepared, order), False
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -12,7 +14,7 @@ from longrank.features import Features, Plain
 from longrank.kernels.ranking import top
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Policy
+from longrank.policies.base import Chance, Policy
 
 _PLAIN = Plain()
 
@@ -41,6 +43,10 @@ class Random(Policy):
     def learn(self, ranking: Ranking, outcome: Outcome) -> None:
         """Nothing to learn; the outcome is checked all the same."""
         self._check(ranking, outcome)
+
+    def chance(self, sizes: Sequence[int]) -> Chance:
+        keys = [self.rng.random(size) for size in sizes]
+        return np.ones(len(sizes), np.bool_), np.concatenate([np.empty(0), *keys])
 
     def state(self) -> Tree:
         return {"kind": "Random", "features": {"kind": "plain"}, "rng": generator_state(self.rng)}

@@ -57,7 +57,7 @@ class UCB(Believer):
     @exploration.setter
     def exploration(self, value: float) -> None:
         self._exploration = checks.real("exploration", value, least=0.0)
-        self._bonus = math.sqrt(self._exploration)
+        self.bonus = math.sqrt(self._exploration)
 
     def _arrange(
         self,
@@ -65,7 +65,7 @@ class UCB(Believer):
         count: int,
         payoffs: Payoffs,  # noqa: ARG002
     ) -> tuple[Greedy, bool]:
-        return self._greedy(prepared, self._bonus, count), False
+        return self._greedy(prepared, count), False
 
     def state(self) -> Tree:
         return super().state() | {"exploration": self.exploration}

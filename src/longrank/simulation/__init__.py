@@ -10,18 +10,22 @@ from longrank.simulation.metrics import (
 )
 from longrank.simulation.payments import PaymentWorld
 from longrank.simulation.simulate import Run, simulate
+from longrank.simulation.stream import Life, Stream, live
 from longrank.simulation.worlds import CoverageWorld, LogisticWorld, Round, TableWorld, World
 
 __all__ = [
     "CoverageWorld",
+    "Life",
     "LogisticWorld",
     "PaymentWorld",
     "Round",
     "Run",
+    "Stream",
     "TableWorld",
     "World",
     "average_reward",
     "cumulative_reward",
+    "live",
     "ncr",
     "ncr_published",
     "pseudo_regret",

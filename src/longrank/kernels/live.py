@@ -1,0 +1,106 @@
+"""A whole run of a policy through a stream of rounds, compiled: the inner loop of experiments.
+
+It is made of the same kernels as the policies, and gives the same run to the last bit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.kernels.compiled import compiled
+from longrank.kernels.curve import probabilities
+from longrank.kernels.length import best_length
+from longrank.kernels.likelihood import grow_and_fit
+from longrank.kernels.ranking import (
+    coverage_along,
+    greedy_coverage,
+    greedy_plain,
+    top,
+)
+from longrank.kernels.update import observe_cascade
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@compiled
+def live(
+    items: Matrix,
+    starts: Indices,
+    wins: Flags,
+    rewards: Vector,
+    losses: Vector,
+    coverage: bool,
+    at_random: Flags,
+    keys: Vector,
+    bonus: float,
+    prior: float,
+    radius: float,
+    rate: float,
+    link: int,
+    ceiling: float,
+    likelihood: bool,
+    earned: Vector,
+    lengths: Indices,
+    tried: Indices,
+) -> None:
+    """Rank, play and learn in every round t, whose items are rows ``starts[t]:starts[t+1]``.
+
+    ``items`` are topics where ``coverage``; ``wins`` says which succeed; in rounds ``at_random``
+    the order is that of ``keys``, at full budget. The learner starts with M = prior * I; it is
+    the maximum likelihood one where ``likelihood`` (then ``prior`` is its penalty), else the
+    online one. Fills what was ``earned``, the ``lengths`` committed to, and how many were
+    ``tried``.
+    """
+    d = items.shape[1]
+    weights, inverse = np.zeros(d), np.eye(d) / prior
+    curvature = inverse.copy()
+    most = starts.shape[0] - 1
+    history = np.empty((wins.shape[0] if likelihood else 0, d))
+    successes = np.empty(history.shape[0], np.bool_)
+    seen = 0
+    for t in range(most):
+        chunk = items[starts[t] : starts[t + 1]]
+        count = min(rewards.shape[0], chunk.shape[0])
+        length = count
+        if at_random[t]:
+            order = top(keys[starts[t] : starts[t + 1]], count)
+            rows = coverage_along(chunk, order) if coverage else chunk[order]
+        else:
+            if coverage:
+                order, rows, _, scores = greedy_coverage(
+                    chunk, weights, inverse, bonus, ceiling, count
+                )
+            else:
+                order, rows, _, scores = greedy_plain(
+                    chunk, weights, inverse, bonus, ceiling, count
+                )
+            length = best_length(probabilities(link, scores), rewards, losses)
+        attempts, succeeded = 0, False
+        while attempts < length and not succeeded:
+            succeeded = wins[starts[t] + order[attempts]]
+            attempts += 1
+        earned[t] = rewards[attempts - 1] if succeeded else losses[attempts]
+        lengths[t], tried[t] = length, attempts
+        if attempts == 0:
+            continue
+        if likelihood:
+            for i in range(attempts):
+                history[seen + i] = rows[i]
+                successes[seen + i] = succeeded and i == attempts - 1
+            grow_and_fit(
+                history[: seen + attempts],
+                successes[: seen + attempts],
+                seen,
+                prior,
+                link,
+                weights,
+                inverse,
+                curvature,
+            )
+            seen += attempts
+        else:
+            observe_cascade(weights, inverse, rows[:attempts], succeeded, radius, rate, link)

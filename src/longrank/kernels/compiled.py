@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
-from typing import TypeVar, cast
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
 import numba
 
 F = TypeVar("F", bound=Callable[..., object])
 
+_FILES = sorted(Path(__file__).parent.glob("*.py"))
+_STAMP = hashlib.sha256(b"".join(file.read_bytes() for file in _FILES)).hexdigest()
+
 
 def compiled(function: F) -> F:
     """Compile on first use and cache; ``fastmath`` stays off so that results are exact."""
-    return cast(F, numba.njit(cache=True, error_model="numpy", nogil=True)(function))
+    kernel: Any
+    try:
+        kernel = numba.njit(cache=True, error_model="numpy", nogil=True)(function)
+    except RuntimeError:  # no folder to write to: compiled anew in every process
+        return cast(F, numba.njit(error_model="numpy", nogil=True)(function))
+    if hasattr(kernel, "_cache"):
+        # Numba asks whether the file of a kernel has changed, but not those of the kernels that
+        # it calls and that were compiled into it. So the stamp of its cache is that of all files.
+        kernel._cache._cache_file._source_stamp = _STAMP
+    return cast(F, kernel)

@@ -49,16 +49,42 @@ def _mean_and_width(
     return mean, math.sqrt(max(square, 0.0))
 
 
+_BLOCK = 128  # items that are scored side by side, so that vector instructions can serve
+
+
 @compiled
 def score_rows(
     rows: NDArray[np.floating], weights: Vector, inverse: Matrix
 ) -> tuple[Vector, Vector]:
-    """The mean and the width of every row. O(k d^2)."""
-    means, widths = np.empty(rows.shape[0]), np.empty(rows.shape[0])
-    scratch = np.empty(weights.shape[0])
-    for i in range(rows.shape[0]):
-        means[i], widths[i] = _mean_and_width(rows[i], weights, inverse, scratch)
-    return means, widths
+    """The mean and the width of every row. O(k d^2).
+
+    Items stand side by side in the innermost loops, where no sum runs across them: vector
+    instructions make it fast and change no bit.
+    """
+    k, d = rows.shape
+    means, squares = np.zeros(k), np.zeros(k)
+    columns, part = np.empty((d, min(k, _BLOCK))), np.empty(min(k, _BLOCK))
+    for start in range(0, k, _BLOCK):
+        n = min(_BLOCK, k - start)
+        mean, square = means[start : start + n], squares[start : start + n]
+        for item in range(n):
+            for j in range(d):
+                columns[j, item] = rows[start + item, j]
+        for i in range(d):
+            own = columns[i]
+            for item in range(n):
+                mean[item] += own[item] * weights[i]
+                part[item] = own[item] * inverse[i, i]
+            for j in range(i + 1, d):
+                twice = 2.0 * inverse[i, j]
+                other = columns[j]
+                for item in range(n):
+                    part[item] += other[item] * twice
+            for item in range(n):
+                square[item] += own[item] * part[item]
+    for i in range(k):
+        squares[i] = math.sqrt(max(squares[i], 0.0))
+    return means, squares
 
 
 @compiled

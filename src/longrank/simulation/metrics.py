@@ -39,12 +39,17 @@ def ncr_published(run: Run, random: Run) -> float:
     return _normalised(run, random, 1.0)
 
 
+def normalised(reward: float, random: float, best: float, extra: float = 0.0) -> float:
+    """(reward - random) / (best - random + extra); NaN where there is no room above random."""
+    room = best - random + extra
+    return (reward - random) / room if room else float("nan")
+
+
 def _normalised(run: Run, random: Run, extra: float) -> float:
     if len(run.rewards) != len(random.rewards):
         raise InvalidInput("random", f"have {len(run.rewards)} rounds", len(random.rewards))
-    base = cumulative_reward(random)
-    room = float(run.hindsight.sum()) - base + extra
-    return (cumulative_reward(run) - base) / room if room else float("nan")
+    best = float(run.hindsight.sum())
+    return normalised(cumulative_reward(run), cumulative_reward(random), best, extra)
 
 
 def pseudo_regret(run: Run) -> Vector:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,6 +66,22 @@ class Stream:
         some = np.logical_or.reduceat(self.wins, self.starts[:-1])
         first = payoffs.rewards[0] if payoffs.budget else payoffs.losses[0]
         return np.asarray(np.where(some, first, payoffs.losses[0]), np.float64)
+
+    def random_reward(self, payoffs: Payoffs) -> float:
+        """The expected cumulative reward of a random order at full budget: CR_rand without luck.
+
+        Of k items of which m succeed, the next one does with probability m / k, then
+        m / (k - 1), ...
+        """
+        total = 0.0
+        sizes = np.diff(self.starts)
+        winners = np.add.reduceat(self.wins.astype(np.int64), self.starts[:-1])
+        for (size, some), rounds in Counter(
+            zip(sizes.tolist(), winners.tolist(), strict=True)
+        ).items():
+            chances = np.minimum(some / (size - np.arange(min(payoffs.budget, size))), 1.0)
+            total += rounds * float(payoffs.values(chances)[-1])
+        return total
 
 
 _COMPILED = (UCB, EpsilonGreedy, Random, OnlineNewton, Ridge, MaximumLikelihood)

@@ -1,43 +1,16 @@
-"""The command line: ``longrank --help``."""
+"""``longrank demo``."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
-from longrank.errors import LongrankError, MissingExtra
+import typer
+from rich.table import Table
 
-try:
-    import typer
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-    from rich.table import Table
-except ImportError:
-    sys.exit(str(MissingExtra("the command line", "experiments")))
-
-app = typer.Typer(
-    help="longrank learns in what order to try things, and when to stop.",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-console = Console()
+from longrank.cli.console import console, counted
 
 
-@app.callback()
-def _root() -> None:
-    """longrank learns in what order to try things, and when to stop."""
-
-
-@app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("demo"),
     rounds: Annotated[int, typer.Option(min=20, help="Rounds in each world.")] = 600,
@@ -54,14 +27,7 @@ def demo(
     from longrank.experiments.demo import SCENARIOS
     from longrank.experiments.demo import demo as run
 
-    bar = Progress(
-        TextColumn("{task.description:<44}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=console,
-    )
-    with bar:
+    with counted() as bar:
         task = bar.add_task("fitting topics", total=36)
         result = run(out, rounds, seed, lambda name: bar.update(task, advance=1, description=name))
 
@@ -86,12 +52,3 @@ def demo(
     )
     console.print(result.ranking.explain(), highlight=False)
     console.print("\nCR(t) / t as a picture: " + ", ".join(str(file) for file in result.pictures))
-
-
-def main() -> None:
-    """Run the command line; what longrank refuses is said in one sentence."""
-    try:
-        app()
-    except LongrankError as error:
-        console.print(f"longrank: {error}", style="red", highlight=False)
-        sys.exit(2)

@@ -1,0 +1,80 @@
+"""``longrank data``: the paper's data sets, from their publishers or from files at hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+from rich.table import Table
+
+from longrank.cli.console import console
+from longrank.datasets import SOURCES, add, data_folder, find, get
+from longrank.datasets.sources import source
+from longrank.errors import LongrankError
+
+app = typer.Typer(
+    help="Get the data sets of the paper, or add files that you already have.",
+    no_args_is_help=True,
+)
+
+
+@app.command("list")
+def list_sources() -> None:
+    """What there is, what is here already, and how to get the rest."""
+    table = Table(title=f"Data in {data_folder()}")
+    for column in ("name", "data set", "here", "how to get it"):
+        table.add_column(column)
+    for name, known in SOURCES.items():
+        try:
+            here = bool(find(name))
+        except LongrankError:
+            here = False
+        how = f"longrank data get {name}" if known.manual is None else known.manual
+        table.add_row(name, known.title, "yes" if here else "no", "" if here else how)
+    console.print(table)
+
+
+@app.command("get")
+def get_source(
+    name: Annotated[str, typer.Argument(help="The data set; `longrank data list` has the names.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Accept the publisher's terms.")] = False,
+) -> None:
+    """Download a data set from its publisher.
+
+    Sizes and checksums are checked. An interrupted download goes on where it stopped when you call
+    it again. Where the publisher has terms of use you are asked to accept them. Everything is kept
+    in the folder that the environment variable LONGRANK_DATA names, else in your cache folder.
+    """
+    known = source(name)
+    accepted = yes
+    if known.terms is not None and known.manual is None and not yes:
+        console.print(f"{known.title}: {known.terms.summary}\n{known.terms.url}")
+        accepted = typer.confirm("Do you accept these terms?", abort=True)
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        console=console,
+    )
+    with bar:
+        tasks = {file.name: bar.add_task(file.name, total=file.size) for file in known.files}
+
+        def progress(file: str, done: int, total: int | None) -> None:
+            bar.update(tasks[file], completed=done, total=total)
+
+        files = get(name, accept_terms=accepted, progress=progress)
+    console.print(f"{known.title} is in {files[0].parent}")
+
+
+@app.command("add")
+def add_source(
+    name: Annotated[str, typer.Argument(help="The data set; `longrank data list` has the names.")],
+    path: Annotated[Path, typer.Argument(help="Archive, folder or file, as published.")],
+) -> None:
+    """Take a data set from files that you already have."""
+    with console.status(f"looking at {path}"):
+        files = add(name, path)
+    console.print(f"{SOURCES[name].title} is in {files[0].parent}")

@@ -1,0 +1,122 @@
+"""Results on disk: one Parquet file per cell, in one folder.
+
+Any tool reads the folder as one table (``pandas.read_parquet("results")``). A file is there whole
+or not at all, and is never overwritten.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypedDict, cast
+
+from longrank.errors import BadFile, InvalidInput, MissingExtra
+from longrank.experiments.settings import Cell
+
+try:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+except ImportError as error:
+    raise MissingExtra("results", "experiments") from error
+
+
+class Row(TypedDict):
+    """One policy with one setting on one stream; the columns of a results file."""
+
+    task: str
+    scenario: str
+    budget: int
+    policy: str
+    grid: str
+    protocol: str  # "grid", or "held-out": the setting was chosen on other shuffles
+    settings: str  # JSON
+    seed: int
+    rounds: int
+    cumulative_reward: float
+    cr_rand: float  # expected reward of a random order
+    cr_max: float  # of a clairvoyant
+    ncr: float
+    ncr_published: float
+    mean_length: float  # that the policy committed to
+    mean_tried: float
+    seconds: float
+    curve: list[float] | None  # rewards of every round, of the best setting of the cell
+
+
+_SCHEMA = pa.schema(
+    [
+        *((name, pa.string()) for name in ("task", "scenario")),
+        ("budget", pa.int64()),
+        *((name, pa.string()) for name in ("policy", "grid", "protocol", "settings")),
+        *((name, pa.int64()) for name in ("seed", "rounds")),
+        *(
+            (name, pa.float64())
+            for name in (
+                "cumulative_reward",
+                "cr_rand",
+                "cr_max",
+                "ncr",
+                "ncr_published",
+                "mean_length",
+                "mean_tried",
+                "seconds",
+            )
+        ),
+        ("curve", pa.list_(pa.float64())),
+    ]
+)
+
+
+def path_of(out: Path, cell: Cell) -> Path:
+    return out / f"{cell.name}.parquet"
+
+
+def finished(out: Path, cell: Cell) -> bool:
+    """Whether this cell has been run before."""
+    return path_of(out, cell).exists()
+
+
+def write_cell(out: Path, cell: Cell, rows: list[Row]) -> Path:
+    """Add the rows of a cell; refuses to replace what is there."""
+    path = path_of(out, cell)
+    part = path.with_suffix(".part")
+    try:
+        pq.write_table(pa.Table.from_pylist(rows, schema=_SCHEMA), part, compression="zstd")
+        os.link(part, path)  # fails where the name exists: nothing is overwritten
+    except FileExistsError:
+        raise InvalidInput("out", "not hold this cell already", path) from None
+    finally:
+        part.unlink(missing_ok=True)
+    return path
+
+
+def read_results(folders: Iterable[Path]) -> list[Row]:
+    """All rows of all cells below these folders."""
+    rows: list[Row] = []
+    for folder in folders:
+        files = sorted(Path(folder).glob("*.parquet"))
+        if not files:
+            raise InvalidInput("results", "be a folder with .parquet files of longrank run", folder)
+        for file in files:
+            try:
+                rows += cast(list[Row], pq.read_table(file, schema=_SCHEMA).to_pylist())
+            except (pa.ArrowInvalid, OSError) as error:
+                raise BadFile(f"{file} is not a results file of longrank: {error}") from error
+    return rows
+
+
+def choose(out: Path, cells: Sequence[Cell]) -> dict[str, str]:
+    """For every kind of cell the setting with the best mean reward over its finished shuffles.
+
+    By the name of its cell of seed 0.
+    """
+    totals: dict[str, dict[str, float]] = {}
+    for cell in cells:
+        if finished(out, cell):
+            kind = totals.setdefault(replace(cell, seed=0).name, {})
+            table = pq.read_table(path_of(out, cell), columns=["settings", "cumulative_reward"])
+            for row in table.to_pylist():
+                kind[row["settings"]] = kind.get(row["settings"], 0.0) + row["cumulative_reward"]
+    return {name: max(kind, key=lambda setting: kind[setting]) for name, kind in totals.items()}

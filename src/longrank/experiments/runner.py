@@ -1,0 +1,162 @@
+"""Running cells: in processes here, or on a Dask or Ray cluster. Finished ones are kept."""
+
+from __future__ import annotations
+
+import json
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import joblib
+
+from longrank.errors import InvalidInput, MissingExtra
+from longrank.experiments.results import Row, finished, write_cell
+from longrank.experiments.settings import GRIDS, Cell, payoffs
+from longrank.experiments.streams import mixture, situation, stream, task_table
+from longrank.simulation import live
+from longrank.simulation.metrics import normalised
+
+BACKENDS = ("processes", "dask", "ray")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A cell that could not be run, and why."""
+
+    cell: Cell
+    reason: str
+
+
+def run_cell(cell: Cell, folder: str | None = None) -> list[Row]:
+    """One row for every setting; the best one carries its curve CR(t) / t."""
+    worth = payoffs(cell.scenario, cell.budget)
+    plain = stream(cell.task, cell.seed, folder)
+    cr_rand = plain.random_reward(worth)
+    cr_max = float(plain.hindsight(worth).sum())
+    rows: list[Row] = []
+    best, curve = -float("inf"), None
+    for settings in cell.settings():
+        policy, seen = situation(cell.task, cell.policy, settings, cell.budget, cell.seed, folder)
+        start = time.perf_counter()
+        life = live(policy, seen, worth)
+        seconds = time.perf_counter() - start
+        reward = float(life.rewards.sum())
+        if reward > best:
+            best, curve = reward, life.rewards
+        rows.append(
+            Row(
+                task=cell.task,
+                scenario=cell.scenario,
+                budget=cell.budget,
+                policy=cell.policy,
+                grid=cell.grid,
+                protocol="grid" if cell.chosen is None else "held-out",
+                settings=json.dumps(settings),
+                seed=cell.seed,
+                rounds=seen.rounds,
+                cumulative_reward=reward,
+                cr_rand=cr_rand,
+                cr_max=cr_max,
+                ncr=normalised(reward, cr_rand, cr_max),
+                ncr_published=normalised(reward, cr_rand, cr_max, extra=1.0),
+                mean_length=float(life.lengths.mean()),
+                mean_tried=float(life.tried.mean()),
+                seconds=seconds,
+                curve=None,
+            )
+        )
+    assert curve is not None
+    first = max(range(len(rows)), key=lambda i: rows[i]["cumulative_reward"])
+    rows[first]["curve"] = curve.tolist()
+    return rows
+
+
+def prepare(cells: Sequence[Cell], folder: str | None, told: Callable[[str], None]) -> None:
+    """Make what cells share (embeddings, mixtures) once, here, so that workers only read it."""
+    for task in dict.fromkeys(cell.task for cell in cells):
+        told(f"preparing {task}")
+        task_table(task, folder)
+        grids = {(cell.grid, cell.policy) for cell in cells if cell.task == task}
+        topics = {n for grid, policy in grids for n in GRIDS[grid][policy].get("topics", [])}
+        for count in sorted(topics):
+            told(f"preparing {task}, {count} topics")
+            mixture(task, int(count), folder)
+
+
+def run(
+    cells: Sequence[Cell],
+    out: Path,
+    *,
+    jobs: int = 1,
+    backend: str = "processes",
+    address: str | None = None,
+    folder: str | None = None,
+    told: Callable[[str], None] = lambda _: None,
+    done: Callable[[Cell], None] = lambda _: None,
+) -> list[Failure]:
+    """Run the cells that ``out`` does not hold yet; a result is on disk before the next begins.
+
+    Returns the cells that failed; the others are not lost for it. Ending it early loses only
+    what is under way: the same call goes on from there.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    todo = [cell for cell in cells if not finished(out, cell)]
+    prepare(todo, folder, told)
+    failures = []
+    for cell, rows in _results(todo, jobs, backend, address, folder):
+        if isinstance(rows, Failure):
+            failures.append(rows)
+        else:
+            write_cell(out, cell, rows)
+        done(cell)
+    return failures
+
+
+def _try_cell(cell: Cell, folder: str | None) -> tuple[Cell, list[Row] | Failure]:
+    try:
+        return cell, run_cell(cell, folder)
+    except Exception:
+        return cell, Failure(cell, traceback.format_exc())
+
+
+def _results(
+    cells: Sequence[Cell], jobs: int, backend: str, address: str | None, folder: str | None
+) -> Iterator[tuple[Cell, list[Row] | Failure]]:
+    if backend not in BACKENDS:
+        raise InvalidInput("backend", f"be one of {', '.join(BACKENDS)}", repr(backend))
+    if jobs == 1 and backend == "processes":
+        yield from (_try_cell(cell, folder) for cell in cells)
+        return
+    with _cluster(backend, address):
+        # Not every backend can hand back results as they come, so each batch is waited for; a
+        # batch is large enough to keep all workers busy.
+        size = len(cells) if backend == "processes" else max(4 * jobs, 1)
+        how = "generator_unordered" if backend == "processes" else "list"
+        for start in range(0, len(cells), max(size, 1)):
+            batch = cells[start : start + size]
+            parallel = joblib.Parallel(n_jobs=jobs, return_as=how, batch_size=1)
+            yield from parallel(joblib.delayed(_try_cell)(cell, folder) for cell in batch)
+
+
+def _cluster(backend: str, address: str | None) -> Any:
+    """The joblib context of a backend, connected."""
+    try:
+        if backend == "dask":
+            import distributed
+
+            client: Any = distributed.Client
+            return joblib.parallel_config("dask", client=client(address))
+        if backend == "ray":
+            import ray
+            from ray.util import joblib as ray_joblib
+
+            register: Any = ray_joblib.register_ray
+            register()
+            ray.init(address=address, ignore_reinit_error=True, log_to_driver=False)
+            return joblib.parallel_config("ray")
+    except ImportError as error:
+        raise MissingExtra(f"the {backend} backend", "cluster") from error
+    return joblib.parallel_config("loky", inner_max_num_threads=1)

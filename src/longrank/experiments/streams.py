@@ -1,0 +1,119 @@
+"""Tasks as streams of rounds, and what a policy sees of them."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from longrank import packing
+from longrank.datasets import TASKS, Table, data_folder, table
+from longrank.errors import BadFile, InvalidInput
+from longrank.experiments.settings import Settings
+from longrank.features import Coverage, Mixture
+from longrank.links import LOGISTIC
+from longrank.policies import Policy, named
+from longrank.simulation import PaymentWorld, Stream, TableWorld
+
+EMBEDDING_SEED = 0  # the embedding is part of the task; only shuffle and outcomes change by seed
+SYNTHETIC = ("logistic", "payments-8", "payments-100")
+_ROUNDS = 500
+
+
+@functools.lru_cache(maxsize=2)
+def task_table(task: str, folder: str | None) -> Table:
+    """The items of a task, and others to fit topics to."""
+    if task not in SYNTHETIC:
+        return table(task, EMBEDDING_SEED, folder)
+    rng = np.random.default_rng(EMBEDDING_SEED)
+    if task == "logistic":
+        items = rng.standard_normal((_ROUNDS * 100 + 5_000, 10))
+        items /= np.linalg.norm(items, axis=1, keepdims=True)
+        chances = LOGISTIC.probability(3.0 * items @ (np.ones(10) / np.sqrt(10.0)) - 2.0)
+    else:
+        world = PaymentWorld(int(task.partition("-")[2]), seed=EMBEDDING_SEED)
+        dealt = [world.deal(t) for t in range(_ROUNDS + 100)]
+        items = np.concatenate([one.items for one in dealt])
+        chances = LOGISTIC.probability(items @ world.weights)
+    ranked = len(items) * 10 // 11 if task == "logistic" else len(items) * 5 // 6
+    return Table(task, items[:ranked], chances[:ranked], items[ranked:], None, {"task": task})
+
+
+@functools.lru_cache(maxsize=1)
+def stream(task: str, seed: int, folder: str | None) -> Stream:
+    """All rounds of a task, shuffled by the seed; payments stay in the order they came."""
+    data = task_table(task, folder)
+    if task.startswith("payments"):
+        size = int(task.partition("-")[2])
+        wins = np.random.default_rng(seed).random(len(data.items)) < data.chances
+        return Stream(data.items, np.arange(0, len(data.items) + 1, size), wins)
+    return Stream.of(TableWorld(data.items, data.chances, size=100, seed=seed))
+
+
+@functools.lru_cache(maxsize=8)
+def mixture(task: str, topics: int, folder: str | None) -> Mixture:
+    """Topics, fitted to items that are not ranked; scaled to norm 1, as the paper does.
+
+    The fit is kept in the data folder. It uses one thread, since more would change the last bits.
+    """
+    items = task_table(task, folder).embedding_items
+    key = hashlib.sha256(items.tobytes() + f"{topics} {EMBEDDING_SEED} 1".encode()).hexdigest()
+    path = data_folder(folder) / "prepared" / f"topics-{topics}-{key[:20]}.longrank"
+    if path.exists():
+        try:
+            return Mixture.from_state(packing.unpack(path.read_bytes(), str(path)))
+        except BadFile:
+            pass  # damaged: fitted anew below
+    with threadpool_limits(1):
+        fitted = Mixture.fit(items, topics, EMBEDDING_SEED, unit=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    packing.write(path, packing.pack(fitted.state()))
+    return fitted
+
+
+@functools.lru_cache(maxsize=8)
+def topic_stream(task: str, seed: int, topics: int, folder: str | None) -> Stream:
+    """The stream as coverage of topics."""
+    features = Coverage(mixture(task, topics, folder))
+    with threadpool_limits(1):
+        return stream(task, seed, folder).seen_through(features)
+
+
+def situation(
+    task: str, policy: str, settings: Settings, budget: int, seed: int, folder: str | None
+) -> tuple[Policy, Stream]:
+    """A policy with these settings, and the stream as it sees it."""
+    plain = stream(task, seed, folder)
+    own = dict(settings)
+    if policy in ("ind", "eps", "dep", "ind-gmm"):
+        own["max_budget"] = budget
+    if policy in ("eps", "rand"):
+        own["rng"] = seed
+    if policy == "rand":
+        return named("rand", **own), plain
+    if policy not in ("dep", "ind-gmm"):
+        return named(policy, dim=plain.items.shape[1], **own), plain
+    count = own.pop("topics")
+    covered = topic_stream(task, seed, count, folder)
+    if policy == "dep":
+        return named("dep", dim=count, topics=mixture(task, count, folder), **own), covered
+    # Ind on the latent space of Dep: the topics are its items (the paper's further investigation)
+    return named("ind", dim=count, **own), Stream(covered.items, covered.starts, covered.wins)
+
+
+def all_tasks(given: Sequence[str]) -> list[str]:
+    """Tasks by name, each once; ``mnist`` stands for its ten. Unknown ones are refused."""
+    chosen: list[str] = []
+    for name in given:
+        classes = [task for task in TASKS if task.rpartition("-")[0] == name]
+        if not classes and name not in TASKS and name not in SYNTHETIC:
+            known = sorted({TASKS[task].source for task in TASKS})
+            rule = (
+                f"be one of {', '.join(known)} (with -0 to -9 for a class), {', '.join(SYNTHETIC)}"
+            )
+            raise InvalidInput("task", rule, repr(name))
+        chosen += classes or [name]
+    return list(dict.fromkeys(chosen))

@@ -96,7 +96,7 @@ class Ranking:
         store(self, "values", values)
         store(self, "features", features)
         for array in (order, probabilities, estimates, values, features):
-            array.flags.writeable = False
+            array.setflags(write=False)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Ranking cannot be changed: {name}")

@@ -7,7 +7,7 @@ for bit on every machine.
 """
 
 from longrank.kernels.curve import densities, probabilities, probability, residual, slope
-from longrank.kernels.length import best_length, sequence_values
+from longrank.kernels.length import best_length, decide, sequence_values
 from longrank.kernels.likelihood import fit_likelihood, grow_and_fit
 from longrank.kernels.live import live
 from longrank.kernels.ranking import (
@@ -22,6 +22,7 @@ from longrank.kernels.update import observe_cascade, observe_row
 __all__ = [
     "best_length",
     "coverage_along",
+    "decide",
     "densities",
     "fit_likelihood",
     "greedy_coverage",

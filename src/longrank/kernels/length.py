@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.kernels.compiled import compiled
+from longrank.kernels.curve import probabilities as curve
 
 Vector = NDArray[np.float64]
 
@@ -39,3 +40,17 @@ def best_length(probabilities: Vector, rewards: Vector, losses: Vector) -> int:
         if losses[i] > value:
             length, value = i, losses[i]
     return int(length)
+
+
+@compiled
+def decide(
+    means: Vector, scores: Vector, rewards: Vector, losses: Vector, link: int, whole: bool
+) -> tuple[int, Vector, Vector, Vector]:
+    """From scores along an order to a decision: length, probabilities, estimates, values. O(n).
+
+    Probabilities and estimates are those of the sequence; with ``whole`` it has all n items.
+    """
+    probabilities = curve(link, scores)
+    values = sequence_values(probabilities, rewards, losses)
+    length = scores.shape[0] if whole else best_length(probabilities, rewards, losses)
+    return length, probabilities[:length], curve(link, means[:length]), values

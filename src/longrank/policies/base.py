@@ -118,14 +118,10 @@ class Believer(Policy):
         prepared = self.features.prepare(items, learner.dim)
         count = min(self._tries(payoffs, budget, learner.max_budget), len(prepared))
         (order, rows, means, scores), whole = self._arrange(prepared, count, payoffs)
-        link = learner.link.code
-        probabilities = kernels.probabilities(link, scores)
-        values = kernels.sequence_values(probabilities, payoffs.rewards, payoffs.losses)
-        length = count
-        if not whole:
-            length = kernels.best_length(probabilities, payoffs.rewards, payoffs.losses)
-        estimates = kernels.probabilities(link, means[:length])
-        return Ranking(order[:length], probabilities[:length], estimates, values, rows[:length])
+        length, probabilities, estimates, values = kernels.decide(
+            means, scores, payoffs.rewards, payoffs.losses, learner.link.code, whole
+        )
+        return Ranking(order[:length], probabilities, estimates, values, rows[:length])
 
     def learn(self, ranking: Ranking, outcome: Outcome) -> None:
         self._check(ranking, outcome, self.learner.dim)

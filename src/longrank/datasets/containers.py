@@ -1,0 +1,145 @@
+"""A named file, out of a folder, a zip, a tar, a tar in a zip, a gzip, or lying there plainly.
+
+It is read as a stream: nothing is unpacked to disk. What a file is shows in its first bytes, not
+in its name.
+"""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import os
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from typing import IO, cast
+
+from longrank.datasets.folder import visible
+from longrank.errors import BadFile, InvalidInput
+
+#: What reading a damaged container raises.
+DAMAGED = (
+    OSError,
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    RuntimeError,  # an encrypted zip
+)
+_TARS = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
+_DEPTH = 4
+
+Names = tuple[str, ...]
+
+
+def locate(path: Path, names: Names) -> Path:
+    """The file to open: ``path`` itself, or in a folder the one so named, else an archive."""
+    if not path.exists():
+        raise InvalidInput("path", "exist", path)
+    if path.is_file():
+        return path
+    files = list(_files(path))
+    for file in files:
+        if _wanted(file.name, names):
+            return file
+    for file in files:
+        if kind_of(file) in ("zip", "tar"):
+            return file
+    raise BadFile(f"{path} must hold {names[0]}, plain, gzipped, or in a zip or tar archive")
+
+
+@contextmanager
+def opened(path: Path, names: Names) -> Iterator[tuple[IO[bytes], str]]:
+    """The bytes of the file so named in ``path``, and what to call it in an error.
+
+    Parameters
+    ----------
+    path
+        A folder, an archive, or the file itself under whatever name.
+    names
+        The names to look for, each also with ``.gz``.
+    """
+    file = locate(path, names)
+    with ExitStack() as stack:
+        try:
+            stream, label = _open(stack, file, names)
+        except DAMAGED as error:
+            raise BadFile(f"{file} cannot be opened: {error}") from error
+        yield stream, label
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """The data files of a folder, its own first, then those of the folders in it."""
+    for place, folders, files in os.walk(folder):
+        if len(Path(place).relative_to(folder).parts) >= _DEPTH:
+            folders.clear()
+        folders.sort()
+        for name in sorted(files):
+            if visible(file := Path(place, name)):
+                yield file
+
+
+def _wanted(member: str, names: Names) -> bool:
+    return PurePosixPath(member).name.removesuffix(".gz") in names
+
+
+def kind_of(file: Path) -> str:
+    """zip, tar, gzip or plain."""
+    with file.open("rb") as stream:
+        start = stream.read(4)
+    if start == b"PK\x03\x04":
+        return "zip"
+    with suppress(*DAMAGED):  # a gzip may be cut off in its first block
+        if tarfile.is_tarfile(file):
+            return "tar"
+    return "gzip" if start[:2] == b"\x1f\x8b" else "plain"
+
+
+def _open(stack: ExitStack, file: Path, names: Names) -> tuple[IO[bytes], str]:
+    kind = kind_of(file)
+    if kind == "zip":
+        return _from_zip(stack, file, names)
+    raw = stack.enter_context(file.open("rb"))
+    if kind == "tar":
+        return _from_tar(stack, raw, str(file), names)
+    return (_gunzip(stack, raw) if kind == "gzip" else raw), str(file)
+
+
+def _from_zip(stack: ExitStack, file: Path, names: Names) -> tuple[IO[bytes], str]:
+    archive = stack.enter_context(zipfile.ZipFile(file))
+    members = archive.namelist()
+    for member in members:
+        if _wanted(member, names):
+            stream = stack.enter_context(archive.open(member))
+            plain = not member.endswith(".gz")
+            return (stream if plain else _gunzip(stack, stream)), f"{file}:{member}"
+    for member in members:
+        if member.endswith(_TARS) and visible(Path(member)):
+            stream = stack.enter_context(archive.open(member))
+            return _from_tar(stack, stream, f"{file}:{member}", names)
+    raise BadFile(_holds(str(file), names, members))
+
+
+def _from_tar(stack: ExitStack, raw: IO[bytes], label: str, names: Names) -> tuple[IO[bytes], str]:
+    archive = stack.enter_context(tarfile.TarFile.open(fileobj=raw, mode="r|*"))
+    seen = []
+    for member in archive:
+        seen.append(member.name)
+        if _wanted(member.name, names) and (stream := archive.extractfile(member)) is not None:
+            stack.enter_context(stream)
+            plain = not member.name.endswith(".gz")
+            return (stream if plain else _gunzip(stack, stream)), f"{label}:{member.name}"
+    raise BadFile(_holds(label, names, seen))
+
+
+def _gunzip(stack: ExitStack, stream: IO[bytes]) -> IO[bytes]:
+    return cast(IO[bytes], stack.enter_context(gzip.GzipFile(fileobj=stream)))
+
+
+def _holds(label: str, names: Names, members: list[str]) -> str:
+    shown = ", ".join(members[:3]) + (", ..." if len(members) > 3 else "")
+    return f"{label} must hold {names[0]}, got {shown or 'nothing'}"

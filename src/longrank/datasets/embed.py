@@ -1,0 +1,174 @@
+"""The paper's embeddings: images by principal components, rated items by singular vectors.
+
+Both fit to a random part of the items and project the rest, so that what is ranked later has not
+shaped the space. Every sign is fixed (the largest entry of an axis is positive), so that equal
+data and seed give equal arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.datasets.mnist import Images
+from longrank.datasets.ratings import Ratings
+from longrank.datasets.tables import Matrix, Vector
+from longrank.datasets.threads import one_thread
+from longrank.errors import InvalidInput, MissingExtra
+
+Arrays = dict[str, NDArray[Any]]
+
+_ROWS = 10_000
+_CHUNK = 1 << 20
+
+
+def embed_images(images: Images, *, seed: int, sample: int, dim: int) -> Arrays:
+    """Principal components of ``sample`` training images; all other images are the items.
+
+    Returns
+    -------
+    Arrays
+        ``items`` (n, dim), ``labels`` (n,), ``embedding_items`` (sample, dim), of unit norm.
+    """
+    count, pixels = images.train.shape
+    most = count if len(images.test) else count - 1
+    if not 2 <= sample <= most:
+        raise InvalidInput("sample", f"be from 2 to {most}, of the training images", sample)
+    if not 1 <= dim <= min(pixels, sample - 1):
+        raise InvalidInput("dim", f"be from 1 to {min(pixels, sample - 1)}", dim)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(count)
+    fit = np.sort(order[:sample])
+    rest = order[sample:]
+    pool = np.concatenate([images.train[rest], images.test])
+    labels = np.concatenate([images.train_labels[rest], images.test_labels])
+    shuffle = rng.permutation(len(pool))
+    with one_thread("embed_images"):
+        centre = images.train[fit].mean(axis=0)
+        centred = images.train[fit] - centre
+        _, vectors = np.linalg.eigh(centred.T @ centred)
+        axes = _signed(vectors[:, ::-1][:, :dim])
+        return {
+            "items": _project(pool[shuffle], centre, axes),
+            "labels": labels[shuffle].astype(np.int64),
+            "embedding_items": _project(images.train[fit], centre, axes),
+        }
+
+
+def embed_ratings(
+    data: Ratings,
+    *,
+    seed: int,
+    sample: int,
+    dim: int,
+    users: int | None = None,
+    items: int | None = None,
+) -> Arrays:
+    """Singular vectors of users times ``sample`` items; all other items are projected.
+
+    Of all ratings, those of the ``users`` with the most items and of the ``items`` with the most
+    ratings count (all where None or where there are fewer; ties go to the first in the file). The
+    matrix R holds the ratings, 0 where there is none, and the mean where there are several. With
+    R = U S V' on the sampled items, an item with the column r has the coordinates S^-1 U' r,
+    scaled to norm 1. It succeeds with probability sigma(mean rating - median of mean ratings),
+    where the mean is over all its ratings and the median over all items that count.
+
+    Returns
+    -------
+    Arrays
+        ``items`` (n, dim), ``chances`` (n,), ``embedding_items`` (sample, dim).
+    """
+    counts = _totals(data.items, None, data.item_count)
+    means = _totals(data.items, data.ratings, data.item_count) / counts
+    matrix = _matrix(data)
+    chosen_items = _most(counts, items)
+    chosen_users = _most(np.diff(matrix.indptr), users)
+    if len(chosen_users) < matrix.shape[0]:
+        matrix = matrix[chosen_users]
+    if len(chosen_items) < matrix.shape[1]:
+        matrix = matrix[:, chosen_items]
+        means = means[chosen_items]
+    if not 1 <= sample < matrix.shape[1]:
+        raise InvalidInput("sample", f"be from 1 to {matrix.shape[1] - 1}, of the items", sample)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(matrix.shape[1])
+    fit, rest = order[:sample], order[sample:]
+    with one_thread("embed_ratings"):
+        left, values = _singular(matrix[:, fit].astype(np.float64), dim, rng)
+        coordinates = _unit((matrix.T @ left) / values)
+    chances = _sigma(means - np.median(means))
+    return {
+        "items": coordinates[rest],
+        "chances": chances[rest],
+        "embedding_items": coordinates[fit],
+    }
+
+
+def _matrix(data: Ratings) -> Any:
+    """Users times items, sparse, with the mean where a user rated an item several times."""
+    try:
+        from scipy.sparse import coo_matrix
+    except ImportError as error:
+        raise MissingExtra("embed_ratings", "experiments") from error
+    place = (data.users, data.items)
+    shape = (data.user_count, data.item_count)
+    matrix = coo_matrix((data.ratings, place), shape).tocsr()
+    if matrix.nnz < len(data):
+        times = coo_matrix((np.ones(len(data), np.float32), place), shape).tocsr()
+        matrix.data /= times.data
+    return matrix
+
+
+def _singular(matrix: Any, dim: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
+    """The ``dim`` largest singular values, falling, and their left vectors."""
+    from scipy.sparse.linalg import svds
+
+    most = min(matrix.shape) - 1
+    if not 1 <= dim <= most:
+        raise InvalidInput("dim", f"be from 1 to {most}, for a matrix of {matrix.shape}", dim)
+    start = rng.standard_normal(min(matrix.shape))
+    left, values, _ = svds(matrix, k=dim, v0=start, solver="arpack")
+    order = np.argsort(values)[::-1]
+    if not values[order[-1]] > 1e-10 * values[order[0]]:
+        rank = int((values > 1e-10 * values.max()).sum())
+        raise InvalidInput("dim", f"be at most {rank}, the rank of the sampled ratings", dim)
+    return _signed(left[:, order]), values[order]
+
+
+def _totals(codes: NDArray[np.int32], weights: NDArray[np.float32] | None, count: int) -> Vector:
+    """The number of times that each code occurs, or the sum of its weights."""
+    totals = np.zeros(count)
+    for start in range(0, len(codes), _CHUNK):  # bincount makes copies of eight bytes a number
+        part = slice(start, start + _CHUNK)
+        totals += np.bincount(codes[part], None if weights is None else weights[part], count)
+    return totals
+
+
+def _most(counts: NDArray[Any], number: int | None) -> NDArray[np.int64]:
+    """The codes with the highest counts, in rising order."""
+    if number is None or number >= len(counts):
+        return np.arange(len(counts))
+    return np.sort(np.argsort(-counts, kind="stable")[:number])
+
+
+def _project(images: NDArray[np.uint8], centre: Vector, axes: Matrix) -> Matrix:
+    parts = [
+        (images[start : start + _ROWS] - centre) @ axes for start in range(0, len(images), _ROWS)
+    ]
+    return _unit(np.concatenate(parts))
+
+
+def _signed(axes: Matrix) -> Matrix:
+    largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[np.newaxis], axis=0)
+    return axes * np.where(largest < 0.0, -1.0, 1.0)
+
+
+def _unit(rows: Matrix) -> Matrix:
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(norms > 0.0, norms, 1.0))
+
+
+def _sigma(scores: Vector) -> Vector:
+    return np.asarray(0.5 + 0.5 * np.tanh(0.5 * scores))

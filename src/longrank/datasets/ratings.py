@@ -1,0 +1,196 @@
+"""Who rated what how high: the published files of ratings, read as streams into three arrays.
+
+Only the arrays and one dictionary of names for users and one for items are in memory: 12 bytes a
+rating, and some 200 a user or item.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.datasets.containers import DAMAGED, Names, opened
+from longrank.errors import BadFile
+
+_BLOCK = 1 << 20
+_LONGEST = 1 << 20
+_REFUSED = (ValueError, KeyError, TypeError, RecursionError)
+
+Triplet = tuple[Hashable, Hashable, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings:
+    """Ratings in the order of the file.
+
+    ``users`` and ``items`` are int32 codes, counted from 0 in the order of first appearance;
+    ``ratings`` is float32. All have shape (n,).
+    """
+
+    users: NDArray[np.int32]
+    items: NDArray[np.int32]
+    ratings: NDArray[np.float32]
+    user_count: int
+    item_count: int
+
+    def __len__(self) -> int:
+        return len(self.ratings)
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a line becomes a rating.
+
+    ``parse`` raises on a line that breaks ``rule``; ``header`` is the first line, if there is one.
+    """
+
+    names: Names
+    rule: str
+    parse: Callable[[bytes], Triplet]
+    header: bytes | None = None
+
+
+def _movielens_25m(line: bytes) -> Triplet:
+    user, item, rating, _ = line.split(b",")
+    return int(user), int(item), _within(float(rating), 0.5, 5.0)
+
+
+def _movielens_1m(line: bytes) -> Triplet:
+    user, item, rating, _ = line.split(b"::")
+    return int(user), int(item), _within(float(rating), 1.0, 5.0)
+
+
+def _yelp(line: bytes) -> Triplet:
+    review = json.loads(line)
+    user, business = review["user_id"], review["business_id"]
+    if not (isinstance(user, str) and isinstance(business, str) and user and business):
+        raise ValueError
+    return user, business, _within(float(review["stars"]), 1.0, 5.0)
+
+
+def _taste_profile(line: bytes) -> Triplet:
+    user, song, plays = line.split(b"\t")
+    if not (user and song):
+        raise ValueError
+    return user, song, _within(int(plays), 1, 10**9)
+
+
+def _within(value: float, least: float, most: float) -> float:
+    if not least <= value <= most:
+        raise ValueError
+    return value
+
+
+FORMATS = {
+    "movielens-25m": Format(
+        names=("ratings.csv",),
+        header=b"userId,movieId,rating,timestamp",
+        rule="userId,movieId,rating,timestamp with whole numbers as ids and a rating of 0.5 to 5",
+        parse=_movielens_25m,
+    ),
+    "movielens-1m": Format(
+        names=("ratings.dat",),
+        rule="UserID::MovieID::Rating::Timestamp with whole numbers as ids and a rating of 1 to 5",
+        parse=_movielens_1m,
+    ),
+    "yelp": Format(
+        names=("yelp_academic_dataset_review.json", "review.json"),
+        rule="a JSON object with the texts user_id and business_id and stars of 1 to 5",
+        parse=_yelp,
+    ),
+    "msd": Format(
+        names=("train_triplets.txt",),
+        rule="user, song and play count with tabs between and a whole play count of at least 1",
+        parse=_taste_profile,
+    ),
+}
+
+
+def read(path: Path, form: Format, limit: int | None = None) -> Ratings:
+    """Read ratings from a file, an archive or a folder; only ``limit`` lines if given.
+
+    A line that breaks the rule raises :class:`~longrank.errors.BadFile` with file, line and rule.
+    """
+    user_codes: dict[Hashable, int] = {}
+    item_codes: dict[Hashable, int] = {}
+    users, items, ratings = array("i"), array("i"), array("f")
+    parse = form.parse
+    number = 0
+    line = b""
+    with opened(path, form.names) as (stream, label):
+        try:
+            for line in _lines(stream, limit):
+                number += 1
+                if number == 1 and form.header is not None:
+                    _check_header(line, form.header)
+                    continue
+                user, item, rating = parse(line)
+                users.append(user_codes.setdefault(user, len(user_codes)))
+                items.append(item_codes.setdefault(item, len(item_codes)))
+                ratings.append(rating)
+        except _TooLong:
+            raise BadFile(
+                f"{label}, line {number + 1} must have at most {_LONGEST} bytes, got more"
+            ) from None
+        except _WrongHeader:
+            expected = form.header.decode() if form.header else ""
+            raise BadFile(f"{label}, line 1 must be {expected}, got {_shown(line)}") from None
+        except _REFUSED:
+            raise BadFile(
+                f"{label}, line {number} must be {form.rule}, got {_shown(line)}"
+            ) from None
+        except DAMAGED as error:
+            raise BadFile(f"{label} cannot be read beyond line {number}: {error}") from error
+    if not len(ratings):
+        raise BadFile(f"{label} must hold ratings, got none")
+    return Ratings(
+        np.frombuffer(users, np.int32),
+        np.frombuffer(items, np.int32),
+        np.frombuffer(ratings, np.float32),
+        len(user_codes),
+        len(item_codes),
+    )
+
+
+class _TooLong(Exception):
+    """A line does not end."""
+
+
+class _WrongHeader(Exception):
+    """The first line is another one."""
+
+
+def _check_header(line: bytes, header: bytes) -> None:
+    if line.strip() != header:
+        raise _WrongHeader
+
+
+def _lines(stream: IO[bytes], limit: int | None) -> Iterator[bytes]:
+    """The lines of a stream, without their ends."""
+    left = limit
+    rest = b""
+    while block := stream.read(_BLOCK):
+        lines = (rest + block).split(b"\n")
+        rest = lines.pop()
+        if left is not None:
+            lines = lines[:left]
+            left -= len(lines)
+        yield from lines
+        if left == 0:
+            return
+        if len(rest) > _LONGEST:
+            raise _TooLong
+    if rest:
+        yield rest
+
+
+def _shown(line: bytes) -> str:
+    text = line[:60].decode("utf-8", "replace")
+    return repr(text) + ("..." if len(line) > 60 else "")

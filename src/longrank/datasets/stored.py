@@ -1,0 +1,80 @@
+"""What of a data set lies in the data folder, and whether it is what it should be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from longrank.datasets import mnist, ratings
+from longrank.datasets.containers import Names, kind_of, locate
+from longrank.datasets.folder import AnyPath, data_folder
+from longrank.datasets.sources import source
+from longrank.errors import BadFile, LongrankError
+
+_BEGINNING = 1000  # lines
+
+
+class MissingData(LongrankError, FileNotFoundError):
+    """A data set is not in the data folder; the message says how it gets there."""
+
+
+def home(name: str, folder: AnyPath | None = None) -> Path:
+    """The folder of one data set."""
+    return data_folder(folder) / source(name).name
+
+
+def find(name: str, folder: AnyPath | None = None) -> tuple[Path, ...]:
+    """The files that hold a data set; :class:`MissingData` if they are not there."""
+    files = present(name, folder)
+    if files:
+        return files
+    known = source(name)
+    if known.manual is None:
+        how = f"run 'longrank data get {name}'"
+    else:
+        how = f"{known.manual}, then run 'longrank data add {name} PATH'"
+    raise MissingData(f"{known.title} is not in {home(name, folder)}: {how}")
+
+
+def present(name: str, folder: AnyPath | None = None) -> tuple[Path, ...]:
+    """The files that hold a data set; none if it is not there, or only a part of it."""
+    place = home(name, folder)
+    try:
+        return tuple(holders(name, place)) if place.is_dir() else ()
+    except BadFile:
+        return ()
+
+
+def holders(name: str, path: Path) -> dict[Path, str]:
+    """The files in ``path`` that hold a data set (one, or the four of MNIST), with their names.
+
+    The names are those to keep them under, so that they are found again.
+    """
+    found = {}
+    for names in _parts(name):
+        file = locate(path, names)
+        usual = {"zip": f"{name}.zip", "tar": f"{name}.tar", "gzip": f"{names[0]}.gz"}
+        found[file] = usual.get(kind_of(file), names[0])
+    return found
+
+
+def check(name: str, path: Path) -> None:
+    """Read the beginning (all, of images); :class:`BadFile` if it is something else."""
+    if name in ratings.FORMATS:
+        ratings.read(path, ratings.FORMATS[name], limit=_BEGINNING)
+    else:
+        mnist.read(path)
+
+
+def replace(
+    name: str, folder: AnyPath | None, older: tuple[Path, ...], new: tuple[Path, ...]
+) -> None:
+    """Delete the older files, and all that would be found instead of the new ones."""
+    stale = set(older) - set(new)
+    while stale:
+        for file in stale:
+            file.unlink()
+        stale = set(present(name, folder)) - set(new)
+
+
+def _parts(name: str) -> tuple[Names, ...]:
+    return (ratings.FORMATS[name].names,) if name in ratings.FORMATS else mnist.PARTS

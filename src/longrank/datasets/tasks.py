@@ -1,0 +1,172 @@
+"""The tasks by name, from files to arrays.
+
+The sizes are the paper's. Where the paper has none they keep its proportions: it embeds 19,800 of
+70,000 images (28 %) and 10,000 of 59,047 movies (17 %), so 497 of the 1,797 digits, which leaves 13
+rounds of 100, and 606 of the 3,706 movies of MovieLens-1M, which leaves 31.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from longrank.datasets import mnist, ratings, stored
+from longrank.datasets.cache import prepared
+from longrank.datasets.embed import Arrays, embed_images, embed_ratings
+from longrank.datasets.folder import AnyPath, data_folder
+from longrank.datasets.tables import Table
+from longrank.errors import InvalidInput, MissingExtra
+
+DIGITS = "digits"  # comes with scikit-learn
+
+
+@dataclass(frozen=True)
+class Task:
+    """A ranking task.
+
+    Parameters
+    ----------
+    name, source
+        The task, and the data set that it is made of.
+    sample
+        How many items the embedding is fitted to.
+    dim
+        The length of an embedded item, the paper's d.
+    users, items
+        How many of the most active users and of the most rated items count; None for all.
+    pivot
+        The class that counts as success, where items have classes.
+    """
+
+    name: str
+    source: str
+    sample: int
+    dim: int = 10
+    users: int | None = None
+    items: int | None = None
+    pivot: int | None = None
+
+
+def _classes(source: str, sample: int) -> list[Task]:
+    return [Task(f"{source}-{pivot}", source, sample, pivot=pivot) for pivot in range(10)]
+
+
+TASKS = {
+    task.name: task
+    for task in [
+        *_classes("mnist", 19_800),
+        *_classes("fashion", 19_800),
+        Task("movielens-25m", "movielens-25m", 10_000),
+        Task("movielens-1m", "movielens-1m", 606),
+        Task("yelp", "yelp", 10_000, users=200_000, items=50_000),
+        Task("msd", "msd", 10_000, users=100_000, items=50_000),
+        *_classes(DIGITS, 497),
+    ]
+}
+
+
+def task(name: str) -> Task:
+    """The task of this name."""
+    try:
+        return TASKS[name]
+    except KeyError:
+        known = (
+            "mnist-0 to 9, fashion-0 to 9, digits-0 to 9, movielens-25m, movielens-1m, yelp, msd"
+        )
+        raise InvalidInput("name", f"be one of {known}", repr(name)) from None
+
+
+def available(name: str, folder: AnyPath | None = None) -> bool:
+    """Whether the data of a task are there."""
+    known = task(name)
+    try:
+        return known.source == DIGITS or bool(stored.find(known.source, folder))
+    except stored.MissingData:
+        return False
+
+
+def table(
+    name: str,
+    seed: int,
+    folder: AnyPath | None = None,
+    *,
+    sample: int | None = None,
+    dim: int | None = None,
+    users: int | None = None,
+    items: int | None = None,
+) -> Table:
+    """The arrays of a task, prepared as in the paper, and kept for the next time.
+
+    Parameters
+    ----------
+    name
+        One of ``longrank.datasets.TASKS``.
+    seed
+        Of the sampling and the shuffling.
+    folder
+        The data folder, if not the usual one.
+    sample, dim, users, items
+        Other sizes than the task's own; see :class:`Task`. ``users`` and ``items`` are for
+        ratings only.
+    """
+    known = task(name)
+    rated = known.source in ratings.FORMATS
+    settings: dict[str, Any] = {
+        "source": known.source,
+        "seed": _whole("seed", seed, least=0),
+        "sample": _whole("sample", known.sample if sample is None else sample),
+        "dim": _whole("dim", known.dim if dim is None else dim),
+    }
+    for size, value, usual in (("users", users, known.users), ("items", items, known.items)):
+        if rated:
+            settings[size] = usual if value is None else _whole(size, value)
+        elif value is not None:
+            raise InvalidInput(size, f"not be given for {name}, which has no ratings", value)
+    arrays = _arrays(known.source, settings, folder)
+    labels = arrays.get("labels")
+    chances = arrays["chances"] if labels is None else (labels == known.pivot).astype(np.float64)
+    return Table(
+        name=name,
+        items=arrays["items"],
+        chances=chances,
+        embedding_items=arrays["embedding_items"],
+        labels=labels,
+        settings={"task": name, **settings},
+    )
+
+
+def _arrays(source: str, settings: dict[str, Any], folder: AnyPath | None) -> Arrays:
+    sizes = {name: value for name, value in settings.items() if name != "source"}
+    if source == DIGITS:
+        return embed_images(_digits(), **sizes)
+    files = stored.find(source, folder)
+
+    def build() -> Arrays:
+        if source in ratings.FORMATS:
+            return embed_ratings(ratings.read(files[0], ratings.FORMATS[source]), **sizes)
+        return embed_images(mnist.read(stored.home(source, folder)), **sizes)
+
+    return prepared(data_folder(folder), source, settings, files, build)
+
+
+def _digits() -> mnist.Images:
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError as error:
+        raise MissingExtra("the digits task", "experiments") from error
+    pixels, labels = load_digits(return_X_y=True)
+    images, classes = pixels.astype(np.uint8), labels.astype(np.uint8)
+    return mnist.Images(images, classes, images[:0], classes[:0])
+
+
+def _whole(parameter: str, value: Any, least: int = 1) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InvalidInput(parameter, "be a whole number", repr(value)) from None
+    if isinstance(value, bool) or number < least:
+        raise InvalidInput(parameter, f"be a whole number of at least {least}", repr(value))
+    return number

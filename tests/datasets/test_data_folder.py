@@ -1,0 +1,91 @@
+"""Where data lives, and that a file gets there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from longrank.datasets.folder import atomic, cache_folder, data_folder, visible
+
+HOME = Path("/home/ada")
+
+
+def test_a_folder_that_is_given_comes_first(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("LONGRANK_DATA", "/elsewhere")
+    assert data_folder(tmp_path) == tmp_path
+    assert data_folder(str(tmp_path)) == tmp_path
+
+
+def test_the_variable_comes_second(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("LONGRANK_DATA", str(tmp_path))
+    assert data_folder() == tmp_path
+
+
+def test_a_tilde_is_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LONGRANK_DATA", "~/data")
+    assert data_folder() == Path.home() / "data"
+
+
+@pytest.mark.parametrize("value", [None, ""])
+def test_else_it_is_in_the_cache_of_the_user(
+    monkeypatch: pytest.MonkeyPatch, value: str | None
+) -> None:
+    monkeypatch.delenv("LONGRANK_DATA", raising=False)
+    if value is not None:
+        monkeypatch.setenv("LONGRANK_DATA", value)
+    assert data_folder().name == "longrank"
+
+
+@pytest.mark.parametrize(
+    ("platform", "variables", "expected"),
+    [
+        ("linux", {}, HOME / ".cache"),
+        ("linux", {"XDG_CACHE_HOME": "/fast"}, Path("/fast")),
+        ("linux", {"XDG_CACHE_HOME": "relative"}, HOME / ".cache"),
+        ("darwin", {"XDG_CACHE_HOME": "/fast"}, HOME / "Library" / "Caches"),
+        ("win32", {"LOCALAPPDATA": "D:/Local"}, Path("D:/Local")),
+        ("win32", {}, HOME / "AppData" / "Local"),
+    ],
+)
+def test_every_platform_has_its_cache(
+    platform: str, variables: dict[str, str], expected: Path
+) -> None:
+    assert cache_folder(platform, variables, HOME) == expected
+
+
+def test_an_atomic_file_appears_when_the_block_ends(tmp_path: Path) -> None:
+    target = tmp_path / "new" / "file"
+    with atomic(target) as temporary:
+        temporary.write_bytes(b"all")
+        assert not target.exists()
+        assert not visible(temporary)
+    assert target.read_bytes() == b"all"
+    assert os.listdir(target.parent) == ["file"]
+
+
+def test_a_failing_block_leaves_the_older_file_and_nothing_else(tmp_path: Path) -> None:
+    target = tmp_path / "file"
+    target.write_bytes(b"older")
+
+    def half() -> None:
+        with atomic(target) as temporary:
+            temporary.write_bytes(b"half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        half()
+    assert target.read_bytes() == b"older"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_hard_link_to_the_target_itself_leaves_nothing_behind(tmp_path: Path) -> None:
+    target = tmp_path / "file"
+    target.write_bytes(b"all")
+    with atomic(target) as temporary:
+        temporary.unlink()
+        os.link(target, temporary)
+    assert os.listdir(tmp_path) == ["file"]

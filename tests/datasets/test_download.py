@@ -1,0 +1,297 @@
+"""Downloads, from a real server on this machine."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longrank.datasets.download import DownloadFailed, download, stays_secure
+from longrank.errors import BadFile, InvalidInput, LongrankError
+
+Md5 = Callable[[bytes], str]
+Names = Callable[[Path], list[str]]
+QUICK: dict[str, Any] = {"pause": 0.0, "timeout": 10.0}
+
+
+class Stop(Exception):
+    """Stands for the user's Ctrl-C."""
+
+
+def stop_after(enough: int) -> Callable[[int, int | None], None]:
+    def progress(done: int, _: int | None) -> None:
+        if done >= enough:
+            raise Stop
+
+    return progress
+
+
+def interrupt(url: str, target: Path, at: int = 200_000) -> int:
+    """Begin a download, stop it in the middle, and say how far it came."""
+    with pytest.raises(Stop):
+        download(url, target, progress=stop_after(at), **QUICK)
+    return target.with_name(target.name + ".part").stat().st_size
+
+
+def test_a_file_is_downloaded_and_checked(
+    server: Any, content: bytes, md5: Md5, names: Names, tmp_path: Path
+) -> None:
+    url = server.put("file", content)
+    target = tmp_path / "deep" / "file"
+    assert download(url, target, size=len(content), md5=md5(content), **QUICK) == target
+    assert target.read_bytes() == content
+    assert names(tmp_path) == ["deep/file"]
+
+
+def test_progress_rises_to_the_whole(server: Any, content: bytes, tmp_path: Path) -> None:
+    url = server.put("file", content)
+    seen: list[tuple[int, int | None]] = []
+    download(url, tmp_path / "file", progress=lambda *now: seen.append(now), **QUICK)
+    assert seen[0] == (0, len(content))
+    assert seen[-1] == (len(content), len(content))
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+def test_a_server_that_names_no_length_is_fine(
+    server: Any, content: bytes, md5: Md5, tmp_path: Path
+) -> None:
+    url = server.put("file", content, length=False)
+    seen: list[tuple[int, int | None]] = []
+    target = tmp_path / "file"
+    download(url, target, md5=md5(content), progress=lambda *now: seen.append(now), **QUICK)
+    assert target.read_bytes() == content
+    assert {total for _, total in seen} == {None}
+
+
+def test_a_length_that_is_not_named_does_not_hide_a_cut(
+    server: Any, content: bytes, names: Names, tmp_path: Path
+) -> None:
+    url = server.put("file", content, length=False, cuts=[1000])
+    with pytest.raises(BadFile, match=f"must have {len(content)} bytes, got 1000"):
+        download(url, tmp_path / "file", size=len(content), **QUICK)
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "version", [{}, {"etag": None, "modified": "Mon, 01 Jan 2024 00:00:00 GMT"}]
+)
+def test_an_interrupted_download_goes_on_where_it_stopped(
+    server: Any, content: bytes, md5: Md5, names: Names, tmp_path: Path, version: dict[str, Any]
+) -> None:
+    url = server.put("file", content, **version)
+    target = tmp_path / "file"
+    done = interrupt(url, target)
+    assert 0 < done < len(content)
+    assert names(tmp_path) == ["file.part", "file.part.json"]
+    seen: list[int] = []
+    download(url, target, md5=md5(content), progress=lambda now, _: seen.append(now), **QUICK)
+    assert server.ranges() == [None, f"bytes={done}-"]
+    assert seen[0] == done
+    assert target.read_bytes() == content
+    assert names(tmp_path) == ["file"]
+
+
+def test_a_connection_that_breaks_is_resumed_by_itself(
+    server: Any, content: bytes, md5: Md5, names: Names, tmp_path: Path
+) -> None:
+    url = server.put("file", content, cuts=[150_000, 100_000])
+    target = tmp_path / "file"
+    download(url, target, size=len(content), md5=md5(content), **QUICK)
+    assert server.ranges() == [None, "bytes=150000-", "bytes=250000-"]
+    assert target.read_bytes() == content
+    assert names(tmp_path) == ["file"]
+
+
+def test_a_connection_that_breaks_in_a_chunk_is_tried_again(
+    server: Any, content: bytes, names: Names, tmp_path: Path
+) -> None:
+    url = server.put("file", content, chunked=[150_000])
+    target = tmp_path / "file"
+    download(url, target, **QUICK)
+    assert len(server.requests) == 2
+    assert target.read_bytes() == content
+    assert names(tmp_path) == ["file"]
+
+
+def test_a_server_without_ranges_sends_all_of_it_again(
+    server: Any, content: bytes, md5: Md5, names: Names, tmp_path: Path
+) -> None:
+    url = server.put("file", content, ranges=False, cuts=[150_000])
+    target = tmp_path / "file"
+    download(url, target, md5=md5(content), **QUICK)
+    assert target.read_bytes() == content
+    assert names(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("etag", [None, 'W/"weak"'])
+def test_without_a_version_that_can_be_trusted_it_starts_anew(
+    server: Any, content: bytes, tmp_path: Path, etag: str | None
+) -> None:
+    url = server.put("file", content, etag=etag)
+    target = tmp_path / "file"
+    interrupt(url, target)
+    download(url, target, **QUICK)
+    assert server.ranges() == [None, None]
+    assert target.read_bytes() == content
+
+
+@pytest.mark.parametrize("careless", [False, True])
+def test_a_file_that_changed_between_the_tries_starts_anew(
+    server: Any, content: bytes, names: Names, tmp_path: Path, careless: bool
+) -> None:
+    url = server.put("file", content)
+    target = tmp_path / "file"
+    interrupt(url, target)
+    newer = content[::-1]
+    server.put("file", newer, etag='"two"', careless=careless)
+    download(url, target, **QUICK)
+    assert target.read_bytes() == newer
+    assert names(tmp_path) == ["file"]
+
+
+def test_a_file_that_shrank_between_the_tries_starts_anew(
+    server: Any, content: bytes, tmp_path: Path
+) -> None:
+    url = server.put("file", content)
+    target = tmp_path / "file"
+    interrupt(url, target)
+    server.put("file", content[:1000], careless=True)
+    download(url, target, **QUICK)
+    assert target.read_bytes() == content[:1000]
+
+
+def test_an_unfinished_file_of_another_address_is_not_built_upon(
+    server: Any, content: bytes, tmp_path: Path
+) -> None:
+    target = tmp_path / "file"
+    interrupt(server.put("file", content), target)
+    download(server.put("mirror", content), target, **QUICK)
+    assert server.ranges() == [None, None]
+    assert target.read_bytes() == content
+
+
+@pytest.mark.parametrize("notes", [b"", b"[]", b"{", b'{"url": 1}'])
+def test_damaged_notes_start_anew(
+    server: Any, content: bytes, tmp_path: Path, notes: bytes
+) -> None:
+    url = server.put("file", content)
+    target = tmp_path / "file"
+    interrupt(url, target)
+    (tmp_path / "file.part.json").write_bytes(notes)
+    download(url, target, **QUICK)
+    assert server.ranges() == [None, None]
+    assert target.read_bytes() == content
+
+
+def test_a_stop_between_the_last_byte_and_the_check_costs_no_request(
+    server: Any, content: bytes, md5: Md5, tmp_path: Path
+) -> None:
+    url = server.put("file", content)
+    target = tmp_path / "file"
+    assert interrupt(url, target, at=len(content)) == len(content)
+    download(url, target, size=len(content), md5=md5(content), **QUICK)
+    assert server.ranges() == [None]
+    assert target.read_bytes() == content
+
+
+def test_corrupt_content_is_refused_and_deleted(
+    server: Any, content: bytes, md5: Md5, names: Names, tmp_path: Path
+) -> None:
+    url = server.put("file", content[:-1] + b"?")
+    with pytest.raises(BadFile, match=f"must have the MD5 checksum {md5(content)}, got"):
+        download(url, tmp_path / "file", size=len(content), md5=md5(content), **QUICK)
+    assert names(tmp_path) == []
+    assert len(server.requests) == 1
+
+
+def test_a_resumed_file_that_is_corrupt_gets_a_fresh_start(
+    server: Any, content: bytes, md5: Md5, tmp_path: Path
+) -> None:
+    url = server.put("file", content)
+    target = tmp_path / "file"
+    interrupt(url, target)
+    part = tmp_path / "file.part"
+    part.write_bytes(b"?" * part.stat().st_size)
+    download(url, target, md5=md5(content), **QUICK)
+    assert target.read_bytes() == content
+
+
+def test_a_wrong_checksum_leaves_an_older_file_alone(
+    server: Any, content: bytes, names: Names, tmp_path: Path
+) -> None:
+    target = tmp_path / "file"
+    target.write_bytes(b"older")
+    with pytest.raises(BadFile, match="nothing was kept"):
+        download(server.put("file", content), target, md5="0" * 32, **QUICK)
+    assert target.read_bytes() == b"older"
+    assert names(tmp_path) == ["file"]
+
+
+def test_a_wrong_size_is_refused_before_the_bytes_come(
+    server: Any, content: bytes, names: Names, tmp_path: Path
+) -> None:
+    url = server.put("file", content)
+    seen: list[object] = []
+    with pytest.raises(BadFile, match="must have 7 bytes, the server offers 500000"):
+        download(url, tmp_path / "file", size=7, progress=lambda *now: seen.append(now), **QUICK)
+    assert seen == []
+    assert names(tmp_path) == []
+
+
+def test_a_file_that_is_always_cut_fails_in_the_end_and_can_go_on_later(
+    server: Any, content: bytes, names: Names, tmp_path: Path
+) -> None:
+    url = server.put("file", content, cuts=[100_000, 0, 0])
+    target = tmp_path / "file"
+    with pytest.raises(DownloadFailed, match=r"closed after 100000 of 500000 .*tried 3 times"):
+        download(url, target, tries=3, **QUICK)
+    assert len(server.requests) == 3
+    assert names(tmp_path) == ["file.part", "file.part.json"]
+    download(url, target, **QUICK)
+    assert target.read_bytes() == content
+
+
+def test_a_file_that_is_not_there_fails_at_once(server: Any, names: Names, tmp_path: Path) -> None:
+    with pytest.raises(DownloadFailed, match="the server answered 404 Not Found"):
+        download(f"{server.url}/none", tmp_path / "file", **QUICK)
+    assert len(server.requests) == 1
+    assert names(tmp_path) == []
+
+
+def test_a_server_in_trouble_is_asked_again(server: Any, content: bytes, tmp_path: Path) -> None:
+    url = server.put("file", content, statuses=[503, 429])
+    download(url, tmp_path / "file", **QUICK)
+    assert len(server.requests) == 3
+    assert (tmp_path / "file").read_bytes() == content
+
+
+def test_a_refused_connection_fails_after_the_tries(names: Names, tmp_path: Path) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))  # bound but not listening: nobody else can take it
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}/file"
+        with pytest.raises(DownloadFailed, match=r"refused.* \(tried 2 times\)") as caught:
+            download(url, tmp_path / "file", tries=2, **QUICK)
+    assert isinstance(caught.value, LongrankError)
+    assert isinstance(caught.value, ConnectionError)
+    assert names(tmp_path) == []
+
+
+def test_a_redirection_is_followed(server: Any, content: bytes, tmp_path: Path) -> None:
+    target = tmp_path / "file"
+    download(server.put("old", b"", location=server.put("new", content)), target, **QUICK)
+    assert target.read_bytes() == content
+
+
+@pytest.mark.parametrize("url", ["file:///etc/hostname", "ftp://example.org/x", "ml-25m.zip"])
+def test_other_addresses_are_refused(tmp_path: Path, url: str) -> None:
+    with pytest.raises(InvalidInput, match="url must begin with https://"):
+        download(url, tmp_path / "file")
+
+
+def test_a_redirection_must_not_leave_https() -> None:
+    assert not stays_secure("https://a.org/x", "http://a.org/x")
+    assert stays_secure("https://a.org/x", "https://b.org/x")
+    assert stays_secure("http://a.org/x", "https://a.org/x")

@@ -1,0 +1,260 @@
+"""The embeddings, against dense decompositions that are written out here."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from longrank.datasets.embed import embed_images, embed_ratings
+from longrank.datasets.mnist import Images
+from longrank.datasets.ratings import Ratings
+from longrank.errors import InvalidInput, MissingExtra
+
+Array = NDArray[Any]
+
+
+def as_ratings(rows: list[tuple[int, int, float]]) -> Ratings:
+    users, items, values = map(np.array, zip(*rows, strict=True))
+    return Ratings(
+        users.astype(np.int32),
+        items.astype(np.int32),
+        values.astype(np.float32),
+        int(users.max()) + 1,
+        int(items.max()) + 1,
+    )
+
+
+def drawn(users: int = 60, items: int = 25, seed: int = 0) -> list[tuple[int, int, float]]:
+    rng = np.random.default_rng(seed)
+    pairs = itertools.product(range(users), range(items))
+    return [
+        (user, item, float(rng.integers(1, 6)))
+        for user, item in pairs
+        if rng.random() < 0.3 + 0.5 * (item / items) or user == item
+    ]
+
+
+def dense(rows: list[tuple[int, int, float]]) -> Array:
+    cells: dict[tuple[int, int], list[float]] = {}
+    for user, item, value in rows:
+        cells.setdefault((user, item), []).append(value)
+    matrix = np.zeros(np.array(list(cells)).max(axis=0) + 1)
+    for place, values in cells.items():
+        matrix[place] = np.mean(values)
+    return matrix
+
+
+def unit(rows: Array) -> Array:
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+
+def same_up_to_signs(got: Array, expected: Array) -> bool:
+    signs = np.sign((got * expected).sum(axis=0))
+    return bool(np.allclose(got, expected * signs, atol=1e-9))
+
+
+def split(seed: int, count: int, sample: int) -> tuple[Array, Array]:
+    order = np.random.default_rng(seed).permutation(count)
+    return order[:sample], order[sample:]
+
+
+def test_rated_items_are_embedded_by_the_singular_vectors_of_the_sample() -> None:
+    rows = drawn()
+    got = embed_ratings(as_ratings(rows), seed=3, sample=12, dim=4)
+    fit, rest = split(3, 25, 12)
+    matrix = dense(rows)
+    left, values, right = np.linalg.svd(matrix[:, fit])
+    assert same_up_to_signs(got["embedding_items"], unit(right[:4].T))
+    assert same_up_to_signs(got["items"], unit(matrix[:, rest].T @ left[:, :4] / values[:4]))
+
+
+def test_signs_are_fixed_by_the_largest_entry() -> None:
+    rows = drawn()
+    got = embed_ratings(as_ratings(rows), seed=3, sample=12, dim=4)
+    fit, _ = split(3, 25, 12)
+    left, _, right = np.linalg.svd(dense(rows)[:, fit])
+    largest = np.abs(left[:, :4]).argmax(axis=0)
+    signs = np.sign(left[largest, range(4)])
+    assert np.allclose(got["embedding_items"], unit(right[:4].T * signs), atol=1e-9)
+
+
+def test_chances_are_the_sigmoid_of_the_mean_rating_above_the_median() -> None:
+    rows = drawn()
+    got = embed_ratings(as_ratings(rows), seed=1, sample=12, dim=3)
+    _, rest = split(1, 25, 12)
+    means = np.array(
+        [np.mean([value for _, item, value in rows if item == wanted]) for wanted in range(25)]
+    )
+    expected = 1.0 / (1.0 + np.exp(-(means - np.median(means))))
+    assert np.allclose(got["chances"], expected[rest], atol=1e-12)
+
+
+def test_play_counts_of_thousands_do_not_overflow() -> None:
+    rows = [(user, item, 50_000.0 if item % 2 else value) for user, item, value in drawn()]
+    chances = embed_ratings(as_ratings(rows), seed=1, sample=12, dim=3)["chances"]
+    assert ((chances >= 0.0) & (chances <= 1.0)).all()
+
+
+def test_the_most_active_users_and_the_most_rated_items_count() -> None:
+    rows = drawn()
+    got = embed_ratings(as_ratings(rows), seed=2, sample=6, dim=3, users=30, items=10)
+    matrix = dense(rows)
+    active = np.argsort(-(matrix > 0).sum(axis=1), kind="stable")[:30]
+    rated = np.sort(np.argsort(-(matrix > 0).sum(axis=0), kind="stable")[:10])
+    small = matrix[np.sort(active)][:, rated]
+    fit, rest = split(2, 10, 6)
+    left, values, _ = np.linalg.svd(small[:, fit])
+    assert got["items"].shape == (4, 3)
+    assert same_up_to_signs(got["items"], unit(small[:, rest].T @ left[:, :3] / values[:3]))
+    # The mean is over all ratings of an item, the median over the items that count.
+    means = np.array([matrix[matrix[:, item] > 0, item].mean() for item in rated])
+    expected = 1.0 / (1.0 + np.exp(-(means - np.median(means))))
+    assert np.allclose(got["chances"], expected[rest], atol=1e-6)
+
+
+def test_sizes_beyond_the_data_mean_all_of_it() -> None:
+    data = as_ratings(drawn())
+    some = embed_ratings(data, seed=0, sample=12, dim=3, users=10**6, items=10**6)
+    every = embed_ratings(data, seed=0, sample=12, dim=3)
+    assert all(np.array_equal(some[name], every[name]) for name in every)
+
+
+def test_several_ratings_of_one_item_by_one_user_count_as_their_mean() -> None:
+    rows = drawn()
+    user, item, value = rows[0]
+    doubled = [(user, item, value - 0.5), *rows[1:], (user, item, value + 0.5)]
+    got = embed_ratings(as_ratings(doubled), seed=3, sample=12, dim=4)
+    expected = embed_ratings(as_ratings(rows), seed=3, sample=12, dim=4)
+    assert np.allclose(got["items"], expected["items"], atol=1e-9)
+
+
+def test_an_active_user_is_one_with_many_items_not_one_with_many_ratings() -> None:
+    rows = [(user, item, value) for user, item, value in drawn() if user or item == 0]
+    loud = [*rows, *[(0, 0, 3.0)] * 500]  # user 0 rates one item again and again
+    got = embed_ratings(as_ratings(loud), seed=3, sample=12, dim=3, users=59)
+    quiet = [row for row in rows if row[0]]
+    expected = embed_ratings(
+        as_ratings([(user - 1, item, value) for user, item, value in quiet]),
+        seed=3,
+        sample=12,
+        dim=3,
+    )
+    assert np.allclose(got["items"], expected["items"], atol=1e-9)
+
+
+def test_an_item_of_which_nothing_is_known_is_zero() -> None:
+    rows = drawn(users=40, items=12)
+    lonely = [*rows, (40, 12, 5.0), (41, 12, 5.0)]
+    seed = next(seed for seed in range(99) if 12 in split(seed, 13, 7)[1])
+    got = embed_ratings(as_ratings(lonely), seed=seed, sample=7, dim=3, users=40)
+    norms = np.linalg.norm(got["items"], axis=1)
+    where = split(seed, 13, 7)[1].tolist().index(12)
+    assert norms[where] == 0.0
+    assert np.allclose(np.delete(norms, where), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rule"),
+    [
+        ({"sample": 25, "dim": 3}, "sample must be from 1 to 24, of the items, got 25"),
+        ({"sample": 0, "dim": 3}, "sample must be from 1 to 24, of the items, got 0"),
+        ({"sample": 5, "dim": 5}, "dim must be from 1 to 4, for a matrix of"),
+        ({"sample": 5, "dim": 0}, "dim must be from 1 to 4, for a matrix of"),
+    ],
+)
+def test_sizes_of_ratings_that_do_not_fit_are_refused(sizes: dict[str, int], rule: str) -> None:
+    with pytest.raises(InvalidInput, match=rule):
+        embed_ratings(as_ratings(drawn()), seed=0, **sizes)
+
+
+def test_a_dimension_above_the_rank_is_refused() -> None:
+    rows = [(user, item, float(1 + user % 2)) for user in range(20) for item in range(12)]
+    with pytest.raises(InvalidInput, match="dim must be at most 1, the rank of the sampled"):
+        embed_ratings(as_ratings(rows), seed=0, sample=8, dim=2)
+
+
+def drawn_images(train: int = 50, test: int = 20) -> Images:
+    rng = np.random.default_rng(4)
+    pixels = rng.integers(0, 256, (train + test, 30)).astype(np.uint8)
+    labels = (np.arange(train + test) % 10).astype(np.uint8)
+    return Images(pixels[:train], labels[:train], pixels[train:], labels[train:])
+
+
+def test_images_are_embedded_by_the_principal_components_of_the_sample() -> None:
+    images = drawn_images()
+    got = embed_images(images, seed=6, sample=40, dim=5)
+    rng = np.random.default_rng(6)
+    order = rng.permutation(50)
+    fit, rest = np.sort(order[:40]), order[40:]
+    centre = images.train[fit].mean(axis=0)
+    axes = np.linalg.svd(images.train[fit] - centre)[2][:5].T
+    signs = np.sign(axes[np.abs(axes).argmax(axis=0), range(5)])
+    pool = np.concatenate([images.train[rest], images.test])
+    labels = np.concatenate([images.train_labels[rest], images.test_labels])
+    shuffle = rng.permutation(30)
+    assert np.allclose(got["items"], unit((pool[shuffle] - centre) @ axes * signs), atol=1e-9)
+    assert np.array_equal(got["labels"], labels[shuffle])
+    expected = unit((images.train[fit] - centre) @ axes * signs)
+    assert np.allclose(got["embedding_items"], expected, atol=1e-9)
+
+
+def test_without_test_images_the_rest_of_the_training_images_are_the_items() -> None:
+    got = embed_images(drawn_images(50, 0), seed=0, sample=20, dim=3)
+    assert got["items"].shape == (30, 3)
+    assert got["labels"].shape == (30,)
+
+
+@pytest.mark.parametrize(
+    ("test", "sizes", "rule"),
+    [
+        (20, {"sample": 51, "dim": 3}, "sample must be from 2 to 50, of the training"),
+        (0, {"sample": 50, "dim": 3}, "sample must be from 2 to 49, of the training"),
+        (20, {"sample": 1, "dim": 1}, "sample must be from 2 to 50, of the training"),
+        (20, {"sample": 20, "dim": 20}, "dim must be from 1 to 19, got 20"),
+        (20, {"sample": 40, "dim": 31}, "dim must be from 1 to 30, got 31"),
+    ],
+)
+def test_sizes_of_images_that_do_not_fit_are_refused(
+    test: int, sizes: dict[str, int], rule: str
+) -> None:
+    with pytest.raises(InvalidInput, match=rule):
+        embed_images(drawn_images(50, test), seed=0, **sizes)
+
+
+@pytest.mark.parametrize("kind", ["images", "ratings"])
+def test_a_seed_gives_the_same_arrays_and_another_seed_others(kind: str) -> None:
+    def embedded(seed: int) -> dict[str, Array]:
+        if kind == "images":
+            return embed_images(drawn_images(), seed=seed, sample=40, dim=5)
+        return embed_ratings(as_ratings(drawn()), seed=seed, sample=12, dim=4)
+
+    first, again, other = embedded(0), embedded(0), embedded(1)
+    for name, array in first.items():
+        assert array.tobytes() == again[name].tobytes()
+        assert not np.array_equal(array, other[name])
+
+
+@pytest.mark.parametrize("kind", ["images", "ratings"])
+def test_rows_have_norm_one(kind: str) -> None:
+    got = (
+        embed_images(drawn_images(), seed=0, sample=40, dim=5)
+        if kind == "images"
+        else embed_ratings(as_ratings(drawn()), seed=0, sample=12, dim=4)
+    )
+    for name in ("items", "embedding_items"):
+        assert got[name].dtype == np.float64
+        assert np.allclose(np.linalg.norm(got[name], axis=1), 1.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("absent", ["scipy.sparse", "scipy.linalg", "threadpoolctl"])
+def test_a_plain_installation_says_which_extra_is_missing(
+    monkeypatch: pytest.MonkeyPatch, absent: str
+) -> None:
+    monkeypatch.setitem(sys.modules, absent, None)
+    with pytest.raises(MissingExtra, match=r"embed_ratings needs .*longrank\[experiments\]"):
+        embed_ratings(as_ratings(drawn()), seed=0, sample=12, dim=4)

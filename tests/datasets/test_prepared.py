@@ -1,0 +1,123 @@
+"""Prepared arrays are kept, by all that they depend on."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from longrank.datasets import Table, add, table
+from longrank.datasets.cache import prepared
+from longrank.datasets.embed import Arrays
+
+SIZES: dict[str, Any] = {"sample": 12, "dim": 3}
+
+
+@pytest.fixture
+def data(small_ratings: Path, tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    add("movielens-1m", small_ratings, folder)
+    return folder
+
+
+def kept(folder: Path) -> list[Path]:
+    return sorted((folder / "prepared").iterdir())
+
+
+def same(one: Table, other: Table) -> bool:
+    return (
+        one.items.tobytes() == other.items.tobytes()
+        and one.chances.tobytes() == other.chances.tobytes()
+        and one.embedding_items.tobytes() == other.embedding_items.tobytes()
+    )
+
+
+def test_the_second_time_the_kept_arrays_are_read(data: Path) -> None:
+    first = table("movielens-1m", 0, data, **SIZES)
+    (file,) = kept(data)
+    before = file.stat()
+    again = table("movielens-1m", 0, data, **SIZES)
+    assert same(first, again)
+    assert kept(data) == [file]
+    assert file.stat().st_ino == before.st_ino
+
+
+def test_kept_arrays_are_what_is_read(tmp_path: Path) -> None:
+    def build() -> Arrays:
+        builds.append(1)
+        return {"items": np.eye(2)}
+
+    builds: list[int] = []
+    for _ in range(2):
+        arrays = prepared(tmp_path, "x", {"seed": 0}, (), build)
+        assert np.array_equal(arrays["items"], np.eye(2))
+        assert set(arrays) == {"items"}
+    assert builds == [1]
+
+
+@pytest.mark.parametrize(
+    "change", [{"seed": 1}, {"sample": 13}, {"dim": 2}, {"users": 39}, {"items": 29}]
+)
+def test_every_setting_has_a_file_of_its_own(data: Path, change: dict[str, int]) -> None:
+    first = table("movielens-1m", **{"seed": 0, "folder": data, **SIZES})
+    other = table("movielens-1m", **{"seed": 0, "folder": data, **SIZES, **change})
+    assert len(kept(data)) == 2
+    assert not same(first, other)
+
+
+def test_other_files_give_other_arrays(data: Path, small_ratings: Path) -> None:
+    first = table("movielens-1m", 0, data, **SIZES)
+    lines = small_ratings.read_bytes()
+    newer = small_ratings.with_name("newer.dat")
+    newer.write_bytes(lines.replace(b"::1::978", b"::5::978"))  # of the same size
+    add("movielens-1m", newer, data)
+    assert not same(first, table("movielens-1m", 0, data, **SIZES))
+
+
+def test_a_file_that_was_changed_in_place_is_noticed(data: Path) -> None:
+    table("movielens-1m", 0, data, **SIZES)
+    (file,) = (data / "movielens-1m").iterdir()
+    os.utime(file, ns=(1, 1))
+    table("movielens-1m", 0, data, **SIZES)
+    assert len(kept(data)) == 2
+
+
+@pytest.mark.parametrize("damage", ["empty", "garbage", "truncated", "a bit", "another's"])
+def test_a_damaged_file_is_built_anew(data: Path, damage: str) -> None:
+    first = table("movielens-1m", 0, data, **SIZES)
+    (file,) = kept(data)
+    whole = file.read_bytes()
+    if damage == "another's":
+        table("movielens-1m", 1, data, **SIZES)
+        (other,) = set(kept(data)) - {file}
+        other.replace(file)
+    else:
+        place = whole.index(first.items[3].tobytes())
+        damaged = {
+            "empty": b"",
+            "garbage": b"garbage" * 100,
+            "truncated": whole[: len(whole) // 2],
+            "a bit": whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :],
+        }
+        file.write_bytes(damaged[damage])
+    assert same(first, table("movielens-1m", 0, data, **SIZES))
+    assert kept(data) == [file]
+    assert len(file.read_bytes()) == len(whole)
+
+
+def test_a_build_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    def build() -> Arrays:
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError):
+        prepared(tmp_path, "x", {}, (), build)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_arrays_of_objects_are_not_kept_and_leave_nothing_behind(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="allow_pickle"):
+        prepared(tmp_path, "x", {}, (), lambda: {"items": np.array([object()])})
+    assert kept(tmp_path) == []

@@ -1,0 +1,184 @@
+"""From the name of a task to its arrays."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from longrank.datasets import TASKS, MissingData, Table, add, available, table
+from longrank.errors import BadFile, InvalidInput, MissingExtra
+
+
+def test_the_names_are_those_of_the_paper_and_some_more() -> None:
+    classes = [f"{kind}-{pivot}" for kind in ("mnist", "fashion", "digits") for pivot in range(10)]
+    assert set(TASKS) == {*classes, "movielens-25m", "movielens-1m", "yelp", "msd"}
+
+
+def test_the_sizes_are_those_of_the_paper() -> None:
+    def sizes(name: str) -> tuple[int, int, int | None, int | None]:
+        task = TASKS[name]
+        return task.sample, task.dim, task.users, task.items
+
+    assert sizes("mnist-0") == (19_800, 10, None, None)
+    assert sizes("movielens-25m") == (10_000, 10, None, None)
+    assert sizes("yelp") == (10_000, 10, 200_000, 50_000)
+    assert sizes("msd") == (10_000, 10, 100_000, 50_000)
+
+
+@pytest.mark.parametrize("pivot", range(10))
+def test_digits_need_no_files(pivot: int, tmp_path: Path) -> None:
+    digits = table(f"digits-{pivot}", 0, tmp_path)
+    assert digits.items.shape == (1300, 10)
+    assert digits.embedding_items.shape == (497, 10)
+    assert digits.labels is not None
+    assert np.array_equal(digits.chances, digits.labels == pivot)
+    assert 0.08 < digits.chances.mean() < 0.12
+    assert len(digits) == 1300
+    assert available(f"digits-{pivot}", tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_digits_need_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    with pytest.raises(MissingExtra, match=r"the digits task needs .*longrank\[experiments\]"):
+        table("digits-0", 0)
+
+
+def test_ratings_become_a_table(small_ratings: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    assert not available("movielens-1m", data)
+    add("movielens-1m", small_ratings, data)
+    assert available("movielens-1m", data)
+    got = table("movielens-1m", 4, data, sample=12, dim=3, users=35, items=28)
+    assert got.name == "movielens-1m"
+    assert got.items.shape == (16, 3)
+    assert got.chances.shape == (16,)
+    assert got.embedding_items.shape == (12, 3)
+    assert got.labels is None
+    assert got.settings == {
+        "task": "movielens-1m",
+        "source": "movielens-1m",
+        "seed": 4,
+        "sample": 12,
+        "dim": 3,
+        "users": 35,
+        "items": 28,
+    }
+
+
+def test_tasks_on_the_same_images_differ_in_the_pivot_alone(
+    small_images: Path, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    add("fashion", small_images, data)
+    tables = [table(f"fashion-{pivot}", 1, data, sample=30, dim=4) for pivot in (3, 7)]
+    assert np.array_equal(tables[0].items, tables[1].items)
+    for pivot, got in zip((3, 7), tables, strict=True):
+        assert got.items.shape == (50, 4)
+        assert got.labels is not None
+        assert np.array_equal(got.chances, (got.labels == pivot).astype(float))
+    assert len(list((data / "prepared").iterdir())) == 1
+
+
+def test_a_task_without_its_files_says_how_to_get_them(tmp_path: Path) -> None:
+    with pytest.raises(MissingData, match="longrank data get movielens-25m"):
+        table("movielens-25m", 0, tmp_path)
+
+
+def test_a_file_that_breaks_after_its_beginning_leaves_nothing_prepared(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    file = tmp_path / "ratings.dat"
+    file.write_bytes(b"1::2::3::4\n" * 2000 + b"broken\n")
+    add("movielens-1m", file, data)
+    with pytest.raises(BadFile, match=r"ratings.dat, line 2001 must be UserID::MovieID"):
+        table("movielens-1m", 0, data)
+    assert not (data / "prepared").exists()
+
+
+def test_an_unknown_task_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"name must be one of mnist-0 to 9, .*, got 'mnist'"):
+        table("mnist", 0, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rule"),
+    [
+        ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
+        ({"seed": 0.5}, "seed must be a whole number, got 0.5"),
+        ({"sample": 0}, "sample must be a whole number of at least 1, got 0"),
+        ({"dim": True}, "dim must be a whole number of at least 1, got True"),
+        ({"users": 5}, "users must not be given for digits-0, which has no ratings, got 5"),
+        ({"items": 5}, "items must not be given for digits-0, which has no ratings, got 5"),
+    ],
+)
+def test_sizes_that_make_no_sense_are_refused(sizes: dict[str, Any], rule: str) -> None:
+    arguments: dict[str, Any] = {"seed": 0, **sizes}
+    with pytest.raises(InvalidInput, match=rule):
+        table("digits-0", **arguments)
+
+
+@pytest.fixture(scope="session")
+def mnist_folder(real_mnist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    add("mnist", real_mnist, folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def mnist_three(mnist_folder: Path) -> Table:
+    return table("mnist-3", 0, mnist_folder)
+
+
+@pytest.mark.mnist
+def test_the_real_mnist_becomes_the_table_of_the_paper(mnist_three: Table) -> None:
+    assert mnist_three.items.shape == (50_200, 10)
+    assert mnist_three.embedding_items.shape == (19_800, 10)
+    assert np.allclose(np.linalg.norm(mnist_three.items, axis=1), 1.0)
+    assert np.allclose(np.linalg.norm(mnist_three.embedding_items, axis=1), 1.0)
+    assert np.isin(mnist_three.chances, (0.0, 1.0)).all()
+    assert mnist_three.chances.mean() == pytest.approx(7141 / 70_000, abs=0.005)
+
+
+@pytest.mark.mnist
+def test_in_every_chunk_of_a_hundred_there_is_a_success(mnist_three: Table) -> None:
+    assert mnist_three.chances.reshape(502, 100).max(axis=1).min() == 1.0
+
+
+@pytest.mark.mnist
+def test_the_embedding_of_the_real_mnist_tells_classes_apart(mnist_three: Table) -> None:
+    assert mnist_three.labels is not None
+    means = np.array([mnist_three.items[mnist_three.labels == k].mean(axis=0) for k in range(10)])
+    nearest = (mnist_three.items @ means.T / np.linalg.norm(means, axis=1)).argmax(axis=1)
+    assert (nearest == mnist_three.labels).mean() > 0.7
+
+
+CHILD = """
+import hashlib, sys
+from longrank.datasets import embed, mnist
+from pathlib import Path
+images = mnist.read(Path(sys.argv[1]))
+arrays = embed.embed_images(images, seed=0, sample=2000, dim=10)
+print(hashlib.sha256(arrays["items"].tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.mnist
+def test_the_number_of_threads_does_not_change_a_bit(real_mnist: Path) -> None:
+    digests = set()
+    for threads in ("1", "2"):
+        variables = {"OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}
+        run = subprocess.run(
+            [sys.executable, "-c", CHILD, str(real_mnist)],
+            env={**os.environ, **variables},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        digests.add(run.stdout)
+    assert len(digests) == 1

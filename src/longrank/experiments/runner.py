@@ -6,9 +6,9 @@ import json
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import joblib
 
@@ -141,22 +141,29 @@ def _results(
             yield from parallel(joblib.delayed(_try_cell)(cell, folder) for cell in batch)
 
 
-def _cluster(backend: str, address: str | None) -> Any:
-    """The joblib context of a backend, connected."""
+@contextmanager
+def _cluster(backend: str, address: str | None) -> Iterator[None]:
+    """Joblib set up for a backend, connected for as long as the block runs."""
+    if backend == "processes":
+        with joblib.parallel_config("loky", inner_max_num_threads=1):
+            yield
+        return
     try:
         if backend == "dask":
-            import distributed
-
-            client: Any = distributed.Client
-            return joblib.parallel_config("dask", client=client(address))
-        if backend == "ray":
+            from distributed import Client
+        else:
             import ray
-            from ray.util import joblib as ray_joblib
-
-            register: Any = ray_joblib.register_ray
-            register()
-            ray.init(address=address, ignore_reinit_error=True, log_to_driver=False)
-            return joblib.parallel_config("ray")
+            from ray.util.joblib import register_ray
     except ImportError as error:
         raise MissingExtra(f"the {backend} backend", "cluster") from error
-    return joblib.parallel_config("loky", inner_max_num_threads=1)
+    if backend == "dask":
+        with Client(address) as client, joblib.parallel_config("dask", client=client):
+            yield
+        return
+    register_ray()
+    ray.init(address=address, log_to_driver=False)
+    try:
+        with joblib.parallel_config("ray"):
+            yield
+    finally:
+        ray.shutdown()

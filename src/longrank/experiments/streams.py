@@ -7,10 +7,10 @@ import hashlib
 from collections.abc import Sequence
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from longrank import packing
 from longrank.datasets import TASKS, Table, data_folder, table
+from longrank.datasets.threads import one_thread
 from longrank.errors import BadFile, InvalidInput
 from longrank.experiments.settings import Settings
 from longrank.features import Coverage, Mixture
@@ -67,7 +67,7 @@ def mixture(task: str, topics: int, folder: str | None) -> Mixture:
             return Mixture.from_state(packing.unpack(path.read_bytes(), str(path)))
         except BadFile:
             pass  # damaged: fitted anew below
-    with threadpool_limits(1):
+    with one_thread("fitting topics"):
         fitted = Mixture.fit(items, topics, EMBEDDING_SEED, unit=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     packing.write(path, packing.pack(fitted.state()))
@@ -78,7 +78,7 @@ def mixture(task: str, topics: int, folder: str | None) -> Mixture:
 def topic_stream(task: str, seed: int, topics: int, folder: str | None) -> Stream:
     """The stream as coverage of topics."""
     features = Coverage(mixture(task, topics, folder))
-    with threadpool_limits(1):
+    with one_thread("topics"):
         return stream(task, seed, folder).seen_through(features)
 
 

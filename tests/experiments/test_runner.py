@@ -1,0 +1,209 @@
+"""Running cells: results kept, resumed, equal everywhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from longrank.errors import BadFile, InvalidInput
+from longrank.experiments import runner
+from longrank.experiments.results import Row, choose, finished, read_results, write_cell
+from longrank.experiments.runner import run, run_cell
+from longrank.experiments.settings import Cell, cells, held_out, payoffs
+from longrank.experiments.streams import SYNTHETIC, all_tasks, mixture, situation, stream
+from longrank.simulation import live
+
+SOME = list(
+    cells(["digits-3"], ["exponential"], [5], ["rand", "eps", "c-ucb1", "ind", "dep"], "quick", 1)
+)
+
+
+@pytest.fixture(autouse=True)
+def data(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path_factory.getbasetemp() / "data"
+    monkeypatch.setenv("LONGRANK_DATA", str(folder))
+
+
+def numbers(out: Path) -> list[Row]:
+    """All but what may differ between two runs: the time they took."""
+    return [row | {"seconds": 0.0} for row in read_results([out])]  # type: ignore[misc]
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Row]]:
+    """The results of one process."""
+    out = tmp_path_factory.mktemp("alone")
+    os.environ["LONGRANK_DATA"] = str(tmp_path_factory.getbasetemp() / "data")
+    assert run(SOME, out) == []
+    yield numbers(out)
+    del os.environ["LONGRANK_DATA"]
+
+
+def test_a_row_tells_all_and_ncr_is_made_of_its_parts(alone: list[Row]) -> None:
+    assert len(alone) == sum(len(cell.settings()) for cell in SOME)
+    for row in alone:
+        room = row["cr_max"] - row["cr_rand"]
+        assert row["ncr"] == (row["cumulative_reward"] - row["cr_rand"]) / room
+        assert row["ncr_published"] == (row["cumulative_reward"] - row["cr_rand"]) / (room + 1.0)
+        assert row["rounds"] == 13
+        assert row["protocol"] == "grid"
+
+
+def test_the_best_setting_of_a_cell_carries_its_rewards(alone: list[Row]) -> None:
+    for cell in SOME:
+        rows = [row for row in alone if row["policy"] == cell.policy]
+        best = max(row["cumulative_reward"] for row in rows)
+        curves = [row["curve"] for row in rows if row["curve"] is not None]
+        assert len(curves) == 1
+        assert sum(curves[0]) == pytest.approx(best, abs=1e-12)
+
+
+def test_two_processes_give_the_same_numbers_to_the_last_bit(
+    alone: list[Row], tmp_path: Path
+) -> None:
+    assert run(SOME, tmp_path, jobs=2) == []
+    assert numbers(tmp_path) == alone
+
+
+@pytest.mark.filterwarnings("default")  # the cluster's own
+def test_a_dask_cluster_gives_the_same_numbers_to_the_last_bit(
+    alone: list[Row], tmp_path: Path
+) -> None:
+    from distributed import LocalCluster
+
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        address = cluster.scheduler_address
+        assert run(SOME, tmp_path, jobs=2, backend="dask", address=address) == []
+    assert numbers(tmp_path) == alone
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_ray_cluster_gives_the_same_numbers_to_the_last_bit(
+    alone: list[Row], tmp_path: Path
+) -> None:
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2})
+    try:
+        assert run(SOME, tmp_path, jobs=2, backend="ray", address=cluster.address) == []
+    finally:
+        cluster.shutdown()
+    assert numbers(tmp_path) == alone
+
+
+def test_a_stopped_run_goes_on_where_it_was(alone: list[Row], tmp_path: Path) -> None:
+    def stop(cell: Cell) -> None:
+        if cell.policy == "c-ucb1":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(SOME, tmp_path, done=stop)
+    assert [finished(tmp_path, cell) for cell in SOME] == [True, True, True, False, False]
+    rerun: list[str] = []
+    assert run(SOME, tmp_path, done=lambda cell: rerun.append(cell.policy)) == []
+    assert rerun == ["ind", "dep"]
+    assert numbers(tmp_path) == alone
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_a_failing_cell_is_reported_and_the_others_are_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(cell: Cell, folder: str | None = None) -> list[Row]:
+        if cell.policy == "eps":
+            raise ZeroDivisionError("on purpose")
+        return run_cell(cell, folder)
+
+    monkeypatch.setattr(runner, "run_cell", fail)
+    failures = run(SOME[:3], tmp_path)
+    assert [failure.cell.policy for failure in failures] == ["eps"]
+    assert "on purpose" in failures[0].reason
+    assert [finished(tmp_path, cell) for cell in SOME[:3]] == [True, False, True]
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    rows = run_cell(SOME[0])
+    write_cell(tmp_path, SOME[0], rows)
+    with pytest.raises(InvalidInput, match="out must not hold this cell already"):
+        write_cell(tmp_path, SOME[0], rows)
+
+
+def test_a_file_that_is_no_result_and_an_empty_folder_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"results must be a folder with \.parquet files"):
+        read_results([tmp_path])
+    (tmp_path / "x.parquet").write_bytes(b"no")
+    with pytest.raises(BadFile, match="is not a results file of longrank"):
+        read_results([tmp_path])
+
+
+def test_the_setting_for_held_out_shuffles_is_the_best_of_the_others(tmp_path: Path) -> None:
+    some = list(cells(["digits-3"], ["exponential"], [5], ["c-ucb1"], "quick", 2))
+    run(some, tmp_path)
+    rows = read_results([tmp_path])
+    totals: dict[str, float] = {}
+    for row in rows:
+        totals[row["settings"]] = totals.get(row["settings"], 0.0) + row["cumulative_reward"]
+    chosen = choose(tmp_path, some)
+    assert chosen == {some[0].name: max(totals, key=lambda name: totals[name])}
+    run(list(held_out(some, chosen, 2)), tmp_path)
+    held = [row for row in read_results([tmp_path]) if row["protocol"] == "held-out"]
+    assert sorted(row["seed"] for row in held) == [2, 3]
+    assert {row["settings"] for row in held} == set(chosen.values())
+
+
+def test_an_unknown_backend_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="backend must be one of processes, dask, ray"):
+        run(SOME[:1], tmp_path, backend="slurm")
+
+
+@pytest.mark.parametrize("task", SYNTHETIC)
+def test_synthetic_tasks_are_learned(task: str) -> None:
+    rows = run_cell(Cell(task, "exponential", 5, "ind", "quick", 0))
+    assert max(row["ncr"] for row in rows) > 0.1
+
+
+def test_ind_on_the_latent_space_sees_topics_as_items() -> None:
+    policy, seen = situation(
+        "digits-3",
+        "ind-gmm",
+        {"topics": 10, "rate": 3, "exploration": 0.1, "radius": 3},
+        5,
+        0,
+        None,
+    )
+    assert seen.items.shape[1] == 10
+    assert not seen.coverage
+    assert live(policy, seen, payoffs("vanilla", 5)).rewards.sum() > 0.0
+
+
+def test_a_damaged_mixture_is_fitted_anew(tmp_path: Path) -> None:
+    first = mixture.__wrapped__("digits-3", 5, str(tmp_path))
+    (file,) = (tmp_path / "prepared").glob("topics-5-*")
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-1])
+    again = mixture.__wrapped__("digits-3", 5, str(tmp_path))
+    assert file.read_bytes() == whole
+    assert again.means.tobytes() == first.means.tobytes()
+
+
+def test_the_expected_reward_of_a_random_order_is_the_mean_of_many() -> None:
+    one = stream("digits-3", 0, None)
+    worth = payoffs("exponential", 5)
+    total = sum(
+        live(situation("digits-3", "rand", {}, 5, seed, None)[0], one, worth).rewards.sum()
+        for seed in range(2_000)
+    )
+    assert total / 2_000 == pytest.approx(one.random_reward(worth), abs=0.15)
+
+
+def test_a_task_may_stand_for_all_its_classes() -> None:
+    assert all_tasks(["mnist-3", "mnist"]) == [
+        "mnist-3",
+        *(f"mnist-{i}" for i in range(10) if i != 3),
+    ]
+    assert all_tasks(["logistic", "msd"]) == ["logistic", "msd"]
+    with pytest.raises(InvalidInput, match="task must be one of digits, fashion"):
+        all_tasks(["netflix"])

@@ -131,7 +131,9 @@ class Ranking:
         ]
         most = len(self.values) - 1
         if len(self) == most:
-            lines.append(f"It uses all {most} tries: no shorter sequence is worth more.")
+            unbeaten = bool((self.value >= values).all())
+            why = ": no shorter sequence is worth more." if unbeaten else "."
+            lines.append(f"It uses all {most} tries{why}")
         else:
             best = float(self.values[len(self) + 1 :].max())
             lines.append(
@@ -139,6 +141,9 @@ class Ranking:
                 f"{best:.4f}, this one {self.value:.4f}."
             )
         return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Ranking.from_bytes, (self.to_bytes(),)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers, ready for JSON (an unknown probability is None)."""
@@ -156,13 +161,15 @@ class Ranking:
         """The ranking that :meth:`to_dict` wrote, equal bit for bit."""
         try:
             order = np.array(data["order"], np.int64)
-            return cls(
-                order,
-                np.array(data["probabilities"], np.float64),
-                np.array(data["estimates"], np.float64),
-                np.array(data["values"], np.float64),
-                np.array(data["features"], np.float64).reshape(len(order), data["dim"]),
-            )
+            probabilities = np.array(data["probabilities"], np.float64)
+            estimates = np.array(data["estimates"], np.float64)
+            values = np.array(data["values"], np.float64)
+            features = np.array(data["features"], np.float64).reshape(len(order), data["dim"])
+            if not len(probabilities) == len(estimates) == len(order) < len(values):
+                raise ValueError("its parts have lengths that do not fit together")
+            if not np.isfinite(features).all():  # a learner would never recover
+                raise ValueError("features must be finite")
+            return cls(order, probabilities, estimates, values, features)
         except (KeyError, TypeError, ValueError) as error:
             raise BadFile(f"not a ranking: {error!r}") from error
 

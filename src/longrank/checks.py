@@ -40,8 +40,10 @@ def real(
 ) -> float:
     """A number in the given range, finite unless ``infinite``."""
     try:
+        if isinstance(value, str):
+            raise TypeError
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidInput(parameter, "be a number", repr(value)) from None
     if math.isnan(number) or (math.isinf(number) and not infinite):
         raise InvalidInput(parameter, "be finite", number)

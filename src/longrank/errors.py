@@ -38,4 +38,9 @@ class MissingExtra(LongrankError, ImportError):
     """A part needs packages that a plain installation does not bring."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs more packages: pip install 'longrank[{extra}]'")
+        super().__init__(what, extra)
+        self.what = what
+        self.extra = extra
+
+    def __str__(self) -> str:
+        return f"{self.what} needs more packages: pip install 'longrank[{self.extra}]'"

@@ -31,11 +31,13 @@ class Link:
 
     def probability(self, scores: ArrayLike) -> NDArray[np.float64]:
         """sigma(scores)."""
-        return kernels.probabilities(self.code, np.atleast_1d(np.asarray(scores, np.float64)))
+        array = np.asarray(scores, np.float64)
+        return kernels.probabilities(self.code, array.ravel()).reshape(array.shape)
 
     def slope(self, scores: ArrayLike) -> NDArray[np.float64]:
         """sigma'(scores)."""
-        return kernels.densities(self.code, np.atleast_1d(np.asarray(scores, np.float64)))
+        array = np.asarray(scores, np.float64)
+        return kernels.densities(self.code, array.ravel()).reshape(array.shape)
 
 
 LOGISTIC = Link("logistic", curve.LOGISTIC)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -81,20 +81,27 @@ def unpack(data: bytes, source: str = "data") -> Tree:
         array = np.frombuffer(blocks, dtype, count, offset).reshape(shape)
         return array.astype(array.dtype.newbyteorder("="))
 
-    tree: Tree = full(json.loads(header))
+    try:
+        tree: Tree = full(json.loads(header))
+    except (TypeError, ValueError, KeyError) as error:
+        if isinstance(error, BadFile):
+            raise
+        raise BadFile(f"{source} does not hold what its header says: {error!r}") from error
+    if not isinstance(tree, dict):
+        raise BadFile(f"{source} does not hold a tree")
     return tree
 
 
 def write(path: str | os.PathLike[str], data: bytes) -> None:
     """Write all of it or nothing: into a temporary file beside the target, then renamed."""
     target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
+    temporary = target.with_name(f"{target.name}.{os.getpid()}.{threading.get_ident()}.part")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
     except BaseException:
-        os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
         raise

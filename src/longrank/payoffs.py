@@ -144,6 +144,9 @@ class Payoffs:
             raise InvalidInput("probabilities", "be between 0 and 1", _first(p, outside))
         return p
 
+    def __reduce__(self) -> tuple[type[Payoffs], tuple[NDArray[np.float64], ...]]:
+        return Payoffs, (self.rewards, self.losses)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Payoffs):
             return NotImplemented

@@ -28,7 +28,7 @@ def c_sigma(radius: float, link: Link = LOGISTIC) -> float:
     >>> round(c_sigma(1.0), 6)  # e / (1 + e)
     0.731059
     """
-    return float(link.probability(checks.real("radius", radius, above=0.0))[0])
+    return float(link.probability(checks.real("radius", radius, above=0.0)))
 
 
 def c_sigma_prime(radius: float, link: Link = LOGISTIC) -> float:
@@ -37,7 +37,7 @@ def c_sigma_prime(radius: float, link: Link = LOGISTIC) -> float:
     >>> round(c_sigma_prime(1.0), 6)
     0.196612
     """
-    return float(link.slope(checks.real("radius", radius, above=0.0))[0])
+    return float(link.slope(checks.real("radius", radius, above=0.0)))
 
 
 def exploration(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import os
 import struct
 import threading
 from collections.abc import Callable, Iterator
@@ -198,13 +197,3 @@ def small_ratings(tmp_path: Path) -> Path:
     path = tmp_path / "ratings.dat"
     path.write_bytes(movielens_1m(triplets()))
     return path
-
-
-@pytest.fixture(scope="session")
-def real_mnist() -> Path:
-    """The folder with the real files."""
-    beside = Path(__file__).parents[3] / "shared" / "data" / "mnist"
-    folder = Path(os.environ.get("LONGRANK_MNIST") or beside)
-    if not (folder / "train-images-idx3-ubyte.gz").is_file():
-        pytest.skip("the real MNIST is not there: set LONGRANK_MNIST to its folder")
-    return folder

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.cascade import Ranking
-from longrank.checks import unit_rows
-from longrank.errors import MissingExtra
+from longrank.datasets import table
 from longrank.experiments.figures import average_rewards
 from longrank.features import Mixture
 from longrank.payoffs import Payoffs
@@ -66,27 +65,13 @@ def payments(rounds: int, seed: int) -> Setting:
 def digits(rounds: int, seed: int) -> Setting:
     """Scikit-learn's handwritten digits: of 20 images, show a 3 as early as possible.
 
-    A third of the images serves to find 10 principal components and topics; the others are dealt
+    A part of the images serves to find 10 principal components and topics; the others are dealt
     in chunks of 20, shuffled anew when all have been seen.
     """
-    try:
-        from sklearn.datasets import load_digits
-        from sklearn.decomposition import PCA
-    except ImportError as error:
-        raise MissingExtra("the digits", "experiments") from error
-    images, labels = load_digits(return_X_y=True)
-    shuffled = np.random.default_rng(seed).permutation(len(images))
-    aside, dealt = shuffled[:600], shuffled[600:]
-    pca = PCA(10, svd_solver="full").fit(images[aside])
-    passes = -(-rounds // -(-len(dealt) // 20))
-    world = TableWorld(
-        unit_rows(pca.transform(images[dealt])),
-        (labels[dealt] == PIVOT).astype(np.float64),
-        size=20,
-        seed=seed,
-        passes=passes,
-    )
-    return Setting("digits (real)", world, rounds, 10, unit_rows(pca.transform(images[aside])))
+    data = table(f"digits-{PIVOT}", seed)
+    passes = -(-rounds // -(-len(data) // 20))
+    world = TableWorld(data.items, data.chances, size=20, seed=seed, passes=passes)
+    return Setting("digits (real)", world, rounds, data.items.shape[1], data.embedding_items)
 
 
 def policies(setting: Setting, seed: int) -> dict[str, Policy]:

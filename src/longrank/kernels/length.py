@@ -27,7 +27,7 @@ def sequence_values(probabilities: Vector, rewards: Vector, losses: Vector) -> V
 
 @compiled
 def best_length(probabilities: Vector, rewards: Vector, losses: Vector) -> int:
-    """The longest of the best lengths, by backward induction. O(n).
+    """The longest of the best lengths that can be reached, by backward induction. O(n).
 
     V(n) = losses[n], V(i) = max(losses[i], p rewards[i] + (1 - p) V(i+1)). It stops only where
     giving up is strictly better, and does not underflow where the products of (1 - p) do.

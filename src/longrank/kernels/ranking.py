@@ -184,6 +184,9 @@ def greedy_coverage(
     for item in range(k):
         _coverage_row(topics[item], remaining, row)
         mean_of[item], width_of[item] = _mean_and_width(row, weights, inverse, scratch)
+    slack = 1e-11  # the bounds carry rounding errors
+    for i in range(d):
+        slack += 1e-11 * (abs(slopes[i]) + bonus * reaches[i])
     for position in range(count):
         best, reach = -1, -math.inf
         for item in range(k):
@@ -191,7 +194,6 @@ def greedy_coverage(
             if bound > reach:
                 best, reach = item, bound
         best_mean, best_score = 0.0, -math.inf
-        slack = 1e-10 * (1.0 + abs(reach))  # the bounds carry rounding errors
         likeliest = best
         for turn in range(-1, k):  # the likeliest first, so that most others need no look
             item = likeliest if turn < 0 else turn

@@ -60,7 +60,7 @@ class OnlineNewton(Learner):
     @rate.setter
     def rate(self, value: float | None) -> None:
         if value is None:
-            value = 1.0 / float(self.link.slope(self.radius)[0])
+            value = 1.0 / float(self.link.slope(self.radius))
         self._rate = checks.real("rate", value, above=0.0)
 
     def observe(self, rows: NDArray[np.float64], succeeded: bool) -> None:

@@ -32,6 +32,9 @@ class Truth(Learner):
     def from_state(cls, state: Tree) -> Truth:
         return cls(state["weights"], LINKS[state["link"]])
 
+    def __repr__(self) -> str:
+        return f"Truth(dim={self.dim}, link={self.link.name!r})"
+
 
 class Oracle(Believer):
     """The benchmark of the paper: ranks with the true weights.
@@ -74,5 +77,5 @@ class Oracle(Believer):
 
     @classmethod
     def from_state(cls, state: Tree, features: Features) -> Oracle:
-        truth = state["learner"]
-        return cls(truth["weights"], features=features, link=truth["link"], exact=state["exact"])
+        truth = Truth.from_state(state["learner"])
+        return cls(truth.weights, features=features, link=truth.link, exact=state["exact"])

@@ -32,7 +32,7 @@ class Random(Policy):
         self.rng = checks.generator(rng)
 
     def rank(self, items: ArrayLike, payoffs: Payoffs, budget: int | None = None) -> Ranking:
-        prepared = _PLAIN.prepare(items, None)
+        prepared = checks.items(items, None, unit=False)
         count = min(self._tries(payoffs, budget), len(prepared))
         order = random_order(self.rng, len(prepared), count)
         values = np.full(count + 1, np.nan)

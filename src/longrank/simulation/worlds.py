@@ -54,7 +54,11 @@ class Round(ABC):
         return float(payoffs.values(self.probabilities(order))[-1])
 
     def hindsight(self, payoffs: Payoffs) -> float:
-        """What somebody who has seen the draws would earn: a success at once, or giving up."""
+        """What somebody who has seen the draws would earn: a success at once, or giving up.
+
+        With dependent outcomes an item that fails in first place may still succeed below others;
+        that is not searched.
+        """
         alone = np.arange(len(self.items))
         certain = any(self.play(alone[i : i + 1]).succeeded for i in alone)
         return float(payoffs.rewards[0] if certain and payoffs.budget else payoffs.losses[0])
@@ -226,7 +230,7 @@ class TableWorld(World):
 
     def deal(self, t: int) -> Round:
         if not 0 <= t < self.rounds:
-            raise InvalidInput("t", f"be below {self.rounds}, the rounds of this world", t)
+            raise InvalidInput("t", f"be from 0 to {self.rounds - 1}, the rounds of this world", t)
         a_pass, chunk = divmod(t, self.rounds // len(self.shuffles))
         rows = self.shuffles[a_pass][chunk * self.size : (chunk + 1) * self.size]
         return IndependentRound(self.items[rows], self.draws[rows], self.chances[rows])

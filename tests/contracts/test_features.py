@@ -1,0 +1,249 @@
+"""What every feature map must do."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.mixture import GaussianMixture
+
+from longrank import BadFile, Coverage, InvalidInput, Mixture, Plain, unit_rows
+from longrank.features import from_state
+from longrank.packing import pack, unpack
+
+RNG = np.random.default_rng(1)
+ITEMS = unit_rows(RNG.random((9, 4)) ** 3)
+WEIGHTS = RNG.normal(size=4)
+FACTOR = RNG.normal(size=(4, 4))
+INVERSE = FACTOR @ FACTOR.T
+
+
+def greedy(features, prepared, count, bonus=0.5, ceiling=math.inf):
+    return features.greedy(prepared, WEIGHTS, INVERSE, bonus, ceiling, count)
+
+
+@pytest.mark.parametrize("count", [0, 1, 9])
+def test_the_rows_that_greedy_chose_are_those_along_its_order(features, count):
+    prepared = features.prepare(ITEMS, 4)
+    order, rows, means, scores = greedy(features, prepared, count)
+    assert len(set(order.tolist())) == len(means) == len(scores) == count
+    assert rows.shape == (count, 4)
+    assert rows.dtype == np.float64
+    np.testing.assert_array_equal(features.along(prepared, order), rows)
+    np.testing.assert_allclose(rows @ WEIGHTS, means, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("bonus", [0.0, 0.5])
+def test_each_position_has_the_best_item_given_those_above_it(features, bonus):
+    prepared = features.prepare(ITEMS, 4)
+    order, _, _, scores = greedy(features, prepared, 9, bonus)
+    for i in range(9):
+        for other in np.setdiff1d(np.arange(9), order[:i]):
+            row = features.along(prepared, np.array([*order[:i], other]))[-1]
+            score = row @ WEIGHTS + bonus * math.sqrt(row @ INVERSE @ row)
+            assert score <= scores[i] + 1e-12
+
+
+def test_equal_items_go_by_index(features):
+    prepared = features.prepare(np.tile(ITEMS[0], (5, 1)), 4)
+    assert greedy(features, prepared, 5)[0].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_scores_above_the_ceiling_count_as_equal(features):
+    prepared = features.prepare(ITEMS, 4)
+    order, _, _, scores = greedy(features, prepared, 9, ceiling=-50.0)
+    assert order.tolist() == list(range(9))
+    assert (scores == -50.0).all()
+
+
+def test_rows_have_norm_at_most_one(features):
+    prepared = features.prepare(ITEMS, 4)
+    rows = features.along(prepared, np.arange(9))
+    assert np.linalg.norm(rows, axis=1).max() <= 1.0 + 1e-12
+
+
+def test_a_row_depends_only_on_the_items_above_it(features):
+    prepared = features.prepare(ITEMS, 4)
+    long, short = (features.along(prepared, np.array(order)) for order in ([3, 1, 2, 0], [3, 1]))
+    np.testing.assert_array_equal(long[:2], short)
+
+
+@pytest.mark.parametrize("items", [[], np.empty((0, 4)), np.empty((0, 4), np.float32)])
+def test_an_empty_set_gives_no_rows(features, items):
+    prepared = features.prepare(items, 4)
+    assert [len(part) for part in greedy(features, prepared, 0)] == [0, 0, 0, 0]
+    assert features.along(prepared, np.empty(0, np.int64)).shape == (0, 4)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_items_that_are_not_finite_are_refused(features, bad):
+    items = ITEMS.copy()
+    items[2, 3] = bad
+    with pytest.raises(InvalidInput, match=rf"^items must be finite, got {bad} in row 2, col"):
+        features.prepare(items, 4)
+
+
+@pytest.mark.parametrize("features", ["plain", "matrix", "mixture"], indirect=True)
+def test_a_map_without_functions_comes_back_from_a_file(features):
+    again = from_state(unpack(pack(features.state())))
+    assert (type(again), repr(again)) == (type(features), repr(features))
+    rows = [each.along(each.prepare(ITEMS, 4), np.arange(9)) for each in (features, again)]
+    np.testing.assert_array_equal(*rows)
+
+
+@pytest.mark.parametrize("features", ["function", "capped-sum", "maximum"], indirect=True)
+def test_a_map_with_a_function_says_how_it_comes_back(features):
+    with pytest.raises(BadFile, match=r"pass features=Coverage\(\.\.\.\) when loading$"):
+        from_state(unpack(pack(features.state())))
+
+
+@pytest.mark.parametrize("state", [{}, {"kind": "none"}, {"kind": "Plain"}])
+def test_an_unknown_map_is_refused(state):
+    with pytest.raises(BadFile, match=r"^unknown features .*: known are \['coverage', 'plain'\]$"):
+        from_state(state)
+
+
+# -- coverage -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bonus", [0.0, 0.5])
+@pytest.mark.parametrize("grid", [None, 16])
+def test_a_gain_of_remaining_times_topics_is_the_compiled_one(bonus, grid):
+    items = np.random.default_rng(2).random((12, 4))
+    items = items if grid is None else np.floor(items * grid) / grid
+    compiled, own = Coverage(np.eye(4)), Coverage(np.eye(4), gain=lambda r, c: r * c)
+    prepared = compiled.prepare(items, 4)
+    for one, other in zip(
+        greedy(compiled, prepared, 12, bonus), greedy(own, prepared, 12, bonus), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-15 if grid is None else 0.0)
+
+
+@pytest.mark.parametrize(
+    ("gain", "covered"),
+    [
+        (None, lambda c: 1.0 - np.prod(1.0 - c, axis=0)),
+        (np.minimum, lambda c: np.minimum(c.sum(axis=0), 1.0)),
+        (lambda r, c: np.maximum(c - (1.0 - r), 0.0), lambda c: c.max(axis=0, initial=0.0)),
+    ],
+)
+def test_gains_add_up_to_the_coverage_of_the_set(gain, covered):
+    items = np.random.default_rng(3).random((6, 4)) * [0.1, 0.4, 1.0, 1.0]
+    features = Coverage(np.eye(4), gain=gain)
+    rows = features.along(features.prepare(items, 4), np.arange(6))
+    gains = (rows * math.sqrt(4) + 1.0) / 2.0
+    for n in range(7):
+        np.testing.assert_allclose(gains[:n].sum(axis=0), covered(items[:n]), atol=1e-14)
+
+
+def test_a_matrix_of_topics_is_multiplied_with_the_items():
+    matrix = np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]])
+    features = Coverage(matrix)
+    np.testing.assert_allclose(features.prepare([[0.5, 0.25]], 3), [[0.5, 0.25, 0.375]])
+    with pytest.raises(InvalidInput, match=r"^items must have 2 columns, as many as topics has"):
+        features.prepare([[0.5, 0.5, 0.5]], 3)
+
+
+def test_coverage_that_is_off_by_rounding_is_cut():
+    features = Coverage(lambda items: items)
+    assert features.prepare([[1.0 + 1e-9, -1e-9]], 2).tolist() == [[1.0, 0.0]]
+
+
+BAD_TOPICS = {
+    r"topics\(items\) must have shape \(9, 4\), got \(8, 4\)": lambda items: items[1:],
+    r"topics\(items\) must have shape \(9, 4\), got \(9, 3\)": lambda items: items[:, 1:],
+    r"topics\(items\) must have 2 dimensions, got shape \(9,\)": lambda items: items[:, 0],
+    r"topics\(items\) must lie between 0 and 1, got nan in .*": lambda items: items * np.nan,
+    r"topics\(items\) must lie between 0 and 1, got -.* in row .*": lambda items: -items,
+}
+
+
+@pytest.mark.parametrize("message", BAD_TOPICS)
+def test_topics_that_are_no_coverage_are_refused(message):
+    with pytest.raises(InvalidInput, match=f"^{message}$"):
+        Coverage(BAD_TOPICS[message]).prepare(ITEMS, 4)
+
+
+@pytest.mark.parametrize(
+    ("gain", "message"),
+    [
+        (lambda r, c: c + 0.5 + 0.0 * r, "lie between 0 and what remains of the topic, got 1.5"),
+        (lambda r, c: -c * r, "lie between 0 and what remains of the topic, got -1.0"),
+        (lambda r, c: c * np.nan * r, "lie between 0 and what remains of the topic, got nan"),
+        (lambda r, c: (c * r)[:, 1:], r"have shape \(3, 3\), got \(3, 2\)"),
+    ],
+)
+def test_gains_that_are_no_coverage_are_refused(gain, message):
+    features = Coverage(np.eye(3), gain=gain)
+    with pytest.raises(InvalidInput, match=rf"^gain\(\.\.\.\) must {message}$"):
+        features.greedy(features.prepare(np.eye(3), 3), np.ones(3), np.eye(3), 0.0, math.inf, 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"topics": [[np.nan]]}, "topics must be finite, got .*"),
+        ({"topics": [1.0]}, r"topics must have 2 dimensions, got shape \(1,\)"),
+        ({"topics": np.eye(2), "gain": 3}, r"gain must be a function of .*, got 3"),
+    ],
+)
+def test_bad_coverage_is_refused_when_it_is_made(arguments, message):
+    with pytest.raises(InvalidInput, match=f"^{message}$"):
+        Coverage(**arguments)
+
+
+# -- mixtures -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+def test_a_mixture_gives_the_responsibilities_of_scikit_learn(kind):
+    items = np.random.default_rng(4).normal(size=(60, 3))
+    model = GaussianMixture(3, covariance_type=kind, random_state=0).fit(items)
+    found = Mixture.from_sklearn(model)
+    np.testing.assert_allclose(found(items), model.predict_proba(items), rtol=1e-9, atol=1e-12)
+
+
+def test_a_mixture_is_fitted_alike_from_equal_seeds():
+    items = np.random.default_rng(5).normal(size=(60, 2)) + np.repeat([[0.0], [9.0]], 30, axis=0)
+    one, other = Mixture.fit(items, 2, 7), Mixture.fit(items.tolist(), 2, np.random.default_rng(7))
+    assert pack(one.state()) == pack(other.state())
+    assert one.components == 2
+    assert (one(items).argmax(axis=1) == one(items[:1]).argmax()).sum() == 30
+
+
+def test_responsibilities_can_be_scaled_to_norm_one():
+    items = np.random.default_rng(6).normal(size=(40, 2))
+    mixture = Mixture.fit(items, 3, 0, unit=True)
+    np.testing.assert_allclose(np.linalg.norm(mixture(items), axis=1), 1.0, rtol=1e-12)
+    far = mixture(1e3 * items)
+    assert ((far >= 0.0) & (far <= 1.0)).all()
+    assert Mixture.from_state(unpack(pack(mixture.state()))).unit
+
+
+EYES = np.tile(np.eye(2), (3, 1, 1))
+BAD_MIXTURES = {
+    r"weights must be 3 numbers above 0, got \(2,\)": ([0.5, 0.5], np.ones((3, 2)), EYES),
+    r"weights must be 3 numbers above 0, got .*": ([0.5, 0.5, 0.0], np.ones((3, 2)), EYES),
+    r"factors must have shape \(3, 2, 2\), got \(2, 2, 2\)": ([1] * 3, np.ones((3, 2)), EYES[1:]),
+    r"means must have 2 dimensions, got shape \(3,\)": ([1] * 3, np.ones(3), EYES),
+}
+
+
+@pytest.mark.parametrize("message", BAD_MIXTURES)
+def test_parts_that_make_no_mixture_are_refused(message):
+    with pytest.raises(InvalidInput, match=f"^{message}$"):
+        Mixture(*BAD_MIXTURES[message])
+
+
+def test_a_mixture_refuses_items_of_another_length_and_too_few_of_them():
+    with pytest.raises(InvalidInput, match=r"^items must have 2 columns, got 3$"):
+        Coverage(Mixture([1] * 3, np.ones((3, 2)), EYES)).prepare(np.zeros((1, 3)), 3)
+    with pytest.raises(InvalidInput, match=r"^items must have at least 3 rows, got 2$"):
+        Mixture.fit(np.eye(2), 3, 0)
+
+
+def test_plain_rows_are_the_items():
+    features = Plain()
+    rows = features.along(features.prepare(ITEMS.astype(np.float32), 4), np.array([4, 2]))
+    np.testing.assert_array_equal(rows, ITEMS.astype(np.float32)[[4, 2]])

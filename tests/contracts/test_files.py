@@ -1,0 +1,112 @@
+"""What every saved policy must do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from longrank import UCB, BadFile, EpsilonGreedy, OnlineNewton, Oracle, Payoffs, Random, Ridge, load
+from longrank.packing import pack, unpack
+from longrank.policies import from_bytes
+
+ITEMS = np.eye(4)[[1, 0, 3, 2, 1]] * 0.9
+
+
+def own_features(policy):
+    """The features, where they hold a function and must be given again when loading."""
+    features = getattr(policy, "features", None)
+    kept = features is None or features.state().get("topics_kind") != "function"
+    return None if kept else features
+
+
+def revived(policy):
+    return from_bytes(policy.to_bytes(), features=own_features(policy))
+
+
+def test_saved_loaded_and_continued_equals_never_stopped(policy, play, tmp_path):
+    play(policy, range(10))
+    policy.save(tmp_path / "policy")
+    again = load(tmp_path / "policy", features=own_features(policy))
+    assert again.to_bytes() == policy.to_bytes() == (tmp_path / "policy").read_bytes()
+    assert (type(again), repr(again)) == (type(policy), repr(policy))
+    assert play(again, range(10, 24)) == play(policy, range(10, 24))
+    assert again.to_bytes() == policy.to_bytes()
+
+
+def test_equal_policies_give_equal_bytes(make_policy, play):
+    one, other = make_policy(), make_policy()
+    play(one, range(5))
+    assert one.to_bytes() != other.to_bytes() or isinstance(one, Oracle)
+    play(other, range(5))
+    assert one.to_bytes() == other.to_bytes()
+
+
+@pytest.mark.parametrize("kind", ["PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"])
+def test_every_generator_of_numpy_goes_on_where_it_was(kind, play):
+    policy = Random(rng=np.random.Generator(getattr(np.random, kind)(5)))
+    play(policy, range(5))
+    assert play(revived(policy), range(5, 9)) == play(policy, range(5, 9))
+
+
+def test_every_flipped_byte_is_noticed(policy):
+    data, features = policy.to_bytes(), own_features(policy)
+    for i in range(len(data)):
+        with pytest.raises(BadFile):
+            from_bytes(data[:i] + bytes([data[i] ^ 0x10]) + data[i + 1 :], features=features)
+
+
+def test_every_truncated_file_is_refused(policy):
+    data, features = policy.to_bytes(), own_features(policy)
+    for size in range(len(data)):
+        with pytest.raises(BadFile):
+            from_bytes(data[:size], features=features)
+
+
+def test_an_unknown_version_is_refused_with_the_name_of_the_file(policy, tmp_path):
+    path = tmp_path / "policy"
+    path.write_bytes(policy.to_bytes().replace(b"longrank 1\n", b"longrank 2\n", 1))
+    with pytest.raises(BadFile, match=r"policy has format version '2'; this longrank reads"):
+        load(path, features=own_features(policy))
+
+
+@pytest.mark.parametrize(
+    ("tree", "message"),
+    [
+        ({}, "holds no policy of a kind that this longrank knows"),
+        ({"policy": {"kind": "Thompson"}}, "holds no policy of a kind that this longrank knows"),
+        ({"policy": {"kind": "UCB"}}, "does not fit together: KeyError"),
+        ({"policy": {"kind": "UCB", "features": {"kind": "?"}}}, "unknown features '?'"),
+        (
+            {"policy": {"kind": "Random", "features": {"kind": "plain"}, "rng": {}}},
+            "unknown random generator None",
+        ),
+    ],
+)
+def test_a_file_that_holds_no_policy_is_refused(tree, message):
+    with pytest.raises(BadFile, match=message.replace("?", r"\?")):
+        from_bytes(pack(tree))
+
+
+def test_a_policy_with_a_setting_out_of_range_is_refused():
+    tree = unpack(UCB(Ridge(2), exploration=1.0).to_bytes())
+    tree["policy"]["exploration"] = -1.0
+    with pytest.raises(BadFile, match="does not fit together"):
+        from_bytes(pack(tree))
+
+
+def test_exploration_and_rate_can_be_changed_after_loading(play):
+    policy = UCB(OnlineNewton(4, max_budget=5, rate=3.0), exploration=0.5)
+    play(policy, range(8))
+    again = revived(policy)
+    for each in (policy, again):
+        each.exploration, each.learner.rate = 0.01, 9.0
+    assert play(again, range(8, 16)) == play(policy, range(8, 16))
+    assert revived(again).to_bytes() == policy.to_bytes()
+    assert (revived(again).exploration, revived(again).learner.rate) == (0.01, 9.0)
+
+
+def test_epsilon_can_be_changed_after_loading():
+    policy = revived(EpsilonGreedy(Ridge(4), epsilon=1.0, rng=1))
+    assert len({tuple(policy.rank(ITEMS, Payoffs.vanilla(5)).order) for _ in range(9)}) > 1
+    policy.epsilon = 0.0
+    assert len({tuple(policy.rank(ITEMS, Payoffs.vanilla(5)).order) for _ in range(9)}) == 1

@@ -1,0 +1,105 @@
+"""The value and the best length of a sequence, against sums written out in fractions."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from longrank.kernels import best_length, decide, probabilities, sequence_values
+
+
+def exact_values(chances, rewards, losses):
+    """Equation 4 of the paper, for every length."""
+    p, r, loss = ([Fraction(float(x)) for x in xs] for xs in (chances, rewards, losses))
+    values = []
+    for length in range(len(p) + 1):
+        total, survival = Fraction(0), Fraction(1)
+        for i in range(length):
+            total += survival * p[i] * r[i]
+            survival *= 1 - p[i]
+        values.append(total + survival * loss[length])
+    return values
+
+
+def random_sequence(rng, n, grid=None):
+    """Chances and payoffs; on a grid, where floats are exact, if one is given."""
+    chances = rng.random(n)
+    rewards, losses = np.sort(rng.random(n))[::-1], -np.sort(rng.random(n + 1))
+    if grid is None:
+        return chances, rewards.copy(), losses
+    return tuple(np.floor(x * grid) / grid for x in (chances, rewards, losses))
+
+
+ADVERSARIAL = {
+    "nothing to try": ([], [], [-0.5]),
+    "one item": ([0.5], [1.0], [0.0, -0.25]),
+    "never": ([0.0, 0.0], [1.0, 1.0], [0.0, 0.0, 0.0]),
+    "always": ([1.0, 1.0], [1.0, 0.5], [0.0, -1.0, -2.0]),
+    "no payoffs at all": ([0.5, 0.5], [0.0, 0.0], [0.0, 0.0, 0.0]),
+    "not unimodal": ([0.125, 0.875], [1.0, 1.0], [0.0, -0.5, -0.5]),
+    "subnormal": ([5e-324, 5e-324], [5e-324, 5e-324], [0.0, -5e-324, -5e-324]),
+    "huge": ([0.5, 0.25], [1e300, 1e299], [-1e299, -1e300, -2e300]),
+}
+
+
+@pytest.mark.parametrize("name", ADVERSARIAL)
+def test_values_of_adversarial_sequences_are_those_of_the_formula(name):
+    arrays = [np.array(x, float) for x in ADVERSARIAL[name]]
+    expected = [float(x) for x in exact_values(*arrays)]
+    np.testing.assert_allclose(sequence_values(*arrays), expected, rtol=1e-14, atol=1e-320)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 30])
+@pytest.mark.parametrize("seed", range(5))
+def test_values_of_random_sequences_are_those_of_the_formula(n, seed):
+    arrays = random_sequence(np.random.default_rng(seed), n)
+    expected = [float(x) for x in exact_values(*arrays)]
+    np.testing.assert_allclose(sequence_values(*arrays), expected, rtol=0.0, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ADVERSARIAL)
+def test_no_length_beats_the_best_one_on_adversarial_sequences(name):
+    arrays = [np.array(x, float) for x in ADVERSARIAL[name]]
+    values = exact_values(*arrays)
+    assert values[best_length(*arrays)] == max(values)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_the_best_length_is_the_longest_of_the_best(seed):
+    rng = np.random.default_rng(seed)
+    arrays = random_sequence(rng, int(rng.integers(0, 7)), grid=8)
+    values = exact_values(*arrays)
+    longest = max(i for i, value in enumerate(values) if value == max(values))
+    assert best_length(*arrays) == longest
+
+
+def test_payoffs_beyond_the_sequence_do_not_count():
+    chances = np.array([0.5])
+    rewards, losses = np.array([1.0, 1.0, 1.0]), np.array([0.0, -0.25, -9.0, -9.0])
+    assert best_length(chances, rewards, losses) == 1
+    assert sequence_values(chances, rewards, losses).tolist() == [0.0, 0.375]
+
+
+def test_the_best_length_does_not_underflow():
+    n = 3000
+    chances = np.r_[np.full(n, 0.9), 0.0]
+    rewards, losses = np.ones(n + 1), np.r_[np.zeros(n + 1), -1.0]
+    assert best_length(chances, rewards, losses) == n
+    assert best_length(chances, rewards, np.zeros(n + 2)) == n + 1
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("link", [0, 1, 2])
+@pytest.mark.parametrize("n", [0, 1, 6])
+def test_a_decision_is_its_parts_put_together(n, link, whole):
+    rng = np.random.default_rng(n)
+    _, rewards, losses = random_sequence(rng, n)
+    means, scores = rng.normal(size=n), rng.normal(size=n)
+    length, chances, estimates, values = decide(means, scores, rewards, losses, link, whole)
+    every = probabilities(link, scores)
+    assert length == (n if whole else best_length(every, rewards, losses))
+    np.testing.assert_array_equal(chances, every[:length])
+    np.testing.assert_array_equal(estimates, probabilities(link, means[:length]))
+    np.testing.assert_array_equal(values, sequence_values(every, rewards, losses))

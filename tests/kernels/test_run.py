@@ -1,0 +1,76 @@
+"""The compiled run, against the same rounds played with the objects."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from longrank import Coverage, MaximumLikelihood, OnlineNewton, Payoffs, Plain, Ridge, unit_rows
+from longrank.kernels import best_length, live, probabilities
+
+ROUNDS, DIM = 30, 3
+
+CASES = {
+    "ind": (lambda: OnlineNewton(DIM, max_budget=4, radius=0.4, rate=6.0), Plain(), 0.0),
+    "dep": (lambda: OnlineNewton(DIM, max_budget=4), Coverage(np.eye(DIM)), 0.0),
+    "eps": (lambda: OnlineNewton(DIM, max_budget=4, link="probit"), Plain(), 0.5),
+    "eps with coverage": (lambda: Ridge(DIM), Coverage(np.eye(DIM)), 0.5),
+    "c-ucb1": (lambda: Ridge(DIM), Plain(), 0.0),
+    "gl-cdcm": (lambda: MaximumLikelihood(DIM, penalty=0.5), Plain(), 0.0),
+    "rand": (lambda: Ridge(DIM), Plain(), 1.0),
+}
+PAYOFFS = {
+    "vanilla": Payoffs.vanilla(4),
+    "linear": Payoffs.linear(4, attempt_cost=0.24),  # at times it gives up at once
+    "no budget": Payoffs.vanilla(0),
+}
+
+
+def stream(share):
+    """Sets of no item to six; in a share of the rounds the order is random."""
+    rng = np.random.default_rng(1)
+    starts = np.concatenate([[0], np.cumsum(rng.integers(0, 7, ROUNDS))])
+    items = unit_rows(rng.random((starts[-1], DIM)))
+    wins = rng.random(len(items)) < items[:, 0] ** 2
+    return items, starts, wins, rng.random(ROUNDS) < share, rng.random(len(items))
+
+
+def play(learner, features, bonus, payoffs, items, starts, wins, at_random, keys):
+    """One round after the other: what was earned, the lengths, how many were tried."""
+    history = []
+    for t in range(ROUNDS):
+        part = slice(starts[t], starts[t + 1])
+        chunk, won = items[part], wins[part]
+        length = count = min(payoffs.budget, len(chunk))
+        if at_random[t]:
+            order = np.argsort(-keys[part], kind="stable")[:count]
+            rows = features.along(chunk, order)
+        else:
+            belief = (learner.weights, learner.inverse, bonus, learner.link.ceiling)
+            order, rows, _, scores = features.greedy(chunk, *belief, count)
+            chances = probabilities(learner.link.code, scores)
+            length = best_length(chances, payoffs.rewards, payoffs.losses)
+        hits = np.flatnonzero(won[order[:length]])
+        tried = int(hits[0]) + 1 if hits.size else length
+        earned = payoffs.rewards[tried - 1] if hits.size else payoffs.losses[tried]
+        learner.observe(np.ascontiguousarray(rows[:tried]), bool(hits.size))
+        history.append((float(earned), length, tried))
+    return history
+
+
+@pytest.mark.parametrize("payoffs", PAYOFFS.values(), ids=PAYOFFS)
+@pytest.mark.parametrize("name", CASES)
+def test_a_compiled_run_is_the_run_of_the_objects_bit_for_bit(name, payoffs):
+    make, features, share = CASES[name]
+    learner, bonus = make(), math.sqrt(0.3)
+    items, starts, wins, at_random, keys = stream(share)
+    earned, lengths, tried = np.empty(ROUNDS), np.empty(ROUNDS, int), np.empty(ROUNDS, int)
+    live(
+        *(items, starts, wins, payoffs.rewards, payoffs.losses, isinstance(features, Coverage)),
+        *(at_random, keys, bonus, learner.prior, learner.radius, learner.rate),
+        *(learner.link.code, learner.link.ceiling, learner.refits, earned, lengths, tried),
+    )
+    found = list(zip(earned.tolist(), lengths.tolist(), tried.tolist(), strict=True))
+    assert found == play(learner, features, bonus, payoffs, *stream(share))

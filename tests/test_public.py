@@ -1,0 +1,65 @@
+"""The public face: its names, and what importing it brings along."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import version
+
+import longrank
+
+NAMES = [
+    "LOGISTIC",
+    "PROBIT",
+    "UCB",
+    "BadFile",
+    "Coverage",
+    "EpsilonGreedy",
+    "Features",
+    "InvalidInput",
+    "Learner",
+    "Link",
+    "LongrankError",
+    "MaximumLikelihood",
+    "MissingExtra",
+    "Mixture",
+    "OnlineNewton",
+    "Oracle",
+    "Outcome",
+    "Payoffs",
+    "Plain",
+    "Policy",
+    "Random",
+    "Ranking",
+    "Ridge",
+    "load",
+    "named",
+    "theory",
+    "unit_rows",
+]
+EXTRAS = {"matplotlib", "sklearn", "typer", "rich", "pandas", "polars", "scipy"}
+
+
+def test_the_public_names_are_these():
+    assert longrank.__all__ == NAMES
+
+
+def test_every_public_name_is_there_and_documented():
+    assert all(getattr(longrank, name).__doc__ for name in NAMES)
+
+
+def test_the_version_is_that_of_the_distribution():
+    assert longrank.__version__ == version("longrank")
+
+
+def test_importing_it_imports_no_extra():
+    code = """
+import sys, numba  # numba looks at the version of scipy, where there is one
+before = set(sys.modules)
+import longrank
+print(*{name.partition(".")[0] for name in set(sys.modules) - before})
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    imported = set(run.stdout.split())
+    assert "longrank" in imported
+    assert not imported & EXTRAS

@@ -28,7 +28,7 @@ def best_sequence(
     """``count`` items that begin with the sequence of the largest expected reward.
 
     After the items that are worth trying it goes on greedily, so that the value of every length
-    can be told. Going on wins over stopping at equal value, the item with the lower index over another.
+    can be told. At equal value going on wins over stopping, and the lower index over a higher one.
     """
     k = len(prepared)
     subsets = sum(math.comb(k, size) for size in range(count + 1))

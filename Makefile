@@ -19,8 +19,8 @@ demo: setup  ## a payment world and real digits: table, picture, one ranking exp
 	$(BIN)/longrank demo
 
 test: setup  ## every test, with branch coverage; the kernels once more as plain Python
-	$(BIN)/python -m pytest -n 2 --cov --cov-report=
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels --cov --cov-append --cov-report=
+	$(BIN)/python -m pytest -n 2 --cov --cov-report= --cov-fail-under=0
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels --cov --cov-append --cov-report= --cov-fail-under=0
 	$(BIN)/coverage report
 
 check: setup  ## format, lint, types, import layers

@@ -87,16 +87,35 @@ def vector(parameter: str, value: ArrayLike) -> NDArray[np.float64]:
     return array
 
 
-def items(
-    value: ArrayLike, dim: int | None, *, unit: bool, parameter: str = "items"
-) -> NDArray[np.floating]:
-    """The candidates of a round, shape (k, dim): finite, and with ``unit`` of norm at most 1."""
+def shaped(value: ArrayLike, dim: int | None, parameter: str = "items") -> NDArray[np.floating]:
+    """A float array of shape (k, dim), whose values are yet to be checked."""
     array = floats(parameter, value, 2)
     if array.shape[0] == 0:
         return np.empty((0, dim or array.shape[1]))
     if dim is not None and array.shape[1] != dim:
         raise InvalidInput(parameter, f"have {dim} columns", array.shape[1])
+    return array
+
+
+def items(
+    value: ArrayLike, dim: int | None, *, unit: bool, parameter: str = "items"
+) -> NDArray[np.floating]:
+    """The candidates of a round, shape (k, dim): finite, and with ``unit`` of norm at most 1."""
+    array = shaped(value, dim, parameter)
     row, square = kernels.worst_row(array)
+    rows(array, row, square, unit=unit, parameter=parameter)
+    return array
+
+
+def rows(
+    array: NDArray[np.floating],
+    row: int,
+    square: float,
+    *,
+    unit: bool,
+    parameter: str = "items",
+) -> None:
+    """Refuse an array by its worst row, which has this squared norm."""
     if not square < math.inf:
         bad = np.argwhere(~np.isfinite(array))  # none where only the square overflowed
         if bad.size:
@@ -108,7 +127,6 @@ def items(
             "have rows of norm at most 1 (longrank.unit_rows scales them)",
             f"norm {math.sqrt(square):.6g} in row {row}",
         )
-    return array
 
 
 def unit_rows(items: ArrayLike) -> NDArray[np.float64]:

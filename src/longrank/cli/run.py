@@ -57,12 +57,24 @@ def run(
     wanted = list(
         cells(chosen, names(scenario), numbers("budgets", budgets), names(policies), grid, seeds)
     )
-    failures = _run(wanted, out, jobs, backend, address)
-    if held_out:
-        rest = list(further(wanted, choose(out, wanted), held_out))
-        failures += _run(rest, out, jobs, backend, address)
-    if failures:
+    if run_shown(wanted, held_out, out, jobs, backend, address):
         raise typer.Exit(1)
+
+
+def run_shown(
+    cells: list[Cell],
+    held_out: int,
+    out: Path,
+    jobs: int,
+    backend: str = "processes",
+    address: str | None = None,
+) -> list[Failure]:
+    """Run cells, then the best setting of each on further shuffles, behind a progress bar."""
+    failures = _run(cells, out, jobs, backend, address)
+    if held_out:
+        rest = list(further(cells, choose(out, cells), held_out))
+        failures += _run(rest, out, jobs, backend, address)
+    return failures
 
 
 def _run(

@@ -31,7 +31,7 @@ class Failure:
 
 
 def run_cell(cell: Cell, folder: str | None = None) -> list[Row]:
-    """One row for every setting; the best one carries its curve CR(t) / t."""
+    """One row for every setting; the best one carries the rewards of all rounds."""
     worth = payoffs(cell.scenario, cell.budget)
     plain = stream(cell.task, cell.seed, folder)
     cr_rand = plain.random_reward(worth)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from longrank.packing import Tree
 
-Prepared = NDArray[Any]  # floats; which, and what they mean, is each map's own affair
+Prepared = Any  # has a length; what it is, is each map's own affair
 Greedy = tuple[
     NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]
 ]  # order, rows, means, scores along it
@@ -25,10 +25,13 @@ class Features(ABC):
     """
 
     @abstractmethod
-    def prepare(self, items: ArrayLike, dim: int | None) -> Prepared:
+    def prepare(
+        self, items: ArrayLike, dim: int | None, weights: NDArray[np.float64] | None = None
+    ) -> Prepared:
         """Check the items, and bring them into the form that the other methods take.
 
-        ``dim`` is the length of the rows that the learner expects (None: any).
+        ``dim`` is the length of the rows that the learner expects (None: any). Whoever is going
+        to score them with ``weights`` may say so: one pass over very many items can then do both.
         """
 
     @abstractmethod

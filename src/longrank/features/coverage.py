@@ -62,7 +62,12 @@ class Coverage(Features):
         self.topics: Topics = topics
         self.gain = gain
 
-    def prepare(self, items: ArrayLike, dim: int | None) -> Prepared:
+    def prepare(
+        self,
+        items: ArrayLike,
+        dim: int | None,
+        weights: NDArray[np.float64] | None = None,  # noqa: ARG002
+    ) -> Prepared:
         array = checks.items(items, None, unit=False)
         if len(array) == 0:
             return np.empty((0, dim or 0))

@@ -7,14 +7,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
 from longrank.features.base import Features, Greedy, Prepared
+from longrank.features.scanned import LARGE, Scanned
 from longrank.packing import Tree
 
 
 class Plain(Features):
     """The row of an item is the item, whatever stands above it (the paper's Algorithm 1)."""
 
-    def prepare(self, items: ArrayLike, dim: int | None) -> Prepared:
-        return checks.items(items, dim, unit=True)
+    def prepare(
+        self, items: ArrayLike, dim: int | None, weights: NDArray[np.float64] | None = None
+    ) -> Prepared:
+        array = checks.shaped(items, dim)
+        if weights is not None and array.size >= LARGE:
+            return Scanned(array, weights)
+        checks.rows(array, *kernels.worst_row(array), unit=True)
+        return array
 
     def greedy(
         self,
@@ -25,10 +32,13 @@ class Plain(Features):
         ceiling: float,
         count: int,
     ) -> Greedy:
+        if isinstance(prepared, Scanned):
+            return prepared.greedy(weights, inverse, bonus, ceiling, count)
         return kernels.greedy_plain(prepared, weights, inverse, bonus, ceiling, count)
 
     def along(self, prepared: Prepared, order: NDArray[np.int64]) -> NDArray[np.float64]:
-        return np.ascontiguousarray(prepared[order], np.float64)
+        items = prepared.items if isinstance(prepared, Scanned) else prepared
+        return np.ascontiguousarray(items[order], np.float64)
 
     def state(self) -> Tree:
         return {"kind": "plain"}

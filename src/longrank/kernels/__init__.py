@@ -17,10 +17,12 @@ from longrank.kernels.ranking import (
     score_rows,
     worst_row,
 )
+from longrank.kernels.scan import contenders, scan_rows, sure_scores
 from longrank.kernels.update import observe_cascade, observe_row
 
 __all__ = [
     "best_length",
+    "contenders",
     "coverage_along",
     "decide",
     "densities",
@@ -34,8 +36,10 @@ __all__ = [
     "probabilities",
     "probability",
     "residual",
+    "scan_rows",
     "score_rows",
     "sequence_values",
     "slope",
+    "sure_scores",
     "worst_row",
 ]

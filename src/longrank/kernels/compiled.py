@@ -16,12 +16,24 @@ _STAMP = hashlib.sha256(b"".join(file.read_bytes() for file in _FILES)).hexdiges
 
 
 def compiled(function: F) -> F:
-    """Compile on first use and cache; ``fastmath`` stays off so that results are exact."""
+    """Compile on first use and cache; results are exact, operation by operation."""
+    return _compiled(function, set())
+
+
+def reordered(function: F) -> F:
+    """The same, but sums may be reordered and products fused into them."""
+    return _compiled(function, {"reassoc", "contract", "nsz"})
+
+
+def _compiled(function: F, fastmath: set[str]) -> F:
     kernel: Any
     try:
-        kernel = numba.njit(cache=True, error_model="numpy", nogil=True)(function)
+        kernel = numba.njit(cache=True, error_model="numpy", nogil=True, fastmath=fastmath)(
+            function
+        )
     except RuntimeError:  # no folder to write to: compiled anew in every process
-        return cast(F, numba.njit(error_model="numpy", nogil=True)(function))
+        kernel = numba.njit(error_model="numpy", nogil=True, fastmath=fastmath)(function)
+        return cast(F, kernel)
     if hasattr(kernel, "_cache"):
         # Numba asks whether the file of a kernel has changed, but not those of the kernels that
         # it calls and that were compiled into it. So the stamp of its cache is that of all files.

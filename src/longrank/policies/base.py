@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,6 +45,18 @@ class Policy(ABC):
 
         Only what was observed counts. After an error nothing has changed.
         """
+
+    def learn_from(self, history: Iterable[tuple[Ranking, Outcome]]) -> int:
+        """Learn from many rankings and their outcomes in the order given; returns how many.
+
+        The state is the same, bit for bit, as if it had learned from them one by one. A
+        ``longrank.logs.History`` is such a sequence, and is checked as a whole before.
+        """
+        count = 0
+        for ranking, outcome in history:
+            self.learn(ranking, outcome)
+            count += 1
+        return count
 
     def chance(self, sizes: Sequence[int]) -> Chance:
         """The random choices of coming rounds with sets of these sizes, all drawn at once.
@@ -115,7 +127,7 @@ class Believer(Policy):
 
     def rank(self, items: ArrayLike, payoffs: Payoffs, budget: int | None = None) -> Ranking:
         learner = self.learner
-        prepared = self.features.prepare(items, learner.dim)
+        prepared = self.features.prepare(items, learner.dim, learner.weights)
         count = min(self._tries(payoffs, budget, learner.max_budget), len(prepared))
         (order, rows, means, scores), whole = self._arrange(prepared, count, payoffs)
         length, probabilities, estimates, values = kernels.decide(

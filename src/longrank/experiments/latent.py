@@ -1,0 +1,73 @@
+"""Figure 3: does Dep do badly where its latent space does Ind harm?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from longrank.experiments.results import Row
+from longrank.experiments.scores import Key, Scores, scores
+from longrank.experiments.tables import MNIST
+
+PANELS = (("vanilla", 1), ("exponential", 10))
+POLICIES = ("ind", "dep", "ind-gmm")
+SIGNIFICANT = 0.632  # a correlation of ten pairs, at 5 % (two-sided)
+
+
+@dataclass(frozen=True)
+class Latent:
+    """Rewards over the pivot classes, in one scenario and budget.
+
+    ``dep`` is Dep's CR, ``difference`` the CR of Ind on the latent space minus that of Ind on the
+    items, ``lead`` the CR of Dep minus that of Ind.
+    """
+
+    scenario: str
+    budget: int
+    classes: tuple[int, ...]
+    dep: tuple[float, ...]
+    difference: tuple[float, ...]
+    lead: tuple[float, ...]
+
+    @property
+    def correlation(self) -> float:
+        """Of ``dep`` and ``difference``; NaN where there are too few classes, or no variation."""
+        if len(self.classes) < 3 or np.ptp(self.dep) == 0 or np.ptp(self.difference) == 0:
+            return float("nan")
+        return float(np.corrcoef(self.dep, self.difference)[0, 1])
+
+    @property
+    def complete(self) -> bool:
+        return len(self.classes) == len(MNIST)
+
+
+def latent(found: Scores, scenario: str, budget: int) -> Latent:
+    """The classes for which all three policies have a score."""
+    rewards = {}
+    for pivot, task in enumerate(MNIST):
+        keys = [Key(task, scenario, budget, policy) for policy in POLICIES]
+        if all(key in found for key in keys):
+            rewards[pivot] = [found[key].cumulative_reward for key in keys]
+    return Latent(
+        scenario,
+        budget,
+        tuple(rewards),
+        tuple(dep for _, dep, _ in rewards.values()),
+        tuple(gmm - ind for ind, _, gmm in rewards.values()),
+        tuple(dep - ind for ind, dep, _ in rewards.values()),
+    )
+
+
+def few_topics(rows: Iterable[Row], most: int) -> Scores:
+    """Scores when Dep and Ind on its latent space may use at most so many components (d')."""
+    wanted = {(task, *panel) for task in MNIST for panel in PANELS}
+    return scores(
+        row
+        for row in rows
+        if (row["task"], row["scenario"], row["budget"]) in wanted
+        and row["policy"] in POLICIES
+        and json.loads(row["settings"]).get("topics", 0) <= most
+    )

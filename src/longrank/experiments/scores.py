@@ -1,0 +1,132 @@
+"""From result rows to one score for each task, scenario, budget and policy, by two protocols."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.experiments.results import Row
+
+
+class Key(NamedTuple):
+    """What a score is the score of."""
+
+    task: str
+    scenario: str
+    budget: int
+    policy: str
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """``ncr_published`` of a setting on shuffles that had no part in choosing it."""
+
+    mean: float
+    deviation: float  # of one shuffle, NaN if there is but one
+    seeds: int
+    settings: str  # JSON
+
+
+@dataclass(frozen=True)
+class Score:
+    """The best setting of a grid on the same stream, as in the paper; a mean over the seeds.
+
+    ``settings`` has the best setting (JSON) of each seed, ``tried`` is how many there were to
+    choose from, ``rewards`` are those of every round on the first seed, and ``seconds`` is the
+    time of one round, the median over all settings.
+    """
+
+    key: Key
+    grid: str
+    seeds: int
+    tried: int
+    settings: tuple[str, ...]
+    rounds: int
+    cumulative_reward: float
+    cr_rand: float
+    cr_max: float
+    ncr: float
+    ncr_published: float
+    mean_length: float
+    seconds: float
+    rewards: NDArray[np.float64] | None
+    held_out: HeldOut | None
+
+    @property
+    def perfect(self) -> bool:
+        """Whether no policy could have earned more."""
+        return self.cumulative_reward >= self.cr_max - 1e-9
+
+
+Scores = dict[Key, Score]
+
+
+def scores(rows: Iterable[Row]) -> Scores:
+    """The score of every cell; of several grids, the one with the most settings counts."""
+    kinds: dict[Key, dict[str, list[Row]]] = {}
+    for row in rows:
+        key = Key(row["task"], row["scenario"], row["budget"], row["policy"])
+        kinds.setdefault(key, {}).setdefault(row["grid"], []).append(row)
+    found: Scores = {}
+    for key, grids in sorted(kinds.items()):
+        tried = {
+            grid: len({row["settings"] for row in here if row["protocol"] == "grid"})
+            for grid, here in sorted(grids.items())
+        }
+        grid = max(tried, key=lambda name: tried[name])
+        if tried[grid]:
+            found[key] = _score(key, grid, tried[grid], grids[grid])
+    return found
+
+
+def _score(key: Key, grid: str, tried: int, rows: Sequence[Row]) -> Score:
+    searched = [row for row in rows if row["protocol"] == "grid"]
+    best = _best_by_seed(searched)
+    curve = best[0]["curve"]
+    return Score(
+        key=key,
+        grid=grid,
+        seeds=len(best),
+        tried=tried,
+        settings=tuple(row["settings"] for row in best),
+        rounds=best[0]["rounds"],
+        cumulative_reward=_mean(best, lambda row: row["cumulative_reward"]),
+        cr_rand=_mean(best, lambda row: row["cr_rand"]),
+        cr_max=_mean(best, lambda row: row["cr_max"]),
+        # Rand is what 0 means: CR_rand is its expected reward, of which its one run is a draw.
+        ncr=0.0 if key.policy == "rand" else _mean(best, lambda row: row["ncr"]),
+        ncr_published=(
+            0.0 if key.policy == "rand" else _mean(best, lambda row: row["ncr_published"])
+        ),
+        mean_length=_mean(best, lambda row: row["mean_length"]),
+        seconds=statistics.median(row["seconds"] / row["rounds"] for row in searched),
+        rewards=None if curve is None else np.array(curve),
+        held_out=_held_out(_best_by_seed([r for r in rows if r["protocol"] == "held-out"])),
+    )
+
+
+def _best_by_seed(rows: Iterable[Row]) -> list[Row]:
+    """The row with the largest reward of each seed; of equal ones the first."""
+    best: dict[int, Row] = {}
+    for row in rows:
+        known = best.get(row["seed"])
+        if known is None or row["cumulative_reward"] > known["cumulative_reward"]:
+            best[row["seed"]] = row
+    return [best[seed] for seed in sorted(best)]
+
+
+def _held_out(rows: Sequence[Row]) -> HeldOut | None:
+    if not rows:
+        return None
+    values = [row["ncr_published"] for row in rows]
+    deviation = statistics.stdev(values) if len(values) > 1 else float("nan")
+    return HeldOut(statistics.fmean(values), deviation, len(values), rows[0]["settings"])
+
+
+def _mean(rows: Sequence[Row], column: Callable[[Row], float]) -> float:
+    return statistics.fmean(column(row) for row in rows)

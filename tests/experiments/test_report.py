@@ -1,0 +1,287 @@
+"""The report of made-up results and of a real run: the page, the Markdown, the files."""
+
+from __future__ import annotations
+
+import csv
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from made_up import as_published, row
+from typer.testing import CliRunner
+
+from longrank import cli
+from longrank.errors import InvalidInput
+from longrank.experiments.agreement import agreements
+from longrank.experiments.report import report
+from longrank.experiments.report.document import Field, Grid, Text, number
+from longrank.experiments.report.files import to_latex
+from longrank.experiments.report.markdown import to_markdown
+from longrank.experiments.report.page import to_html
+from longrank.experiments.report.sections import summary
+from longrank.experiments.results import write_cell
+from longrank.experiments.runner import run
+from longrank.experiments.scores import scores
+from longrank.experiments.settings import Cell, cells
+from longrank.experiments.tables import PAPER_TASKS, tables
+
+VOID = {"meta", "br", "hr", "img", "link", "input"}
+STRANGE = "<script>alert('1')</script> & | *x* _y_ 100% {z}"
+
+
+class Page(HTMLParser):
+    """Reads a page: every tag must be closed in its turn."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in ("style", "svg"):
+            self.words.append(data)
+
+    def values(self, *names: str) -> list[str]:
+        return [attrs[name] or "" for _, attrs in self.tags for name in names if name in attrs]
+
+
+def save(folder: Path, rows) -> Path:
+    """Rows as the results file of some cell."""
+    folder.mkdir(parents=True)
+    write_cell(folder, Cell("digits-3", "vanilla", 1, "ind", "quick", 0), rows)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    """The report of results that are the paper's numbers, and of a task with a strange name."""
+    folder = tmp_path_factory.mktemp("whole")
+    rows = [one for one in as_published() if one["task"] != "yelp"]
+    rows += [row("eps", 100.0, scenario="exponential"), row(task=STRANGE, budget=3)]
+    rows += [row("ind", 90.0 + s, seed=s, protocol="held-out") for s in (1, 2)]
+    report([save(folder / "results", rows)], folder / "report")
+    return folder / "report"
+
+
+@pytest.fixture(scope="module")
+def page(whole) -> Page:
+    return Page((whole / "report.html").read_text("utf-8"))
+
+
+def test_the_page_is_well_formed_and_names_are_given_once(page: Page):
+    names = page.values("id")
+    assert len(names) == len(set(names))
+    assert len(names) > 100  # those in the figures too
+
+
+def test_the_page_needs_nothing_else(page: Page, whole: Path):
+    assert all(link.startswith("#") for link in page.values("href", "xlink:href", "src", "srcset"))
+    assert {tag for tag, _ in page.tags} & {"script", "link", "img", "iframe", "object"} == set()
+    text = (whole / "report.html").read_text("utf-8")
+    assert "@import" not in text
+    assert all(target.startswith("#") for target in re.findall(r"url\(([^)]*)\)", text))
+
+
+def test_every_link_leads_somewhere(page: Page):
+    names = set(page.values("id"))
+    assert {link[1:] for link in page.values("href", "xlink:href")} <= names
+
+
+def test_the_page_has_every_table_and_figure(page: Page):
+    words = " ".join(page.words)
+    for index, title in enumerate(PAPER_TASKS.values(), start=1):
+        assert f"Table {index}: {title}" in words
+    assert sum(tag == "svg" for tag, _ in page.tags) == 5
+    for label in ("Figure 2", "Figure 3", "Running time", "The length"):
+        assert any(value.startswith(label) for value in page.values("aria-label"))
+
+
+def test_the_page_can_be_read_on_a_phone(page: Page):
+    assert ("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}) in (
+        page.tags
+    )
+
+
+def test_a_table_has_ours_the_papers_and_the_difference_with_the_best_in_bold(whole: Path):
+    text = (whole / "report.html").read_text("utf-8")
+    start = text.index('id="table-01-msd"')
+    table = text[start : text.index("</table>", start)]
+    first = re.search(r"<tr><th>1</th>.*?</tr>", table)
+    assert first is not None
+    assert "<td>0.32<small>0.32, +0.00</small></td>" in first[0]
+    assert "<td><b>0.51</b><small>0.51, +0.00</small></td>" in first[0]
+
+
+def test_the_spread_the_settings_and_the_command_stand_with_a_table(page: Page):
+    words = " ".join(page.words)
+    assert "± 0.01" in words
+    assert "mean over 2 other shuffles" in words
+    assert "longrank run mnist-0 --scenario vanilla --budgets 1 --policies ind" in words
+    assert "exponential (ours only)" in words
+
+
+def test_missing_data_come_with_the_way_to_get_them(page: Page):
+    words = " ".join(page.words)
+    assert "longrank data add yelp PATH" in words
+    assert "longrank run yelp --grid paper --held-out 4" in words
+    assert "longrank data get msd" not in words
+
+
+def test_strange_names_stay_text(page: Page, whole: Path):
+    assert STRANGE in " ".join(page.words)
+    text = (whole / "report.md").read_text("utf-8")
+    assert r"\<script\>" in text
+    assert "\n### <script>" not in text
+
+
+def test_the_markdown_has_the_same_tables_and_its_figures_beside_it(whole: Path):
+    text = (whole / "report.md").read_text("utf-8")
+    for index, title in enumerate(PAPER_TASKS.values(), start=1):
+        assert f"### Table {index}: {title}" in text
+    figures = re.findall(r"!\[.*\]\((.*)\)", text)
+    names = ("figure-2", "figure-3", "figure-3-few", "seconds", "lengths")
+    assert figures == [f"figures/{name}.svg" for name in names]
+    assert all((whole / figure).stat().st_size > 1000 for figure in figures)
+    assert "| **0.51** (0.51, +0.00) |" in text
+    for block in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE):
+        widths = {len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}
+        assert len(widths) == 1
+
+
+def test_the_csv_has_every_number(whole: Path):
+    with (whole / "tables" / "table-04-mnist-0.csv").open(encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    assert len(lines) == 46
+    [line] = [
+        x for x in lines if (x["scenario"], x["budget"], x["policy"]) == ("vanilla", "1", "ind")
+    ]
+    assert float(line["ncr_published"]) == pytest.approx(0.97)
+    assert (line["paper"], float(line["difference"]), line["best"]) == ("0.97", 0.0, "0")
+    assert (line["held_out_seeds"], float(line["held_out_mean"])) == ("2", pytest.approx(81.5 / 91))
+    assert not (whole / "tables" / "table-02-yelp.csv").exists()
+
+
+def test_the_latex_has_as_many_fields_in_each_row_as_columns(whole: Path):
+    text = (whole / "tables" / "table-04-mnist-0.tex").read_text("utf-8")
+    assert text.count("{") == text.count("}")
+    for rule in (r"\toprule", r"\midrule", r"\bottomrule", r"\multicolumn{6}{c}{Vanilla}"):
+        assert rule in text
+    rows = re.findall(r"^\d+ & .*\\\\$", text, flags=re.MULTILINE)
+    assert len(rows) == 5
+    assert {line.count("&") for line in rows} == {10}
+    assert r"\textbf{1.00} {\scriptsize (1.00)}" in rows[0]
+
+
+def test_no_name_leads_out_of_the_folder():
+    names = [table.name for table in tables(scores([row(task=n) for n in ("../x", "/etc/y")]))]
+    assert names[-2:] == ["..-x", "-etc-y"]
+
+
+def test_the_latex_of_strange_names_is_escaped():
+    table = tables(scores([row(task=STRANGE)]))[-1]
+    text = to_latex(table)
+    assert r"100\% \{z\}" in text
+    assert r"\& |" in text
+
+
+def test_the_same_results_give_the_same_files(whole: Path, tmp_path: Path):
+    again = report([whole.parent / "results"], tmp_path)
+    assert len(again) == 2 + 2 * 5 + 2 * 13
+    for file in again:
+        assert file.read_bytes() == (whole / file.relative_to(tmp_path)).read_bytes(), file
+
+
+def test_numbers_are_written_for_readers():
+    texts = [number(x) for x in (0.005001, -0.004, -4.56, float("nan"), None)]
+    assert texts == ["0.01", "0.00", "−4.56", "–", "–"]
+    assert [number(x, 1, sign=True) for x in (0.26, 0.0, -0.26)] == ["+0.3", "+0.0", "−0.3"]
+
+
+def test_code_in_a_sentence_is_code_on_the_page_and_in_markdown(tmp_path: Path):
+    blocks = [Text("see `a_b | c` and a_b"), Grid(("x",), ((Field("`p|q` <b>", "r", True),),))]
+    html = to_html(blocks, "t<t")
+    assert "see <code>a_b | c</code> and a_b" in html
+    assert "<title>t&lt;t</title>" in html
+    assert "&lt;b&gt;" in html
+    assert to_markdown(blocks, tmp_path).endswith("| x |\n| --- |\n| **`p\\|q` \\<b\\>** (r) |\n")
+
+
+def test_a_folder_without_results_is_refused(tmp_path: Path):
+    with pytest.raises(InvalidInput, match="be a folder with"):
+        report([tmp_path], tmp_path / "report")
+    assert not (tmp_path / "report").exists()
+
+
+def test_a_real_run_is_reported(tmp_path: Path):
+    results, out = tmp_path / "results", tmp_path / "report"
+    wanted = list(cells(["digits-3"], ["vanilla"], [1, 5], ["rand", "ind", "dep"], "quick", 1))
+    assert run(wanted, results, folder=str(tmp_path / "data")) == []
+    output = CliRunner().invoke(cli.app, ["report", str(results), "--out", str(out)])
+    assert output.exit_code == 0, output.output
+    assert "the page is" in output.output
+    page = Page((out / "report.html").read_text("utf-8"))
+    words = " ".join(page.words)
+    assert "digits-3" in words
+    command = "longrank run digits-3 --scenario vanilla --budgets 1,5 --policies rand,ind,dep"
+    assert command in words
+    with (out / "tables" / "digits-3.csv").open(encoding="utf-8") as file:
+        assert len(list(csv.DictReader(file))) == 6
+
+
+def test_reproduce_without_data_says_how_to_get_them(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("LONGRANK_DATA", str(tmp_path))
+    output = CliRunner().invoke(cli.app, ["reproduce", "--out", str(tmp_path / "results")])
+    assert output.exit_code == 1
+    words = " ".join(output.output.split())
+    for name in ("msd", "movielens-25m", "mnist"):
+        assert f"longrank data get {name}" in words
+    assert "longrank data add yelp PATH" in words
+    assert not (tmp_path / "results").exists()
+
+
+def test_reproduce_runs_and_reports_what_is_there(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("LONGRANK_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr(cli.reproduce, "PAPER_TASKS", {"digits-3": "", "yelp": ""})
+    monkeypatch.setattr(cli.reproduce, "BUDGETS", (1, 5))
+    monkeypatch.setattr(cli.reproduce, "MNIST", ("digits-3",))
+    places = ["--out", str(tmp_path / "results"), "--report", str(tmp_path / "report")]
+    output = CliRunner().invoke(cli.app, ["reproduce", "--held-out", "1", "--jobs", "1", *places])
+    assert output.exit_code == 0, output.output
+    assert "longrank data add yelp PATH" in " ".join(output.output.split())
+    files = [path.name for path in (tmp_path / "results").iterdir()]
+    assert len(files) == 2 * (2 * 2 * 6 + 2)  # and the held-out ones
+    assert "digits-3_vanilla_b1_ind-gmm_quick_s0.parquet" in files
+    assert "held out" in (tmp_path / "report" / "report.md").read_text("utf-8").lower()
+
+
+def test_reproduce_ends_with_an_error_when_a_cell_failed(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(cli.reproduce, "PAPER_TASKS", {"digits-3": ""})
+    monkeypatch.setattr(cli.reproduce, "run_shown", lambda *_: ["failed"])
+    monkeypatch.setattr(cli.reproduce, "write", lambda *_: None)
+    assert CliRunner().invoke(cli.app, ["reproduce", "--out", str(tmp_path)]).exit_code == 1
+
+
+def test_every_number_that_is_not_reached_is_listed_with_its_reason():
+    found = scores([row("ind", 60.45), row("dep", 100.0), row("ind", 70.0, budget=5)])
+    [_, short] = summary([], agreements(found)[:1])
+    assert isinstance(short, Grid)
+    assert short.folded == "Ind, Dep: the 2 cells more than 0.02 below the paper's number"
+    cell, *numbers = short.rows[0]
+    assert cell == Field("mnist-0, vanilla, b = 1, Ind", "CR is 36.0 of 100 too low")
+    assert [field.text for field in numbers] == ["0.554", "0.97", "−0.416", "–"]

@@ -1,0 +1,86 @@
+"""Very many items: the ranking is that of scoring them all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from longrank import InvalidInput, Outcome, Payoffs, named
+from longrank.features.scanned import LARGE
+
+DIM, BUDGET = 16, 8
+PAYOFFS = Payoffs.vanilla(BUDGET)
+NEWTON = {"dim": DIM, "max_budget": BUDGET, "rate": 5.0, "radius": 3.0}
+POLICIES = {
+    "ind": lambda: named("ind", **NEWTON),
+    "ind-bold": lambda: named("ind", exploration=100.0, **NEWTON),
+    "ind-greedy": lambda: named("ind", exploration=0.0, **NEWTON),
+    "c-ucb1": lambda: named("c-ucb1", dim=DIM, exploration=0.1),
+    "c-ucb1-all-at-the-ceiling": lambda: named("c-ucb1", dim=DIM, exploration=1e4),
+    "gl-cdcm": lambda: named("gl-cdcm", dim=DIM),
+    "eps": lambda: named("eps", rng=0, epsilon=0.5, **NEWTON),
+}
+
+
+def many(seed: int, dtype: type = np.float32) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    items = rng.normal(size=(LARGE // DIM + 77, DIM))
+    items *= rng.uniform(0.3, 1.0, (len(items), 1)) / np.linalg.norm(items, axis=1, keepdims=True)
+    return items.astype(dtype)
+
+
+def taught(policy, rounds: int):
+    rng = np.random.default_rng(1)
+    for _ in range(rounds):
+        ranking = policy.rank(many(2)[rng.integers(0, 1000, 50)], PAYOFFS)
+        policy.learn(ranking, Outcome(1, bool(rng.random() < 0.5)))
+    return policy
+
+
+def exhaustive(policy, items: np.ndarray) -> np.ndarray:
+    means, widths = policy.learner.score(items)
+    scores = np.minimum(means + policy.bonus * widths, policy.learner.link.ceiling)
+    return np.argsort(-scores, kind="stable")[:BUDGET]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rounds", [0, 3, 200])
+@pytest.mark.parametrize("name", [name for name in POLICIES if name != "eps"])
+def test_the_ranking_of_many_is_the_exhaustive_one(name, rounds, dtype):
+    policy, items = taught(POLICIES[name](), rounds), many(5, dtype)
+    assert policy.rank(items, PAYOFFS).order.tolist() == exhaustive(policy, items).tolist()
+
+
+def test_ties_among_many_go_to_the_lower_index():
+    items = np.tile(np.float32(0.25), (LARGE, 1)) * np.ones(2, np.float32)
+    policy = named("ind", dim=2, max_budget=BUDGET)
+    assert policy.rank(items, PAYOFFS).order.tolist() == list(range(BUDGET))
+
+
+def test_a_budget_of_nothing_gives_an_empty_ranking_of_many():
+    assert len(POLICIES["ind"]().rank(many(0), Payoffs.vanilla(0))) == 0
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (np.nan, "items must be finite, got nan in row 9000, column 3"),
+        (-np.inf, "items must be finite, got -inf in row 9000, column 3"),
+        (2.0, "items must have rows of norm at most 1"),
+    ],
+)
+def test_a_bad_row_among_many_is_refused_and_nothing_has_changed(name, value, message):
+    policy, items = POLICIES[name](), many(0)
+    items[9000, 3] = value
+    before = policy.to_bytes()
+    with pytest.raises(InvalidInput, match=message):
+        policy.rank(items, PAYOFFS)
+    assert policy.to_bytes() == before
+
+
+def test_random_rounds_over_many_learn_from_the_items_as_they_are():
+    policy, items = POLICIES["eps"](), many(7)
+    for _ in range(6):
+        ranking = policy.rank(items, PAYOFFS)
+        assert np.array_equal(ranking.features, items[ranking.order].astype(np.float64))

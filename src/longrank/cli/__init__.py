@@ -8,7 +8,7 @@ from longrank.cli.console import console  # first: it says what to install where
 
 import typer  # isort: skip
 
-from longrank.cli import data, demo, doctor, report, reproduce, run, serve
+from longrank.cli import data, demo, report, reproduce, run
 from longrank.errors import LongrankError
 
 app = typer.Typer(
@@ -22,8 +22,6 @@ app.command()(demo.demo)
 app.command()(run.run)
 app.command()(report.report)
 app.command()(reproduce.reproduce)
-app.command()(serve.serve)
-app.command()(doctor.doctor)
 app.add_typer(data.app, name="data")
 
 

@@ -14,16 +14,20 @@ from longrank import (
     UCB,
     Coverage,
     EpsilonGreedy,
+    Laplace,
     MaximumLikelihood,
     Mixture,
     OnlineNewton,
     Oracle,
     Outcome,
     Payoffs,
+    PlackettLuce,
     Plain,
     Random,
     Ranking,
     Ridge,
+    Thompson,
+    recommended,
     unit_rows,
 )
 
@@ -50,6 +54,8 @@ LEARNERS = {
     "ridge": lambda: Ridge(DIM),
     "likelihood-logistic": lambda: MaximumLikelihood(DIM, penalty=0.1),
     "likelihood-probit": lambda: MaximumLikelihood(DIM, link="probit"),
+    "laplace": lambda: Laplace(DIM, penalty=0.3),
+    "laplace-forgetting": lambda: Laplace(DIM, forgetting=0.05, max_budget=MAX_BUDGET),
 }
 
 TRUTH = [3.0, 1.0, -2.0, 0.5]
@@ -64,12 +70,25 @@ def _eps(features: str) -> Callable[[], EpsilonGreedy]:
     return lambda: EpsilonGreedy(learner(), features=FEATURES[features](), epsilon=0.5, rng=11)
 
 
+def _plackett_luce(learner: str, features: str) -> Callable[[], PlackettLuce]:
+    learned, seen = LEARNERS[learner], FEATURES[features]
+    return lambda: PlackettLuce(learned(), features=seen(), temperature=0.2, rng=13)
+
+
 POLICIES = {
     **{f"ucb/{name}/plain": _ucb(name, "plain") for name in LEARNERS},
     **{f"ucb/{name}/matrix": _ucb(name, "matrix") for name in LEARNERS},
     **{f"ucb/newton-logistic/{name}": _ucb("newton-logistic", name) for name in FEATURES},
     "epsilon-greedy/plain": _eps("plain"),
     "epsilon-greedy/maximum": _eps("maximum"),
+    "plackett-luce/plain": _plackett_luce("newton-tuned", "plain"),
+    "plackett-luce/likelihood": _plackett_luce("likelihood-probit", "plain"),
+    "plackett-luce/maximum": _plackett_luce("newton-tuned", "maximum"),
+    "thompson/plain": lambda: Thompson(LEARNERS["laplace"](), rng=14),
+    "thompson/maximum": lambda: Thompson(
+        LEARNERS["newton-tuned"](), features=FEATURES["maximum"](), scale=0.5, rng=15
+    ),
+    "recommended": lambda: recommended(dim=DIM, max_budget=MAX_BUDGET),
     "random": lambda: Random(rng=12),
     "oracle/plain": lambda: Oracle(TRUTH),
     "oracle/probit": lambda: Oracle(TRUTH, link="probit"),
@@ -96,7 +115,13 @@ def make_policy(request):
     return POLICIES[request.param]
 
 
-@pytest.fixture(params=[name for name in POLICIES if name.startswith(("ucb", "epsilon"))])
+@pytest.fixture(
+    params=[
+        name
+        for name in POLICIES
+        if name.startswith(("ucb", "epsilon", "plackett", "thompson", "recommended"))
+    ]
+)
 def student(request):
     """A fresh policy that learns."""
     return POLICIES[request.param]()

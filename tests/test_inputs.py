@@ -156,13 +156,14 @@ def test_bad_input_is_refused_in_one_sentence_and_changes_nothing(policy, play, 
 
 def test_items_of_another_length_are_refused_and_change_nothing(believer, play):
     play(believer, range(4))
-    message = r"(items must have 4 columns.*, got 3)|(topics\(items\) must .*, got \(1, 3\))"
+    message = r"(items must have .* columns.*, got 3)|(topics\(items\) must .*, got \(1, 3\))"
     refused(believer, rank([[0.1, 0.1, 0.1]]), message)
 
 
 def test_a_receipt_of_another_length_is_refused_and_changes_nothing(believer, play):
     play(believer, range(4))
-    message = r"ranking must have features of length 4, as this policy makes them, got 3"
+    dim = believer.learner.dim
+    message = rf"ranking must have features of length {dim}, as this policy makes them, got 3"
     refused(believer, lambda policy: policy.learn(FOREIGN, Outcome(1, True)), message)
 
 

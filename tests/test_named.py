@@ -34,7 +34,10 @@ ITEMS = np.eye(4)[[1, 0, 3, 2, 1]] * 0.9
         (lambda: Random(rng="seed"), r"rng must be a whole number, got 'seed'"),
         (lambda: Oracle([np.nan]), r"weights must be finite, got nan at index 0"),
         (lambda: Oracle([]), r"dim must be at least 1, got 0"),
-        (lambda: named("best"), r"name must be one of rand, eps, .*, oracle, got 'best'"),
+        (
+            lambda: named("best"),
+            r"name must be one of recommended, rand, eps, .*, oracle, got 'best'",
+        ),
         (
             lambda: named("ind", dim=3),
             r"settings must include 'max_budget' for 'ind', got \['dim'\]",

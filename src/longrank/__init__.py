@@ -4,11 +4,22 @@ from longrank import theory
 from longrank.cascade import Outcome, Ranking
 from longrank.checks import unit_rows
 from longrank.errors import BadFile, InvalidInput, LongrankError, MissingExtra
-from longrank.features import Coverage, Features, Mixture, Plain
-from longrank.learners import Learner, MaximumLikelihood, OnlineNewton, Ridge
+from longrank.features import Coverage, Features, Mixture, Plain, Polynomial
+from longrank.learners import Laplace, Learner, MaximumLikelihood, OnlineNewton, Ridge
 from longrank.links import LOGISTIC, PROBIT, Link
 from longrank.payoffs import Payoffs
-from longrank.policies import UCB, EpsilonGreedy, Oracle, Policy, Random, load, named
+from longrank.policies import (
+    UCB,
+    EpsilonGreedy,
+    Oracle,
+    PlackettLuce,
+    Policy,
+    Random,
+    Thompson,
+    load,
+    named,
+    recommended,
+)
 
 __version__ = "0.1.0"
 
@@ -21,6 +32,7 @@ __all__ = [
     "EpsilonGreedy",
     "Features",
     "InvalidInput",
+    "Laplace",
     "Learner",
     "Link",
     "LongrankError",
@@ -31,13 +43,17 @@ __all__ = [
     "Oracle",
     "Outcome",
     "Payoffs",
+    "PlackettLuce",
     "Plain",
     "Policy",
+    "Polynomial",
     "Random",
     "Ranking",
     "Ridge",
+    "Thompson",
     "load",
     "named",
+    "recommended",
     "theory",
     "unit_rows",
 ]

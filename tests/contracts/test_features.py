@@ -100,7 +100,9 @@ def test_a_map_with_a_function_says_how_it_comes_back(features):
 
 @pytest.mark.parametrize("state", [{}, {"kind": "none"}, {"kind": "Plain"}])
 def test_an_unknown_map_is_refused(state):
-    with pytest.raises(BadFile, match=r"^unknown features .*: known are \['coverage', 'plain'\]$"):
+    with pytest.raises(
+        BadFile, match=r"^unknown features .*: known are \['coverage', 'plain', 'polynomial'\]$"
+    ):
         from_state(state)
 
 

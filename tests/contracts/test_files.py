@@ -73,7 +73,7 @@ def test_an_unknown_version_is_refused_with_the_name_of_the_file(policy, tmp_pat
     ("tree", "message"),
     [
         ({}, "holds no policy of a kind that this longrank knows"),
-        ({"policy": {"kind": "Thompson"}}, "holds no policy of a kind that this longrank knows"),
+        ({"policy": {"kind": "Nobody"}}, "holds no policy of a kind that this longrank knows"),
         ({"policy": {"kind": "UCB"}}, "does not fit together: KeyError"),
         ({"policy": {"kind": "UCB", "features": {"kind": "?"}}}, "unknown features '?'"),
         (

@@ -58,6 +58,11 @@ def test_means_and_widths_are_those_of_weights_and_inverse(make_learner):
     np.testing.assert_allclose(widths, np.sqrt(squares), rtol=1e-12)
 
 
+STEADY = ["newton-logistic", "newton-probit", "newton-tuned", "ridge"]
+STEADY += ["likelihood-logistic", "likelihood-probit"]
+
+
+@pytest.mark.parametrize("make_learner", STEADY, indirect=True)  # for Laplace rows weigh unequally
 def test_the_inverse_is_that_of_prior_and_rows(make_learner):
     learner = make_learner()
     M = np.linalg.inv(learner.inverse)
@@ -84,7 +89,8 @@ def test_widths_shrink_where_something_was_seen(make_learner):
     np.testing.assert_array_equal(after[1:], before[1:])
 
 
-@pytest.mark.parametrize("succeeded", [True, False])
+@pytest.mark.parametrize("make_learner", [*STEADY, "laplace"], indirect=True)
+@pytest.mark.parametrize("succeeded", [True, False])  # one that forgets does so by the cascade
 def test_a_cascade_teaches_what_its_items_teach_one_by_one(make_learner, succeeded):
     one, other, (rows, _) = make_learner(), make_learner(), history(4)
     one.observe(rows, succeeded)
@@ -165,7 +171,7 @@ def test_bad_settings_are_refused(make, message):
 
 @pytest.mark.parametrize("state", [{}, {"kind": "Truth"}, {"kind": "Perceptron"}])
 def test_an_unknown_learner_is_refused(state):
-    with pytest.raises(BadFile, match=r"^unknown learner .*: known are \['MaximumLik"):
+    with pytest.raises(BadFile, match=r"^unknown learner .*: known are \['Laplace', 'MaximumLik"):
         from_state(state)
 
 

@@ -7,7 +7,19 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from longrank import UCB, Coverage, InvalidInput, Oracle, Payoffs, Policy, Ridge, named, unit_rows
+from longrank import (
+    UCB,
+    Coverage,
+    InvalidInput,
+    Laplace,
+    Oracle,
+    Payoffs,
+    Policy,
+    Ridge,
+    named,
+    recommended,
+    unit_rows,
+)
 from longrank.simulation import Stream, TableWorld, live, simulate
 
 DIM, BUDGET = 4, 6
@@ -24,6 +36,9 @@ POLICIES: dict[str, Callable[[], Policy]] = {
     "gl-cdcm": lambda: named("gl-cdcm", dim=DIM, penalty=0.1),
     "gl-cdcm-probit": lambda: named("gl-cdcm", dim=DIM, link="probit"),
     "rand": lambda: named("rand", rng=3),
+    "recommended": lambda: recommended(dim=DIM),
+    "recommended-forgetting": lambda: recommended(dim=DIM, forgetting=0.01),
+    "laplace-coverage": lambda: UCB(Laplace(3), features=Coverage(TOPICS), exploration=0.5),
 }
 PAYOFFS = {
     "vanilla": Payoffs.vanilla(BUDGET),

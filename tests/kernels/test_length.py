@@ -7,7 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from longrank.kernels import best_length, decide, probabilities, sequence_values
+from longrank.kernels import (
+    best_length,
+    decide,
+    probabilities,
+    probe_is_due,
+    sequence_values,
+)
 
 
 def exact_values(chances, rewards, losses):
@@ -90,16 +96,24 @@ def test_the_best_length_does_not_underflow():
     assert best_length(chances, rewards, np.zeros(n + 2)) == n + 1
 
 
-@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("least", [0, 1, 6])
 @pytest.mark.parametrize("link", [0, 1, 2])
 @pytest.mark.parametrize("n", [0, 1, 6])
-def test_a_decision_is_its_parts_put_together(n, link, whole):
+def test_a_decision_is_its_parts_put_together(n, link, least):
     rng = np.random.default_rng(n)
     _, rewards, losses = random_sequence(rng, n)
     means, scores = rng.normal(size=n), rng.normal(size=n)
-    length, chances, estimates, values = decide(means, scores, rewards, losses, link, whole)
+    length, chances, estimates, values = decide(means, scores, rewards, losses, link, min(least, n))
     every = probabilities(link, scores)
-    assert length == (n if whole else best_length(every, rewards, losses))
+    assert length == max(best_length(every, rewards, losses), min(least, n))
     np.testing.assert_array_equal(chances, every[:length])
     np.testing.assert_array_equal(estimates, probabilities(link, means[:length]))
     np.testing.assert_array_equal(values, sequence_values(every, rewards, losses))
+
+
+def test_probes_come_four_times_for_every_doubling_and_without_end():
+    due = [n for n in range(300) if probe_is_due(n)]
+    assert due[:13] == [16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128]
+    for start in (16, 64, 128):
+        assert sum(start <= n < 2 * start for n in due) == 4
+    assert probe_is_due(2**40)

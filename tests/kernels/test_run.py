@@ -7,7 +7,16 @@ import math
 import numpy as np
 import pytest
 
-from longrank import Coverage, MaximumLikelihood, OnlineNewton, Payoffs, Plain, Ridge, unit_rows
+from longrank import (
+    Coverage,
+    Laplace,
+    MaximumLikelihood,
+    OnlineNewton,
+    Payoffs,
+    Plain,
+    Ridge,
+    unit_rows,
+)
 from longrank.kernels import best_length, live, probabilities
 
 ROUNDS, DIM = 30, 3
@@ -20,6 +29,7 @@ CASES = {
     "c-ucb1": (lambda: Ridge(DIM), Plain(), 0.0),
     "gl-cdcm": (lambda: MaximumLikelihood(DIM, penalty=0.5), Plain(), 0.0),
     "rand": (lambda: Ridge(DIM), Plain(), 1.0),
+    "laplace": (lambda: Laplace(DIM, penalty=0.5), Plain(), 0.0),
 }
 PAYOFFS = {
     "vanilla": Payoffs.vanilla(4),
@@ -70,7 +80,8 @@ def test_a_compiled_run_is_the_run_of_the_objects_bit_for_bit(name, payoffs):
     live(
         *(items, starts, wins, payoffs.rewards, payoffs.losses, isinstance(features, Coverage)),
         *(at_random, keys, bonus, learner.prior, learner.radius, learner.rate),
-        *(learner.link.code, learner.link.ceiling, learner.refits, earned, lengths, tried),
+        *(learner.link.code, learner.link.ceiling, learner.method, 0.0, False),
+        *(earned, lengths, tried),
     )
     found = list(zip(earned.tolist(), lengths.tolist(), tried.tolist(), strict=True))
     assert found == play(learner, features, bonus, payoffs, *stream(share))

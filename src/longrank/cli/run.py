@@ -30,7 +30,7 @@ def run(
     ] = "vanilla,exponential",
     budgets: Annotated[str, typer.Option(help="The most tries a round.")] = "1,5,10,50,100",
     policies: Annotated[
-        str, typer.Option(help="rand, eps, c-ucb1, gl-cdcm, ind, dep, ind-gmm.")
+        str, typer.Option(help="recommended, rand, eps, c-ucb1, gl-cdcm, ind, dep, ind-gmm.")
     ] = "rand,eps,c-ucb1,gl-cdcm,ind,dep",
     grid: Annotated[
         str, typer.Option(help="Settings to search: paper (fine) or quick (coarse).")

@@ -22,6 +22,7 @@ _RADII = [1, 3, 10]
 GRIDS: dict[str, dict[str, dict[str, Sequence[float]]]] = {
     "paper": {
         "rand": {},
+        "recommended": {},
         "eps": {"epsilon": [0.01, 0.02, 0.05, 0.1, 0.2, 0.5], "rate": _RATES, "radius": _RADII},
         "c-ucb1": {"exploration": [*_ALPHAS, 0.5, 2, 5]},
         "gl-cdcm": {
@@ -44,6 +45,7 @@ GRIDS: dict[str, dict[str, dict[str, Sequence[float]]]] = {
     },
     "quick": {
         "rand": {},
+        "recommended": {},
         "eps": {"epsilon": [0.02, 0.1], "rate": [1, 3, 10], "radius": [3]},
         "c-ucb1": {"exploration": [1e-3, 1e-2, 0.1, 0.3, 1, 3]},
         "gl-cdcm": {"penalty": [0.1, 1], "exploration": [1e-3, 0.03, 0.3]},

@@ -15,7 +15,7 @@ from longrank.errors import BadFile, InvalidInput
 from longrank.experiments.settings import Settings
 from longrank.features import Coverage, Mixture
 from longrank.links import LOGISTIC
-from longrank.policies import Policy, named
+from longrank.policies import Policy, named, recommended
 from longrank.simulation import PaymentWorld, Stream, TableWorld
 
 EMBEDDING_SEED = 0  # the embedding is part of the task; only shuffle and outcomes change by seed
@@ -94,6 +94,9 @@ def situation(
         own["rng"] = seed
     if policy == "rand":
         return named("rand", **own), plain
+    if policy == "recommended":
+        made = recommended(dim=plain.items.shape[1], max_budget=budget, **own)
+        return made, plain.seen_through(made.features)
     if policy not in ("dep", "ind-gmm"):
         return named(policy, dim=plain.items.shape[1], **own), plain
     count = own.pop("topics")

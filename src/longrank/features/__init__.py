@@ -7,11 +7,16 @@ from longrank.features.base import Features
 from longrank.features.coverage import Coverage
 from longrank.features.mixture import Mixture
 from longrank.features.plain import Plain
+from longrank.features.polynomial import Polynomial
 from longrank.packing import Tree
 
-__all__ = ["Coverage", "Features", "Mixture", "Plain", "from_state"]
+__all__ = ["Coverage", "Features", "Mixture", "Plain", "Polynomial", "from_state"]
 
-_KINDS: dict[str, type[Features]] = {"plain": Plain, "coverage": Coverage}
+_KINDS: dict[str, type[Features]] = {
+    "plain": Plain,
+    "coverage": Coverage,
+    "polynomial": Polynomial,
+}
 
 
 def from_state(state: Tree) -> Features:

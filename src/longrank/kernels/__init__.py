@@ -7,7 +7,9 @@ for bit on every machine.
 """
 
 from longrank.kernels.curve import densities, probabilities, probability, residual, slope
-from longrank.kernels.length import best_length, decide, sequence_values
+from longrank.kernels.expand import expand
+from longrank.kernels.laplace import laplace_cascade
+from longrank.kernels.length import best_length, decide, probe_is_due, sequence_values
 from longrank.kernels.likelihood import fit_likelihood, grow_and_fit
 from longrank.kernels.live import live
 from longrank.kernels.ranking import (
@@ -26,15 +28,18 @@ __all__ = [
     "coverage_along",
     "decide",
     "densities",
+    "expand",
     "fit_likelihood",
     "greedy_coverage",
     "greedy_plain",
     "grow_and_fit",
+    "laplace_cascade",
     "live",
     "observe_cascade",
     "observe_row",
     "probabilities",
     "probability",
+    "probe_is_due",
     "residual",
     "scan_rows",
     "score_rows",

@@ -43,14 +43,28 @@ def best_length(probabilities: Vector, rewards: Vector, losses: Vector) -> int:
 
 
 @compiled
+def probe_is_due(given_up: int) -> bool:
+    """Whether to try an item all the same after giving up so often: 16, 20, 24, 28, 32, 40, ...
+
+    Four times for every doubling, so at most 4 log2(T) times in T rounds, but without end.
+    """
+    if given_up < 16:
+        return False
+    doubling = 16
+    while 2 * doubling <= given_up:
+        doubling *= 2
+    return given_up % (doubling // 4) == 0
+
+
+@compiled
 def decide(
-    means: Vector, scores: Vector, rewards: Vector, losses: Vector, link: int, whole: bool
+    means: Vector, scores: Vector, rewards: Vector, losses: Vector, link: int, least: int
 ) -> tuple[int, Vector, Vector, Vector]:
     """From scores along an order to a decision: length, probabilities, estimates, values. O(n).
 
-    Probabilities and estimates are those of the sequence; with ``whole`` it has all n items.
+    Probabilities and estimates are those of the sequence, which has at least ``least`` items.
     """
     probabilities = curve(link, scores)
     values = sequence_values(probabilities, rewards, losses)
-    length = scores.shape[0] if whole else best_length(probabilities, rewards, losses)
+    length = max(best_length(probabilities, rewards, losses), least)
     return length, probabilities[:length], curve(link, means[:length]), values

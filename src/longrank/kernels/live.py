@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from longrank.kernels.compiled import compiled
 from longrank.kernels.curve import probabilities
-from longrank.kernels.length import best_length
+from longrank.kernels.laplace import laplace_cascade
+from longrank.kernels.length import best_length, probe_is_due
 from longrank.kernels.likelihood import grow_and_fit
 from longrank.kernels.ranking import (
     coverage_along,
@@ -24,6 +25,8 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+
+STEPS, REFITS, LAPLACE = 0, 1, 2  # how a learner learns
 
 
 @compiled
@@ -42,7 +45,9 @@ def live(
     rate: float,
     link: int,
     ceiling: float,
-    likelihood: bool,
+    method: int,
+    forgetting: float,
+    probing: bool,
     earned: Vector,
     lengths: Indices,
     tried: Indices,
@@ -51,17 +56,17 @@ def live(
 
     ``items`` are topics where ``coverage``; ``wins`` says which succeed; in rounds ``at_random``
     the order is that of ``keys``, at full budget. The learner starts with M = prior * I; it is
-    the maximum likelihood one where ``likelihood`` (then ``prior`` is its penalty), else the
-    online one. Fills what was ``earned``, the ``lengths`` committed to, and how many were
-    ``tried``.
+    the online one, the maximum likelihood one (``prior`` is its penalty) or the Laplace one by
+    ``method``. With ``probing`` it tries an item at times where it would give up. Fills what was
+    ``earned``, the ``lengths`` committed to, and how many were ``tried``.
     """
     d = items.shape[1]
     weights, inverse = np.zeros(d), np.eye(d) / prior
     curvature = inverse.copy()
     most = starts.shape[0] - 1
-    history = np.empty((wins.shape[0] if likelihood else 0, d))
+    history = np.empty((wins.shape[0] if method == REFITS else 0, d))
     successes = np.empty(history.shape[0], np.bool_)
-    seen = 0
+    seen, given_up = 0, 0
     for t in range(most):
         chunk = items[starts[t] : starts[t + 1]]
         count = min(rewards.shape[0], chunk.shape[0])
@@ -79,6 +84,10 @@ def live(
                     chunk, weights, inverse, bonus, ceiling, count
                 )
             length = best_length(probabilities(link, scores), rewards, losses)
+            if length == 0 and count > 0:
+                if probing and probe_is_due(given_up):
+                    length = 1
+                given_up += 1
         attempts, succeeded = 0, False
         while attempts < length and not succeeded:
             succeeded = wins[starts[t] + order[attempts]]
@@ -87,7 +96,7 @@ def live(
         lengths[t], tried[t] = length, attempts
         if attempts == 0:
             continue
-        if likelihood:
+        if method == REFITS:
             for i in range(attempts):
                 history[seen + i] = rows[i]
                 successes[seen + i] = succeeded and i == attempts - 1
@@ -102,5 +111,7 @@ def live(
                 curvature,
             )
             seen += attempts
+        elif method == LAPLACE:
+            laplace_cascade(weights, inverse, rows[:attempts], succeeded, prior, forgetting)
         else:
             observe_cascade(weights, inverse, rows[:attempts], succeeded, radius, rate, link)

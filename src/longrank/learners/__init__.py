@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from longrank.errors import BadFile
 from longrank.learners.base import Learner
+from longrank.learners.laplace import Laplace
 from longrank.learners.likelihood import MaximumLikelihood
 from longrank.learners.newton import OnlineNewton
 from longrank.learners.ridge import Ridge
 from longrank.packing import Tree
 
-__all__ = ["Learner", "MaximumLikelihood", "OnlineNewton", "Ridge", "from_state"]
+__all__ = ["Laplace", "Learner", "MaximumLikelihood", "OnlineNewton", "Ridge", "from_state"]
 
 _KINDS: dict[str, type[Learner]] = {
-    kind.__name__: kind for kind in (OnlineNewton, Ridge, MaximumLikelihood)
+    kind.__name__: kind for kind in (OnlineNewton, Ridge, MaximumLikelihood, Laplace)
 }
 
 

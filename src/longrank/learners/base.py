@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
 from longrank.errors import InvalidInput
+from longrank.kernels.live import STEPS
 from longrank.links import Link
 from longrank.packing import Tree
 
@@ -35,14 +36,17 @@ class Learner(ABC):
         What M begins with, times the identity.
     radius, rate
         The bound on means and the factor of a step, where it learns step by step.
-    refits
-        Whether it fits to its whole history instead.
+    method
+        How it learns, for the compiled runs of :mod:`longrank.kernels.live`.
+    forgetting
+        The share of what is known that is given up with every cascade.
     """
 
     max_budget: int | None = None
     radius: float = math.inf
     rate: float = 1.0
-    refits: bool = False
+    method: int = STEPS
+    forgetting: float = 0.0
 
     def __init__(self, dim: int, prior: float, link: Link) -> None:
         self.dim = checks.whole("dim", dim, least=1)

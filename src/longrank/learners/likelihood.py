@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks, kernels
+from longrank.kernels.live import REFITS
 from longrank.learners.base import Learner
 from longrank.links import LINKS, LOGISTIC, Link, sigmoid
 from longrank.packing import Tree
@@ -29,7 +30,7 @@ class MaximumLikelihood(Learner):
         ``"logistic"`` or ``"probit"``.
     """
 
-    refits = True
+    method = REFITS
 
     def __init__(self, dim: int, *, penalty: float = 1.0, link: Link | str = LOGISTIC) -> None:
         self.penalty = checks.real("penalty", penalty, above=0.0)

@@ -120,6 +120,8 @@ class Believer(Policy):
     """
 
     bonus: float = 0.0  # how many widths are added to a mean
+    probing: bool = False  # whether it tries an item now and then where it would give up
+    given_up: int = 0
 
     def __init__(self, learner: Learner, features: Features | None) -> None:
         self.learner = learner
@@ -129,11 +131,24 @@ class Believer(Policy):
         learner = self.learner
         prepared = self.features.prepare(items, learner.dim, learner.weights)
         count = min(self._tries(payoffs, budget, learner.max_budget), len(prepared))
-        (order, rows, means, scores), whole = self._arrange(prepared, count, payoffs)
+        (order, rows, means, scores), least = self._arrange(prepared, count, payoffs)
         length, probabilities, estimates, values = kernels.decide(
-            means, scores, payoffs.rewards, payoffs.losses, learner.link.code, whole
+            means, scores, payoffs.rewards, payoffs.losses, learner.link.code, least
         )
-        return Ranking(order[:length], probabilities, estimates, values, rows[:length])
+        ranking = Ranking(order[:length], probabilities, estimates, values, rows[:length])
+        self.count(ranking)
+        return ranking
+
+    def count(self, ranking: Ranking) -> None:
+        """Take note of a decision: :meth:`rank` does, and whoever replays old decisions must.
+
+        With probing it counts how often the policy gave up although it might have tried, or would
+        have if it had not been for a probe.
+        """
+        if not self.probing or len(ranking) > 1 or len(ranking.values) == 1:
+            return
+        if ranking.value <= ranking.values[0]:
+            self.given_up += 1
 
     def learn(self, ranking: Ranking, outcome: Outcome) -> None:
         self._check(ranking, outcome, self.learner.dim)
@@ -141,8 +156,8 @@ class Believer(Policy):
             self.learner.observe(ranking.features[: outcome.tried], outcome.succeeded)
 
     @abstractmethod
-    def _arrange(self, prepared: Prepared, count: int, payoffs: Payoffs) -> tuple[Greedy, bool]:
-        """``count`` items in order, and whether to play them all, whatever the payoffs."""
+    def _arrange(self, prepared: Prepared, count: int, payoffs: Payoffs) -> tuple[Greedy, int]:
+        """``count`` items in order, and how many to play at least, whatever the payoffs."""
 
     def _greedy(self, prepared: Prepared, count: int) -> Greedy:
         learner = self.learner
@@ -161,6 +176,7 @@ class Believer(Policy):
             "kind": type(self).__name__,
             "learner": self.learner.state(),
             "features": self.features.state(),
+            "given_up": self.given_up,
         }
 
     def __repr__(self) -> str:

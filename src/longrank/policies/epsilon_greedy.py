@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from longrank import checks, learners
 from longrank.features import Features
@@ -14,9 +15,17 @@ from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.policies.base import Believer, Chance
 from longrank.policies.random import generator_from_state, generator_state, random_order
+from longrank.policies.randomised import (
+    Choices,
+    Randomised,
+    certain_choices,
+    mixed_choices,
+    sequence,
+    uniform_choices,
+)
 
 
-class EpsilonGreedy(Believer):
+class EpsilonGreedy(Believer, Randomised):
     """The paper's Eps: with probability epsilon a random order at full budget, else no bonus.
 
     Parameters
@@ -57,10 +66,23 @@ class EpsilonGreedy(Believer):
         prepared: Prepared,
         count: int,
         payoffs: Payoffs,  # noqa: ARG002
-    ) -> tuple[Greedy, bool]:
+    ) -> tuple[Greedy, int]:
         if self.rng.random() < self.epsilon:
-            return self._along(prepared, random_order(self.rng, len(prepared), count)), True
-        return self._greedy(prepared, count), False
+            return self._along(prepared, random_order(self.rng, len(prepared), count)), count
+        return self._greedy(prepared, count), 0
+
+    def choices(
+        self, items: ArrayLike, payoffs: Payoffs, order: ArrayLike, budget: int | None = None
+    ) -> Choices:
+        prepared = self.features.prepare(items, self.learner.dim)
+        count = min(self._tries(payoffs, budget, self.learner.max_budget), len(prepared))
+        along = sequence(order, len(prepared))
+        best, _, _, scores = self._greedy(prepared, count)
+        length = payoffs.best_length(self.learner.link.probability(scores))
+        greedy = certain_choices(best[:length], len(prepared), along)
+        return mixed_choices(
+            self.epsilon, uniform_choices(len(prepared), count, along), greedy, along
+        )
 
     def chance(self, sizes: Sequence[int]) -> Chance:
         rounds, keys = [], []

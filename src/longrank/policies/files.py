@@ -9,14 +9,16 @@ from longrank import features as feature_maps
 from longrank.errors import BadFile
 from longrank.features import Features
 from longrank.packing import unpack
-from longrank.policies.base import Policy
+from longrank.policies.base import Believer, Policy
 from longrank.policies.epsilon_greedy import EpsilonGreedy
 from longrank.policies.oracle import Oracle
+from longrank.policies.plackett_luce import PlackettLuce
 from longrank.policies.random import Random
+from longrank.policies.thompson import Thompson
 from longrank.policies.ucb import UCB
 
 _KINDS: dict[str, type[Policy]] = {
-    kind.__name__: kind for kind in (UCB, EpsilonGreedy, Random, Oracle)
+    kind.__name__: kind for kind in (UCB, EpsilonGreedy, PlackettLuce, Thompson, Random, Oracle)
 }
 
 
@@ -37,7 +39,10 @@ def from_bytes(data: bytes, *, features: Features | None = None, source: str = "
     try:
         if features is None:
             features = feature_maps.from_state(state["features"])
-        return _KINDS[state["kind"]].from_state(state, features)
+        policy = _KINDS[state["kind"]].from_state(state, features)
+        if isinstance(policy, Believer):
+            policy.given_up = state["given_up"]
+        return policy
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, BadFile):
             raise

@@ -18,6 +18,7 @@ from longrank.policies.base import Policy
 from longrank.policies.epsilon_greedy import EpsilonGreedy
 from longrank.policies.oracle import Oracle
 from longrank.policies.random import Random
+from longrank.policies.recommended import recommended
 from longrank.policies.ucb import UCB
 
 
@@ -87,6 +88,7 @@ def _oracle(
 
 
 _MAKERS: dict[str, Callable[..., Policy]] = {
+    "recommended": recommended,
     "rand": _rand,
     "eps": _eps,
     "c-ucb1": _c_ucb1,
@@ -99,17 +101,18 @@ NAMES = tuple(_MAKERS)
 
 
 def named(name: str, /, **settings: Any) -> Policy:
-    """A policy of the paper by its name.
+    """A policy by its name: those of the paper, and the one that we recommend.
 
-    ========  =======================================================================
-    ind       dim, max_budget, exploration=0.1, rate=None, radius=1.0, link
-    dep       dim (the number of topics), topics, and those of ind
-    eps       dim, max_budget, epsilon=0.1, rng, rate=None, radius=1.0, link
-    c-ucb1    dim, exploration=0.1
-    gl-cdcm   dim, penalty=1.0, exploration=0.1, link
-    rand      rng
-    oracle    weights, features=Plain(), link, exact=False
-    ========  =======================================================================
+    ===========  ====================================================================
+    recommended  dim, max_budget=None, forgetting=0.0
+    ind          dim, max_budget, exploration=0.1, rate=None, radius=1.0, link
+    dep          dim (the number of topics), topics, and those of ind
+    eps          dim, max_budget, epsilon=0.1, rng, rate=None, radius=1.0, link
+    c-ucb1       dim, exploration=0.1
+    gl-cdcm      dim, penalty=1.0, exploration=0.1, link
+    rand         rng
+    oracle       weights, features=Plain(), link, exact=False
+    ===========  ====================================================================
 
     >>> named("ind", dim=10, max_budget=5).exploration
     0.1

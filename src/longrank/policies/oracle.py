@@ -66,11 +66,11 @@ class Oracle(Believer):
         super().__init__(Truth(weights, link), features)
         self.exact = bool(exact)
 
-    def _arrange(self, prepared: Prepared, count: int, payoffs: Payoffs) -> tuple[Greedy, bool]:
+    def _arrange(self, prepared: Prepared, count: int, payoffs: Payoffs) -> tuple[Greedy, int]:
         if not (self.exact and isinstance(self.features, Coverage)):
-            return self._greedy(prepared, count), False
+            return self._greedy(prepared, count), 0
         order = best_sequence(prepared, self.features, self.learner, payoffs, count)
-        return self._along(prepared, order), False
+        return self._along(prepared, order), 0
 
     def state(self) -> Tree:
         return super().state() | {"exact": self.exact}

@@ -15,11 +15,12 @@ from longrank.kernels.ranking import top
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.policies.base import Chance, Policy
+from longrank.policies.randomised import Choices, Randomised, sequence, uniform_choices
 
 _PLAIN = Plain()
 
 
-class Random(Policy):
+class Random(Policy, Randomised):
     """The paper's Rand. It believes nothing, so its probabilities and values are NaN.
 
     Parameters
@@ -43,6 +44,13 @@ class Random(Policy):
     def learn(self, ranking: Ranking, outcome: Outcome) -> None:
         """Nothing to learn; the outcome is checked all the same."""
         self._check(ranking, outcome)
+
+    def choices(
+        self, items: ArrayLike, payoffs: Payoffs, order: ArrayLike, budget: int | None = None
+    ) -> Choices:
+        size = len(checks.items(items, None, unit=False))
+        count = min(self._tries(payoffs, budget), size)
+        return uniform_choices(size, count, sequence(order, size))
 
     def chance(self, sizes: Sequence[int]) -> Chance:
         keys = [self.rng.random(size) for size in sizes]

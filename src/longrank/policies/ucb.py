@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from longrank import checks, learners
+from longrank import checks, kernels, learners
 from longrank.features import Features
 from longrank.features.base import Greedy, Prepared
 from longrank.learners import Learner
@@ -36,6 +36,12 @@ class UCB(Believer):
     exploration
         The paper's alpha, at least 0. :func:`longrank.theory.exploration` gives the value of the
         theorem; tuned runs take 1e-9 to 10.
+    probing
+        A way out of the give-up trap: with a constant exploration, once giving up at once looks
+        best nothing is observed any more, so nothing changes. With probing, the best-looking item
+        is tried all the same after having given up 16, 20, 24, 28, 32, 40, ... times: at most
+        4 log2(T) times in T rounds, so that it costs at most 4 log2(T) (losses[0] - losses[1])
+        where giving up is right, and goes on for ever.
 
     >>> from longrank import OnlineNewton, Outcome, Payoffs
     >>> policy = UCB(OnlineNewton(dim=2, max_budget=5), exploration=0.1)
@@ -44,10 +50,16 @@ class UCB(Believer):
     """
 
     def __init__(
-        self, learner: Learner, *, features: Features | None = None, exploration: float
+        self,
+        learner: Learner,
+        *,
+        features: Features | None = None,
+        exploration: float,
+        probing: bool = False,
     ) -> None:
         super().__init__(learner, features)
         self.exploration = exploration
+        self.probing = bool(probing)
 
     @property
     def exploration(self) -> float:
@@ -64,13 +76,18 @@ class UCB(Believer):
         prepared: Prepared,
         count: int,
         payoffs: Payoffs,  # noqa: ARG002
-    ) -> tuple[Greedy, bool]:
-        return self._greedy(prepared, count), False
+    ) -> tuple[Greedy, int]:
+        due = self.probing and count > 0 and kernels.probe_is_due(self.given_up)
+        return self._greedy(prepared, count), int(due)
 
     def state(self) -> Tree:
-        return super().state() | {"exploration": self.exploration}
+        return super().state() | {"exploration": self.exploration, "probing": self.probing}
 
     @classmethod
     def from_state(cls, state: Tree, features: Features) -> UCB:
-        learner = learners.from_state(state["learner"])
-        return cls(learner, features=features, exploration=state["exploration"])
+        return cls(
+            learners.from_state(state["learner"]),
+            features=features,
+            exploration=state["exploration"],
+            probing=state["probing"],
+        )

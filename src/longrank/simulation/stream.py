@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from longrank import kernels
 from longrank.errors import InvalidInput
-from longrank.features import Coverage, Features
-from longrank.learners import MaximumLikelihood, OnlineNewton, Ridge
+from longrank.features import Coverage, Features, Plain
+from longrank.learners import Laplace, MaximumLikelihood, OnlineNewton, Ridge
 from longrank.payoffs import Payoffs
 from longrank.policies import UCB, EpsilonGreedy, Policy, Random
 from longrank.policies.base import Believer
@@ -54,12 +54,13 @@ class Stream:
         return len(self.starts) - 1
 
     def seen_through(self, features: Features) -> Stream:
-        """The same rounds as these features prepare them: topics are computed only once."""
-        if not isinstance(features, Coverage):
+        """The same rounds as these features prepare them, which is done only once."""
+        if isinstance(features, Plain):
             return self
-        if features.gain is not None:
+        if getattr(features, "gain", None) is not None:
             raise InvalidInput("features", "use the probabilistic gain", "a gain of their own")
-        return Stream(features.prepare(self.items, None), self.starts, self.wins, coverage=True)
+        prepared = features.prepare(self.items, None)
+        return Stream(prepared, self.starts, self.wins, isinstance(features, Coverage))
 
     def hindsight(self, payoffs: Payoffs) -> NDArray[np.float64]:
         """What a clairvoyant earns in every round: CR_max is the sum."""
@@ -84,7 +85,7 @@ class Stream:
         return total
 
 
-_COMPILED = (UCB, EpsilonGreedy, Random, OnlineNewton, Ridge, MaximumLikelihood)
+_COMPILED = (UCB, EpsilonGreedy, Random, OnlineNewton, Ridge, MaximumLikelihood, Laplace)
 
 
 def _believer(policy: Policy) -> Believer:
@@ -133,7 +134,9 @@ def live(policy: Policy, stream: Stream, payoffs: Payoffs) -> Life:
         learner.rate,
         learner.link.code,
         learner.link.ceiling,
-        learner.refits,
+        learner.method,
+        learner.forgetting,
+        believer.probing,
         life.rewards,
         life.lengths,
         life.tried,

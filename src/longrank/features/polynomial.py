@@ -1,0 +1,75 @@
+"""Items with a constant and with products of their numbers: for what is not linear."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from longrank import checks, kernels
+from longrank.errors import InvalidInput
+from longrank.features.base import Features, Greedy, Prepared
+from longrank.packing import Tree
+
+
+class Polynomial(Features):
+    """Rows [x, 1] for degree 1, and [x, 1, x_i^2, sqrt(2) x_i x_j] for degree 2.
+
+    The constant lets a learner know how likely success is at all; the products let it rank what
+    is not linearly ranked, such as a class of images among others.
+
+    Parameters
+    ----------
+    degree
+        1 or 2.
+
+    >>> Polynomial(2).length(10)
+    66
+    """
+
+    def __init__(self, degree: int = 2) -> None:
+        self.degree = checks.whole("degree", degree, least=1)
+        if self.degree > 2:
+            raise InvalidInput("degree", "be 1 or 2", degree)
+
+    def length(self, dim: int) -> int:
+        """The length of a row, of items of ``dim`` numbers: the ``dim`` of the learner."""
+        return dim + 1 + (dim * (dim + 1) // 2 if self.degree == 2 else 0)
+
+    def prepare(
+        self,
+        items: ArrayLike,
+        dim: int | None,
+        weights: NDArray[np.float64] | None = None,  # noqa: ARG002
+    ) -> Prepared:
+        array = checks.shaped(items, None)
+        if len(array) == 0:
+            return np.empty((0, dim or 0))
+        if dim is not None and self.length(array.shape[1]) != dim:
+            rule = f"have as many columns as make rows of {dim} with {self!r}"
+            raise InvalidInput("items", rule, array.shape[1])
+        checks.rows(array, *kernels.worst_row(array), unit=True)
+        return kernels.expand(array, self.degree == 2)
+
+    def greedy(
+        self,
+        prepared: Prepared,
+        weights: NDArray[np.float64],
+        inverse: NDArray[np.float64],
+        bonus: float,
+        ceiling: float,
+        count: int,
+    ) -> Greedy:
+        return kernels.greedy_plain(prepared, weights, inverse, bonus, ceiling, count)
+
+    def along(self, prepared: Prepared, order: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.ascontiguousarray(prepared[order])
+
+    def state(self) -> Tree:
+        return {"kind": "polynomial", "degree": self.degree}
+
+    @classmethod
+    def from_state(cls, state: Tree) -> Polynomial:
+        return cls(state["degree"])
+
+    def __repr__(self) -> str:
+        return f"Polynomial({self.degree})"

@@ -1,0 +1,187 @@
+"""A sequence drawn by chance, better items being likelier: logs that support evaluation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from longrank import checks, kernels, learners
+from longrank.cascade import Ranking
+from longrank.features import Features, Plain
+from longrank.features.base import Greedy, Prepared
+from longrank.learners import Learner
+from longrank.packing import Tree
+from longrank.payoffs import Payoffs
+from longrank.policies.base import Believer, Chance
+from longrank.policies.random import generator_from_state, generator_state
+from longrank.policies.randomised import Choices, Order, Randomised, sequence
+
+_CLIP = 1e-3  # estimates nearer to 0 or 1 count as this near, so that nothing is impossible
+
+
+class PlackettLuce(Believer, Randomised):
+    """Draws the next action, an item or STOP, with probability proportional to
+    exp(log-odds / temperature), again and again, until it is STOP.
+
+    The log-odds of an item are those of its estimated probability of success, given the items
+    above it. The log-odds of STOP are those of the break-even: the probability that the next item
+    would need for a further try to be just as good as giving up now, if the best remaining ones
+    follow. So STOP competes with the items on their own scale. It is impossible where further
+    tries are free, and certain where none can pay or the budget is used up. With a temperature
+    near 0 this is greedy; a high one tries everything.
+
+    Every other sequence has a positive probability, and that of each is known exactly, its length
+    included (:meth:`propensity`), so that the log supports the estimates of ``longrank.logs``.
+
+    Parameters
+    ----------
+    learner
+        The belief.
+    features
+        How an item looks, given those above it.
+    temperature
+        Above 0: how much chance there is.
+    rng
+        The generator of random numbers, or its seed.
+
+    >>> from longrank import OnlineNewton, Payoffs
+    >>> policy = PlackettLuce(OnlineNewton(dim=2, max_budget=2), temperature=1.0, rng=0)
+    >>> policy.propensity([[1.0, 0.0], [0.0, 0.5]], Payoffs.vanilla(2), [1, 0])
+    0.5
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        *,
+        features: Features | None = None,
+        temperature: float,
+        rng: np.random.Generator | int,
+    ) -> None:
+        super().__init__(learner, features)
+        self.temperature = temperature
+        self.rng = checks.generator(rng)
+
+    @property
+    def temperature(self) -> float:
+        """How much chance there is; can be changed at any time."""
+        return self._temperature
+
+    @temperature.setter
+    def temperature(self, value: float) -> None:
+        self._temperature = checks.real("temperature", value, above=0.0)
+
+    def rank(self, items: ArrayLike, payoffs: Payoffs, budget: int | None = None) -> Ranking:
+        prepared = self.features.prepare(items, self.learner.dim)
+        count = min(self._tries(payoffs, budget, self.learner.max_budget), len(prepared))
+        draws = self.rng.random(len(prepared))  # position i takes the i-th
+        order: list[int] = []
+        while len(order) < count:
+            chances = self._next(prepared, payoffs, count, order)
+            action = int(np.searchsorted(np.cumsum(chances), draws[len(order)], side="right"))
+            action = min(action, int(np.flatnonzero(chances)[-1]))  # the sum may fall short of 1
+            if action == len(prepared):
+                break
+            order.append(action)
+        length = len(order)
+        scores = self._scores(prepared, order)  # for what longer sequences would have been worth
+        best = np.argsort(-scores, kind="stable")[: count - length].tolist()
+        whole = np.array(order + best, np.int64)
+        _, rows, means, _ = self._along(prepared, whole)
+        _, probabilities, estimates, values = kernels.decide(
+            means, means, payoffs.rewards, payoffs.losses, self.learner.link.code, count
+        )
+        return Ranking(
+            whole[:length], probabilities[:length], estimates[:length], values, rows[:length]
+        )
+
+    def choices(
+        self, items: ArrayLike, payoffs: Payoffs, order: ArrayLike, budget: int | None = None
+    ) -> Choices:
+        prepared = self.features.prepare(items, self.learner.dim)
+        count = min(self._tries(payoffs, budget, self.learner.max_budget), len(prepared))
+        along = sequence(order, len(prepared)).tolist()
+        table = np.zeros((len(along) + 1, len(prepared) + 1))
+        for i in range(min(count, len(along)) + 1):
+            table[i] = self._next(prepared, payoffs, count, along[:i])
+            if i < len(along) and table[i, along[i]] == 0.0:
+                break
+        return table
+
+    def _next(
+        self, prepared: Prepared, payoffs: Payoffs, count: int, prefix: list[int]
+    ) -> NDArray[np.float64]:
+        """The probabilities of the next action, STOP last. Shape (k + 1,)."""
+        tried, size = len(prefix), len(prepared)
+        chances = np.zeros(size + 1)
+        if tried == count:
+            chances[size] = 1.0
+            return chances
+        estimates = self.learner.link.probability(self._scores(prepared, prefix))
+        estimates = np.clip(estimates, _CLIP, 1.0 - _CLIP)
+        estimates[prefix] = 0.0
+        stop = _break_even(np.sort(estimates)[::-1], payoffs, tried, count)
+        if stop >= 1.0:
+            chances[size] = 1.0
+            return chances
+        with np.errstate(divide="ignore"):
+            odds = np.log(np.append(estimates, stop)) - np.log1p(-np.append(estimates, stop))
+        odds = (odds - odds.max()) / self.temperature
+        weights = np.exp(odds)
+        return np.asarray(weights / weights.sum())
+
+    def _scores(self, prepared: Prepared, prefix: list[int]) -> NDArray[np.float64]:
+        """The mean of every item, were it to come next; -inf for those above."""
+        learner = self.learner
+        if isinstance(self.features, Plain):
+            rows = np.asarray(prepared, np.float64)
+        else:
+            rows = np.zeros((len(prepared), learner.dim))
+            for item in set(range(len(prepared))) - set(prefix):
+                order: Order = np.array([*prefix, item], np.int64)
+                rows[item] = self.features.along(prepared, order)[-1]
+        scores = rows @ learner.weights
+        scores[prefix] = -math.inf
+        return np.asarray(scores)
+
+    def chance(self, sizes: Sequence[int]) -> Chance:
+        keys = [self.rng.random(size) for size in sizes]
+        return np.ones(len(sizes), np.bool_), np.concatenate([np.empty(0), *keys])
+
+    def _arrange(self, prepared: Prepared, count: int, payoffs: Payoffs) -> tuple[Greedy, int]:
+        raise NotImplementedError  # pragma: no cover  # rank draws item and length together
+
+    def state(self) -> Tree:
+        return super().state() | {
+            "temperature": self.temperature,
+            "rng": generator_state(self.rng),
+        }
+
+    @classmethod
+    def from_state(cls, state: Tree, features: Features) -> PlackettLuce:
+        return cls(
+            learners.from_state(state["learner"]),
+            features=features,
+            temperature=state["temperature"],
+            rng=generator_from_state(state["rng"]),
+        )
+
+
+def _break_even(best: NDArray[np.float64], payoffs: Payoffs, tried: int, count: int) -> float:
+    """The probability at which a further try is as good as STOP, from 0 to 1.
+
+    ``best`` are the estimates of the remaining items, the best first. After the next one the
+    others follow for as long as that pays: ``value`` is theirs, by backward induction.
+    """
+    rewards, losses = payoffs.rewards, payoffs.losses
+    value = float(losses[count])
+    for i in range(count - 1, tried, -1):
+        p = float(best[i - tried])
+        value = max(float(losses[i]), p * float(rewards[i]) + (1.0 - p) * value)
+    now, reward = float(losses[tried]), float(rewards[tried])
+    if now <= losses[count]:
+        return 0.0  # tries are free
+    return max((now - value) / (reward - value), _CLIP)

@@ -1,0 +1,107 @@
+"""Policies that decide by chance, with the exact probability of every sequence they may play.
+
+A sequence is a chain of choices: an item, another one, ..., and STOP, which is an action of its
+own. Where the budget or the items are used up, STOP is certain.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from longrank.errors import InvalidInput
+from longrank.payoffs import Payoffs
+
+Order = NDArray[np.int64]
+Choices = NDArray[np.float64]
+
+
+class Randomised(ABC):
+    """What a policy that decides by chance can tell, for its present belief."""
+
+    @abstractmethod
+    def choices(
+        self, items: ArrayLike, payoffs: Payoffs, order: ArrayLike, budget: int | None = None
+    ) -> Choices:
+        """The probability of every next action after each prefix of ``order``.
+
+        Row i stands for the first i items of ``order``, all of which failed; column j is item j,
+        the last column is STOP. Shape (len(order) + 1, k + 1); a row is zero where the prefix
+        cannot be played.
+        """
+
+    def propensities(
+        self, items: ArrayLike, payoffs: Payoffs, order: ArrayLike, budget: int | None = None
+    ) -> NDArray[np.float64]:
+        """The probability of each prefix: that the first 1, 2, ... items played are these.
+
+        Shape (len(order) + 1,); the last one is that of the sequence as it is, STOP included.
+        """
+        choices = self.choices(items, payoffs, order, budget)
+        return prefix_propensities(choices, sequence(order, choices.shape[1] - 1))
+
+    def propensity(
+        self, items: ArrayLike, payoffs: Payoffs, order: ArrayLike, budget: int | None = None
+    ) -> float:
+        """The probability of playing exactly these items in this order, and then stopping."""
+        return float(self.propensities(items, payoffs, order, budget)[-1])
+
+
+def sequence(order: ArrayLike, size: int) -> Order:
+    """An order of distinct items out of ``size``, checked."""
+    array = np.asarray(order)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise InvalidInput("order", "be a list of whole numbers", repr(order))
+    found = array.astype(np.int64)
+    if found.size and not (found.min() >= 0 and found.max() < size):
+        raise InvalidInput("order", f"hold items from 0 to {size - 1}", found.tolist())
+    if len(set(found.tolist())) != len(found):
+        raise InvalidInput("order", "hold no item twice", found.tolist())
+    return found
+
+
+def prefix_propensities(choices: Choices, order: Order) -> NDArray[np.float64]:
+    """What each action of the sequence, STOP at last, multiplies up to. Shape (len(order) + 1,)."""
+    actions = np.append(order, choices.shape[1] - 1)
+    return np.asarray(np.cumprod(choices[np.arange(len(actions)), actions]))
+
+
+def certain_choices(played: Order, size: int, order: Order) -> Choices:
+    """The choices of somebody who will play exactly ``played``."""
+    choices = np.zeros((len(order) + 1, size + 1))
+    for i in range(len(order) + 1):
+        choices[i, played[i] if i < len(played) else size] = 1.0
+        if i >= min(len(played), len(order)) or played[i] != order[i]:
+            break
+    return choices
+
+
+def uniform_choices(size: int, count: int, order: Order) -> Choices:
+    """The choices of a random order of ``count`` of ``size`` items."""
+    choices = np.zeros((len(order) + 1, size + 1))
+    free = np.ones(size, np.bool_)
+    for i in range(min(count, len(order)) + 1):
+        if i == count:
+            choices[i, size] = 1.0
+            break
+        choices[i, :size] = free / (size - i)
+        if i < len(order):
+            free[order[i]] = False
+    return choices
+
+
+def mixed_choices(share: float, one: Choices, other: Choices, order: Order) -> Choices:
+    """Those of a policy that plays ``one`` with probability ``share``, otherwise ``other``.
+
+    The longer a prefix, the more it tells which of the two is being played.
+    """
+    reached = [
+        np.append(part, part * prefix_propensities(table, order)[:-1])
+        for part, table in ((share, one), (1.0 - share, other))
+    ]
+    total = reached[0] + reached[1]
+    weight = np.divide(reached[0], total, out=np.zeros(len(total)), where=total > 0.0)
+    rest = np.divide(reached[1], total, out=np.zeros(len(total)), where=total > 0.0)
+    return np.asarray(weight[:, np.newaxis] * one + rest[:, np.newaxis] * other)

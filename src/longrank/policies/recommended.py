@@ -1,0 +1,41 @@
+"""The policy that we would bet on."""
+
+from __future__ import annotations
+
+from longrank import checks
+from longrank.features import Polynomial
+from longrank.learners import Laplace
+from longrank.policies.ucb import UCB
+
+# Chosen on synthetic worlds and on scikit-learn's digits, then frozen before MNIST was looked at:
+# docs/choosing.md tells how.
+EXPLORATION = 0.36
+PENALTY = 1.0
+MOST_FOR_PRODUCTS = 16  # numbers in an item, up to which their products are used too
+
+
+def recommended(*, dim: int, max_budget: int | None = None, forgetting: float = 0.0) -> UCB:
+    """A policy that needs no tuning: what to start with, and for most jobs to stay with.
+
+    A :class:`~longrank.UCB` over a :class:`~longrank.Laplace` learner, with the products of an
+    item's numbers as further features (a constant only, where an item has more than 16), and with
+    probing, so that it never gives up for ever.
+
+    Parameters
+    ----------
+    dim
+        The length of an item.
+    max_budget
+        Budgets above it are refused, where it is given.
+    forgetting
+        For worlds that drift: 0.0003 is a good value; see :class:`~longrank.Laplace`.
+
+    >>> recommended(dim=10).learner.dim
+    66
+    """
+    size = checks.whole("dim", dim, least=1)
+    features = Polynomial(2 if size <= MOST_FOR_PRODUCTS else 1)
+    learner = Laplace(
+        features.length(size), penalty=PENALTY, forgetting=forgetting, max_budget=max_budget
+    )
+    return UCB(learner, features=features, exploration=EXPLORATION, probing=True)

@@ -1,0 +1,67 @@
+"""The Bayesian step of logistic regression."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from longrank.kernels.laplace import forget, implicit_residual, laplace_cascade, laplace_row
+
+
+def sigma(x):
+    return 1.0 / (1.0 + math.exp(-x)) if x >= 0 else math.exp(x) / (1.0 + math.exp(x))
+
+
+@pytest.mark.parametrize("success", [True, False])
+@pytest.mark.parametrize("mean", [-700.0, -40.0, -3.0, 0.0, 0.5, 8.0, 40.0, 700.0])
+@pytest.mark.parametrize("square", [0.0, 1e-9, 0.3, 4.0, 11.0, 1e3, 1e9])
+def test_the_residual_solves_its_equation(mean, square, success):
+    g = implicit_residual(mean, square, success)
+    right = (1.0 - sigma(mean + g * square)) if success else -sigma(mean + g * square)
+    # the equation's slope in g is up to 1 + square / 4, so that is what a rounded g can miss by
+    assert abs(g - right) <= 1e-14 * (1.0 + square / 4.0)
+    assert (0.0 <= g <= 1.0) if success else (-1.0 <= g <= 0.0)
+
+
+@pytest.mark.parametrize("success", [True, False])
+def test_one_step_goes_to_the_mode_of_the_posterior(success):
+    rng = np.random.default_rng(0)
+    weights, root, row = rng.normal(size=3), rng.normal(size=(3, 3)), rng.normal(size=3)
+    inverse = root @ root.T + np.eye(3)
+    precision = np.linalg.inv(inverse)
+    s = 1.0 if success else -1.0
+
+    def loss(w):
+        return np.logaddexp(0.0, -s * row @ w) + 0.5 * (w - weights) @ precision @ (w - weights)
+
+    mode = minimize(loss, weights, method="BFGS", options={"gtol": 1e-10}).x
+    new, shrunk = weights.copy(), inverse.copy()
+    laplace_row(new, shrunk, row, success, np.empty(3))
+    np.testing.assert_allclose(new, mode, atol=1e-6)
+    p = sigma(row @ new)
+    expected = np.linalg.inv(precision + p * (1.0 - p) * np.outer(row, row))
+    np.testing.assert_allclose(shrunk, expected, rtol=1e-9, atol=1e-12)
+    assert np.array_equal(shrunk, shrunk.T)
+
+
+def test_a_cascade_is_its_items_one_by_one_the_last_one_a_success():
+    rows = np.random.default_rng(1).normal(size=(4, 2))
+    one, other = (np.zeros(2), np.eye(2)), (np.zeros(2), np.eye(2))
+    laplace_cascade(*one, rows, True, 1.0, 0.0)
+    for i in range(4):
+        laplace_row(*other, rows[i], i == 3, np.empty(2))
+    assert one[0].tobytes() == other[0].tobytes()
+    assert one[1].tobytes() == other[1].tobytes()
+
+
+def test_forgetting_mixes_the_covariance_with_the_prior():
+    inverse = np.array([[0.5, 0.1], [0.1, 0.2]])
+    mixed = inverse.copy()
+    forget(mixed, 0.25, 0.1)
+    np.testing.assert_allclose(mixed, 0.9 * inverse + 0.1 * 4.0 * np.eye(2))
+    weights, whole = np.zeros(2), inverse.copy()
+    laplace_cascade(weights, whole, np.zeros((1, 2)), False, 0.25, 0.1)
+    np.testing.assert_allclose(whole, mixed)

@@ -1,0 +1,122 @@
+"""Policies that decide by chance know the exact probability of every sequence."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from longrank import (
+    UCB,
+    Coverage,
+    EpsilonGreedy,
+    InvalidInput,
+    OnlineNewton,
+    Payoffs,
+    PlackettLuce,
+    Random,
+    unit_rows,
+)
+
+ITEMS = unit_rows(np.random.default_rng(0).normal(size=(4, 3)))
+ALL = [list(order) for n in range(4) for order in permutations(range(4), n)]
+PAYOFFS = {
+    "linear": Payoffs.linear(3, attempt_cost=0.2, give_up=-0.1),
+    "vanilla": Payoffs.vanilla(3),
+    "hopeless": Payoffs([0.0] * 3, [0.0, -1.0, -2.0, -3.0]),
+}
+
+
+def believing():
+    learner = OnlineNewton(3, max_budget=3)
+    learner.weights[:] = [1.0, -2.0, 0.5]
+    return learner
+
+
+SQUARES = Coverage(lambda items: items**2)
+POLICIES = {
+    "plackett-luce": lambda: PlackettLuce(believing(), temperature=0.7, rng=1),
+    "plackett-luce/coverage": lambda: PlackettLuce(
+        believing(), features=SQUARES, temperature=0.7, rng=1
+    ),
+    "epsilon-greedy": lambda: EpsilonGreedy(believing(), epsilon=0.4, rng=1),
+    "epsilon-greedy/coverage": lambda: EpsilonGreedy(
+        believing(), features=SQUARES, epsilon=0.4, rng=1
+    ),
+    "random": lambda: Random(rng=2),
+}
+
+
+@pytest.mark.parametrize("payoffs", PAYOFFS.values(), ids=PAYOFFS)
+@pytest.mark.parametrize("budget", [None, 2, 0])
+@pytest.mark.parametrize("make", POLICIES.values(), ids=POLICIES)
+def test_the_probabilities_of_all_sequences_and_lengths_add_up_to_1(make, budget, payoffs):
+    chances = [make().propensity(ITEMS, payoffs, order, budget) for order in ALL]
+    assert sum(chances) == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("make", POLICIES.values(), ids=POLICIES)
+def test_sequences_are_played_as_often_as_their_propensity_says(make):
+    policy, payoffs, rounds = make(), PAYOFFS["linear"], 4000
+    counts: dict[tuple[int, ...], int] = {}
+    for _ in range(rounds):
+        order = tuple(policy.rank(ITEMS, payoffs).order.tolist())
+        counts[order] = counts.get(order, 0) + 1
+    for order in ALL:
+        p = policy.propensity(ITEMS, payoffs, order)
+        seen = counts.get(tuple(order), 0)
+        assert abs(seen - rounds * p) <= 4.5 * np.sqrt(rounds * p * (1.0 - p)) + 3.0 * (p > 0)
+
+
+@pytest.mark.parametrize("make", POLICIES.values(), ids=POLICIES)
+def test_a_prefix_is_as_likely_as_all_that_begin_with_it(make):
+    policy, payoffs = make(), PAYOFFS["linear"]
+    prefixes = policy.propensities(ITEMS, payoffs, [2, 0, 1])
+    for n in range(1, 4):
+        begin = [order for order in ALL if order[:n] == [2, 0, 1][:n]]
+        total = sum(policy.propensity(ITEMS, payoffs, order) for order in begin)
+        assert prefixes[n - 1] == pytest.approx(total, abs=1e-12)
+    assert prefixes[-1] == policy.propensity(ITEMS, payoffs, [2, 0, 1])
+
+
+@pytest.mark.parametrize("make", POLICIES.values(), ids=POLICIES)
+def test_asking_for_propensities_draws_nothing(make):
+    policy = make()
+    before = policy.to_bytes()
+    policy.propensities(ITEMS, PAYOFFS["linear"], [1, 2])
+    assert policy.to_bytes() == before
+
+
+@pytest.mark.parametrize("scenario", PAYOFFS)
+def test_plackett_luce_near_temperature_0_is_greedy_length_included(scenario):
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        learner = OnlineNewton(3, max_budget=3)
+        learner.weights[:] = 2.0 * rng.normal(size=3)
+        cold = PlackettLuce(learner, temperature=1e-4, rng=0)
+        best = UCB(learner, exploration=0.0)
+        order = best.rank(ITEMS, PAYOFFS[scenario]).order
+        assert cold.rank(ITEMS, PAYOFFS[scenario]).order.tolist() == order.tolist()
+
+
+def test_plackett_luce_can_stop_anywhere_where_tries_cost_and_never_where_they_are_free():
+    policy = POLICIES["plackett-luce"]()
+    assert all(policy.propensity(ITEMS, PAYOFFS["linear"], order) > 0.0 for order in ALL)
+    assert all(policy.propensity(ITEMS, PAYOFFS["vanilla"], o) == 0.0 for o in ALL if len(o) < 3)
+    assert policy.propensity(ITEMS, PAYOFFS["hopeless"], []) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("order", "rule"),
+    [([0, 0], "no item twice"), ([4], "items from 0 to 3"), ([0.5], "list of whole numbers")],
+)
+def test_a_sequence_that_cannot_be_is_refused(order, rule):
+    for make in POLICIES.values():
+        with pytest.raises(InvalidInput, match=rule):
+            make().propensity(ITEMS, PAYOFFS["linear"], order)
+
+
+def test_a_temperature_of_0_is_refused():
+    with pytest.raises(InvalidInput, match="temperature must be above 0"):
+        PlackettLuce(believing(), temperature=0.0, rng=0)

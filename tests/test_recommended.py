@@ -1,0 +1,185 @@
+"""The recommended policy and its parts: no trap, no drift, no tuning."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from longrank import (
+    UCB,
+    InvalidInput,
+    Laplace,
+    Outcome,
+    Payoffs,
+    Plain,
+    Polynomial,
+    Thompson,
+    named,
+    recommended,
+    unit_rows,
+)
+from longrank.datasets import table
+from longrank.simulation import (
+    LogisticWorld,
+    PaymentWorld,
+    Stream,
+    TableWorld,
+    live,
+    pseudo_regret,
+    simulate,
+)
+
+PAYOFFS = Payoffs.linear(1, attempt_cost=0.3)
+
+
+def test_it_is_what_its_documentation_says():
+    policy = recommended(dim=10, max_budget=4)
+    assert isinstance(policy.learner, Laplace)
+    assert (policy.features.degree, policy.learner.dim, policy.probing) == (2, 66, True)
+    assert recommended(dim=17).learner.dim == 18
+    assert named("recommended", dim=3).to_bytes() == recommended(dim=3).to_bytes()
+    with pytest.raises(InvalidInput, match="budget must be at most the learner's max_budget 4"):
+        policy.rank(np.zeros((5, 10)), Payoffs.vanilla(5))
+
+
+@pytest.mark.parametrize("degree", [0, 3, 1.5])
+def test_a_degree_that_is_not_there_is_refused(degree):
+    with pytest.raises(InvalidInput, match="degree must be"):
+        Polynomial(degree)
+
+
+def test_items_that_do_not_fit_the_learner_are_refused():
+    with pytest.raises(InvalidInput, match=r"make rows of 10 with Polynomial\(2\), got 4"):
+        recommended(dim=3).rank(np.zeros((2, 4)), Payoffs.vanilla(1))
+    with pytest.raises(InvalidInput, match="norm at most 1"):
+        recommended(dim=2).rank([[3.0, 4.0]], Payoffs.vanilla(1))
+
+
+def gives_up(probing: bool) -> UCB:
+    """A policy that is sure, after bad luck, that nothing ever succeeds."""
+    policy = UCB(Laplace(1, penalty=0.1), features=Plain(), exploration=0.01, probing=probing)
+    for _ in range(40):
+        policy.learner.update([1.0], False)
+    return policy
+
+
+def test_without_probing_it_gives_up_for_ever_and_with_it_finds_out():
+    trapped, free = gives_up(False), gives_up(True)
+    for _ in range(3000):
+        for policy in (trapped, free):
+            ranking = policy.rank([[1.0]], PAYOFFS)
+            policy.learn(ranking, Outcome(len(ranking), len(ranking) == 1))
+    assert len(trapped.rank([[1.0]], PAYOFFS)) == 0
+    assert trapped.learner.updates == 40
+    assert len(free.rank([[1.0]], PAYOFFS)) == 1
+
+
+def test_where_giving_up_is_right_probes_are_at_most_logarithmic():
+    policy, tried = gives_up(True), 0
+    for t in range(1, 5001):
+        ranking = policy.rank([[1.0]], PAYOFFS)
+        policy.learn(ranking, Outcome(len(ranking), False))
+        tried += len(ranking)
+        assert tried <= 4.0 * np.log2(max(t, 2))
+    assert 20 <= tried <= 40
+    assert policy.given_up == 5000
+
+
+def test_what_was_given_up_is_saved_and_counts_once():
+    policy = gives_up(True)
+    for _ in range(15):
+        policy.rank([[1.0]], PAYOFFS)
+    assert policy.given_up == 15
+    policy.rank(np.empty((0, 1)), PAYOFFS)  # nothing to try is not giving up
+    policy.rank([[1.0]], PAYOFFS, budget=0)
+    assert policy.given_up == 15
+
+
+WORLDS = 60
+
+
+def small_world(seed: int):
+    """Up to eight items of two to five numbers, any budget, any payoffs; 5,000 rounds."""
+    rng = np.random.default_rng(seed)
+    k, d, b = int(rng.integers(1, 9)), int(rng.integers(2, 6)), int(rng.integers(1, 6))
+    u = rng.normal(size=d)
+    u *= rng.uniform(0.3, 4.0) / np.linalg.norm(u)
+    items = unit_rows(rng.normal(size=(5000 * k, d))) * rng.uniform(0.3, 1.0)
+    chances = 1.0 / (1.0 + np.exp(-(items @ u + rng.uniform(-5.0, 1.0))))
+    cost = float(rng.uniform(0.02, min(0.9, 1.0 / b)))
+    payoffs = [
+        Payoffs.exponential(b),
+        Payoffs.linear(b, attempt_cost=cost, give_up=-float(rng.uniform(0.0, 0.5))),
+        Payoffs.linear(b, attempt_cost=cost),
+    ][seed % 3]
+    best = np.sort(chances.reshape(5000, k), axis=1)[:, ::-1][:, :b]
+    plays = np.array([payoffs.best_length(row) > 0 for row in best])
+    starts = np.arange(0, len(items) + 1, k)
+    return Stream(items, starts, rng.random(len(items)) < chances), payoffs, plays
+
+
+def test_it_never_gives_up_for_ever_where_playing_is_better_nor_plays_where_it_is_not():
+    seen = {"plays": 0, "gives up": 0}
+    for seed in range(WORLDS):
+        stream, payoffs, plays = small_world(seed)
+        policy = recommended(dim=stream.items.shape[1])
+        lengths = live(policy, stream.seen_through(policy.features), payoffs).lengths[-1000:]
+        if plays.any() and plays[-1000:].any():
+            seen["plays"] += 1
+            assert (lengths > 0).any(), seed
+        elif not plays.any():
+            seen["gives up"] += 1
+            assert (lengths == 0).mean() >= 0.95, seed
+    assert min(seen.values()) >= 15
+
+
+def test_it_learns_digits_without_tuning():
+    data = table("digits-3", 0)
+    world = TableWorld(data.items, data.chances, size=100, seed=0, passes=10)
+    stream, payoffs = Stream.of(world), Payoffs.exponential(10)
+    policy = recommended(dim=10)
+    reward = live(policy, stream.seen_through(policy.features), payoffs).rewards.sum()
+    base = stream.random_reward(payoffs)
+    assert (reward - base) / (stream.hindsight(payoffs).sum() - base) > 0.97
+
+
+@pytest.mark.parametrize("cost", [0.02, 0.08, 0.2])
+def test_it_earns_nearly_what_the_truth_would_in_payments(cost):
+    world, payoffs = PaymentWorld(8, seed=1), Payoffs.linear(5, attempt_cost=cost)
+    run = simulate(recommended(dim=world.dim), world, payoffs, 3000)
+    assert run.expected.sum() > 0.97 * run.optimum.sum()
+
+
+def test_forgetting_follows_a_change_and_costs_little_without_one():
+    payoffs = Payoffs.linear(5, attempt_cost=0.08)
+    before, after = PaymentWorld(8, seed=3), PaymentWorld(8, seed=30)
+    after.homes = before.homes
+    half = 2000
+
+    def reward(forgetting: float, second: PaymentWorld, rounds: range) -> np.ndarray:
+        policy, earned = recommended(dim=before.dim, forgetting=forgetting), []
+        for t in rounds:
+            dealt = (before if t < half else second).deal(t)
+            ranking = policy.rank(dealt.items, payoffs)
+            policy.learn(ranking, dealt.play(ranking.order))
+            earned.append(dealt.value(ranking.order, payoffs))
+        return np.array(earned)
+
+    drifting = reward(0.0003, after, range(2 * half))[-half // 2 :].mean()
+    fresh = reward(0.0, after, range(half, 2 * half))[-half // 2 :].mean()
+    assert drifting >= 0.95 * fresh
+    calm = [reward(share, before, range(2 * half)).mean() for share in (0.0003, 0.0)]
+    assert calm[0] >= 0.98 * calm[1]
+
+
+def test_thompson_sampling_learns_too_and_its_scale_of_zero_is_greed():
+    world, payoffs = LogisticWorld([2.0, -2.0, 1.0], items=20, seed=0), Payoffs.exponential(3)
+    run = simulate(Thompson(Laplace(3), rng=0), world, payoffs, 2000)
+    regret = pseudo_regret(run)
+    assert regret[-1] - regret[1000] < 0.35 * regret[1000]
+    greedy = UCB(Laplace(3), exploration=0.0)
+    sure = Thompson(Laplace(3), rng=0, scale=0.0)
+    for policy in (greedy, sure):
+        policy.learner.update([0.6, 0.3, 0.1], True)
+    items = unit_rows(np.random.default_rng(1).normal(size=(9, 3)))
+    assert sure.rank(items, payoffs).order.tolist() == greedy.rank(items, payoffs).order.tolist()

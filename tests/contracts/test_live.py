@@ -71,6 +71,22 @@ def test_compiled_and_object_runs_are_equal_bit_for_bit(
     assert stream.hindsight(payoffs).tobytes() == run.hindsight.tobytes()
 
 
+@pytest.mark.parametrize("name", ["ind", "dep", "recommended"])
+def test_an_order_that_is_made_only_as_far_as_needed_changes_nothing(name: str) -> None:
+    long = Payoffs.vanilla(20)
+    wide = {"dim": 3 if name == "dep" else DIM, "max_budget": 20}
+    policy = named(name, **(wide | ({"topics": TOPICS} if name == "dep" else {})))
+    again = named(name, **(wide | ({"topics": TOPICS} if name == "dep" else {})))
+    rare = world(1)
+    rare.chances = rare.chances / 20.0
+    run = simulate(again, rare, long)
+    life = live(policy, Stream.of(rare).seen_through(policy.features), long)
+    assert (life.tried > 8).any()
+    assert life.rewards.tobytes() == run.rewards.tobytes()
+    assert life.lengths.tobytes() == run.lengths.tobytes()
+    assert life.tried.tobytes() == run.tried.tobytes()
+
+
 def test_a_stream_holds_the_rounds_of_its_world_the_last_one_shorter() -> None:
     made, stream = world(), Stream.of(world())
     assert stream.rounds == made.rounds == 24

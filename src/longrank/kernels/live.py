@@ -67,6 +67,7 @@ def live(
     history = np.empty((wins.shape[0] if method == REFITS else 0, d))
     successes = np.empty(history.shape[0], np.bool_)
     seen, given_up = 0, 0
+    flat = losses[0] == losses[-1]
     for t in range(most):
         chunk = items[starts[t] : starts[t + 1]]
         count = min(rewards.shape[0], chunk.shape[0])
@@ -75,15 +76,23 @@ def live(
             order = top(keys[starts[t] : starts[t + 1]], count)
             rows = coverage_along(chunk, order) if coverage else chunk[order]
         else:
-            if coverage:
-                order, rows, _, scores = greedy_coverage(
-                    chunk, weights, inverse, bonus, ceiling, count
-                )
-            else:
-                order, rows, _, scores = greedy_plain(
-                    chunk, weights, inverse, bonus, ceiling, count
-                )
-            length = best_length(probabilities(link, scores), rewards, losses)
+            # Where giving up costs the same everywhere the whole budget is always worth playing,
+            # and the order matters only up to the first success: it is made as far as needed.
+            reach = min(count, 8) if flat else count
+            while True:
+                if coverage:
+                    order, rows, _, scores = greedy_coverage(
+                        chunk, weights, inverse, bonus, ceiling, reach
+                    )
+                else:
+                    order, rows, _, scores = greedy_plain(
+                        chunk, weights, inverse, bonus, ceiling, reach
+                    )
+                if reach == count or wins[starts[t] + order].any():
+                    break
+                reach = min(count, 4 * reach)
+            if not flat:
+                length = best_length(probabilities(link, scores), rewards, losses)
             if length == 0 and count > 0:
                 if probing and probe_is_due(given_up):
                     length = 1

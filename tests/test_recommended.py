@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -95,7 +97,7 @@ def test_what_was_given_up_is_saved_and_counts_once():
     assert policy.given_up == 15
 
 
-WORLDS = 60
+WORLDS = int(os.environ.get("LONGRANK_WORLDS", "60"))  # 1000 for the figure in the docs
 
 
 def small_world(seed: int):

@@ -33,8 +33,16 @@ format: setup  ## rewrite the files in the house format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: setup  ## speed, as ratios measured in one run
-	$(BIN)/python benchmarks/round.py
+bench: .venv-bench/ready  ## speed, as ratios measured in one run; with MNIST=folder against other libraries too
+	.venv-bench/bin/longrank bench
+	$(if $(MNIST),.venv-bench/bin/python benchmarks/peers.py --mnist $(MNIST))
+	.venv-bench/bin/python benchmarks/payments.py
+
+.venv-bench/ready: benchmarks/requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
 
 docs: setup  ## the documentation as a website, in docs/_build/html
 	$(BIN)/sphinx-build -W -b html docs docs/_build/html

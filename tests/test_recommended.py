@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 
@@ -97,7 +95,7 @@ def test_what_was_given_up_is_saved_and_counts_once():
     assert policy.given_up == 15
 
 
-WORLDS = int(os.environ.get("LONGRANK_WORLDS", "60"))  # 1000 for the figure in the docs
+WORLDS = 60
 
 
 def small_world(seed: int):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 
 from longrank.kernels.compiled import compiled
@@ -28,3 +32,33 @@ def test_a_division_by_zero_is_infinite_as_in_numpy():
 
     with np.errstate(divide="ignore"):
         assert inverse(0.0) == np.inf
+
+
+def test_it_says_once_that_it_compiles_and_nothing_when_all_is_kept(tmp_path):
+    code = "from longrank import kernels; kernels.probability(0, 0.5); kernels.probe_is_due(16)"
+
+    def said(**more: str) -> str:
+        own = {"NUMBA_DISABLE_JIT": "0", "NUMBA_CACHE_DIR": str(tmp_path)}
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(
+            command, env=os.environ | own | more, capture_output=True, text=True, check=True
+        )
+        assert done.stdout == ""
+        return done.stderr
+
+    assert said(NUMBA_DISABLE_JIT="1") == ""
+    first = said()
+    assert first.startswith("longrank: compiling")
+    assert first.count("\n") == 1
+    assert said() == ""
+
+
+def test_what_others_compile_is_not_mentioned(capfd):
+    import numba
+
+    @numba.njit
+    def twice(x: float) -> float:
+        return 2.0 * x
+
+    assert twice(1.5) == 3.0
+    assert capfd.readouterr().err == ""

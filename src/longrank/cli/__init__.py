@@ -8,7 +8,7 @@ from longrank.cli.console import console  # first: it says what to install where
 
 import typer  # isort: skip
 
-from longrank.cli import data, demo, report, reproduce, run
+from longrank.cli import bench, data, demo, doctor, evaluate, logs, report, reproduce, run, serve
 from longrank.errors import LongrankError
 
 app = typer.Typer(
@@ -22,7 +22,12 @@ app.command()(demo.demo)
 app.command()(run.run)
 app.command()(report.report)
 app.command()(reproduce.reproduce)
+app.command()(serve.serve)
+app.command()(doctor.doctor)
+app.command()(bench.bench)
+app.command()(evaluate.evaluate)
 app.add_typer(data.app, name="data")
+app.add_typer(logs.app, name="logs")
 
 
 def main() -> None:

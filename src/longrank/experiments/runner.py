@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import joblib
-
 from longrank.errors import InvalidInput, MissingExtra
 from longrank.experiments.results import Row, finished, write_cell
 from longrank.experiments.settings import GRIDS, Cell, payoffs
@@ -130,6 +128,10 @@ def _results(
     if jobs == 1 and backend == "processes":
         yield from (_try_cell(cell, folder) for cell in cells)
         return
+    try:
+        import joblib
+    except ImportError as error:
+        raise MissingExtra("running in several processes", "experiments") from error
     with _cluster(backend, address):
         # Not every backend can hand back results as they come, so each batch is waited for; a
         # batch is large enough to keep all workers busy.
@@ -144,6 +146,8 @@ def _results(
 @contextmanager
 def _cluster(backend: str, address: str | None) -> Iterator[None]:
     """Joblib set up for a backend, connected for as long as the block runs."""
+    import joblib
+
     if backend == "processes":
         with joblib.parallel_config("loky", inner_max_num_threads=1):
             yield

@@ -41,7 +41,7 @@ class Coverage(Features):
         ``remaining`` (in [0, 1]) is not yet covered; vectorised over arrays of shape (k, d').
         None is the probabilistic coverage 1 - prod (1 - c), whose gain is
         ``remaining * topics``. ``np.minimum`` is a sum capped at 1, and
-        ``lambda r, c: np.maximum(c - (1 - r), 0)`` the largest of the c. Any monotone submodular
+        ``np.maximum(c - (1 - r), 0)`` of r and c the largest of the c. Any monotone submodular
         coverage of this form will do; gains must lie in [0, remaining].
 
     >>> import numpy as np

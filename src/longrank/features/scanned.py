@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from longrank import checks, kernels
 from longrank.features.base import Greedy
 
+PART = 1 << 16  # contenders that are scored at once
 LARGE = 1 << 18  # numbers in an array; from here on the pass costs more than all else
 
 Vector = NDArray[np.float64]
@@ -57,11 +58,17 @@ class Scanned:
         eigenvalues = np.clip(np.linalg.eigvalsh(inverse)[[0, -1]], 0.0, None)
         low, high = (bonus * np.sqrt(eigenvalues)).tolist()
         some = self._contenders(low, high, ceiling, count) if count else np.empty(0, np.int64)
-        rows = np.ascontiguousarray(self.items[some])
-        order, chosen, means, scores = kernels.greedy_plain(
-            rows, weights, inverse, bonus, ceiling, count
-        )
-        return some[order], chosen, means, scores
+
+        def best(part: NDArray[np.int64]) -> Greedy:
+            rows = np.ascontiguousarray(self.items[part])
+            tries = min(count, len(part))
+            order, *rest = kernels.greedy_plain(rows, weights, inverse, bonus, ceiling, tries)
+            return part[order], *rest
+
+        if len(some) > max(PART, 2 * count):  # many tie: part by part, for the sake of memory
+            parts = np.array_split(some, -(-len(some) // max(PART, 2 * count)))
+            some = np.sort(np.concatenate([best(part)[0] for part in parts]))
+        return best(some)
 
     def _contenders(self, low: float, high: float, ceiling: float, count: int) -> NDArray[np.int64]:
         """Who can be among the best: an item is out if ``count`` others are certain to beat it."""

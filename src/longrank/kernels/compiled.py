@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import logging
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core import event
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -39,3 +42,25 @@ def _compiled(function: F, fastmath: set[str]) -> F:
         # it calls and that were compiled into it. So the stamp of its cache is that of all files.
         kernel._cache._cache_file._source_stamp = _STAMP
     return cast(F, kernel)
+
+
+class _Notice(event.Listener):
+    """Says once in a process that a kernel is being compiled, which can take seconds."""
+
+    said = False
+
+    def on_start(self, event: Any) -> None:
+        module = event.data["dispatcher"].py_func.__module__ or ""
+        if self.said or not module.startswith("longrank."):
+            return
+        self.said = True
+        text = "compiling for this machine, which takes some seconds and is kept for later"
+        logging.getLogger("longrank").info(text)
+        print(f"longrank: {text}", file=sys.stderr, flush=True)
+
+    def on_end(self, event: Any) -> None:
+        """Numba asks for it; there is nothing to say."""
+
+
+# Not sent for a kernel that comes from the disk.
+event.register("numba:compile", _Notice())  # type: ignore[no-untyped-call]

@@ -15,7 +15,7 @@ class OnlineNewton(Learner):
     """Step 5 of Algorithms 1 and 2, in O(dim^2) per observed item.
 
     Starts with M = max_budget * I and w = 0. For each observed row x (s = +1 success, -1
-    failure): project w onto |w.x| <= radius in the norm of M, add x x' to M, and step
+    failure): project w onto -radius <= w.x <= radius in the norm of M, add x x' to M, and step
     w += rate * M^-1 x * s sigma(-s w.x).
 
     Parameters

@@ -1,0 +1,147 @@
+"""``longrank evaluate``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import Progress, TaskID
+from rich.table import Table
+
+from longrank.cli.console import console, counted, names
+from longrank.errors import InvalidInput
+from longrank.logs import Estimate, History, learn_from
+from longrank.logs import evaluate as estimate
+from longrank.logs import report as write_report
+from longrank.policies import Policy, load, named
+
+_NEEDS = {
+    "ind": ("dim", "max_budget"),
+    "eps": ("dim", "max_budget", "rng"),
+    "c-ucb1": ("dim",),
+    "gl-cdcm": ("dim",),
+    "rand": ("rng",),
+}
+
+
+def evaluate(
+    log: Annotated[Path, typer.Argument(help="A .parquet, .csv or .jsonl file with `items`.")],
+    policy: Annotated[
+        list[str],
+        typer.Option(
+            help="A file of Policy.save, or ind, eps, c-ucb1, gl-cdcm, rand with settings, as in "
+            "`ind:exploration=0.5,rate=5`. Repeat it for each policy."
+        ),
+    ],
+    learn: Annotated[
+        float, typer.Option(min=0.0, max=0.95, help="Share of the log that named policies learn.")
+    ] = 0.5,
+    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    interval: Annotated[str, typer.Option(help="bootstrap or bernstein.")] = "bootstrap",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
+    report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
+    extra_cost: Annotated[
+        float | None, typer.Option(help="In the report: what if every try cost this much more?")
+    ] = None,
+) -> None:
+    """Say what policies would have earned on a log, without playing them.
+
+    Named policies learn from the first part of the log and are judged on the rest; those from
+    files are judged as they are, on the same rest. Estimates that the log cannot support are
+    refused with the reason; `longrank logs check` tells beforehand.
+    """
+    history = History(log)
+    total = history.validate()
+    cut = math.floor(total * learn)
+    policies = _policies(policy, history, cut, seed)
+    judged = history.part(cut)
+    console.print(f"{total} decisions: {cut} to learn from, {total - cut} to judge by")
+    with console.status("estimating"):
+        found = estimate(policies, judged, confidence=confidence, interval=interval, seed=seed)
+    _show(found)
+    if report is not None:
+        with console.status("drawing"):
+            write_report(policies, judged, report, found, extra_cost=extra_cost)
+        console.print(f"The report is in {report}")
+
+
+def _policies(specs: list[str], history: History, cut: int, seed: int) -> dict[str, Policy]:
+    found: dict[str, Policy] = {}
+    for spec in specs:
+        if Path(spec).is_file():
+            found[Path(spec).stem] = load(spec)
+            continue
+        made = found[spec] = _named(spec, history, seed)
+        if cut:
+            with counted() as bar:
+                task = bar.add_task(f"{spec} learns", total=cut)
+                told = partial(_tell, bar, task)
+                learn_from(made, history.part(0, cut), progress=told)
+    return found
+
+
+def _tell(bar: Progress, task: TaskID, done: int, _: int) -> None:
+    bar.update(task, completed=done)
+
+
+def _named(spec: str, history: History, seed: int) -> Policy:
+    name, _, rest = spec.partition(":")
+    if name not in _NEEDS:
+        rule = f"be a file, or one of {', '.join(_NEEDS)} (others can be saved to a file)"
+        raise InvalidInput("policy", rule, repr(spec))
+    first = next(history.decisions())
+    known: dict[str, Any] = {"dim": _width(first), "max_budget": _budget(history), "rng": seed}
+    settings = {key: known[key] for key in _NEEDS[name]}
+    for part in names(rest):
+        key, equals, value = part.partition("=")
+        try:
+            settings[key] = float(value) if "." in value or "e" in value else int(value)
+        except ValueError:
+            settings[key] = value
+        if not equals:
+            raise InvalidInput("policy", "have settings as in ind:rate=5", repr(spec))
+    return named(name, **settings)
+
+
+def _width(decision: Any) -> int:
+    rows = decision.items if decision.items is not None else decision.features
+    return int(rows.shape[1])
+
+
+def _budget(history: History) -> int:
+    return max(1, *(decision.budget or len(decision.order) for decision in history.decisions()))
+
+
+def _show(found: list[Estimate]) -> None:
+    table = Table(title="Reward per decision")
+    for column in ("policy", "estimator", "value", "interval", "effective", "see"):
+        right = column in ("value", "effective")
+        table.add_column(column, justify="right" if right else "left", overflow="fold")
+    before = ""
+    remarks: dict[str, int] = {}
+
+    def see(texts: Iterable[str]) -> str:
+        return ", ".join(str(remarks.setdefault(text, len(remarks) + 1)) for text in texts)
+
+    for one in found:
+        if before and one.policy != before:
+            table.add_section()
+        name = "" if one.policy == before else one.policy
+        before = one.policy
+        if one.refused:
+            table.add_row(name, one.estimator, "–", "refused", "", see([one.refused]))
+            continue
+        value = "–" if math.isnan(one.value) else f"{one.value:.4f}"
+        effective = "" if math.isnan(one.effective) else f"{one.effective:.0f}"
+        notes = list(one.notes)
+        if not math.isnan(one.exact):
+            notes.insert(0, f"the reward is exact in {one.exact:.0%} of the decisions")
+        span = f"{one.low:.4f} to {one.high:.4f}"
+        table.add_row(name, one.estimator, value, span, effective, see(notes))
+    console.print(table)
+    for text, number in remarks.items():
+        console.print(f"{number:>3}  {text}", highlight=False, markup=False)

@@ -1,0 +1,122 @@
+"""3. Very many candidates, against one matrix-vector product over the same array."""
+
+from __future__ import annotations
+
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank import Payoffs, kernels, named
+from longrank.experiments.bench.measure import Play, Row, alternate, ratio
+from longrank.experiments.bench.rounds import playing, rounds, through
+from longrank.policies.base import Believer
+
+D, B = 64, 10
+Items = NDArray[np.float32]
+
+
+def many(count: int) -> Items:
+    """Rows on the unit sphere in float32, made in place."""
+    rng = np.random.default_rng(1)
+    items = np.empty((count, D), np.float32)
+    for start in range(0, count, 4096):
+        part = rng.standard_normal((min(4096, count - start), D), np.float32)
+        items[start : start + 4096] = part / (
+            1.000001 * np.linalg.norm(part, axis=1, keepdims=True)
+        )
+    return items
+
+
+def policies() -> dict[str, Believer]:
+    """One that has learned for 1,000 rounds, and one that has learned nothing."""
+    made: dict[str, Believer] = {}
+    for name in ("warm", "cold"):
+        policy = named("ind", dim=D, max_budget=B, exploration=0.1, rate=5.0, radius=3.0)
+        assert isinstance(policy, Believer)
+        made[name] = policy
+    through(playing(made["warm"], Payoffs.exponential(B)), rounds(D, 100, 1_000))()
+    return made
+
+
+def same_as_all(policy: Believer, items: Items, payoffs: Payoffs) -> bool:
+    """Whether the result is that of scoring every item exactly."""
+    learner = policy.learner
+    order, _, _, scores = kernels.greedy_plain(
+        items, learner.weights, learner.inverse, policy.bonus, learner.link.ceiling, B
+    )
+    ranking = policy.rank(items, payoffs)
+    chances = kernels.probabilities(learner.link.code, scores)[: len(ranking)]
+    return bool(
+        np.array_equal(ranking.order, order[: len(ranking)])
+        and np.array_equal(ranking.probabilities, chances)
+    )
+
+
+def figures(sizes: tuple[int, ...] = (10_000, 100_000, 1_000_000)) -> list[Row]:
+    rows, payoffs, made = [], Payoffs.exponential(B), policies()
+    for size in sizes:
+        items = many(size)
+        plays = _plays(made, items, payoffs)
+        by_clock = alternate(plays, 31, threads=True)
+        by_processor = alternate(plays, 15)
+        for name, most in (("warm", 1.5), ("cold", 6.0)):
+            same = same_as_all(made[name], items, payoffs)
+            told = f"result {'as' if same else 'NOT as'} exhaustive"
+            what = f"rank {size:,} items x {D}, {name}, against items @ w"
+            for clock, times in (("clock", by_clock), ("processor", by_processor)):
+                aim = most if size == 1_000_000 else None
+                row = ratio(f"{what}, by the {clock}", times[name], times["product"], aim)
+                rows.append(replace(row, raw=f"{row.raw}; {told}"))
+    return [*rows, tied(made["cold"], payoffs), *memory(many(1_000_000)), *memory(one_hot())]
+
+
+def one_hot(count: int = 1_000_000) -> Items:
+    """Items that all tie as long as nothing is learned: no bound tells them apart."""
+    items = np.zeros((count, D), np.float32)
+    items[np.arange(count), np.arange(count) % D] = 1.0
+    return items
+
+
+def tied(policy: Believer, payoffs: Payoffs) -> Row:
+    items, weights = one_hot(), np.ones(D, np.float32)
+    plays: dict[str, Play] = {
+        "ours": lambda: policy.rank(items, payoffs),
+        "product": lambda: items @ weights,
+    }
+    times = alternate(plays, 5)
+    what = "rank 1,000,000 one-hot items x 64, cold, all tied, by the processor"
+    row = ratio(what, times["ours"], times["product"], 6.0)
+    same = same_as_all(policy, items, payoffs)
+    return replace(row, raw=f"{row.raw}; result {'as' if same else 'NOT as'} exhaustive")
+
+
+def _plays(made: dict[str, Believer], items: Items, payoffs: Payoffs) -> dict[str, Play]:
+    weights = made["warm"].learner.weights.astype(np.float32)
+    return {
+        "warm": lambda: made["warm"].rank(items, payoffs),
+        "cold": lambda: made["cold"].rank(items, payoffs),
+        "product": lambda: items @ weights,
+    }
+
+
+def memory(items: Items) -> list[Row]:
+    """Items and all that ranking them allocates, over the items alone.
+
+    Numpy's arrays are traced; those inside kernels are not, and the only long one is that of the
+    contenders, 8 bytes an item, which is added. (The process as seen from outside grows less: it
+    reuses what compiling left behind.)
+    """
+    rows, size, payoffs = [], len(items), Payoffs.exponential(B)
+    kind = "" if np.count_nonzero(items[0]) > 1 else "one-hot "
+    for name, policy in policies().items():
+        policy.rank(items, payoffs)
+        tracemalloc.start()
+        policy.rank(items, payoffs)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        raw = f"items {items.nbytes / 1e6:.0f} MB, traced {peak / 1e6:.1f} MB, kernels 8 MB"
+        value = 1.0 + (peak + 8 * size) / items.nbytes
+        rows.append(Row(f"memory to rank {size:,} {kind}items, {name}", value, 1.2, raw))
+    return rows

@@ -1,0 +1,107 @@
+"""Cascade importance sampling: every reward is weighted by how likely its prefix was."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.logs.value import Estimate, Settings, bootstrap, effective_size, mean_interval
+
+Array = NDArray[np.float64]
+
+
+def no_support(weights: Array, last: NDArray[np.int64], unsupported: Array) -> str:
+    """Why the log cannot tell what the policy would earn; empty where it can.
+
+    Weights that are supported have mean 1 after every number of actions.
+    """
+    if unsupported.max() > 1e-9:
+        share = unsupported.mean()
+        return (
+            f"the log has no support: in {int((unsupported > 1e-9).sum())} of {len(weights)} "
+            f"decisions it was certain to do something that this policy does otherwise "
+            f"({share:.1%} of its choices); a deterministic log gives bounds only"
+        )
+    final = weights[np.arange(len(weights)), last]
+    mean = float(final.mean())
+    if mean == 0.0:
+        return f"none of the {len(weights)} decisions began as this policy would"
+    error = float(final.std(ddof=1)) / np.sqrt(len(final)) if len(final) > 1 else np.inf
+    if mean < 0.8 and mean + 6.0 * error < 1.0:
+        return (
+            f"the log has no support: the weights average {mean:.3f} in place of 1, so about "
+            f"{1.0 - mean:.0%} of what this policy plays was never to be seen in the log"
+        )
+    return ""
+
+
+def importance(
+    name: str, rewards: Array, weights: Array, last: NDArray[np.int64], settings: Settings
+) -> Estimate:
+    """mean of w_T r, with w_T the weight of the actions up to the one that led to the outcome.
+
+    Unbiased where the log supports the policy and its propensities are right. For sequences of
+    fixed length it is the reward interaction IPS of McInerney et al. (2020).
+    """
+    final = weights[np.arange(len(rewards)), last]
+    terms = final * rewards
+    low, high, method = mean_interval(terms, _span(rewards, final), settings)
+    return Estimate(
+        name,
+        "importance sampling",
+        float(terms.mean()),
+        low,
+        high,
+        method,
+        len(rewards),
+        effective_size(final),
+        notes=_notes(final, method),
+    )
+
+
+def self_normalised(
+    name: str, rewards: Array, weights: Array, last: NDArray[np.int64], settings: Settings
+) -> Estimate:
+    """The same with weights divided by their mean at each position: some bias, less variance."""
+    rows = np.arange(len(rewards))
+    terms = np.zeros(weights.shape)
+    terms[rows, last] = weights[rows, last] * rewards
+    columns = weights.shape[1]
+
+    def ratio(means: Array) -> Array:
+        return np.asarray(normalised(means[:, :columns], means[:, columns:]).sum(axis=1))
+
+    both = np.hstack([terms, weights])
+    low, high = bootstrap(both, ratio, settings)
+    final = weights[rows, last]
+    return Estimate(
+        name,
+        "importance sampling, self-normalised",
+        float(ratio(both.mean(axis=0)[np.newaxis])[0]),
+        low,
+        high,
+        "bootstrap",
+        len(rewards),
+        effective_size(final),
+        notes=_notes(final, "bootstrap"),
+    )
+
+
+def normalised(terms: Array, weights: Array) -> Array:
+    """terms / weights, and 0 where no weight is left."""
+    return np.divide(terms, weights, out=np.zeros_like(terms), where=weights > 0.0)
+
+
+def _span(rewards: Array, final: Array) -> float:
+    """The range of w r, taken from what was seen."""
+    return float(final.max() * (max(rewards.max(), 0.0) - min(rewards.min(), 0.0)))
+
+
+def _notes(final: Array, method: str) -> tuple[str, ...]:
+    notes = []
+    effective = effective_size(final)
+    if effective < 100:
+        notes.append(f"only {effective:.1f} effective decisions: the interval may be too narrow")
+    if method == "bernstein":
+        notes.append("the range of the weights is the one seen")
+    return tuple(notes)

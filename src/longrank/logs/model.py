@@ -1,0 +1,170 @@
+"""A model of success, fitted to the log: the estimate that stands on it, and its calibration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.logs.decision import Decision
+from longrank.logs.history import History
+from longrank.logs.value import Estimate, Settings, mean_interval
+from longrank.payoffs import Payoffs
+from longrank.policies import Policy
+
+Array = NDArray[np.float64]
+FOLDS = 5
+DRAWS = 4  # sequences of a policy that decides by chance
+
+
+class Predictions(NamedTuple):
+    """What was predicted for every try of the log, and whether it succeeded."""
+
+    predicted: Array
+    succeeded: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Model:
+    """Logistic regression of success on the item, and how often somebody stops early.
+
+    Fitted once without each of five parts of the log, so that no decision is predicted by a model
+    that has seen it. ``weights`` has shape (folds, d + 1), the constant last; ``stops`` (folds,
+    b + 1) is the share of sequences that were cut off after 0, 1, ... failures.
+    """
+
+    weights: Array
+    stops: Array
+    predictions: Predictions
+
+    def chances(self, items: Array, index: int) -> Array:
+        """The probability of success of every item of decision ``index``. Shape (k,)."""
+        own = self.weights[index % len(self.weights)]
+        return _sigma(items @ own[:-1] + own[-1])
+
+    def early(self, index: int, count: int) -> Array:
+        """The probability of an early stop after 0, ..., count failures."""
+        own = self.stops[index % len(self.stops)]
+        return np.append(own, np.zeros(max(count + 1 - len(own), 0)))[: count + 1]
+
+
+def fit(history: History, folds: int = FOLDS, penalty: float = 1.0) -> Model:
+    """Fit the model; keeps in memory the items that were tried, not the candidates."""
+    rows: list[Array] = []
+    labels: list[NDArray[np.bool_]] = []
+    owners: list[int] = []
+    longest = max(len(decision.order) for decision in history.decisions())
+    at_risk, stopped = np.zeros((folds, longest + 1)), np.zeros((folds, longest + 1))
+    for index, decision in enumerate(history.decisions()):
+        assert decision.items is not None
+        tried, fold = decision.outcome.tried, index % folds
+        rows.append(decision.items[decision.order[:tried]])
+        labels.append(decision.outcome.signs(len(decision.order))[:tried] > 0)
+        owners += [fold] * tried
+        committed = min(tried - decision.outcome.succeeded, len(decision.order) - 1)
+        at_risk[fold, : committed + 1] += 1.0
+        stopped[fold, tried] += not decision.outcome.succeeded and tried < len(decision.order)
+    x = np.concatenate(rows)
+    x = np.column_stack([x, np.ones(len(x))])
+    y = np.concatenate(labels).astype(np.float64)
+    fold_of = np.array(owners, np.int64)
+    weights = np.stack([_logistic(x[fold_of != f], y[fold_of != f], penalty) for f in range(folds)])
+    others = at_risk.sum(axis=0) - at_risk, stopped.sum(axis=0) - stopped
+    stops = others[1] / np.maximum(others[0], 1.0)
+    predicted = _sigma(np.einsum("ij,ij->i", x, weights[fold_of]))
+    return Model(weights, stops, Predictions(predicted, y > 0.5))
+
+
+def _logistic(x: Array, y: Array, penalty: float) -> Array:
+    """Newton's method; the constant is not penalised (but for a trace, so that it stays finite)."""
+    w = np.zeros(x.shape[1])
+    pull = np.full(x.shape[1], penalty)
+    pull[-1] = 1e-6
+    for _ in range(50):
+        p = _sigma(x @ w)
+        gradient = x.T @ (y - p) - pull * w
+        hessian = (x * (p * (1.0 - p))[:, np.newaxis]).T @ x + np.diag(pull)
+        step = np.linalg.solve(hessian, gradient)
+        largest = float(np.abs(step).max())
+        w += step * min(1.0, 5.0 / largest) if largest else 0.0
+        if largest < 1e-10:
+            break
+    return w
+
+
+def _sigma(scores: Array) -> Array:
+    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(scores, -35.0, 35.0))))
+
+
+def values_along(chances: Array, early: Array, payoffs: Payoffs) -> Array:
+    """The expected reward from each point of a sequence on, given failure until there."""
+    n = len(chances)
+    values = np.empty(n + 1)
+    values[n] = payoffs.losses[n]
+    for i in range(n - 1, -1, -1):
+        p = chances[i]
+        on = p * payoffs.rewards[i] + (1.0 - p) * values[i + 1]
+        values[i] = early[i] * payoffs.losses[i] + (1.0 - early[i]) * on
+    return values
+
+
+def expected(model: Model, decision: Decision, index: int, order: NDArray[np.int64]) -> float:
+    """What the model expects of a sequence in place of the one that was played."""
+    assert decision.items is not None
+    assert decision.payoffs is not None
+    chances = model.chances(decision.items, index)[order]
+    return float(values_along(chances, model.early(index, len(order)), decision.payoffs)[0])
+
+
+def expected_of(
+    model: Model,
+    decision: Decision,
+    index: int,
+    policy: Policy,
+    certain: NDArray[np.int64] | None,
+    draws: int = DRAWS,
+) -> float:
+    """The same of a policy; unless its sequence is ``certain`` it is drawn from a few times."""
+    assert decision.items is not None
+    assert decision.payoffs is not None
+    if certain is not None:
+        return expected(model, decision, index, certain)
+    total = 0.0
+    for _ in range(draws):
+        order = policy.rank(decision.items, decision.payoffs, decision.budget).order
+        total += expected(model, decision, index, order)
+    return total / draws if draws else float("nan")
+
+
+def model_based(name: str, found: Array, settings: Settings) -> Estimate:
+    """The mean of what the model expects in every decision."""
+    span = float(found.max() - found.min())
+    low, high, method = mean_interval(found, span, settings)
+    note = "as good as its model: the interval knows nothing of the model's errors"
+    return Estimate(
+        name,
+        "model",
+        float(found.mean()),
+        low,
+        high,
+        method,
+        len(found),
+        float(len(found)),
+        notes=(note,),
+    )
+
+
+def calibration(predictions: Predictions, bins: int = 10) -> list[tuple[float, float, int]]:
+    """Predicted and true share of successes, and the number of tries, by tenths of the tries."""
+    order = np.argsort(predictions.predicted, kind="stable")
+    return [
+        (
+            float(predictions.predicted[part].mean()),
+            float(predictions.succeeded[part].mean()),
+            len(part),
+        )
+        for part in np.array_split(order, bins)
+        if len(part)
+    ]

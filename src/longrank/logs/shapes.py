@@ -1,0 +1,98 @@
+"""Tables of other shapes as one row per decision: long form, and the service's export."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from longrank.logs.columns import ALIASES, CANDIDATE, COLUMNS, FEATURE_PREFIX, POSITION
+from longrank.logs.problems import Problem
+from longrank.logs.sources import Row, Rows, Source, Unneeded
+
+
+def is_long(columns: tuple[str, ...]) -> bool:
+    """Whether a table has one row for each candidate."""
+    return POSITION in columns
+
+
+def renamed(source: Source) -> Source:
+    """The same table with columns of the service under the names of the format."""
+    have = source.columns
+    names = {old: new for old, new in ALIASES.items() if old in have and new not in have}
+    back = {new: old for old, new in names.items()}
+
+    def rows(unneeded: Unneeded) -> Rows:
+        for number, row in source.rows(frozenset(back.get(name, name) for name in unneeded)):
+            if isinstance(row, Problem):
+                yield number, row
+            else:
+                yield number, {names.get(name, name): value for name, value in row.items()}
+
+    return Source(source.name, tuple(names.get(n, n) for n in have), rows) if names else source
+
+
+def decisions(source: Source) -> Source:
+    """The same log with one row for each decision; its number is that of its first candidate."""
+    features = [name for name in source.columns if name.startswith(FEATURE_PREFIX)]
+    kept = [name for name in source.columns if name in COLUMNS]
+    made = [name for name in ("items",) if features]
+    made += ["candidates"] if CANDIDATE in source.columns else []
+
+    def rows(_: Unneeded) -> Rows:
+        group: list[tuple[int, Row]] = []
+        for number, row in source.rows(frozenset()):
+            if isinstance(row, Problem):
+                yield number, row
+                continue
+            if group and row.get("id") != group[0][1].get("id"):
+                yield _join(source.name, group, kept, features)
+                group = []
+            group.append((number, row))
+        if group:
+            yield _join(source.name, group, kept, features)
+
+    return Source(source.name, (*kept, *made, "order"), rows)
+
+
+def _join(
+    name: str, group: list[tuple[int, Row]], kept: list[str], features: list[str]
+) -> tuple[int, Row | Problem]:
+    first, whole = group[0][0], {column: group[0][1].get(column) for column in kept}
+    for number, row in group[1:]:
+        for column in kept:
+            if not _same(row.get(column), whole[column]):
+                rule = f"be the same in all rows of a decision, as {whole[column]!r} in row {first}"
+                return first, Problem(name, number, column, rule, repr(row.get(column)))
+    places: dict[int, int] = {}
+    for index, (number, row) in enumerate(group):
+        position = row.get(POSITION)
+        if position is None:
+            continue
+        if isinstance(position, bool) or position != int(position) or int(position) < 1:
+            rule = "be 1, 2, ... or missing"
+            return first, Problem(name, number, POSITION, rule, repr(position))
+        if int(position) in places:
+            rule = "be there only once in a decision"
+            return first, Problem(name, number, POSITION, rule, repr(int(position)))
+        places[int(position)] = index
+    if sorted(places) != list(range(1, len(places) + 1)):
+        rule = "count from 1 without a gap"
+        return first, Problem(name, first, POSITION, rule, repr(sorted(places)))
+    whole["order"] = [places[position] for position in sorted(places)]
+    if features:
+        items = [[row.get(column) for column in features] for _, row in group]
+        whole["items"] = items
+        for (number, _), values in zip(group, items, strict=True):
+            for column, value in zip(features, values, strict=True):
+                if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+                    return first, Problem(name, number, column, "be a number", repr(value))
+    if CANDIDATE in group[0][1]:
+        whole["candidates"] = [row.get(CANDIDATE) for _, row in group]
+    return first, whole
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    return bool(one == other)

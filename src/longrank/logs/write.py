@@ -1,0 +1,153 @@
+"""Making a history: the row of a decision, and files of rows."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from longrank.cascade import Outcome, Ranking
+from longrank.errors import InvalidInput, MissingExtra
+from longrank.logs.columns import COLUMNS
+from longrank.logs.sources import Row
+from longrank.payoffs import Payoffs
+
+
+def record(
+    id: str | int,
+    ranking: Ranking,
+    outcome: Outcome,
+    payoffs: Payoffs,
+    *,
+    budget: int | None = None,
+    items: ArrayLike | None = None,
+    propensities: ArrayLike | None = None,
+    time: float | str | datetime.datetime | None = None,
+    candidates: list[str] | list[int] | None = None,
+    policy_version: str | int | None = None,
+) -> Row:
+    """The row of a decision, for a list of rows or :func:`write`.
+
+    ``items`` are all candidates of the round; without them the log serves a warm start but no
+    evaluation. ``propensities`` are what ``policy.propensities(items, payoffs, ranking.order)``
+    said before it learned anything further.
+    """
+    row: Row = {
+        "id": id,
+        "time": time,
+        "policy_version": policy_version,
+        "candidates": candidates,
+        "items": None if items is None else np.asarray(items, np.float64).tolist(),
+        "order": ranking.order.tolist(),
+        "features": ranking.features.tolist(),
+        "tried": outcome.tried,
+        "succeeded": outcome.succeeded,
+        "rewards": payoffs.rewards.tolist(),
+        "losses": payoffs.losses.tolist(),
+        "budget": payoffs.budget if budget is None else budget,
+    }
+    if propensities is not None:
+        known = np.asarray(propensities, np.float64)
+        if known.shape != (len(ranking) + 1,):
+            rule = f"have {len(ranking) + 1} numbers, the last one of the whole sequence"
+            raise InvalidInput("propensities", rule, known.shape)
+        row |= {"propensity": float(known[-1]), "prefix_propensities": known[:-1].tolist()}
+    return {name: value for name, value in row.items() if value is not None}
+
+
+def write(path: str | os.PathLike[str], rows: Iterable[Row]) -> int:
+    """Write rows to a .parquet, .csv or .jsonl file, in batches; returns how many."""
+    target = Path(path)
+    match target.suffix.lower():
+        case ".parquet":
+            return _parquet(target, rows)
+        case ".csv":
+            return _csv(target, rows)
+        case ".jsonl" | ".ndjson":
+            count = 0
+            with target.open("w", encoding="utf-8") as file:
+                for row in rows:
+                    file.write(json.dumps(row, default=str) + "\n")
+                    count += 1
+            return count
+        case other:
+            raise InvalidInput("path", "end in .parquet, .csv or .jsonl", repr(other))
+
+
+def _csv(target: Path, rows: Iterable[Row]) -> int:
+    count = 0
+    with target.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        names: list[str] = []
+        for row in rows:
+            if not names:
+                names = list(row)
+                writer.writerow(names)
+            writer.writerow([_text(row.get(name)) for name in names])
+            count += 1
+    return count
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return json.dumps(value) if isinstance(value, list | bool) else str(value)
+
+
+def _parquet(target: Path, rows: Iterable[Row]) -> int:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise MissingExtra("writing Parquet", "logs") from error
+    count, writer = 0, None
+    batch: list[Row] = []
+
+    def flush() -> None:
+        nonlocal writer
+        if writer is None:
+            known = {name for row in batch for name in row}
+            fields = [(name, _kind(pa, name, batch)) for name in COLUMNS if name in known]
+            writer = pq.ParquetWriter(target, pa.schema(fields), compression="zstd")
+        writer.write_table(pa.Table.from_pylist(batch, schema=writer.schema))
+
+    try:
+        for row in rows:
+            batch.append(row)
+            count += 1
+            if len(batch) == 10_000:
+                flush()
+                batch = []
+        if batch or writer is None:
+            flush()
+    finally:
+        if writer is not None:
+            writer.close()
+    return count
+
+
+def _kind(pa: Any, name: str, batch: list[Row]) -> Any:
+    """The Arrow type of a column; ids, times and versions as the rows have them."""
+    kinds = {
+        "tried": pa.int64(),
+        "succeeded": pa.bool_(),
+        "learned": pa.bool_(),
+        "budget": pa.int64(),
+        "propensity": pa.float64(),
+    }
+    if name in kinds:
+        return kinds[name]
+    if name == "order":  # indices, or the ids of candidates
+        ids = any(isinstance(entry, str) for row in batch for entry in row[name])
+        return pa.list_(pa.string() if ids else pa.int64())
+    if name in ("id", "time", "policy_version", "candidates"):
+        return pa.array([row.get(name) for row in batch]).type
+    numbers = pa.list_(pa.float64())
+    return pa.list_(numbers) if COLUMNS[name].lists == 2 else numbers

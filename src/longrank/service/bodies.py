@@ -1,0 +1,44 @@
+"""From bytes to messages and back."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from longrank.service.problems import Refused
+
+T = TypeVar("T")
+_JSON = "application/json"
+_MSGPACK = ("application/msgpack", "application/x-msgpack", "application/vnd.msgpack")
+_encode = msgspec.json.Encoder().encode
+_decoders: dict[tuple[type, bool], Any] = {}
+
+
+async def read(request: Request, kind: type[T]) -> T:
+    """The body as a message: 415 of another type, 400 not readable, 422 not what it must be."""
+    media = request.headers.get("content-type", _JSON).partition(";")[0].strip().lower()
+    packed = media in _MSGPACK
+    if not packed and media != _JSON:
+        raise Refused(415, f"the body must be {_JSON} or {_MSGPACK[0]}")
+    decoder = _decoders.get((kind, packed))
+    if decoder is None:
+        make = msgspec.msgpack.Decoder if packed else msgspec.json.Decoder
+        decoder = _decoders[kind, packed] = make(kind)
+    body = await request.body()
+    try:
+        message: T = decoder.decode(body)
+        return message
+    except msgspec.ValidationError as error:
+        raise Refused(422, f"the body is not a {kind.__name__}: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Refused(400, f"the body cannot be read: {error}") from None
+    except RecursionError:
+        raise Refused(400, "the body is nested too deeply") from None
+
+
+def answer(message: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A message as a response."""
+    return Response(_encode(message), status, headers, media_type=_JSON)

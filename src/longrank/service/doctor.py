@@ -1,0 +1,104 @@
+"""What ``longrank doctor`` finds: versions, the disk, the store."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import NamedTuple
+
+from longrank.service import sqlite
+from longrank.service.errors import ServiceError
+from longrank.service.opening import open_store
+from longrank.service.replay import replay
+
+PARTS = ("starlette", "msgspec", "uvicorn", "uvloop", "httptools", "apsw", "prometheus-client")
+WRITES = 100
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at."""
+
+    what: str
+    good: bool
+    detail: str
+
+
+def examine(where: str) -> Iterator[Finding]:
+    """Look at everything, one thing after the other."""
+    for part in PARTS:
+        try:
+            yield Finding(part, True, version(part))
+        except PackageNotFoundError:
+            yield Finding(part, False, "is not installed: pip install 'longrank[service]'")
+    found = sqlite.version()
+    least = ".".join(map(str, sqlite.LEAST))
+    yield Finding(
+        "SQLite", found >= sqlite.LEAST, f"{'.'.join(map(str, found))}; {least} or newer is needed"
+    )
+    local = "://" not in where
+    if local:
+        folder = Path(where).absolute().parent
+        yield disk(folder)
+    if not local or Path(where).exists():
+        yield from stored(where)
+    else:
+        yield Finding("store", True, f"{where} does not exist yet; it is made at the first start")
+
+
+def disk(folder: Path) -> Finding:
+    """How long a durable write takes there, and what follows from it."""
+    try:
+        seconds = syncs(folder)
+    except OSError as error:
+        return Finding("disk", False, f"cannot write in {folder}: {error.strerror}")
+    median = statistics.median(seconds)
+    worst = sorted(seconds)[-max(1, len(seconds) // 100)]
+    return Finding(
+        "disk",
+        True,
+        f"fsync {1000 * median:.2f} ms (worst of 100: {1000 * worst:.2f} ms): a call takes at "
+        f"least that long, one client gets at most {1 / median:,.0f} answers a second, "
+        f"16 clients at most {16 / median:,.0f}, as all that wait share one fsync",
+    )
+
+
+def syncs(folder: Path, count: int = WRITES) -> list[float]:
+    """Seconds of each of some small durable writes."""
+    seconds = []
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(bytes(4096 * count))
+        os.fsync(file.fileno())
+        for i in range(count):
+            os.pwrite(file.fileno(), b"x" * 4096, 4096 * i)
+            started = time.perf_counter()
+            os.fdatasync(file.fileno()) if hasattr(os, "fdatasync") else os.fsync(file.fileno())
+            seconds.append(time.perf_counter() - started)
+    return seconds
+
+
+def stored(where: str) -> Iterator[Finding]:
+    """Read all of a store, and replay each model."""
+    try:
+        store = open_store(where)
+    except ServiceError as error:
+        yield Finding("store", False, str(error))
+        return
+    try:
+        store.verify()
+        rows = store.models()
+        yield Finding("store", True, f"all entries are as they were written; {len(rows)} models")
+        for row in rows:
+            model, fresh = replay(store, row), replay(store, row, fresh=True)
+            same = model.state_hash() == fresh.state_hash()
+            detail = f"{model.stats.decisions} decisions, {model.stats.learned} learned; state "
+            detail += model.state_hash()[:16] if same else "differs between snapshot and replay"
+            yield Finding(f"model {row.name}", same, detail)
+    except ServiceError as error:
+        yield Finding("store", False, str(error))
+    finally:
+        store.close()

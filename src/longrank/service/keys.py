@@ -1,0 +1,72 @@
+"""API keys: shown once, hashed at rest, one model each; the administrator's opens all."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable
+
+from longrank.service.errors import Unknown
+from longrank.service.store import KeyRow, Store
+
+ADMIN = 0  # the number of no model
+
+
+def digest(key: str) -> bytes:
+    """What is stored of a key. Keys are 256 random bits, so that a plain hash cannot be guessed."""
+    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
+
+
+class Keys:
+    """Who may do what.
+
+    ``admin`` is the administrator's key, None where it is made at the first start (the store
+    knows its hash from then on).
+    """
+
+    def __init__(self, store: Store, admin: str | None, clock: Callable[[], float]) -> None:
+        self._store, self._clock = store, clock
+        self._admin = digest(admin) if admin else None
+        self._rows: dict[bytes, KeyRow] = {}
+
+    def load(self) -> None:
+        """Read the keys from the store."""
+        self._rows = {row.digest: row for row in self._store.all_keys()}
+
+    def make_admin(self) -> str | None:
+        """A new administrator's key, if there is none: to be shown once."""
+        if self._admin is not None or any(row.model == ADMIN for row in self._rows.values()):
+            return None
+        return self.make(ADMIN)[1]
+
+    def make(self, model: int) -> tuple[KeyRow, str]:
+        """A new key of a model, and what is stored of it."""
+        key = f"lr_{secrets.token_urlsafe(32)}"
+        row = KeyRow(digest(key), model, secrets.token_hex(4), self._clock())
+        self._store.add_key(row)
+        self._rows[row.digest] = row
+        return row, key
+
+    def remove(self, model: int, name: str) -> None:
+        """A key that is no longer good."""
+        if not self._store.delete_key(model, name):
+            raise Unknown(f"there is no key {name!r}")
+        self.load()
+
+    def of(self, model: int) -> list[KeyRow]:
+        """The keys of a model."""
+        return [row for row in self._rows.values() if row.model == model]
+
+    def owner(self, key: str) -> int | None:
+        """The number of the model that a key opens, ADMIN for all, None for none."""
+        found = digest(key)
+        if self._admin is not None and hmac.compare_digest(found, self._admin):
+            return ADMIN
+        row = self._rows.get(found)
+        if row is None and not self._store.exclusive:
+            self.load()  # another process may have made it
+            row = self._rows.get(found)
+        if row is None or (row.model == ADMIN and self._admin is not None):
+            return None  # the environment's key replaces the one that was made
+        return row.model

@@ -1,0 +1,94 @@
+"""The process: uvicorn around the application, with a graceful stop."""
+
+from __future__ import annotations
+
+import gc
+import socket
+import sys
+from collections.abc import Callable
+
+import uvicorn
+
+from longrank.service import logs
+from longrank.service.app import build
+from longrank.service.engine import Engine
+from longrank.service.errors import StoreFailed
+from longrank.service.opening import open_store
+
+GRACE = 10
+COLLECT = (20_000, 10, 50)  # requests are many small lists, and hardly ever a cycle
+
+
+def run(
+    where: str,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    auth: bool = True,
+    admin: str | None = None,
+    snapshot_every: int = 1000,
+    most_bytes: int = 8 << 20,
+    most_inside: int = 512,
+    log_level: str = "info",
+    show_key: Callable[[str], None],
+    told: Callable[[str], None],
+) -> None:
+    """Serve until SIGTERM or SIGINT; requests inside are answered first."""
+    logs.configure(log_level)
+    listener = _listen(host, port)
+    failures: list[Exception] = []
+    try:
+        store = open_store(where, most_waiting=4 * most_inside)
+        engine = Engine(store, snapshot_every=snapshot_every)
+
+        def failed(error: Exception) -> None:
+            failures.append(error)
+            server.should_exit = True
+
+        app = build(
+            engine,
+            admin=admin,
+            auth=auth,
+            access=logs.Access(sys.stderr) if log_level in ("debug", "info") else None,
+            most_bytes=most_bytes,
+            most_inside=most_inside,
+            show_key=show_key,
+            failed=failed,
+        )
+        server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=GRACE,
+                backlog=1024,
+            )
+        )
+        told(f"longrank serves http://{host}:{listener.getsockname()[1]} from {_plain(where)}")
+        gc.collect()
+        gc.freeze()  # what is there now stays; looking through it again would halt every request
+        gc.set_threshold(*COLLECT)
+        server.run(sockets=[listener])
+    finally:
+        listener.close()
+    if failures:
+        raise failures[0]
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise StoreFailed(f"cannot listen on {host}:{port}: {error.strerror}") from error
+    return listener
+
+
+def _plain(where: str) -> str:
+    """The store without a password."""
+    scheme, found, rest = where.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2]}" if found else where

@@ -1,0 +1,188 @@
+"use strict";
+// The page of the service: what it shows comes from the same API as everything else.
+
+const EVERY = 2000;
+const WIDTH = 320, HEIGHT = 120, LEFT = 40, BOTTOM = 18, TOP = 8;
+const waiting = new Map(); // model -> pending decisions, as seen since the page was opened
+const $ = (id) => document.getElementById(id);
+
+function element(tag, attributes, ...children) {
+  const svg = ["svg", "path", "rect", "line", "circle", "text", "g", "title"].includes(tag);
+  const node = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag)
+    : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) node.setAttribute(name, value);
+  node.append(...children);
+  return node;
+}
+
+const shown = (x, digits = 3) => x === null || x === undefined ? "–"
+  : Number.isInteger(x) ? x.toLocaleString("en") : x.toFixed(digits);
+
+async function call(path) {
+  const key = $("key").value.trim();
+  const answer = await fetch(path, { headers: key ? { Authorization: `Bearer ${key}` } : {} });
+  const body = await answer.json();
+  if (!answer.ok) throw Object.assign(new Error(body.detail || answer.statusText),
+    { status: answer.status });
+  return body;
+}
+
+function frame(low, high, title) {
+  const svg = element("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": title });
+  const floor = HEIGHT - BOTTOM;
+  svg.append(element("line", { class: "axis", x1: LEFT, x2: WIDTH, y1: floor, y2: floor }),
+    element("text", { x: 0, y: TOP + 8 }, shown(high, 2)),
+    element("text", { x: 0, y: floor }, shown(low, 2)));
+  const y = (v) => floor - (v - low) / (high - low || 1) * (floor - TOP);
+  return { svg, y, floor };
+}
+
+function curve(values, title, from = 0) {
+  const known = values.filter((v) => v !== null);
+  if (!known.length) return element("p", { class: "soft" }, "nothing yet");
+  const low = Math.min(from, ...known), high = Math.max(from + 1e-9, ...known);
+  const { svg, y } = frame(low, high, title);
+  const step = (WIDTH - LEFT - 6) / Math.max(1, known.length - 1);
+  const points = known.map((v, i) => `${(LEFT + i * step).toFixed(1)},${y(v).toFixed(1)}`);
+  svg.append(element("path", { class: "curve", d: "M" + points.join("L") }));
+  if (known.length === 1) svg.append(element("circle", { class: "dot", cx: LEFT, cy: y(known[0]), r: 3 }));
+  return svg;
+}
+
+function bars(positions, title) {
+  if (!positions.length) return element("p", { class: "soft" }, "nothing yet");
+  const { svg, y, floor } = frame(0, 1, title);
+  const step = (WIDTH - LEFT) / positions.length;
+  positions.forEach((p, i) => {
+    const top = y(p.rate || 0), x = LEFT + i * step;
+    const bar = element("rect", { class: "bar", x: x + 1, y: top, width: Math.max(1, step - 2),
+      height: Math.max(0, floor - top) },
+      element("title", {}, `position ${p.position}: ${p.succeeded} of ${p.tried}`));
+    svg.append(bar);
+    if (step > 14) svg.append(element("text", { x: x + step / 2 - 4, y: HEIGHT - 5 }, String(p.position)));
+  });
+  return svg;
+}
+
+const chart = (title, picture) => element("div", { class: "chart" }, element("h3", {}, title), picture);
+const tile = (name, value) => element("div", { class: "tile" }, element("span", { class: "soft" }, name),
+  element("b", { "data-tile": name }, value));
+
+function runningMean(counts, means) {
+  let total = 0, count = 0;
+  return means.map((m, i) => { total += m * counts[i]; count += counts[i]; return total / count; });
+}
+
+function grouped(counts, means, most = 25) {
+  const size = Math.ceil(means.length / most), result = [];
+  for (let i = 0; i < means.length; i += size) {
+    let total = 0, count = 0;
+    for (let j = i; j < Math.min(i + size, means.length); j++) {
+      total += means[j] * counts[j];
+      count += counts[j];
+    }
+    result.push(total / count);
+  }
+  return result;
+}
+
+function card(model) {
+  const s = model.stats, c = s.curve;
+  const history = waiting.get(model.name) || [];
+  history.push(s.pending);
+  if (history.length > 300) history.shift();
+  waiting.set(model.name, history);
+  return element("article", { class: "card", "data-model": model.name },
+    element("h2", {}, model.name),
+    element("p", { class: "soft" }, `${model.policy}, ${model.dim} features, ${model.mode}, ` +
+      `version ${model.version}, state ${model.state_hash.slice(0, 12)}`),
+    element("div", { class: "tiles" }, tile("decisions", shown(s.decisions)),
+      tile("outcomes", shown(s.outcomes)), tile("learned", shown(s.learned)),
+      tile("pending", shown(s.pending)), tile("expired", shown(s.expired)),
+      tile("mean reward", shown(s.mean_reward)), tile("mean length", shown(s.mean_length, 2)),
+      tile("success rate", shown(s.success_rate)), tile("give-ups", shown(s.give_ups))),
+    element("div", { class: "charts" },
+      chart("Average reward so far, by outcome", curve(runningMean(c.outcomes, c.reward), "average reward")),
+      chart("Success by position", bars(s.by_position, "success by position")),
+      chart("Mean length", curve(grouped(c.outcomes, c.length), "mean length")),
+      chart("Share of give-ups", curve(grouped(c.outcomes, c.give_ups), "give-ups")),
+      chart("Pending outcomes, since this page is open", curve(history, "pending outcomes"))));
+}
+
+async function refresh() {
+  const name = $("name").value.trim();
+  try {
+    const models = name ? [await call(`/v1/models/${encodeURIComponent(name)}`)]
+      : (await call("/v1/models")).models;
+    $("models").replaceChildren(...models.map(card));
+    if (!models.length) $("models").append(element("p", { class: "card soft" }, "There is no model yet."));
+    if (!$("lookup-model").value && models.length) $("lookup-model").value = models[0].name;
+    $("state").textContent = `live, ${new Date().toLocaleTimeString()}`;
+  } catch (error) {
+    $("state").textContent = error.status === 401 ? "give a key to see the models"
+      : error.status === 403 ? "give the name of the model that this key opens" : error.message;
+  }
+}
+
+function sequence(d) {
+  const tries = d.sequence.length, most = d.values.length - 1, row = 26;
+  const width = 620, name = 150, scale = 240, height = 34 + row * (most + 1) + 8;
+  const svg = element("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "the decision" });
+  const known = d.values.filter((v) => v !== null);
+  const low = Math.min(...known), high = Math.max(...known, low + 1e-9);
+  const x = (v) => name + scale + 40 + (v - low) / (high - low) * 120;
+  svg.append(element("text", { x: 0, y: 14, class: "strong" }, "try"),
+    element("text", { x: name, y: 14, class: "strong" }, "estimate, with bonus"),
+    element("text", { x: name + scale + 40, y: 14, class: "strong" }, "value if it ends here"));
+  for (let i = 0; i <= most; i++) {
+    const y = 34 + row * i;
+    if (d.values[i] !== null) svg.append(
+      element("circle", { class: i === tries ? "chosen" : "dot", cx: x(d.values[i]), cy: y, r: i === tries ? 6 : 4 }),
+      element("text", { x: x(d.values[i]) + 10, y: y + 4 }, shown(d.values[i])));
+    if (i === 0) { svg.append(element("text", { x: 0, y: y + 4 }, "0  give up at once")); continue; }
+    const choice = d.sequence[i - 1];
+    if (!choice) { svg.append(element("text", { x: 0, y: y + 4 }, `${i}  (not worth a try)`)); continue; }
+    const label = choice.id.length > 16 ? choice.id.slice(0, 15) + "…" : choice.id;
+    svg.append(element("text", { x: 0, y: y + 4, class: "strong" }, `${i}  ${label}`));
+    if (choice.optimistic !== null) svg.append(
+      element("rect", { class: "bonus", x: name, y: y - 8, width: scale * choice.optimistic, height: 16 }),
+      element("rect", { class: "bar", x: name, y: y - 8, width: scale * choice.estimate, height: 16 },
+        element("title", {}, `estimate ${choice.estimate}, with bonus ${choice.optimistic}`)));
+    if (d.outcome && i <= d.outcome.tried) {
+      const good = d.outcome.succeeded && i === d.outcome.tried;
+      svg.append(element("text", { x: name - 18, y: y + 4, class: good ? "good" : "bad" }, good ? "✓" : "✗"));
+    }
+  }
+  return svg;
+}
+
+async function explain(event) {
+  event.preventDefault();
+  const target = $("decision");
+  try {
+    const path = [$("lookup-model").value, $("lookup-id").value].map((s) => encodeURIComponent(s.trim()));
+    const d = await call(`/v1/models/${path[0]}/decisions/${path[1]}`);
+    const end = d.sequence.length, most = d.values.length - 1;
+    const why = end === most ? `It uses all ${most} tries.`
+      : `It stops after ${end} of ${most} tries: a longer sequence is not worth more.`;
+    target.replaceChildren(
+      element("p", {}, `${d.status}; expected value ${shown(d.expected_value)}. ${why}`),
+      sequence(d),
+      ...d.history.map((e) => element("p", { class: "soft" },
+        `${new Date(e.at * 1000).toLocaleString()}: ${e.event}, ${e.detail}`)));
+  } catch (error) {
+    target.replaceChildren(element("p", { class: "problem" }, error.message));
+  }
+}
+
+$("key").value = sessionStorage.getItem("longrank-key") || "";
+$("name").value = sessionStorage.getItem("longrank-model") || "";
+$("access").addEventListener("submit", (event) => {
+  event.preventDefault();
+  sessionStorage.setItem("longrank-key", $("key").value.trim());
+  sessionStorage.setItem("longrank-model", $("name").value.trim());
+  refresh();
+});
+$("lookup").addEventListener("submit", explain);
+refresh();
+setInterval(() => { if (!document.hidden) refresh(); }, EVERY);

@@ -1,0 +1,69 @@
+"""What happens beside the calls: snapshots, expiry, retention, following other processes."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from longrank.service.engine import Engine
+from longrank.service.errors import ServiceError
+from longrank.service.models import Model
+
+log = logging.getLogger("longrank.service")
+TICK = 0.1
+RETENTION = 60.0
+
+
+class Upkeep:
+    """A thread that looks after an engine, every tenth of a second."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._dropped = engine.clock()
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="longrank-upkeep", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.wait(TICK):
+            try:
+                self.once()
+            except ServiceError as error:
+                log.warning("upkeep: %s", error)
+            except Exception:
+                log.exception("upkeep failed")
+
+    def once(self) -> None:
+        """Do all that is due."""
+        engine = self._engine
+        if not engine.ready or engine.broken:
+            return
+        if not engine.store.exclusive:
+            engine.follow()
+        now = engine.clock()
+        retain = now - self._dropped >= RETENTION
+        if retain:
+            self._dropped = now
+        for model in engine.models():
+            if model.stats.outcomes - model.saved >= engine.snapshot_every:
+                engine.save(model)
+            if model.spec.request.missing == "failed":
+                self._expire(model, now)
+            if retain and model.spec.request.keep is not None:
+                engine.drop(model.name, model.spec.request.keep)
+
+    def _expire(self, model: Model, now: float) -> None:
+        while overdue := self._engine.store.overdue(model.number, model.swept, now):
+            for entry in overdue:
+                self._engine.expire(model, entry)
+            if len(overdue) < 500:
+                break
+        model.swept = now

@@ -1,0 +1,57 @@
+"""A small world, and logs of it, for the tests of logs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from longrank import UCB, OnlineNewton, Outcome, Payoffs, PlackettLuce, Policy, Random
+from longrank.logs import record
+from longrank.simulation import LogisticWorld
+
+TRUTH = np.array([2.0, -1.0, 1.0, 0.5])
+PAYOFFS = Payoffs.linear(3, attempt_cost=0.15, give_up=-0.1)
+FREE = Payoffs([1.0, 0.7, 0.4], [-0.2] * 4)
+Rows = list[dict[str, Any]]
+
+
+def believing(weights: list[float], **settings: Any) -> OnlineNewton:
+    learner = OnlineNewton(len(weights), max_budget=5, **settings)
+    learner.weights[:] = weights
+    return learner
+
+
+def chance(seed: int = 1, temperature: float = 1.0) -> PlackettLuce:
+    return PlackettLuce(believing([0.5, 0.0, 0.5, 0.0]), temperature=temperature, rng=seed)
+
+
+def greedy(weights: list[float]) -> UCB:
+    return UCB(believing(weights), exploration=0.0)
+
+
+def logged(
+    policy: Policy,
+    rounds: int,
+    seed: int = 0,
+    payoffs: Payoffs = PAYOFFS,
+    items: int = 5,
+    early: float = 0.0,
+) -> Rows:
+    """A log of a policy in the world; with ``early`` somebody may stop after a failure."""
+    world, rng = LogisticWorld(TRUTH, items=items, seed=seed), np.random.default_rng(seed)
+    rows = []
+    for t in range(rounds):
+        dealt = world.deal(t)
+        ranking = policy.rank(dealt.items, payoffs)
+        outcome = dealt.play(ranking.order)
+        stops = np.flatnonzero(rng.random(len(ranking)) < early) + 1
+        if stops.size and stops[0] < outcome.tried:
+            outcome = Outcome(int(stops[0]), False)
+        chances = None
+        if isinstance(policy, PlackettLuce | Random):
+            chances = policy.propensities(dealt.items, payoffs, ranking.order)
+        rows.append(
+            record(t, ranking, outcome, payoffs, items=dealt.items, propensities=chances, time=t)
+        )
+    return rows

@@ -1,0 +1,124 @@
+"""The report and the commands, as a user would call them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from small_world import FREE, PAYOFFS, chance, greedy, logged
+from typer.testing import CliRunner
+
+from longrank import InvalidInput, Payoffs, Random, cli
+from longrank.logs import History, fit, report, write
+from longrank.logs.insights import by_position, dearer, learning_curve, lengths, what_if
+from longrank.logs.svg import Chart, legend
+
+
+def call(*arguments, code=0):
+    result = CliRunner().invoke(cli.app, list(map(str, arguments)), env={"COLUMNS": "200"})
+    assert result.exit_code == code, (result.output, result.exception)
+    return result.output
+
+
+def test_the_report_has_every_part_and_refers_to_nothing_outside(tmp_path):
+    history = History(logged(chance(), 60))
+    policies = {"greedy <1>": greedy([2.0, -1.0, 1.0, 0.0]), "rand": Random(rng=1)}
+    page = report(policies, history, tmp_path / "page.html").read_text()
+    for part in ("Values", "Learning curve", "Success by position", "Length", "Calibration"):
+        assert f"<h2>{part}" in page
+    assert "every try costs" in page
+    assert "budget 1" in page
+    assert "greedy &lt;1&gt;" in page
+    assert not re.search(r"(?i)https?:|src=|<link|@import|url\(|<script", page)
+    assert page.count("<svg") >= 4
+
+
+def test_the_report_of_a_deterministic_log_shows_bounds_and_the_refusal(tmp_path):
+    history = History(logged(greedy([0.5, 0.0, 0.0, 0.0]), 40))
+    page = report({"x": greedy([2.0, 0.0, 1.0, 0.0])}, history, tmp_path / "page.html").read_text()
+    assert "refused: 40 of 40 decisions have no propensity" in page
+    assert "exact in" in page
+    assert "x (model)" in page
+
+
+def test_positions_lengths_and_curves_count_what_is_in_the_log():
+    rows = logged(greedy([2.0, -1.0, 1.0, 0.5]), 80, payoffs=FREE)
+    history = History(rows)
+    found = by_position(history)
+    assert found.tried[0] == 80
+    assert found.succeeded.sum() == sum(row["succeeded"] for row in rows)
+    assert lengths(None, history).tolist() == [0, 0, 0, 80]
+    assert lengths(greedy([9.0, 0.0, 0.0, 0.0]), history).sum() == 80
+    curve = learning_curve(greedy([0.0] * 4), history, fit(history), supported=False, points=5)
+    assert [t for t, _ in curve] == [4, 23, 42, 61, 80]
+
+
+def test_less_budget_and_dearer_tries_are_worth_less():
+    history = History(logged(chance(), 120))
+    changes = {"same": (None, None), "one": (None, 1), "dear": (dearer(0.1), None)}
+    judged = {"x": greedy([2.0, -1.0, 1.0, 0.0])}
+    same, one, dear = what_if(judged, history, fit(history), changes, ["x"])
+    assert one.modelled["x"] < same.modelled["x"]
+    assert dear.modelled["x"] < same.modelled["x"]
+    assert set(same.robust) == {"x"}
+    assert dearer(0.5)(PAYOFFS) == Payoffs([0.35, 0.0, 0.0], [-0.1, -0.75, -1.4, -2.05])
+
+
+def test_evaluate_prints_a_table_and_writes_a_report(tmp_path):
+    write(tmp_path / "log.parquet", logged(chance(), 60))
+    greedy([2.0, -1.0, 1.0, 0.0]).save(tmp_path / "mine.longrank")
+    output = call(
+        *("evaluate", tmp_path / "log.parquet", "--policy", tmp_path / "mine.longrank"),
+        *("--policy", "ind:exploration=0.5,rate=5", "--policy", "rand", "--policy", "eps"),
+        *("--report", tmp_path / "page.html"),
+    )
+    assert "60 decisions: 30 to learn from, 30 to judge by" in output
+    for text in ("mine", "ind:exploration=0.5,rate=5", "doubly robust", "bounds", "refused"):
+        assert text in output
+    assert (tmp_path / "page.html").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("policy", ["dep", "nothing.longrank", "ind:fast"])
+def test_a_policy_that_is_none_is_refused(tmp_path, policy):
+    write(tmp_path / "log.jsonl", logged(chance(), 5))
+    with pytest.raises(InvalidInput, match="policy must"):
+        CliRunner().invoke(
+            cli.app,
+            ["evaluate", str(tmp_path / "log.jsonl"), "--policy", policy],
+            catch_exceptions=False,
+        )
+
+
+def test_logs_check_says_what_can_be_done(tmp_path):
+    write(tmp_path / "log.csv", [row | {"shop": 3} for row in logged(Random(rng=1), 6)])
+    output = call("logs", "check", tmp_path / "log.csv")
+    assert "log.csv: 6 decisions" in output
+    assert "not of the format, ignored: shop" in output
+    assert "importance sampling" in output
+
+
+def test_logs_check_ends_with_exit_code_1_and_names_row_and_rule(tmp_path):
+    rows = logged(chance(), 30)
+    for row in rows[3:]:
+        row["tried"] = 9
+    write(tmp_path / "log.jsonl", rows)
+    output = call("logs", "check", tmp_path / "log.jsonl", "--most", "2", code=1)
+    assert "log.jsonl, row 4: tried must be at most" in output
+    assert "and 25 more problems" in output
+    assert "nothing is learned" in output
+
+
+def test_logs_columns_lists_the_format():
+    assert "prefix_propensities" in call("logs", "columns")
+
+
+def test_a_picture_is_well_formed_and_says_what_it_shows():
+    from xml.etree import ElementTree
+
+    chart = Chart((0.0, 0.0), (1.0, 1.0), label="a < b", titles=("x", "y & z"))
+    chart.line([(0.0, 1.0), (float("nan"), 1.0)])
+    chart.bar(0.0, 0.5, 1.0)
+    chart.whisker(0.0, 0.9, 1.1)
+    chart.dot(0.0, 1.0)
+    assert ElementTree.fromstring(chart.render()).attrib["aria-label"] == "a < b"
+    assert "a &amp; b" in legend(["a & b"])

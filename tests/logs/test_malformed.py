@@ -1,0 +1,222 @@
+"""Every malformed log is reported with row and rule, and nothing is learned from it."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from longrank import UCB, BadFile, OnlineNewton
+from longrank.logs import BadLog, History, check, learn_from, write
+
+NAN, INF = math.nan, math.inf
+
+
+def put(**values):
+    """A log whose second row has these values instead; None takes the value away."""
+
+    def change(rows):
+        rows[1] |= values
+        rows[1] = {name: value for name, value in rows[1].items() if value is not None}
+
+    return change
+
+
+def without(column):
+    def change(rows):
+        for row in rows:
+            del row[column]
+
+    return change
+
+
+def ones(n):
+    return [[0.1, 0.2]] * n
+
+
+MALFORMED = {
+    # name: (what is done to a sound log, the row, the column, a part of the rule)
+    "no id": (without("id"), 0, "id", "be a column"),
+    "no order": (without("order"), 0, "order", "be a column"),
+    "no tried": (without("tried"), 0, "tried", "be a column"),
+    "no succeeded": (without("succeeded"), 0, "succeeded", "be a column"),
+    "no decision": (lambda rows: rows.clear(), 0, "id", "be a column"),
+    "id missing": (put(id=None), 2, "id", "be text or a whole number"),
+    "id empty": (put(id=""), 2, "id", "be text or a whole number"),
+    "id twice": (put(id="d0"), 2, "id", "be there only once"),
+    "time missing": (put(time=None), 2, "time", "be there in every row or in none"),
+    "time unreadable": (put(time="yesterday"), 2, "time", "be ISO 8601"),
+    "time falls": (put(time="2025-12-31T00:00:00"), 2, "time", "be no earlier"),
+    "time of two kinds": (put(time="2026-01-02T12:00:00Z"), 2, "time", "without a time zone"),
+    "time NaN": (put(time=NAN), 2, "time", "be finite"),
+    "order no list": (put(order=3), 2, "order", "be a list"),
+    "order of fractions": (put(order=[0.5, 1]), 2, "order", "be a whole number"),
+    "order beyond the candidates": (put(order=[0, 4]), 2, "order", "indices below 4"),
+    "order negative": (put(order=[0, -1]), 2, "order", "be at least 0"),
+    "order of an unknown item": (put(order=["a", "x"]), 2, "order", "ids of the candidates"),
+    "order repeats": (put(order=["a", "a"]), 2, "order", "no candidate twice"),
+    "order beyond the budget": (put(budget=1), 2, "order", "as long as the budget, 1"),
+    "tried beyond the order": (put(tried=3), 2, "tried", "at most 2, the length of order"),
+    "tried negative": (put(tried=-1), 2, "tried", "be at least 0"),
+    "tried NaN": (put(tried=NAN), 2, "tried", "be a whole number"),
+    "tried missing": (put(tried=None), 2, "tried", "be a whole number"),
+    "succeeded unclear": (put(succeeded="maybe"), 2, "succeeded", "be true or false"),
+    "succeeded without a try": (put(tried=0), 2, "tried", "be at least 1 where something"),
+    "items NaN": (put(items=[[NAN, 0.1], *ones(3)]), 2, "items", "be finite"),
+    "items infinite": (put(items=[[INF, 0.1], *ones(3)]), 2, "items", "be finite"),
+    "items ragged": (put(items=[[0.1], *ones(3)]), 2, "items", "have rows of one length"),
+    "items of text": (put(items=[["x", "y"]] * 4), 2, "items", "hold numbers"),
+    "items of another dimension": (
+        put(items=[[0.1] * 3] * 4),
+        2,
+        "items",
+        "2 numbers, as in row 1",
+    ),
+    "items too long": (
+        lambda rows: (without("features")(rows), put(items=[[3.0, 4.0], *ones(3)])(rows)),
+        2,
+        "items",
+        "norm at most 1",
+    ),
+    "features NaN": (put(features=[[NAN, 0.1], [0.1, 0.1]]), 2, "features", "be finite"),
+    "features too few": (put(features=ones(1)), 2, "features", "have 2 rows, as many as order"),
+    "features too long": (put(features=[[1.0, 1.0]] * 2), 2, "features", "norm at most 1"),
+    "features of another dimension": (put(features=[[0.1]] * 2), 2, "features", "2 numbers"),
+    "neither features nor items": (put(features=None, items=None), 2, "features", "where items"),
+    "candidates twice": (put(candidates=["a", "a", "c", "d"]), 2, "candidates", "only once"),
+    "candidates too few": (put(candidates=["a", "c"]), 2, "candidates", "be 4, as many as items"),
+    "rewards rise": (put(rewards=[0.1, 0.5, 0.2]), 2, "rewards", "be non-increasing"),
+    "rewards negative": (put(rewards=[1.0, 0.5, -0.2]), 2, "rewards", "be at least 0"),
+    "rewards NaN": (put(rewards=[1.0, NAN, 0.2]), 2, "rewards", "be finite"),
+    "losses positive": (put(losses=[0.1, 0, 0, 0]), 2, "losses", "be at most 0"),
+    "losses too few": (put(losses=[0.0, -0.1]), 2, "losses", "have 4 numbers"),
+    "losses without rewards": (put(rewards=None), 2, "rewards", "be there where losses are"),
+    "budget negative": (put(budget=-1), 2, "budget", "be at least 0"),
+    "budget beyond the payoffs": (put(budget=4), 2, "budget", "at most the payoffs' 3"),
+    "propensity negative": (put(propensity=-0.1), 2, "propensity", "be above 0"),
+    "propensity zero": (put(propensity=0.0), 2, "propensity", "be above 0"),
+    "propensity above 1": (put(propensity=1.5), 2, "propensity", "be at most 1"),
+    "propensity NaN": (put(propensity=NAN), 2, "propensity", "be finite"),
+    "propensity above its prefix": (put(propensity=0.2), 2, "propensity", "be at most 0.1"),
+    "prefixes too few": (put(prefix_propensities=[0.3]), 2, "prefix_propensities", "be 2, as many"),
+    "prefixes rise": (put(prefix_propensities=[0.1, 0.3]), 2, "prefix_propensities", "never rise"),
+    "prefixes negative": (
+        put(prefix_propensities=[0.3, -0.1]),
+        2,
+        "prefix_propensities",
+        "be above 0",
+    ),
+}
+
+
+def test_the_list_has_at_least_30_kinds():
+    assert len(MALFORMED) >= 30
+
+
+@pytest.mark.parametrize("form", ["memory", "jsonl", "csv"])
+@pytest.mark.parametrize(("change", "row", "column", "rule"), MALFORMED.values(), ids=MALFORMED)
+def test_what_is_malformed_is_reported_and_teaches_nothing(
+    sound, change, row, column, rule, form, tmp_path
+):
+    rows = sound()
+    change(rows)
+    data = rows
+    if form != "memory":
+        data = tmp_path / f"log.{form}"
+        write(data, rows)
+    history = History(data)
+    found = check(history).problems
+    wanted = [p for p in found if (p.row, p.column) == (row, column) and rule in p.rule]
+    assert wanted, list(map(str, found))
+    assert wanted[0].file == history.name
+    assert not any(ability.possible for ability in check(history).abilities)
+    policy = UCB(OnlineNewton(2, max_budget=3), exploration=0.1)
+    before = policy.to_bytes()
+    for learn in (lambda: policy.learn_from(history), lambda: learn_from(policy, history)):
+        with pytest.raises(BadLog) as error:
+            learn()
+        assert error.value.problems == found
+    assert policy.to_bytes() == before
+
+
+def test_every_problem_of_every_row_is_reported(sound):
+    rows = sound()
+    rows[0] |= {"tried": 5, "rewards": [1.0, 2.0, 3.0]}
+    rows[2] |= {"id": "d0"}
+    found = [(p.row, p.column) for p in check(History(rows)).problems]
+    assert found == [(1, "tried"), (1, "rewards"), (3, "id")]
+
+
+BROKEN = {
+    "a line that is no JSON": (".jsonl", lambda text: text.replace("{", "", 1), "be JSON"),
+    "a line that is no object": (".jsonl", lambda text: "[1, 2]\n" + text, "be a JSON object"),
+    "a cell that is no list": (".csv", lambda text: text.replace('"[1.0', '"(1.0', 1), "JSON list"),
+    "a row with too many cells": (".csv", lambda text: text.rstrip() + ",7\n", "have 14 cells"),
+}
+
+
+@pytest.mark.parametrize(("ending", "change", "rule"), BROKEN.values(), ids=BROKEN)
+def test_a_row_that_cannot_be_read_is_reported_and_the_others_go_on(
+    sound, ending, change, rule, tmp_path
+):
+    path = tmp_path / f"log{ending}"
+    write(path, sound())
+    path.write_text(change(path.read_text()))
+    found = check(History(path))
+    assert len(found.problems) == 1
+    assert rule in found.problems[0].rule
+    assert found.decisions >= 2
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("log.txt", b"", "must end in .parquet, .csv, .jsonl or .ndjson"),
+        ("log.parquet", b"PAR1 not really PAR1", "is not a Parquet file"),
+        ("log.csv", b"\xff\xfe\x00", "is not a CSV file"),
+    ],
+)
+def test_a_file_of_another_kind_is_refused_by_name(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(BadFile, match=message):
+        History(tmp_path / name)
+    with pytest.raises(BadFile, match="there is no file"):
+        History(tmp_path / "nothing.csv")
+
+
+LONG = [
+    {"id": i, "candidate": c, "x_0": 0.1 * j, "x_1": 0.2, "position": p, "tried": 2}
+    | {"succeeded": True, "rewards": [1.0, 0.5], "losses": [0.0, 0.0, 0.0]}
+    for i in (1, 2)
+    for j, (c, p) in enumerate((("a", 2), ("b", None), ("c", 1)))
+]
+LONG_BROKEN = {
+    "a gap": ({"position": 3}, 0, 1, "position", "without a gap"),
+    "a place twice": ({"position": 1}, 0, 3, "position", "only once in a decision"),
+    "a place of none": ({"position": 0}, 0, 1, "position", "be 1, 2, ... or missing"),
+    "two outcomes": ({"tried": 1}, 1, 2, "tried", "the same in all rows of a decision"),
+    "a missing feature": ({"x_1": None}, 1, 2, "x_1", "be a number"),
+}
+
+
+def test_long_form_gives_the_same_decisions():
+    [first, _] = History(LONG).decisions()
+    assert first.order.tolist() == [2, 0]
+    assert first.items.tolist() == [[0.0, 0.2], [0.1, 0.2], [0.2, 0.2]]
+    assert first.outcome.tried == 2
+
+
+def test_candidates_of_a_decision_that_are_apart_are_reported():
+    [problem] = check(History([*LONG, *LONG[:3]])).problems
+    assert (problem.row, problem.column, problem.rule) == (7, "id", "be there only once")
+
+
+@pytest.mark.parametrize(
+    ("values", "at", "row", "column", "rule"), LONG_BROKEN.values(), ids=LONG_BROKEN
+)
+def test_malformed_long_form_is_reported(values, at, row, column, rule):
+    rows = json.loads(json.dumps(LONG))
+    rows[at] |= values
+    found = check(History(rows)).problems
+    assert any((p.row, p.column) == (row, column) and rule in p.rule for p in found), found

@@ -1,0 +1,78 @@
+"""A warm-started policy equals the one that learned online, bit for bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from small_world import PAYOFFS
+
+from longrank import (
+    UCB,
+    Coverage,
+    EpsilonGreedy,
+    MaximumLikelihood,
+    OnlineNewton,
+    Outcome,
+    PlackettLuce,
+    Ridge,
+    unit_rows,
+)
+from longrank.logs import History, learn_from, record, write
+
+TOPICS = np.abs(np.random.default_rng(5).normal(size=(4, 3))) / 4
+MAKERS = {
+    "newton": lambda: UCB(OnlineNewton(4, max_budget=3, rate=5.0), exploration=0.5),
+    "ridge": lambda: UCB(Ridge(4), exploration=0.5),
+    "likelihood": lambda: UCB(MaximumLikelihood(4), exploration=0.5),
+    "coverage": lambda: UCB(
+        OnlineNewton(3, max_budget=3), features=Coverage(TOPICS), exploration=0.5
+    ),
+    "epsilon": lambda: EpsilonGreedy(OnlineNewton(4, max_budget=3), epsilon=0.3, rng=2),
+    "plackett-luce": lambda: PlackettLuce(OnlineNewton(4, max_budget=3), temperature=1.0, rng=2),
+}
+
+
+def lived(policy, rounds=60, *, features=True):
+    """Let a policy learn online; returns the log."""
+    rng = np.random.default_rng(1)
+    rows = []
+    for t in range(rounds):
+        items = np.abs(unit_rows(rng.normal(size=(6, 4))))
+        ranking = policy.rank(items, PAYOFFS)
+        tried = int(rng.integers(0, len(ranking) + 1))
+        outcome = Outcome(tried, bool(tried and rng.random() < 0.5))
+        policy.learn(ranking, outcome)
+        row = record(t, ranking, outcome, PAYOFFS, items=items)
+        rows.append(row if features else {k: v for k, v in row.items() if k != "features"})
+    return rows
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_warm_start_gives_the_state_of_learning_online(name, ending, tmp_path):
+    online = MAKERS[name]()
+    write(tmp_path / f"log.{ending}", lived(online))
+    history = History(tmp_path / f"log.{ending}")
+    for learn in (lambda policy: policy.learn_from(history), lambda p: learn_from(p, history)):
+        policy = MAKERS[name]()
+        assert learn(policy) == 60
+        assert policy.learner.state().keys() == online.learner.state().keys()
+        for part, value in online.learner.state().items():
+            assert np.array_equal(policy.learner.state()[part], value)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_rows_that_the_log_lacks_are_made_from_its_items(name):
+    online = MAKERS[name]()
+    history = History(lived(online, features=False))
+    policy = MAKERS[name]()
+    learn_from(policy, history)
+    assert policy.learner.weights.tobytes() == online.learner.weights.tobytes()
+    assert policy.learner.inverse.tobytes() == online.learner.inverse.tobytes()
+
+
+def test_progress_is_told_from_the_first_to_the_last():
+    told = []
+    history = History(lived(MAKERS["ridge"](), 2100))
+    learn_from(MAKERS["ridge"](), history, progress=lambda done, total: told.append((done, total)))
+    assert told == [(0, 2100), (1000, 2100), (2000, 2100), (2100, 2100)]

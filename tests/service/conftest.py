@@ -1,0 +1,103 @@
+"""What the tests of the service share: rounds, engines, a clock that can be set, real servers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import httpx
+import psycopg
+import pytest
+from cluster import Cluster, binaries
+from serving import ADMIN, DIM, Clock, served, until_ready
+
+from longrank.service import messages
+from longrank.service.app import build
+from longrank.service.engine import Engine
+from longrank.service.sqlite import SqliteStore
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def folder():
+    """A folder in memory where there is one: fsync is not what these tests are about."""
+    where = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    path = Path(tempfile.mkdtemp(prefix="longrank-", dir=where))
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture
+def path(folder):
+    return folder / "decisions.db"
+
+
+@pytest.fixture
+def engine(path, clock):
+    """An engine over a SQLite file with one model, ``m``."""
+    with Engine(SqliteStore(path), clock=clock) as engine:
+        engine.create("m", messages.ModelRequest(dim=DIM, policy="ind", max_budget=5))
+        yield engine
+
+
+@pytest.fixture
+def reopen(path, clock):
+    """Opens the same file again."""
+    opened = []
+
+    def again(**settings) -> Engine:
+        engine = Engine(SqliteStore(path), clock=clock, **settings).start()
+        opened.append(engine)
+        return engine
+
+    yield again
+    for engine in opened:
+        engine.close()
+
+
+@pytest.fixture
+def http(path, clock):
+    """The application over a fresh file, behind uvicorn on loopback, as the administrator."""
+    engine = Engine(SqliteStore(path), clock=clock)
+    app = build(engine, admin=ADMIN, most_bytes=100_000)
+    with served(app) as url:
+        headers = {"Authorization": f"Bearer {ADMIN}"}
+        with httpx.Client(base_url=url, headers=headers, timeout=30.0) as client:
+            client.engine = engine
+            until_ready(client)
+            yield client
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """A private PostgreSQL server."""
+    programs = binaries()
+    if programs is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("PostgreSQL is not installed, and CI must not skip its tests")
+        pytest.skip("PostgreSQL is not installed")
+    cluster = Cluster(programs)
+    yield cluster
+    cluster.remove()
+
+
+@pytest.fixture
+def database(cluster, request):
+    """The URL of an empty database of this test's own."""
+    name = f"t{abs(hash(request.node.nodeid)) % 10**12}"
+    with psycopg.connect(cluster.url(), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    yield cluster.url(name)
+    with psycopg.connect(cluster.url(), autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "postgres: needs PostgreSQL's initdb and pg_ctl")
+    config.addinivalue_line("markers", "browser: needs Chromium and its driver")

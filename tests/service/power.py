@@ -1,0 +1,120 @@
+"""Power cuts: a SQLite VFS that writes down what happens, and the disks that it may leave behind.
+
+What was not synced when the power goes may be there, be lost, be torn (some sectors of it), or be
+there although something written before it is lost.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import apsw
+import numpy as np
+
+SECTOR = 512
+
+
+class Journal(apsw.VFS):
+    """A VFS that notes every write, truncation, sync and deletion; and fails when told to."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.steps: list[tuple] = []
+        self.full = False
+        self.broken_sync = False
+        self.lock = threading.Lock()
+        super().__init__(name, "unix")
+
+    def xOpen(self, name, flags):  # noqa: N802
+        return _File(self, name, flags)
+
+    def xDelete(self, name, syncdir):  # noqa: N802
+        super().xDelete(name, syncdir)
+        self.note("delete", Path(name).name)
+
+    def note(self, *step) -> None:
+        with self.lock:
+            self.steps.append(step)
+
+
+class _File(apsw.VFSFile):
+    def __init__(self, journal, name, flags) -> None:
+        path = name.filename() if isinstance(name, apsw.URIFilename) else name
+        self._journal, self._name = journal, Path(path).name if path else ""
+        super().__init__("unix", name, flags)
+
+    def xWrite(self, data, offset):  # noqa: N802
+        if self._journal.full:
+            raise apsw.FullError("no space left")
+        super().xWrite(data, offset)
+        self._journal.note("write", self._name, offset, bytes(data))
+
+    def xTruncate(self, size):  # noqa: N802
+        super().xTruncate(size)
+        self._journal.note("truncate", self._name, size)
+
+    def xSync(self, flags):  # noqa: N802
+        if self._journal.broken_sync:
+            raise apsw.IOError("fsync failed")
+        super().xSync(flags)
+        self._journal.note("sync", self._name)
+
+
+class Disk:
+    """Follows a journal step by step; what is not synced yet is kept apart."""
+
+    def __init__(self) -> None:
+        self.safe: dict[str, bytearray] = {}
+        self.loose: dict[str, list[tuple]] = {}
+        self.acknowledged: list = []
+
+    def follow(self, step: tuple) -> None:
+        kind = step[0]
+        if kind == "ack":
+            self.acknowledged.append(step[1])
+        elif kind == "sync":
+            file = self.safe.setdefault(step[1], bytearray())
+            for change in self.loose.pop(step[1], []):
+                apply(file, change)
+        elif kind == "delete":
+            self.safe.pop(step[1], None)
+            self.loose.pop(step[1], None)
+        else:
+            self.loose.setdefault(step[1], []).append(step)
+
+    def cut(self, rng: np.random.Generator, folder: Path) -> None:
+        """Write down a disk that a power cut at this moment may leave behind."""
+        for old in folder.iterdir():
+            old.unlink()
+        manner = rng.integers(4)  # all lost, all there, some, some in another order
+        for name in self.safe.keys() | self.loose.keys():
+            file = bytearray(self.safe.get(name, b""))
+            changes = list(self.loose.get(name, []))
+            if manner == 0:
+                changes = []
+            elif manner >= 2:
+                changes = [torn(rng, change) for change in changes if rng.random() < 0.6]
+                if manner == 3:
+                    changes = [changes[i] for i in rng.permutation(len(changes))]
+            for change in changes:
+                apply(file, change)
+            (folder / name).write_bytes(file)
+
+
+def apply(file: bytearray, change: tuple) -> None:
+    if change[0] == "truncate":
+        del file[change[2] :]
+        file.extend(bytes(max(0, change[2] - len(file))))
+        return
+    _, _, offset, data = change
+    file.extend(bytes(max(0, offset + len(data) - len(file))))
+    file[offset : offset + len(data)] = data
+
+
+def torn(rng: np.random.Generator, change: tuple) -> tuple:
+    """Half of the writes get through only up to some sector."""
+    if change[0] != "write" or rng.random() < 0.5:
+        return change
+    kept = SECTOR * int(rng.integers(0, len(change[3]) // SECTOR + 1))
+    return (*change[:3], change[3][:kept])

@@ -1,0 +1,79 @@
+"""Rounds, outcomes and a clock for the tests of the service."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import uvicorn
+
+from longrank.service import messages
+
+DIM = 3
+ADMIN = "the-administrators-key-of-the-tests"
+
+
+class Clock:
+    """A clock that stands still until it is told the time."""
+
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def asked(name: str | None = None, seed: int = 0, **more) -> messages.DecisionRequest:
+    """A round with five candidates."""
+    items = np.random.default_rng(seed).uniform(-0.5, 0.5, (5, DIM))
+    settings = {
+        "ids": [f"c{i}" for i in range(5)],
+        "features": items.tolist(),
+        "rewards": [1.0, 0.5, 0.25],
+        "losses": [0.0, -0.1, -0.2, -0.3],
+    }
+    return messages.DecisionRequest(id=name, **{**settings, **more})
+
+
+def told(tried: int = 1, succeeded: bool = True, **more) -> messages.OutcomeRequest:
+    return messages.OutcomeRequest(tried=tried, succeeded=succeeded, **more)
+
+
+def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Look again until it is so."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError("it did not come about in time")
+        time.sleep(0.005)
+
+
+def until_ready(client) -> None:
+    until(lambda: client.get("/readyz").status_code == 200)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextmanager
+def served(app) -> Iterator[str]:
+    """The address of an application that uvicorn serves in a thread."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=5))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        until(lambda: server.started or not thread.is_alive())
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+        listener.close()

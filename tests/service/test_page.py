@@ -1,0 +1,145 @@
+"""The page, in a real browser."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import msgspec
+import numpy as np
+import pytest
+from serving import ADMIN, DIM, asked, until
+
+try:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.common.by import By
+except ImportError:  # the test says so
+    webdriver = None
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def browser():
+    driver, chromium = shutil.which("chromedriver"), shutil.which("chromium")
+    if webdriver is None or driver is None or chromium is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("Chromium, its driver or selenium is missing, and CI must not skip this")
+        pytest.skip("Chromium, its driver or selenium is not installed")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    browser = webdriver.Chrome(options, Service(driver))
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture
+def played(http):
+    """A service with a model that has seen some rounds."""
+    http.put("/v1/models/routes", json={"policy": "ind", "dim": DIM, "max_budget": 5})
+    rng = np.random.default_rng(0)
+    for i in range(40):
+        body = {**msgspec.to_builtins(asked(seed=i)), "id": f"d{i}"}
+        sequence = http.post("/v1/models/routes/decisions", json=body).json()["sequence"]
+        tried = min(len(sequence), int(rng.integers(1, 4)))
+        if i < 35:
+            told = {"tried": tried, "succeeded": bool(rng.random() < 0.5)}
+            http.put(f"/v1/models/routes/decisions/d{i}/outcome", json=told)
+    return http
+
+
+def opened(browser, http, width=1100):
+    browser.set_window_size(width, 1400)
+    browser.get(str(http.base_url))
+    key = browser.find_element(By.ID, "key")
+    key.clear()
+    key.send_keys(ADMIN)
+    browser.find_element(By.CSS_SELECTOR, "#access button").click()
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "article.card"))
+
+
+def tile(browser, name):
+    return browser.execute_script(
+        "const found = document.querySelector(`[data-tile='${arguments[0]}']`);"
+        "return found ? found.textContent : null",
+        name,
+    )
+
+
+def errors(browser):
+    wrong = [line["message"] for line in browser.get_log("browser") if line["level"] == "SEVERE"]
+    return [line for line in wrong if "401" not in line]  # it looks before a key was given
+
+
+def test_it_asks_for_a_key(browser, played):
+    browser.get(str(played.base_url))
+    browser.execute_script("sessionStorage.clear()")
+    browser.refresh()
+    state = browser.find_element(By.ID, "state")
+    until(lambda: "give a key" in state.text)
+
+
+def test_it_shows_the_models_and_follows_them(browser, played):
+    opened(browser, played)
+    assert tile(browser, "decisions") == "40"
+    assert tile(browser, "pending") == "5"
+    assert len(browser.find_elements(By.CSS_SELECTOR, ".chart svg")) == 5
+    assert browser.find_elements(By.CSS_SELECTOR, ".chart path.curve")
+    played.put("/v1/models/routes/decisions/d39/outcome", json={"tried": 1, "succeeded": True})
+    until(lambda: tile(browser, "pending") == "4")
+    assert errors(browser) == []
+
+
+def test_it_explains_a_decision_as_a_picture(browser, played):
+    opened(browser, played)
+    browser.find_element(By.ID, "lookup-id").send_keys("d3")
+    browser.find_element(By.CSS_SELECTOR, "#lookup button").click()
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "#decision svg"))
+    decision = played.get("/v1/models/routes/decisions/d3").json()
+    assert len(browser.find_elements(By.CSS_SELECTOR, "#decision rect.bar")) == len(
+        decision["sequence"]
+    )
+    marks = browser.find_elements(By.CSS_SELECTOR, "#decision .good, #decision .bad")
+    assert len(marks) == decision["outcome"]["tried"]
+    assert len(browser.find_elements(By.CSS_SELECTOR, "#decision .chosen")) == 1
+    picture = os.environ.get("LONGRANK_SCREENSHOT")
+    if picture:
+        browser.save_screenshot(picture)
+    assert errors(browser) == []
+
+
+def test_a_decision_that_is_not_there_is_told(browser, played):
+    opened(browser, played)
+    browser.find_element(By.ID, "lookup-id").send_keys("nobody")
+    browser.find_element(By.CSS_SELECTOR, "#lookup button").click()
+    until(lambda: "there is no decision" in browser.find_element(By.ID, "decision").text)
+    browser.get_log("browser")
+
+
+def test_nothing_is_wider_than_a_phone(browser, played):
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True},
+    )
+    try:
+        opened(browser, played, width=500)
+        wide = browser.execute_script("return document.documentElement.scrollWidth")
+        assert wide <= 360
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_what_a_candidate_is_called_is_shown_and_not_run(browser, played):
+    name = "<img src=x onerror=alert(1)>"
+    body = {"id": "odd", "ids": [name], "features": [[0.1] * DIM], "budget": 1}
+    assert played.post("/v1/models/routes/decisions", json=body).status_code == 201
+    opened(browser, played)
+    browser.find_element(By.ID, "lookup-id").send_keys("odd")
+    browser.find_element(By.CSS_SELECTOR, "#lookup button").click()
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "#decision svg"))
+    assert name[:15] in browser.find_element(By.ID, "decision").text
+    assert not browser.find_elements(By.CSS_SELECTOR, "#decision img")

@@ -1,0 +1,132 @@
+"""PostgreSQL: several processes on one log, restarted under load."""
+
+from __future__ import annotations
+
+import pytest
+from killing import Load, check, make_model
+from process import Server, once
+from serving import DIM, asked, free_port, told, until
+
+from longrank.service import messages
+from longrank.service.engine import Engine
+from longrank.service.errors import StoreFailed
+from longrank.service.keys import Keys
+from longrank.service.postgres import PostgresStore
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+def engines(database, clock):
+    """Two engines on one database."""
+    both = [Engine(PostgresStore(database), clock=clock).start() for _ in range(2)]
+    both[0].create("m", messages.ModelRequest(dim=DIM, policy="ind", max_budget=5))
+    yield both
+    for engine in both:
+        engine.close()
+
+
+def follow(engines):
+    for engine in engines:
+        engine.follow()
+
+
+def test_one_process_applies_and_the_other_takes_over_its_state(engines):
+    first, second = engines
+    decision = second.decide("m", asked("x"))
+    assert first.decide("m", asked("x")) == decision
+    first.settle("m", "x", told())
+    assert second.settle("m", "x", told()).repeated
+    follow(engines)
+    number = first.model("m").number
+    assert [engine.store.lead(number) for engine in engines] == [True, False]
+    assert first.model("m").version == second.model("m").version == 1
+    assert first.model("m").snapshot() == second.model("m").snapshot()
+
+
+def test_when_the_leader_is_gone_another_goes_on_where_it_was(engines):
+    first, second = engines
+    follow(engines)
+    for i in range(10):
+        engines[i % 2].decide("m", asked(f"d{i}", seed=i))
+        engines[i % 2].settle("m", f"d{i}", told(1, i % 3 == 0))
+        if i == 4:
+            follow(engines)
+    first.ready = False
+    first.store.close()  # without a word
+    second.follow()
+    assert second.model("m").version == 10
+
+
+def test_models_and_keys_that_another_process_made_are_known(engines, clock):
+    first, second = engines
+    here, there = (Keys(engine.store, None, clock) for engine in engines)
+    _, key = here.make(first.model("m").number)
+    assert there.owner(key) == first.model("m").number
+    first.create("m", messages.ModelRequest(dim=DIM, policy="ind", max_budget=5, mode="frozen"))
+    second.follow()
+    assert second.model("m").spec.request.mode == "frozen"
+    first.delete("m")
+    second.follow()
+    assert second.models() == []
+
+
+def test_two_servers_and_a_restarted_database_under_load_lose_nothing(cluster, database):
+    servers = [
+        Server(database, free_port(), "--snapshot-every", "50", "--log-level", "warning")
+        for _ in range(2)
+    ]
+    try:
+        for server in servers:
+            server.start()
+        for server in servers:
+            server.ready()
+        make_model(servers[0].port)
+        with Load([server.port for server in servers]) as load:
+            for _ in range(2):
+                load.more(60)
+                cluster.stop("immediate")
+                cluster.start()
+            load.more(60)
+            servers[0].kill()
+            load.more(60)
+            servers[0].start().ready()
+            load.more(60)
+        versions = {}
+
+        def agree() -> bool:
+            for server in servers:
+                status, model = once(server.port, "GET", "/v1/models/m")
+                assert status in (200, 503)
+                versions[server.port] = model.get("state_hash")
+            learned = model["stats"]["outcomes"] if status == 200 else -1
+            return len(set(versions.values())) == 1 and learned >= len(load.outcomes)
+
+        until(agree)
+    finally:
+        for server in servers:
+            server.kill()
+    with Engine(PostgresStore(database)) as engine:
+        engine.follow()
+        check(engine, load)
+        assert engine.model("m").state_hash() in versions.values()
+
+
+def test_a_database_that_is_away_is_told_and_comes_back(cluster, engines):
+    first, _ = engines
+    first.decide("m", asked("before"))
+    cluster.stop("immediate")
+    try:
+        for _ in range(2):
+            with pytest.raises(StoreFailed):
+                first.decide("m", asked("during"))
+        with pytest.raises(StoreFailed):
+            first.read("m", "before")
+        with pytest.raises(StoreFailed):
+            first.follow()
+    finally:
+        cluster.start()
+    first.decide("m", asked("after"))
+    assert first.read("m", "before").id == "before"
+    first.follow()
+    assert first.model("m").stats.decisions == 2

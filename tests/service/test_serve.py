@@ -1,0 +1,203 @@
+"""`longrank serve` and `longrank doctor`, as processes."""
+
+from __future__ import annotations
+
+import gc
+import io
+import json
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+import msgspec
+import pytest
+from process import MAIN, Server, Wire, once
+from serving import ADMIN, DIM, asked, free_port, told, until
+from typer.testing import CliRunner
+
+from longrank import cli, service
+from longrank.errors import InvalidInput
+from longrank.service import messages
+from longrank.service.engine import Engine
+from longrank.service.errors import StoreDamaged
+from longrank.service.logs import Access, JsonLines
+from longrank.service.server import _plain
+from longrank.service.sqlite import SqliteStore
+
+ROUND = msgspec.to_builtins(asked())
+
+
+@pytest.fixture
+def command():
+    """Runs a command in this process, and puts back what it sets for a process of its own."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    collecting = gc.get_threshold()
+    yield lambda *args: CliRunner().invoke(cli.app, args, env={"LONGRANK_ADMIN_KEY": ADMIN})
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    gc.set_threshold(*collecting)
+    gc.unfreeze()
+
+
+def test_no_log_line_holds_a_key_or_a_feature_and_all_are_json(tmp_path):
+    log = tmp_path / "log"
+    server = Server(str(tmp_path / "d.db"), free_port(), "--log-level", "debug", log=log)
+    secret = 0.123456789
+    try:
+        server.start().ready()
+        wire = Wire(server.port)
+        _, made = wire.call("PUT", "/v1/models/m", {"policy": "ind", "dim": DIM})
+        for row in ([secret] * DIM, [secret * 9] * DIM, [secret], [[secret]], [str(secret)]):
+            wire.call("POST", "/v1/models/m/decisions", {"ids": ["a"], "features": [row]})
+        wire.call("GET", f"/v1/models/m?key={made['key']}")
+        wire.call("GET", f"/v1/{made['key']}%20")
+        wire.call(
+            "PUT", "/v1/models/n", {"policy": "ind", "dim": 1, "settings": {"rate": "0.1234"}}
+        )
+        wire.close()
+        server.stop()
+    finally:
+        server.kill()
+    text = log.read_text()
+    lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    others = [line for line in text.splitlines() if not line.startswith("{")]
+    assert all(line.startswith("longrank") for line in others)  # where it listens, that it compiles
+    requests = [line for line in lines if line["message"] == "request"]
+    assert len(requests) >= 9
+    assert all(line["request_id"] for line in requests)
+    for hidden in (ADMIN, made["key"], "0.1234", "1.1111"):
+        assert hidden not in text
+
+
+def test_it_stops_gracefully_and_starts_from_a_snapshot(tmp_path):
+    path = tmp_path / "d.db"
+    server = Server(str(path), free_port(), "--log-level", "warning")
+    try:
+        server.start().ready()
+        once(server.port, "PUT", "/v1/models/m", {"policy": "ind", "dim": DIM})
+        once(server.port, "POST", "/v1/models/m/decisions", {**ROUND, "id": "x"})
+        once(
+            server.port, "PUT", "/v1/models/m/decisions/x/outcome", {"tried": 1, "succeeded": True}
+        )
+        _, before = once(server.port, "GET", "/v1/models/m")
+        assert server.stop() in (0, -signal.SIGTERM)
+    finally:
+        server.kill()
+    with Engine(SqliteStore(path)) as engine:
+        model = engine.model("m")
+        assert model.state_hash() == before["state_hash"]
+        assert model.saved == 1
+
+
+def test_the_administrators_key_is_printed_once(tmp_path):
+    path, port = str(tmp_path / "d.db"), free_port()
+    keys = []
+    for _ in range(2):
+        plain = {name: value for name, value in os.environ.items() if name != "LONGRANK_ADMIN_KEY"}
+        process = subprocess.Popen(
+            [sys.executable, "-c", MAIN, "serve", "--port", str(port), "--store", path],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=plain,
+        )  # fmt: skip
+        try:
+
+            def up(port=port) -> bool:
+                try:
+                    return once(port, "GET", "/readyz")[0] == 200
+                except OSError:
+                    return False
+
+            until(up)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            output, _ = process.communicate(timeout=30)
+        keys += [line.split()[-1] for line in output.splitlines() if "shown only now" in line]
+    assert len(keys) == 1
+    assert keys[0].startswith("lr_")
+    assert keys[0].encode() not in (tmp_path / "d.db").read_bytes()
+
+
+def test_no_auth_binds_to_loopback_only(tmp_path, command):
+    store = str(tmp_path / "d.db")
+    refused = command("serve", "--no-auth", "--host", "0.0.0.0", "--store", store)
+    assert isinstance(refused.exception, InvalidInput)
+    assert "loopback" in str(refused.exception)
+    refused = command("serve", "--log-level", "loud", "--store", store)
+    assert "log_level must be" in str(refused.exception)
+
+
+def test_a_damaged_store_is_refused_in_one_sentence(tmp_path, command):
+    path = tmp_path / "d.db"
+    with Engine(SqliteStore(path)) as engine:
+        engine.create("m", messages.ModelRequest(dim=DIM, policy="ind"))
+        engine.decide("m", asked("x"))
+        change = "UPDATE log SET at = 1.0"
+        engine.store.writer.call(lambda session: session.execute(change))
+    refused = command("serve", "--port", str(free_port()), "--store", str(path))
+    assert isinstance(refused.exception, StoreDamaged)
+    assert "log entry 1 is damaged" in str(refused.exception)
+
+
+def test_a_port_that_is_taken_is_told(tmp_path, command):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        refused = command("serve", "--port", port, "--store", str(tmp_path / "b.db"))
+    assert "cannot listen" in str(refused.exception)
+
+
+def test_the_doctor_measures_the_disk_and_reads_the_store(tmp_path, command):
+    path = tmp_path / "d.db"
+    first = command("doctor", "--store", str(path))
+    assert (first.exit_code, "does not exist yet" in first.stdout) == (0, True)
+    with Engine(SqliteStore(path)) as engine:
+        engine.create("m", messages.ModelRequest(dim=DIM, policy="ind"))
+        engine.decide("m", asked("x"))
+        engine.settle("m", "x", told())
+        busy = command("doctor", "--store", str(path))
+        assert (busy.exit_code, "in use" in busy.stdout) == (1, True)
+    well = command("doctor", "--store", str(path))
+    assert well.exit_code == 0, well.stdout
+    assert "fsync" in well.stdout
+    assert "1 decisions, 1 learned" in well.stdout
+    change = "UPDATE log SET at = 1.0"
+    store = SqliteStore(path)
+    store.writer.call(lambda session: session.execute(change))
+    store.close()
+    ill = command("doctor", "--store", str(path))
+    assert (ill.exit_code, "damaged" in ill.stdout) == (1, True)
+
+
+def test_the_doctor_tells_where_it_cannot_write(command):
+    ill = command("doctor", "--store", "/proc/decisions.db")
+    assert (ill.exit_code, "cannot write" in ill.stdout) == (1, True)
+
+
+def test_a_log_line_says_where_an_error_was_and_not_with_what():
+    stream = io.StringIO()
+    try:
+        raise ValueError("a secret that a foreign library quotes")
+    except ValueError:
+        record = logging.LogRecord("x", logging.ERROR, "", 0, "failed", (), sys.exc_info())
+    line = json.loads(JsonLines().format(record))
+    assert (line["error"], line["message"]) == ("ValueError", "failed")
+    assert "secret" not in json.dumps(line)
+    Access(stream)("GET", "/healthz", 200, 0.0012, "r1")
+    assert json.loads(stream.getvalue())["ms"] == 1.2
+
+
+def test_a_password_in_the_stores_url_is_not_shown():
+    assert _plain("postgresql://me:secret@host/db") == "postgresql://host/db"
+    assert _plain("decisions.db") == "decisions.db"
+
+
+def test_the_commands_and_names_of_the_service_are_there(command):
+    for name in ("serve", "doctor"):
+        assert "--store" in command(name, "--help").stdout
+    assert all(getattr(service, name).__doc__ for name in service.__all__)
+    with pytest.raises(AttributeError):
+        _ = service.nobody

@@ -1,0 +1,233 @@
+"""The contract of a store, over SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from longrank.service.errors import Busy, Conflict, StoreDamaged, StoreFailed
+from longrank.service.opening import open_store
+from longrank.service.records import DECISION, OUTCOME, Draft
+from longrank.service.snapshots import FORMAT, Snapshot, state_hash
+from longrank.service.stats import Stats
+from longrank.service.store import KEPT_SNAPSHOTS, KeyRow
+from longrank.service.writer import Duplicate
+
+STORES = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+
+
+@pytest.fixture(params=STORES)
+def where(request, path):
+    """What ``--store`` would say."""
+    return str(path) if request.param == "sqlite" else request.getfixturevalue("database")
+
+
+@pytest.fixture
+def store(where):
+    store = open_store(where)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def model(store):
+    return store.create_model("m", b"{}", 1.5)
+
+
+def decision(model, name, at=10.0, expires=20.0, body=b"body"):
+    return Draft(model, DECISION, name, at, expires, body)
+
+
+def outcome(model, name, at=11.0, body=b"outcome"):
+    return Draft(model, OUTCOME, name, at, 0.0, body)
+
+
+def append(store, draft):
+    return store.append(draft).result(30)
+
+
+def test_what_was_appended_is_found_again_to_the_last_bit(store, model, where):
+    body = bytes(range(256))
+    at, expires = 1794776598.1403723, 0.1 + 0.2
+    entry = append(store, Draft(model, DECISION, "x", at, expires, body, "not stored"))
+    store.close()
+    again = open_store(where)
+    found, settled = again.find(model, "x")
+    again.verify()
+    again.close()
+    assert (found, settled) == (entry, None)
+    assert (found.at, found.expires, found.body) == (at, expires, body)
+
+
+def test_numbers_grow_and_are_never_used_again(store, model):
+    seqs = [append(store, decision(model, f"d{i}")).seq for i in range(3)]
+    other = store.create_model("other", b"", 0.0)
+    store.delete_model(model)
+    seqs.append(append(store, decision(other, "d0")).seq)
+    assert seqs == sorted(set(seqs))
+    assert store.create_model("m", b"", 0.0) > other
+
+
+def test_the_second_of_its_kind_is_a_duplicate_and_the_rest_of_the_batch_is_not(store, model):
+    append(store, decision(model, "x"))
+    futures = [store.append(decision(model, name)) for name in ("a", "x", "b", "a", "c")]
+    kinds = [type(future.exception(30)) for future in futures]
+    assert kinds == [type(None), Duplicate, type(None), Duplicate, type(None)]
+    assert [entry.id for entry in store.after(model, 0)] == ["x", "a", "b", "c"]
+
+
+def test_an_outcome_needs_its_decision_and_a_decision_its_model(store, model):
+    with pytest.raises(Duplicate):
+        append(store, outcome(model, "x"))
+    with pytest.raises(Duplicate):
+        append(store, decision(model + 1, "x"))
+    append(store, decision(model, "x"))
+    append(store, outcome(model, "x"))
+    assert [entry.kind for entry in store.find(model, "x")] == [DECISION, OUTCOME]
+
+
+def test_many_threads_append_and_the_log_has_all_in_order(store, model):
+    def client(number):
+        for i in range(25):
+            append(store, decision(model, f"d{number}-{i}"))
+
+    threads = [threading.Thread(target=client, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    entries, after = [], 0
+    while found := store.after(model, after, 37):
+        entries += found
+        after = found[-1].seq
+    assert len({entry.id for entry in entries}) == len(entries) == 200
+    for number in range(8):
+        mine = [entry.id for entry in entries if entry.id.startswith(f"d{number}-")]
+        assert mine == [f"d{number}-{i}" for i in range(25)]
+    assert store.writer.batches < 200
+
+
+def test_lists_go_both_ways_with_their_outcomes(store, model):
+    for i in range(5):
+        append(store, decision(model, f"d{i}"))
+    append(store, outcome(model, "d3"))
+    newest = store.latest(model, None, 3)
+    assert [(e.id, o is not None) for e, o in newest] == [
+        ("d4", False),
+        ("d3", True),
+        ("d2", False),
+    ]
+    assert [e.id for e, _ in store.latest(model, newest[-1][0].seq, 9)] == ["d1", "d0"]
+    oldest = store.oldest(model, 0, 4)
+    assert [e.id for e, _ in oldest] == ["d0", "d1", "d2", "d3"]
+    assert oldest[3][1].body == b"outcome"
+
+
+def test_pending_and_overdue_are_told_apart_by_time(store, model):
+    for i in range(4):
+        append(store, decision(model, f"d{i}", expires=10.0 + i))
+    append(store, outcome(model, "d2"))
+    assert store.pending(model, 11.0) == 1
+    assert store.pending(model, 0.0) == 3
+    assert [entry.id for entry in store.overdue(model, 0.0, 12.5)] == ["d0", "d1"]
+    assert [entry.id for entry in store.overdue(model, 10.0, 13.0)] == ["d1", "d3"]
+
+
+def test_dropping_takes_what_is_old_expired_and_in_the_snapshot(store, model):
+    entries = [append(store, decision(model, f"d{i}", at=i, expires=i + 5.0)) for i in range(5)]
+    append(store, outcome(model, "d0"))
+    settled = append(store, outcome(model, "d1"))
+    assert store.drop(model, before=3.0, now=100.0, upto=entries[3].seq) == 1  # d2
+    assert store.drop(model, before=3.0, now=100.0, upto=settled.seq) == 2
+    assert [entry.id for entry in store.after(model, 0)] == ["d3", "d4"]
+    assert store.drop(model, before=9.0, now=8.5, upto=settled.seq) == 1  # d4 is not expired
+    assert store.models()[0].floor == settled.seq
+
+
+def test_models_are_listed_changed_and_deleted_with_all_that_is_theirs(store, model):
+    with pytest.raises(Conflict):
+        store.create_model("m", b"", 0.0)
+    store.update_model(model, b"new")
+    (row,) = store.models()
+    assert (row.model, row.name, row.created, row.floor, row.spec) == (model, "m", 1.5, 0, b"new")
+    append(store, decision(model, "x"))
+    store.add_key(KeyRow(b"\x00digest", model, "k", 2.0))
+    store.save_snapshot(model, snapshot(1))
+    store.delete_model(model)
+    assert (store.models(), store.all_keys()) == ([], [])
+    assert store.find(model, "x") == (None, None)
+    assert list(store.snapshots(model)) == []
+
+
+def test_keys_come_and_go(store, model):
+    rows = [KeyRow(bytes([i]) * 32, model, f"k{i}", float(i)) for i in range(2)]
+    for row in rows:
+        store.add_key(row)
+    assert store.all_keys() == rows
+    assert store.delete_key(model, "k0")
+    assert not store.delete_key(model, "k0")
+    assert store.all_keys() == rows[1:]
+
+
+def snapshot(seq, policy=b"policy"):
+    return Snapshot(FORMAT, seq, state_hash(policy), policy, Stats(decisions=seq))
+
+
+def test_the_newest_few_snapshots_are_kept_and_damaged_ones_are_told(store, model):
+    for seq in range(1, KEPT_SNAPSHOTS + 3):
+        store.save_snapshot(model, snapshot(seq))
+    found = list(store.snapshots(model))
+    assert [one.seq for one in found] == [5, 4, 3]
+    assert found[0] == snapshot(5)
+    damage = "UPDATE snapshots SET body = ? WHERE seq = 5"
+    store.writer.call(lambda session: session.execute(damage, (b"damaged",)))
+    first, second, _ = store.snapshots(model)
+    assert isinstance(first, StoreDamaged)
+    assert second == snapshot(4)
+
+
+def test_a_published_state_is_replaced_by_newer_ones_only(store, model):
+    store.publish(model, snapshot(5))
+    store.publish(model, snapshot(3))
+    assert store.published(model, 0) == snapshot(5)
+    assert store.published(model, 5) is None
+
+
+def test_a_changed_entry_is_refused(store, model):
+    append(store, decision(model, "x"))
+    change = "UPDATE log SET body = ? WHERE id = 'x'"
+    store.writer.call(lambda session: session.execute(change, (b"other",)))
+    with pytest.raises(StoreDamaged):
+        store.find(model, "x")
+    with pytest.raises(StoreDamaged):
+        store.verify()
+
+
+def test_a_store_of_another_format_is_refused(store, where):
+    store.writer.call(lambda session: session.execute("UPDATE format SET version = 99"))
+    store.close()
+    with pytest.raises(StoreDamaged, match="99"):
+        open_store(where)
+
+
+def test_too_many_that_wait_are_turned_away(store, model):
+    store.writer.most_waiting = 0
+    with pytest.raises(Busy):
+        store.append(decision(model, "x"))
+    store.writer.most_waiting = 10
+    append(store, decision(model, "x"))
+
+
+def test_a_closed_store_refuses(store, model):
+    store.close()
+    with pytest.raises(StoreFailed, match="closed"):
+        store.append(decision(model, "x"))
+
+
+def test_what_is_no_store_is_refused(path):
+    path.write_bytes(b"this is no database, but it is long enough to be one" * 100)
+    with pytest.raises(StoreDamaged, match="damaged"):
+        open_store(str(path))
+    with pytest.raises(StoreFailed, match="failed"):
+        open_store("postgresql:///nobody?host=/nowhere")

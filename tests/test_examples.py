@@ -1,0 +1,58 @@
+"""Every example runs, is short, and shows what its page says."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs an example with fewer rounds; returns what its main returns."""
+
+    def run(name: str, rounds: int) -> dict[str, float]:
+        main = runpy.run_path(str(ROOT / "examples" / f"{name}.py"))["main"]
+        picture = tmp_path / "picture.png"
+        found: dict[str, float] = main(rounds=rounds, picture=picture)
+        assert picture.stat().st_size > 5_000
+        return found
+
+    return run
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_is_short_and_has_a_page_with_a_picture(example):
+    assert len(example.read_text().splitlines()) <= 120
+    page = (ROOT / "docs" / "examples" / f"{example.stem}.md").read_text()
+    assert f"examples/{example.stem}.py" in page
+    assert (ROOT / "docs" / "examples" / f"{example.stem}.png").is_file()
+
+
+def test_the_payments_example_learns_to_route(run):
+    found = run("payments", 700)
+    assert found["longrank (UCB)"] > found["random order"]
+    assert abs(found["doubly robust"]) < 2.0
+
+
+def test_the_providers_example_beats_a_fixed_order(run):
+    found = run("providers", 900)
+    assert found["longrank (UCB)"] > found["half at random, for the log"]
+    assert found["doubly robust"] == pytest.approx(found["longrank (UCB)"], abs=0.3)
+
+
+def test_the_search_example_refuses_what_the_old_log_cannot_say(run, capsys):
+    found = run("search", 800)
+    assert "a deterministic policy made the log" in capsys.readouterr().out
+    assert found["from the new log"] > found["from the old log"]
+    assert found["doubly robust"] == pytest.approx(found["from the new log"], abs=0.15)
+
+
+def test_the_music_example_gains_by_coverage(run):
+    found = run("music", 300)
+    assert found["coverage (Dep)"] > found["plain (Ind)"]
+    assert found["genres, coverage (Dep)"] > found["genres, plain (Ind)"]

@@ -33,9 +33,9 @@ class Coverage(Features):
     Parameters
     ----------
     topics
-        How much of each of d' topics an item covers, c(x) in [0, 1]^d': a fitted
-        :class:`~longrank.Mixture`, a matrix of shape (d, d') that items are multiplied with (the
-        identity, if items are coverage vectors already), or any function of the items.
+        How much of each of d' topics an item covers, c(x) in [0, 1]^d'. Either a fitted mixture
+        (:class:`~longrank.Mixture`), or a matrix of shape (d, d') that items are multiplied with
+        (the identity, if items are coverage vectors already), or any function of the items.
     gain
         ``gain(remaining, topics)`` says how much an item adds to each topic of which
         ``remaining`` (in [0, 1]) is not yet covered; vectorised over arrays of shape (k, d').

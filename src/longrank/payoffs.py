@@ -34,6 +34,8 @@ class Payoffs:
 
     Any scale will do. The arrays are copied and cannot be written to.
 
+    Examples
+    --------
     >>> payoffs = Payoffs(rewards=[1.0, 0.5], losses=[-0.2, -0.6, -0.8])
     >>> payoffs.values([0.5, 0.5])
     array([-0.2 ,  0.2 ,  0.425])

@@ -44,6 +44,8 @@ class Coverage(Features):
         ``np.maximum(c - (1 - r), 0)`` of r and c the largest of the c. Any monotone submodular
         coverage of this form will do; gains must lie in [0, remaining].
 
+    Examples
+    --------
     >>> import numpy as np
     >>> features = Coverage(np.eye(2))
     >>> features.along(features.prepare([[1.0, 0.0], [0.5, 0.5]], 2), np.array([0, 1]))

@@ -22,6 +22,8 @@ class Polynomial(Features):
     degree
         1 or 2.
 
+    Examples
+    --------
     >>> Polynomial(2).length(10)
     66
     """

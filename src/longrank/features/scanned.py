@@ -62,8 +62,10 @@ class Scanned:
         def best(part: NDArray[np.int64]) -> Greedy:
             rows = np.ascontiguousarray(self.items[part])
             tries = min(count, len(part))
-            order, *rest = kernels.greedy_plain(rows, weights, inverse, bonus, ceiling, tries)
-            return part[order], *rest
+            order, chosen, means, scores = kernels.greedy_plain(
+                rows, weights, inverse, bonus, ceiling, tries
+            )
+            return part[order], chosen, means, scores
 
         if len(some) > max(PART, 2 * count):  # many tie: part by part, for the sake of memory
             parts = np.array_split(some, -(-len(some) // max(PART, 2 * count)))

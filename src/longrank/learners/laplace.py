@@ -33,10 +33,12 @@ class Laplace(Learner):
     max_budget
         Budgets above it are refused, where it is given; nothing else depends on it.
 
+    Examples
+    --------
     >>> learner = Laplace(dim=2, penalty=0.25)
     >>> learner.update([1.0, 0.0], True)
     >>> learner.weights.round(3)
-    array([0.796, 0.   ])
+    array([1.043, 0.   ])
     """
 
     method = LAPLACE

@@ -32,6 +32,8 @@ class OnlineNewton(Learner):
     link
         ``"logistic"`` (the paper's) or ``"probit"``.
 
+    Examples
+    --------
     >>> learner = OnlineNewton(dim=2, max_budget=1)
     >>> learner.update([1.0, 0.0], True)
     >>> learner.weights

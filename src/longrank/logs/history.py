@@ -35,6 +35,8 @@ class History:
     :meth:`decisions` gives all that the log has. Before the first one the whole log is checked,
     once, so that nothing is learned from a log with an error in its last row.
 
+    Examples
+    --------
     >>> history = History([{"id": 1, "items": [[0.5], [0.1]], "order": [1, 0],
     ...                     "tried": 2, "succeeded": True}])
     >>> [(ranking.order.tolist(), outcome) for ranking, outcome in history]

@@ -47,6 +47,8 @@ class PlackettLuce(Believer, Randomised):
     rng
         The generator of random numbers, or its seed.
 
+    Examples
+    --------
     >>> from longrank import OnlineNewton, Payoffs
     >>> policy = PlackettLuce(OnlineNewton(dim=2, max_budget=2), temperature=1.0, rng=0)
     >>> policy.propensity([[1.0, 0.0], [0.0, 0.5]], Payoffs.vanilla(2), [1, 0])

@@ -30,6 +30,8 @@ def recommended(*, dim: int, max_budget: int | None = None, forgetting: float = 
     forgetting
         For worlds that drift: 0.0003 is a good value; see :class:`~longrank.Laplace`.
 
+    Examples
+    --------
     >>> recommended(dim=10).learner.dim
     66
     """

@@ -43,6 +43,8 @@ class UCB(Believer):
         4 log2(T) times in T rounds, so that it costs at most 4 log2(T) (losses[0] - losses[1])
         where giving up is right, and goes on for ever.
 
+    Examples
+    --------
     >>> from longrank import OnlineNewton, Outcome, Payoffs
     >>> policy = UCB(OnlineNewton(dim=2, max_budget=5), exploration=0.1)
     >>> ranking = policy.rank([[1.0, 0.0], [0.0, 0.5]], Payoffs.exponential(5))

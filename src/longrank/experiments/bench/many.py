@@ -69,24 +69,24 @@ def figures(sizes: tuple[int, ...] = (10_000, 100_000, 1_000_000)) -> list[Row]:
                 aim = most if size == 1_000_000 else None
                 row = ratio(f"{what}, by the {clock}", times[name], times["product"], aim)
                 rows.append(replace(row, raw=f"{row.raw}; {told}"))
-    return [*rows, tied(made["cold"], payoffs), *memory(many(1_000_000)), *memory(one_hot())]
+    return [*rows, tied(made["cold"], one_hot(size)), *memory(items), *memory(one_hot(size))]
 
 
-def one_hot(count: int = 1_000_000) -> Items:
+def one_hot(count: int) -> Items:
     """Items that all tie as long as nothing is learned: no bound tells them apart."""
     items = np.zeros((count, D), np.float32)
     items[np.arange(count), np.arange(count) % D] = 1.0
     return items
 
 
-def tied(policy: Believer, payoffs: Payoffs) -> Row:
-    items, weights = one_hot(), np.ones(D, np.float32)
+def tied(policy: Believer, items: Items) -> Row:
+    payoffs, weights = Payoffs.exponential(B), np.ones(D, np.float32)
     plays: dict[str, Play] = {
         "ours": lambda: policy.rank(items, payoffs),
         "product": lambda: items @ weights,
     }
     times = alternate(plays, 5)
-    what = "rank 1,000,000 one-hot items x 64, cold, all tied, by the processor"
+    what = f"rank {len(items):,} one-hot items x {D}, cold, all tied, by the processor"
     row = ratio(what, times["ours"], times["product"], 6.0)
     same = same_as_all(policy, items, payoffs)
     return replace(row, raw=f"{row.raw}; result {'as' if same else 'NOT as'} exhaustive")

@@ -105,8 +105,8 @@ def memory(items: Items) -> list[Row]:
     """Items and all that ranking them allocates, over the items alone.
 
     Numpy's arrays are traced; those inside kernels are not, and the only long ones are those of
-    the contenders, at most 16 bytes an item, which are added. (The process as seen from outside grows less: it
-    reuses what compiling left behind.)
+    the contenders, at most 16 bytes an item, which are added. (The process as seen from outside
+    grows less: it reuses what compiling left behind.)
     """
     rows, size, payoffs = [], len(items), Payoffs.exponential(B)
     kind = "" if np.count_nonzero(items[0]) > 1 else "one-hot "

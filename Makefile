@@ -1,6 +1,7 @@
 # Every target sets up what it needs: a .venv with the versions of requirements.lock.
 PYTHON ?= python3
 BIN := .venv/bin
+EXTRAS := experiments service logs cluster test check docs
 
 .PHONY: help setup demo test check format bench docs lock clean
 
@@ -49,7 +50,7 @@ docs: setup  ## the documentation as a website, in docs/_build/html
 
 lock: setup  ## renew requirements.lock
 	$(BIN)/python -m pip install --quiet pip-tools
-	$(BIN)/pip-compile --quiet --upgrade --all-extras --strip-extras --no-annotate --no-emit-index-url \
+	$(BIN)/pip-compile --quiet --upgrade $(EXTRAS:%=--extra %) --strip-extras --no-annotate --no-emit-index-url \
 	  --no-emit-find-links --no-emit-trusted-host --no-emit-options --output-file requirements.lock pyproject.toml
 
 clean:  ## remove what was built

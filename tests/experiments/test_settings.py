@@ -39,7 +39,7 @@ def test_scenarios_are_named() -> None:
     ("wrong", "message"),
     [
         ({"scenario": "linear-x"}, "scenario must be vanilla, exponential or linear-COST"),
-        ({"policy": "best"}, "policy must be one of rand, eps"),
+        ({"policy": "best"}, "policy must be one of rand, recommended, eps"),
         ({"grid": "huge"}, "grid must be one of paper, quick, got 'huge'"),
         ({"budget": -1}, "budget must be at least 0"),
     ],

@@ -50,7 +50,7 @@ docs: setup  ## the documentation as a website, in docs/_build/html
 
 lock: setup  ## renew requirements.lock
 	$(BIN)/python -m pip install --quiet pip-tools
-	$(BIN)/pip-compile --quiet --upgrade $(EXTRAS:%=--extra %) --strip-extras --no-annotate --no-emit-index-url \
+	$(BIN)/pip-compile --quiet --upgrade $(EXTRAS:%=--extra %) --strip-extras --no-header --no-annotate --no-emit-index-url \
 	  --no-emit-find-links --no-emit-trusted-host --no-emit-options --output-file requirements.lock pyproject.toml
 
 clean:  ## remove what was built

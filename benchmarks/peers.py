@@ -195,15 +195,15 @@ def peers() -> dict[str, Peer]:
 
 def play(peer: Peer, items: np.ndarray, wins: np.ndarray) -> tuple[float, float]:
     """One round; returns its time and its reward."""
-    start = time.thread_time()
+    start = time.perf_counter()
     order = peer.rank(items)
-    taken = time.thread_time() - start
+    taken = time.perf_counter() - start
     hits = np.flatnonzero(wins[order])
     tried, won = (int(hits[0]) + 1, True) if hits.size else (len(order), False)
-    start = time.thread_time()
+    start = time.perf_counter()
     if tried:
         peer.learn(items, order, tried, won)
-    taken += time.thread_time() - start
+    taken += time.perf_counter() - start
     return taken, float(PAYOFFS.rewards[tried - 1] if won else PAYOFFS.losses[tried])
 
 

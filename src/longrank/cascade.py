@@ -74,12 +74,9 @@ class Ranking:
         The rows that a learner will learn from, as they were when ranked. Shape (s, dim).
     """
 
-    __slots__ = ("estimates", "features", "order", "probabilities", "values")
-    order: NDArray[np.int64]
-    probabilities: NDArray[np.float64]
-    estimates: NDArray[np.float64]
-    values: NDArray[np.float64]
-    features: NDArray[np.float64]
+    # All numbers stand in one array, for making five takes longer than the decision: n
+    # probabilities, n estimates, n + 1 values and n rows, of which the first s are in use.
+    __slots__ = ("_dim", "_numbers", "_order")
 
     def __init__(
         self,
@@ -89,20 +86,75 @@ class Ranking:
         values: NDArray[np.float64],
         features: NDArray[np.float64],
     ) -> None:
-        store = object.__setattr__
-        store(self, "order", order)
-        store(self, "probabilities", probabilities)
-        store(self, "estimates", estimates)
-        store(self, "values", values)
-        store(self, "features", features)
-        for array in (order, probabilities, estimates, values, features):
-            array.setflags(write=False)
+        most, s = len(values) - 1, len(order)
+        numbers = self.blank(most, features.shape[1])[1]
+        numbers[:s] = probabilities
+        numbers[most : most + s] = estimates
+        numbers[2 * most : 3 * most + 1] = values
+        numbers[3 * most + 1 : 3 * most + 1 + features.size] = features.ravel()
+        self._fill(order, numbers, features.shape[1])
 
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a Ranking cannot be changed: {name}")
+    @staticmethod
+    def blank(most: int, dim: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Room for a decision on at most so many tries: see :func:`longrank.kernels.decide`."""
+        return np.empty(most, np.int64), np.empty(most * (3 + dim) + 1)
+
+    @classmethod
+    def filled(cls, order: NDArray[np.int64], numbers: NDArray[np.float64], dim: int) -> Ranking:
+        """What :meth:`blank` gave, after it was filled; ``order`` cut to its length."""
+        ranking = cls.__new__(cls)
+        ranking._fill(order, numbers, dim)
+        return ranking
+
+    def _fill(self, order: NDArray[np.int64], numbers: NDArray[np.float64], dim: int) -> None:
+        order.setflags(write=False)
+        numbers.setflags(write=False)
+        self._order, self._numbers, self._dim = order, numbers, dim
+
+    @property
+    def _most(self) -> int:
+        return len(self._numbers) // (3 + self._dim)
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """Indices into the round's items, in the order to try them."""
+        return self._order
+
+    @property
+    def dim(self) -> int:
+        """The length of a row of features."""
+        return self._dim
+
+    @property
+    def probabilities(self) -> NDArray[np.float64]:
+        """The probability of success that the policy acted on."""
+        return self._numbers[: len(self.order)]
+
+    @property
+    def estimates(self) -> NDArray[np.float64]:
+        """The probability of success without the bonus for exploration."""
+        most = self._most
+        return self._numbers[most : most + len(self.order)]
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """Expected reward of every length."""
+        most = self._most
+        return self._numbers[2 * most : 3 * most + 1]
+
+    @property
+    def features(self) -> NDArray[np.float64]:
+        """The rows that a learner will learn from."""
+        return self.rows(len(self.order))
+
+    def rows(self, count: int) -> NDArray[np.float64]:
+        """The first ``count`` of the features."""
+        numbers, dim = self._numbers, self._dim
+        start = 3 * (len(numbers) // (3 + dim)) + 1
+        return numbers[start : start + count * dim].reshape(count, dim)
 
     def __len__(self) -> int:
-        return len(self.order)
+        return len(self._order)
 
     @property
     def value(self) -> float:
@@ -153,7 +205,7 @@ class Ranking:
             "estimates": _listed(self.estimates),
             "values": _listed(self.values),
             "features": self.features.tolist(),
-            "dim": self.features.shape[1],
+            "dim": self.dim,
         }
 
     @classmethod
@@ -175,15 +227,18 @@ class Ranking:
 
     def to_bytes(self) -> bytes:
         """The packed form: see :mod:`longrank.packing`."""
-        return packing.pack({name: getattr(self, name) for name in sorted(self.__slots__)})
+        return packing.pack({part: getattr(self, part) for part in _PARTS})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Ranking:
         """The ranking that :meth:`to_bytes` wrote, equal bit for bit."""
         tree = packing.unpack(data, "the ranking")
-        if set(tree) != set(cls.__slots__):
-            raise BadFile(f"the ranking must have the parts {sorted(cls.__slots__)}")
+        if set(tree) != set(_PARTS):
+            raise BadFile(f"the ranking must have the parts {_PARTS}")
         return cls(**tree)
+
+
+_PARTS = ("estimates", "features", "order", "probabilities", "values")
 
 
 def _listed(array: NDArray[np.float64]) -> list[float | None]:

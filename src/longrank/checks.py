@@ -13,6 +13,7 @@ from longrank import kernels
 from longrank.errors import InvalidInput
 
 SLACK = 1e-6  # rows that were scaled to norm 1 in float32 are off by this much
+UNIT = (1.0 + SLACK) ** 2  # the largest squared norm of a row
 _COPY_BELOW = 1 << 20
 
 
@@ -65,7 +66,7 @@ def floats(parameter: str, value: ArrayLike, ndim: int) -> NDArray[np.floating]:
         array = np.asarray(value)
     except ValueError:
         raise InvalidInput(parameter, "have rows of one length", type(value).__name__) from None
-    if array.dtype != np.float64 and array.dtype != np.float32:
+    if array.dtype.char not in "df" or not array.dtype.isnative:
         if array.dtype.kind not in "iufb" and array.size:
             raise InvalidInput(parameter, "hold numbers", f"values of type {array.dtype}")
         array = array.astype(np.float64)
@@ -75,7 +76,7 @@ def floats(parameter: str, value: ArrayLike, ndim: int) -> NDArray[np.floating]:
         raise InvalidInput(parameter, f"have {ndim} dimensions", f"shape {array.shape}")
     if not array.flags.writeable and array.nbytes < _COPY_BELOW:
         return array.copy(order="C")  # a read-only array would compile each kernel once more
-    return np.ascontiguousarray(array)
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
 def vector(parameter: str, value: ArrayLike) -> NDArray[np.float64]:
@@ -121,7 +122,7 @@ def rows(
         if bad.size:
             i, j = bad[0]
             raise InvalidInput(parameter, "be finite", f"{array[i, j]} in row {i}, column {j}")
-    if unit and square > (1.0 + SLACK) ** 2:
+    if unit and square > UNIT:
         raise InvalidInput(
             parameter,
             "have rows of norm at most 1 (longrank.unit_rows scales them)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from longrank import InvalidInput, Outcome, Payoffs, named
+from longrank import InvalidInput, Outcome, Payoffs, Thompson, named
 from longrank.features.scanned import LARGE
 
 DIM, BUDGET = 16, 8
@@ -49,6 +49,21 @@ def exhaustive(policy, items: np.ndarray) -> np.ndarray:
 def test_the_ranking_of_many_is_the_exhaustive_one(name, rounds, dtype):
     policy, items = taught(POLICIES[name](), rounds), many(5, dtype)
     assert policy.rank(items, PAYOFFS).order.tolist() == exhaustive(policy, items).tolist()
+
+
+def test_a_draw_of_the_weights_ranks_many_by_that_draw():
+    items = many(5)
+    sampled = Thompson(taught(POLICIES["ind"](), 20).learner, rng=3)
+    chosen = sampled.rank(items, PAYOFFS)
+    few = items[np.sort(chosen.order)]  # few enough to be scored one by one, with the same draw
+    again = Thompson(sampled.learner, rng=3).rank(few, PAYOFFS)
+    assert np.sort(chosen.order)[again.order].tolist() == chosen.order.tolist()
+    by_means = np.argsort(-sampled.learner.score(items)[0], kind="stable")[:BUDGET]
+    assert chosen.order.tolist() != by_means.tolist()
+    part = items[: LARGE // DIM - 1]
+    inside = Thompson(sampled.learner, rng=3).rank(part, PAYOFFS).order
+    expected = [i for i in chosen.order.tolist() if i < len(part)]
+    assert [i for i in inside.tolist() if i in expected] == expected
 
 
 def test_ties_among_many_go_to_the_lower_index():

@@ -9,8 +9,6 @@ import pytest
 
 from longrank.kernels import (
     best_length,
-    decide,
-    probabilities,
     probe_is_due,
     sequence_values,
 )
@@ -94,21 +92,6 @@ def test_the_best_length_does_not_underflow():
     rewards, losses = np.ones(n + 1), np.r_[np.zeros(n + 1), -1.0]
     assert best_length(chances, rewards, losses) == n
     assert best_length(chances, rewards, np.zeros(n + 2)) == n + 1
-
-
-@pytest.mark.parametrize("least", [0, 1, 6])
-@pytest.mark.parametrize("link", [0, 1, 2])
-@pytest.mark.parametrize("n", [0, 1, 6])
-def test_a_decision_is_its_parts_put_together(n, link, least):
-    rng = np.random.default_rng(n)
-    _, rewards, losses = random_sequence(rng, n)
-    means, scores = rng.normal(size=n), rng.normal(size=n)
-    length, chances, estimates, values = decide(means, scores, rewards, losses, link, min(least, n))
-    every = probabilities(link, scores)
-    assert length == max(best_length(every, rewards, losses), min(least, n))
-    np.testing.assert_array_equal(chances, every[:length])
-    np.testing.assert_array_equal(estimates, probabilities(link, means[:length]))
-    np.testing.assert_array_equal(values, sequence_values(every, rewards, losses))
 
 
 def test_probes_come_four_times_for_every_doubling_and_without_end():

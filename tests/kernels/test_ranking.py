@@ -14,7 +14,7 @@ from longrank.kernels import (
     score_rows,
     worst_row,
 )
-from longrank.kernels.ranking import _mean_and_width, top
+from longrank.kernels.ranking import _score_row, top
 
 SHAPES = [(1, 1), (1, 5), (7, 1), (12, 4), (128, 2), (300, 3)]
 
@@ -106,6 +106,21 @@ def test_the_top_is_a_stable_sort_at_every_count(name):
         np.testing.assert_array_equal(top(scores, count), expected[:count])
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("known", ["all", "some", "nothing"])
+def test_one_row_and_many_rows_are_scored_alike_to_the_last_bit(shape, known):
+    rng = np.random.default_rng(15)
+    weights, inverse = belief(rng, shape[1])
+    if known != "all":
+        inverse[1:, 0] = inverse[0, 1:] = 0.0  # zeros may be skipped
+    if known == "nothing":
+        inverse = np.diag(np.diag(inverse))
+    rows = rng.normal(size=shape)
+    means, sizes = score_rows(rows, weights, inverse)
+    one_by_one = [_score_row(row, weights, inverse, np.empty(shape[1])) for row in rows]
+    assert list(zip(means, sizes, strict=True)) == one_by_one
+
+
 @pytest.mark.parametrize("ceiling", [math.inf, 0.5])
 @pytest.mark.parametrize("bonus", [0.0, 0.7])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -180,7 +195,7 @@ def test_greedy_chooses_as_if_every_item_were_scored_at_every_position(scale, sp
     remaining, free = np.ones(6), np.ones(25, bool)
     for i in range(25):
         candidates = (2.0 * topics * remaining - 1.0) * (1.0 / math.sqrt(6))
-        scored = [_mean_and_width(row, weights, inverse, np.empty(6)) for row in candidates]
+        scored = [_score_row(row, weights, inverse, np.empty(6)) for row in candidates]
         mean, width = np.array(scored).T
         score = np.where(free, np.minimum(mean + 0.7 * width, ceiling), -math.inf)
         best = int(np.argmax(score))

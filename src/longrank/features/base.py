@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from longrank import kernels
 from longrank.packing import Tree
 
 Prepared = Any  # has a length; what it is, is each map's own affair
@@ -45,6 +46,27 @@ class Features(ABC):
         count: int,
     ) -> Greedy:
         """The ``count`` best items by min(mean + bonus * width, ceiling), one after the other."""
+
+    def decide(
+        self,
+        prepared: Prepared,
+        weights: NDArray[np.float64],
+        inverse: NDArray[np.float64],
+        bonus: float,
+        ceiling: float,
+        rewards: NDArray[np.float64],
+        losses: NDArray[np.float64],
+        link: int,
+        least: int,
+        chosen: NDArray[np.int64],
+        numbers: NDArray[np.float64],
+    ) -> int:
+        """As much of :meth:`greedy`'s order as is worth playing, but at least so many items.
+
+        Returns how many, and fills a receipt: see :func:`longrank.kernels.decide`.
+        """
+        greedy = self.greedy(prepared, weights, inverse, bonus, ceiling, len(chosen))
+        return kernels.decide(*greedy, rewards, losses, link, least, chosen, numbers)
 
     @abstractmethod
     def along(self, prepared: Prepared, order: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -20,7 +20,9 @@ class Plain(Features):
         array = checks.shaped(items, dim)
         if weights is not None and array.size >= LARGE:
             return Scanned(array, weights)
-        checks.rows(array, *kernels.worst_row(array), unit=True)
+        row, square = kernels.worst_row(array)
+        if not square <= checks.UNIT:
+            checks.rows(array, row, square, unit=True)
         return array
 
     def greedy(
@@ -35,6 +37,35 @@ class Plain(Features):
         if isinstance(prepared, Scanned):
             return prepared.greedy(weights, inverse, bonus, ceiling, count)
         return kernels.greedy_plain(prepared, weights, inverse, bonus, ceiling, count)
+
+    def decide(
+        self,
+        prepared: Prepared,
+        weights: NDArray[np.float64],
+        inverse: NDArray[np.float64],
+        bonus: float,
+        ceiling: float,
+        rewards: NDArray[np.float64],
+        losses: NDArray[np.float64],
+        link: int,
+        least: int,
+        chosen: NDArray[np.int64],
+        numbers: NDArray[np.float64],
+    ) -> int:
+        decide = super().decide if type(prepared) is Scanned else kernels.decide_plain
+        return decide(
+            prepared,
+            weights,
+            inverse,
+            bonus,
+            ceiling,
+            rewards,
+            losses,
+            link,
+            least,
+            chosen,
+            numbers,
+        )
 
     def along(self, prepared: Prepared, order: NDArray[np.int64]) -> NDArray[np.float64]:
         items = prepared.items if isinstance(prepared, Scanned) else prepared

@@ -7,9 +7,10 @@ for bit on every machine.
 """
 
 from longrank.kernels.curve import densities, probabilities, probability, residual, slope
+from longrank.kernels.decision import decide, decide_plain
 from longrank.kernels.expand import expand
 from longrank.kernels.laplace import laplace_cascade
-from longrank.kernels.length import best_length, decide, probe_is_due, sequence_values
+from longrank.kernels.length import best_length, probe_is_due, sequence_values
 from longrank.kernels.likelihood import fit_likelihood, grow_and_fit
 from longrank.kernels.live import live
 from longrank.kernels.ranking import (
@@ -27,6 +28,7 @@ __all__ = [
     "contenders",
     "coverage_along",
     "decide",
+    "decide_plain",
     "densities",
     "expand",
     "fit_likelihood",

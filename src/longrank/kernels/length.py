@@ -6,22 +6,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.kernels.compiled import compiled
-from longrank.kernels.curve import probabilities as curve
 
 Vector = NDArray[np.float64]
 
 
 @compiled
-def sequence_values(probabilities: Vector, rewards: Vector, losses: Vector) -> Vector:
-    """E of every length 0..n along the sequence (equation 4 of the paper). O(n)."""
-    n = probabilities.shape[0]
-    values = np.empty(n + 1)
+def fill_values(probabilities: Vector, rewards: Vector, losses: Vector, values: Vector) -> None:
+    """``sequence_values`` into a given array."""
     values[0] = losses[0]
     gained, survival = 0.0, 1.0
-    for i in range(n):
+    for i in range(probabilities.shape[0]):
         gained += survival * probabilities[i] * rewards[i]
         survival *= 1.0 - probabilities[i]
         values[i + 1] = gained + survival * losses[i + 1]
+
+
+@compiled
+def sequence_values(probabilities: Vector, rewards: Vector, losses: Vector) -> Vector:
+    """E of every length 0..n along the sequence (equation 4 of the paper). O(n)."""
+    values = np.empty(probabilities.shape[0] + 1)
+    fill_values(probabilities, rewards, losses, values)
     return values
 
 
@@ -54,17 +58,3 @@ def probe_is_due(given_up: int) -> bool:
     while 2 * doubling <= given_up:
         doubling *= 2
     return given_up % (doubling // 4) == 0
-
-
-@compiled
-def decide(
-    means: Vector, scores: Vector, rewards: Vector, losses: Vector, link: int, least: int
-) -> tuple[int, Vector, Vector, Vector]:
-    """From scores along an order to a decision: length, probabilities, estimates, values. O(n).
-
-    Probabilities and estimates are those of the sequence, which has at least ``least`` items.
-    """
-    probabilities = curve(link, scores)
-    values = sequence_values(probabilities, rewards, losses)
-    length = max(best_length(probabilities, rewards, losses), least)
-    return length, probabilities[:length], curve(link, means[:length]), values

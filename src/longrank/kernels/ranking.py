@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.kernels.compiled import compiled
+from longrank.kernels.compiled import compiled, reordered
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -15,7 +15,7 @@ Order = NDArray[np.int64]
 Greedy = tuple[Order, Matrix, Vector, Vector]  # order, rows, means, scores
 
 
-@compiled
+@reordered
 def worst_row(items: NDArray[np.floating]) -> tuple[int, float]:
     """The row with the largest squared norm, or the first that is not finite. O(k d)."""
     worst, largest = 0, 0.0
@@ -32,59 +32,87 @@ def worst_row(items: NDArray[np.floating]) -> tuple[int, float]:
 
 
 @compiled
-def _mean_and_width(
-    row: NDArray[np.floating], weights: Vector, inverse: Matrix, scratch: Vector
-) -> tuple[float, float]:
-    """x.w and sqrt(x' M^-1 x). O(d^2); the inner loop runs along a row of M^-1."""
-    mean = 0.0
-    scratch[:] = 0.0
-    for i in range(row.shape[0]):
-        x = float(row[i])
-        mean += x * weights[i]
-        for j in range(row.shape[0]):
-            scratch[j] += x * inverse[i, j]
-    square = 0.0
+def _score_row(row: Vector, weights: Vector, inverse: Matrix, part: Vector) -> tuple[float, float]:
+    """x.w and sqrt(x' M^-1 x). O(d^2).
+
+    Each product of two numbers of x is counted once, twofold: M^-1 is symmetric. The inner loop
+    runs along a row of it, and every sum has its terms in the order of ``_score_columns``, so
+    that both give the same bits.
+    """
+    mean, square = 0.0, 0.0
     for j in range(row.shape[0]):
-        square += scratch[j] * float(row[j])
+        mean += row[j] * weights[j]
+        twice = 2.0 * row[j]
+        for i in range(j):
+            part[i] += twice * inverse[j, i]
+        part[j] = row[j] * inverse[j, j]
+    for i in range(row.shape[0]):
+        square += row[i] * part[i]
     return mean, math.sqrt(max(square, 0.0))
 
 
-_BLOCK = 128  # items that are scored side by side, so that vector instructions can serve
+@compiled
+def _score_columns(
+    columns: Matrix,
+    weights: Vector,
+    inverse: Matrix,
+    part: Vector,
+    means: Vector,
+    widths: Vector,
+) -> None:
+    """Fill the mean and the width of rows that stand side by side. O(n d^2).
+
+    No sum runs across items, so that vector instructions make it fast and change no bit.
+    """
+    d, n = weights.shape[0], means.shape[0]
+    means[:] = 0.0
+    widths[:] = 0.0
+    for i in range(d):
+        own, weight, diagonal = columns[i], weights[i], inverse[i, i]
+        for item in range(n):
+            means[item] += own[item] * weight
+            part[item] = own[item] * diagonal
+        j, end = i + 1, d
+        while end > j and inverse[end - 1, i] == 0.0:  # adds nothing: all, before learning
+            end -= 1
+        while j + 4 <= end:  # four at a time, since loading and storing ``part`` costs most
+            a, b = 2.0 * inverse[j, i], 2.0 * inverse[j + 1, i]
+            c, e = 2.0 * inverse[j + 2, i], 2.0 * inverse[j + 3, i]
+            first, second = columns[j], columns[j + 1]
+            third, fourth = columns[j + 2], columns[j + 3]
+            for item in range(n):
+                total = (part[item] + first[item] * a) + second[item] * b
+                part[item] = (total + third[item] * c) + fourth[item] * e
+            j += 4
+        while j < end:
+            twice, other = 2.0 * inverse[j, i], columns[j]
+            for item in range(n):
+                part[item] += other[item] * twice
+            j += 1
+        for item in range(n):
+            widths[item] += own[item] * part[item]
+    for item in range(n):
+        widths[item] = math.sqrt(max(widths[item], 0.0))
+
+
+_BLOCK = 128  # items that are scored side by side
 
 
 @compiled
 def score_rows(
     rows: NDArray[np.floating], weights: Vector, inverse: Matrix
 ) -> tuple[Vector, Vector]:
-    """The mean and the width of every row. O(k d^2).
-
-    Items stand side by side in the innermost loops, where no sum runs across them: vector
-    instructions make it fast and change no bit.
-    """
+    """The mean and the width of every row. O(k d^2)."""
     k, d = rows.shape
-    means, squares = np.zeros(k), np.zeros(k)
+    means, widths = np.empty(k), np.empty(k)
     columns, part = np.empty((d, min(k, _BLOCK))), np.empty(min(k, _BLOCK))
     for start in range(0, k, _BLOCK):
-        n = min(_BLOCK, k - start)
-        mean, square = means[start : start + n], squares[start : start + n]
-        for item in range(n):
+        end = min(start + _BLOCK, k)
+        for item in range(end - start):
             for j in range(d):
                 columns[j, item] = rows[start + item, j]
-        for i in range(d):
-            own = columns[i]
-            for item in range(n):
-                mean[item] += own[item] * weights[i]
-                part[item] = own[item] * inverse[i, i]
-            for j in range(i + 1, d):
-                twice = 2.0 * inverse[i, j]
-                other = columns[j]
-                for item in range(n):
-                    part[item] += other[item] * twice
-            for item in range(n):
-                square[item] += own[item] * part[item]
-    for i in range(k):
-        squares[i] = math.sqrt(max(squares[i], 0.0))
-    return means, squares
+        _score_columns(columns, weights, inverse, part, means[start:end], widths[start:end])
+    return means, widths
 
 
 @compiled
@@ -159,45 +187,6 @@ def _coverage_row(topics: Vector, remaining: Vector, row: Vector) -> None:
         row[i] = (2.0 * topics[i] * remaining[i] - 1.0) * scale
 
 
-@compiled
-def _score_columns(
-    columns: Matrix, n: int, weights: Vector, inverse: Matrix, part: Vector, means: Vector
-) -> Vector:
-    """Fill the means and return the widths of n rows that stand side by side. O(n d^2).
-
-    The same operations in the same order as ``_mean_and_width``, but on all rows at once.
-    """
-    d = weights.shape[0]
-    squares = np.zeros(n)
-    means[:n] = 0.0
-    for j in range(d):
-        for item in range(n):
-            means[item] += columns[j, item] * weights[j]
-            part[item] = 0.0
-        i = 0
-        while i + 4 <= d:  # four at a time, since loading and storing ``part`` costs most
-            a, b, c, e = inverse[i, j], inverse[i + 1, j], inverse[i + 2, j], inverse[i + 3, j]
-            first, second, third, fourth = (
-                columns[i],
-                columns[i + 1],
-                columns[i + 2],
-                columns[i + 3],
-            )
-            for item in range(n):
-                total = (part[item] + first[item] * a) + second[item] * b
-                part[item] = (total + third[item] * c) + fourth[item] * e
-            i += 4
-        while i < d:
-            for item in range(n):
-                part[item] += columns[i, item] * inverse[i, j]
-            i += 1
-        for item in range(n):
-            squares[item] += part[item] * columns[j, item]
-    for item in range(n):
-        squares[item] = math.sqrt(max(squares[item], 0.0))
-    return squares
-
-
 _TOGETHER = 64  # items that are scored side by side
 _FEW = 8  # so many are faster one by one
 _USED = -1e200  # the width of an item that was chosen: no rise makes it one again
@@ -217,16 +206,17 @@ def _score_some(
     d, n = topics.shape[1], some.shape[0]
     scale = 1.0 / math.sqrt(d)
     if n <= _FEW:
-        row, scratch = np.empty(d), np.empty(d)
+        row, part = np.empty(d), np.empty(d)
         for item in some:
             _coverage_row(topics[item], remaining, row)
-            mean_of[item], width_of[item] = _mean_and_width(row, weights, inverse, scratch)
+            mean_of[item], width_of[item] = _score_row(row, weights, inverse, part)
         return
-    columns, part, means = np.empty((d, n)), np.empty(n), np.empty(n)
+    columns, part = np.empty((d, n)), np.empty(n)
+    means, widths = np.empty(n), np.empty(n)
     for at in range(n):
         for i in range(d):
             columns[i, at] = (2.0 * topics[some[at], i] * remaining[i] - 1.0) * scale
-    widths = _score_columns(columns, n, weights, inverse, part, means)
+    _score_columns(columns, weights, inverse, part, means, widths)
     for at in range(n):
         mean_of[some[at]], width_of[some[at]] = means[at], widths[at]
 

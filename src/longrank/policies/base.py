@@ -103,9 +103,9 @@ class Policy(ABC):
         if not isinstance(outcome, Outcome):
             raise InvalidInput("outcome", "be a longrank.Outcome", type(outcome).__name__)
         outcome.check(len(ranking))
-        if dim is not None and len(ranking) and ranking.features.shape[1] != dim:
+        if dim is not None and ranking.dim != dim and len(ranking):
             rule = f"have features of length {dim}, as this policy makes them"
-            raise InvalidInput("ranking", rule, ranking.features.shape[1])
+            raise InvalidInput("ranking", rule, ranking.dim)
 
 
 class Believer(Policy):
@@ -131,11 +131,7 @@ class Believer(Policy):
         learner = self.learner
         prepared = self.features.prepare(items, learner.dim, learner.weights)
         count = min(self._tries(payoffs, budget, learner.max_budget), len(prepared))
-        (order, rows, means, scores), least = self._arrange(prepared, count, payoffs)
-        length, probabilities, estimates, values = kernels.decide(
-            means, scores, payoffs.rewards, payoffs.losses, learner.link.code, least
-        )
-        ranking = Ranking(order[:length], probabilities, estimates, values, rows[:length])
+        ranking = self._choose(prepared, count, payoffs)
         self.count(ranking)
         return ranking
 
@@ -153,23 +149,47 @@ class Believer(Policy):
     def learn(self, ranking: Ranking, outcome: Outcome) -> None:
         self._check(ranking, outcome, self.learner.dim)
         if outcome.tried:
-            self.learner.observe(ranking.features[: outcome.tried], outcome.succeeded)
+            self.learner.observe(ranking.rows(outcome.tried), outcome.succeeded)
 
     @abstractmethod
-    def _arrange(self, prepared: Prepared, count: int, payoffs: Payoffs) -> tuple[Greedy, int]:
-        """``count`` items in order, and how many to play at least, whatever the payoffs."""
+    def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs) -> Ranking:
+        """Which of the items to try, in which order: at most ``count``."""
 
-    def _greedy(self, prepared: Prepared, count: int) -> Greedy:
+    def _best(self, prepared: Prepared, count: int, payoffs: Payoffs, least: int = 0) -> Ranking:
+        """The best by the belief, for as long as that pays, but at least so many."""
         learner = self.learner
-        return self.features.greedy(
-            prepared, learner.weights, learner.inverse, self.bonus, learner.link.ceiling, count
+        link = learner.link
+        chosen, numbers = Ranking.blank(count, learner.dim)
+        length = self.features.decide(
+            prepared,
+            learner.weights,
+            learner.inverse,
+            self.bonus,
+            link.ceiling,
+            payoffs.rewards,
+            payoffs.losses,
+            link.code,
+            least,
+            chosen,
+            numbers,
         )
+        return Ranking.filled(chosen[:length], numbers, learner.dim)
 
-    def _along(self, prepared: Prepared, order: NDArray[np.int64]) -> Greedy:
-        """A given order, with its rows and their means for scores."""
+    def _along(
+        self, prepared: Prepared, order: NDArray[np.int64], payoffs: Payoffs, least: int = 0
+    ) -> Ranking:
+        """A given order, for as long as that pays by its means, but at least so many."""
         rows = self.features.along(prepared, order)
         means, _ = kernels.score_rows(rows, self.learner.weights, self.learner.inverse)
-        return order, rows, means, means
+        return self._decide((order, rows, means, means), payoffs, least)
+
+    def _decide(self, greedy: Greedy, payoffs: Payoffs, least: int = 0) -> Ranking:
+        """As much of an order as its scores say is worth playing, but at least so many."""
+        learner = self.learner
+        chosen, numbers = Ranking.blank(len(greedy[0]), learner.dim)
+        rewards, losses, link = payoffs.rewards, payoffs.losses, learner.link.code
+        length = kernels.decide(*greedy, rewards, losses, link, least, chosen, numbers)
+        return Ranking.filled(chosen[:length], numbers, learner.dim)
 
     def state(self) -> Tree:
         return {

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from longrank import checks, learners
+from longrank.cascade import Ranking
 from longrank.features import Features
-from longrank.features.base import Greedy, Prepared
+from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
@@ -61,15 +62,11 @@ class EpsilonGreedy(Believer, Randomised):
     def epsilon(self, value: float) -> None:
         self._epsilon = checks.real("epsilon", value, least=0.0, most=1.0)
 
-    def _arrange(
-        self,
-        prepared: Prepared,
-        count: int,
-        payoffs: Payoffs,  # noqa: ARG002
-    ) -> tuple[Greedy, int]:
+    def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs) -> Ranking:
         if self.rng.random() < self.epsilon:
-            return self._along(prepared, random_order(self.rng, len(prepared), count)), count
-        return self._greedy(prepared, count), 0
+            order = random_order(self.rng, len(prepared), count)
+            return self._along(prepared, order, payoffs, count)
+        return self._best(prepared, count, payoffs)
 
     def choices(
         self, items: ArrayLike, payoffs: Payoffs, order: ArrayLike, budget: int | None = None
@@ -77,9 +74,8 @@ class EpsilonGreedy(Believer, Randomised):
         prepared = self.features.prepare(items, self.learner.dim)
         count = min(self._tries(payoffs, budget, self.learner.max_budget), len(prepared))
         along = sequence(order, len(prepared))
-        best, _, _, scores = self._greedy(prepared, count)
-        length = payoffs.best_length(self.learner.link.probability(scores))
-        greedy = certain_choices(best[:length], len(prepared), along)
+        best = self._best(prepared, count, payoffs).order
+        greedy = certain_choices(best, len(prepared), along)
         return mixed_choices(
             self.epsilon, uniform_choices(len(prepared), count, along), greedy, along
         )

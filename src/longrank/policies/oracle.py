@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks
+from longrank.cascade import Ranking
 from longrank.features import Coverage, Features
-from longrank.features.base import Greedy, Prepared
+from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.links import LINKS, LOGISTIC, Link, sigmoid
 from longrank.packing import Tree
@@ -66,11 +67,11 @@ class Oracle(Believer):
         super().__init__(Truth(weights, link), features)
         self.exact = bool(exact)
 
-    def _arrange(self, prepared: Prepared, count: int, payoffs: Payoffs) -> tuple[Greedy, int]:
+    def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs) -> Ranking:
         if not (self.exact and isinstance(self.features, Coverage)):
-            return self._greedy(prepared, count), 0
+            return self._best(prepared, count, payoffs)
         order = best_sequence(prepared, self.features, self.learner, payoffs, count)
-        return self._along(prepared, order), 0
+        return self._along(prepared, order, payoffs)
 
     def state(self) -> Tree:
         return super().state() | {"exact": self.exact}

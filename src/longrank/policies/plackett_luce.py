@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from longrank import checks, kernels, learners
+from longrank import checks, learners
 from longrank.cascade import Ranking
 from longrank.features import Features, Plain
-from longrank.features.base import Greedy, Prepared
+from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
@@ -76,9 +76,7 @@ class PlackettLuce(Believer, Randomised):
     def temperature(self, value: float) -> None:
         self._temperature = checks.real("temperature", value, above=0.0)
 
-    def rank(self, items: ArrayLike, payoffs: Payoffs, budget: int | None = None) -> Ranking:
-        prepared = self.features.prepare(items, self.learner.dim)
-        count = min(self._tries(payoffs, budget, self.learner.max_budget), len(prepared))
+    def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs) -> Ranking:
         draws = self.rng.random(len(prepared))  # position i takes the i-th
         order: list[int] = []
         while len(order) < count:
@@ -92,12 +90,13 @@ class PlackettLuce(Believer, Randomised):
         scores = self._scores(prepared, order)  # for what longer sequences would have been worth
         best = np.argsort(-scores, kind="stable")[: count - length].tolist()
         whole = np.array(order + best, np.int64)
-        _, rows, means, _ = self._along(prepared, whole)
-        _, probabilities, estimates, values = kernels.decide(
-            means, means, payoffs.rewards, payoffs.losses, self.learner.link.code, count
-        )
+        along = self._along(prepared, whole, payoffs, count)
         return Ranking(
-            whole[:length], probabilities[:length], estimates[:length], values, rows[:length]
+            along.order[:length],
+            along.probabilities[:length],
+            along.estimates[:length],
+            along.values,
+            along.features[:length],
         )
 
     def choices(
@@ -139,7 +138,7 @@ class PlackettLuce(Believer, Randomised):
         """The mean of every item, were it to come next; -inf for those above."""
         learner = self.learner
         if isinstance(self.features, Plain):
-            rows = np.asarray(prepared, np.float64)
+            rows = self.features.along(prepared, np.arange(len(prepared)))
         else:
             rows = np.zeros((len(prepared), learner.dim))
             for item in set(range(len(prepared))) - set(prefix):
@@ -152,9 +151,6 @@ class PlackettLuce(Believer, Randomised):
     def chance(self, sizes: Sequence[int]) -> Chance:
         keys = [self.rng.random(size) for size in sizes]
         return np.ones(len(sizes), np.bool_), np.concatenate([np.empty(0), *keys])
-
-    def _arrange(self, prepared: Prepared, count: int, payoffs: Payoffs) -> tuple[Greedy, int]:
-        raise NotImplementedError  # pragma: no cover  # rank draws item and length together
 
     def state(self) -> Tree:
         return super().state() | {

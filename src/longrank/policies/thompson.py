@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from longrank import checks, kernels, learners
+from longrank.cascade import Ranking
 from longrank.features import Features
-from longrank.features.base import Greedy, Prepared
+from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
@@ -55,12 +56,7 @@ class Thompson(Believer):
     def scale(self, value: float) -> None:
         self._scale = checks.real("scale", value, least=0.0)
 
-    def _arrange(
-        self,
-        prepared: Prepared,
-        count: int,
-        payoffs: Payoffs,  # noqa: ARG002
-    ) -> tuple[Greedy, int]:
+    def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs) -> Ranking:
         learner = self.learner
         spread, axes = np.linalg.eigh(learner.inverse)
         deviations = np.sqrt(np.maximum(spread, 0.0)) * self.rng.standard_normal(learner.dim)
@@ -69,7 +65,7 @@ class Thompson(Believer):
             prepared, drawn, np.zeros_like(learner.inverse), 0.0, learner.link.ceiling, count
         )
         means, _ = kernels.score_rows(rows, learner.weights, learner.inverse)
-        return (order, rows, means, scores), 0
+        return self._decide((order, rows, means, scores), payoffs)
 
     def chance(self, sizes: Sequence[int]) -> Chance:
         self.rng.standard_normal((len(sizes), self.learner.dim))

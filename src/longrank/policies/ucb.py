@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from longrank import checks, kernels, learners
+from longrank.cascade import Ranking
 from longrank.features import Features
-from longrank.features.base import Greedy, Prepared
+from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
@@ -73,14 +74,9 @@ class UCB(Believer):
         self._exploration = checks.real("exploration", value, least=0.0)
         self.bonus = math.sqrt(self._exploration)
 
-    def _arrange(
-        self,
-        prepared: Prepared,
-        count: int,
-        payoffs: Payoffs,  # noqa: ARG002
-    ) -> tuple[Greedy, int]:
+    def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs) -> Ranking:
         due = self.probing and count > 0 and kernels.probe_is_due(self.given_up)
-        return self._greedy(prepared, count), int(due)
+        return self._best(prepared, count, payoffs, int(due))
 
     def state(self) -> Tree:
         return super().state() | {"exploration": self.exploration, "probing": self.probing}

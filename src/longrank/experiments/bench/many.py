@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from longrank import Payoffs, kernels, named
 from longrank.experiments.bench.measure import Play, Row, alternate, ratio
 from longrank.experiments.bench.rounds import playing, rounds, through
+from longrank.features.scanned import PART, THREADS
 from longrank.policies.base import Believer
 
 D, B = 64, 10
@@ -104,10 +105,11 @@ def _plays(made: dict[str, Believer], items: Items, payoffs: Payoffs) -> dict[st
 def memory(items: Items) -> list[Row]:
     """Items and all that ranking them allocates, over the items alone.
 
-    Numpy's arrays are traced; those inside kernels are not, and the only long ones are those of
-    the contenders, at most 16 bytes an item, which are added. (The process as seen from outside
-    grows less: it reuses what compiling left behind.)
+    Numpy's arrays are traced; those inside kernels are not, and the only long ones are those for
+    the contenders of a part, at most 32 bytes an item in every thread, which are added. (The
+    process as seen from outside grows less: it reuses what compiling left behind.)
     """
+    inside = 32 * PART * THREADS
     rows, size, payoffs = [], len(items), Payoffs.exponential(B)
     kind = "" if np.count_nonzero(items[0]) > 1 else "one-hot "
     for name, policy in policies().items():
@@ -117,8 +119,9 @@ def memory(items: Items) -> list[Row]:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         raw = (
-            f"items {items.nbytes / 1e6:.0f} MB, traced {peak / 1e6:.1f} MB, kernels at most 16 MB"
+            f"items {items.nbytes / 1e6:.0f} MB, traced {peak / 1e6:.1f} MB, "
+            f"kernels at most {inside / 1e6:.1f} MB"
         )
-        value = 1.0 + (peak + 16 * size) / items.nbytes
+        value = 1.0 + (peak + inside) / items.nbytes
         rows.append(Row(f"memory to rank {size:,} {kind}items, {name}", value, 1.2, raw))
     return rows

@@ -9,45 +9,54 @@ import pytest
 
 from longrank import kernels
 
+DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape", [(1, 1), (5, 3), (40, 64)])
-def test_a_scan_gives_means_and_squares_and_the_worst_row(dtype, shape):
-    rng = np.random.default_rng(0)
-    items, weights = rng.normal(size=shape).astype(dtype), rng.normal(size=shape[1])
-    means, squares = np.empty(shape[0]), np.empty(shape[0])
-    row, square = kernels.scan_rows(items, weights, means, squares)
+
+def case(shape, dtype):
+    rng = np.random.default_rng(shape[0])
+    items = (rng.normal(size=shape) * rng.random((shape[0], 1))).astype(dtype)
+    weights = rng.normal(size=shape[1])
     exact = items.astype(np.float64)
-    np.testing.assert_allclose(means, exact @ weights, rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(squares, (exact**2).sum(axis=1), rtol=1e-12)
-    assert row == np.argmax(squares)
-    assert square == squares[row]
+    return items, weights, exact @ weights, np.sqrt((exact**2).sum(axis=1))
+
+
+@DTYPES
+@pytest.mark.parametrize("shape", [(1, 1), (5, 3), (256, 4), (3000, 20)])
+@pytest.mark.parametrize("count", [1, 3, 700])
+@pytest.mark.parametrize(("low", "high"), [(0.0, 0.0), (0.2, 0.7), (0.5, 0.5)])
+@pytest.mark.parametrize("ceiling", [math.inf, 0.4])
+def test_a_scan_finds_all_that_can_be_among_the_best(shape, count, low, high, ceiling, dtype):
+    items, weights, means, norms = case(shape, dtype)
+    count = min(count, len(items))
+    row, square, best, chosen, bounds = kernels.scan(items, weights, low, high, ceiling, count)
+    assert row == np.argmax(norms)
+    assert square == pytest.approx(norms.max() ** 2, rel=1e-12)
+    sure, able = means + low * norms, means + high * norms
+    np.testing.assert_allclose(best, np.sort(sure)[::-1][:count], rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(bounds, able[chosen], rtol=1e-12, atol=1e-13)
+    assert (np.diff(chosen) > 0).all()
+    bar = min(best[-1], ceiling)
+    assert set(np.flatnonzero(able > bar + 1e-12)) <= set(chosen)
+
+
+def test_a_scan_leaves_out_what_cannot_win():
+    items, weights, _, _ = case((50_000, 8), np.float32)
+    chosen = kernels.scan(items, weights, 0.01, 0.02, math.inf, 5)[3]
+    assert len(chosen) < 1000
+
+
+def test_a_scan_for_nobody_still_finds_the_worst_row():
+    items, weights, _, norms = case((400, 3), np.float64)
+    row, _, best, chosen, bounds = kernels.scan(items, weights, 0.0, 0.1, math.inf, 0)
+    assert row == np.argmax(norms)
+    assert len(best) == len(chosen) == len(bounds) == 0
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-def test_a_scan_stops_at_the_first_row_that_is_not_finite(bad):
-    items = np.ones((6, 3))
-    items[2, 1] = items[4, 0] = bad
-    row, square = kernels.scan_rows(items, np.ones(3), np.empty(6), np.empty(6))
-    assert row == 2
+@pytest.mark.parametrize("first", [2, 600])
+def test_a_scan_stops_at_the_first_row_that_is_not_finite(bad, first):
+    items = np.full((900, 3), 0.1)
+    items[first, 1] = items[first + 2, 0] = bad
+    row, square, *_ = kernels.scan(items, np.ones(3), 0.0, 0.0, math.inf, 1)
+    assert row == first
     assert not square < math.inf
-
-
-@pytest.mark.parametrize("size", [1, 7, 8192, 20_000])
-@pytest.mark.parametrize("count", [1, 3, 10_000])
-@pytest.mark.parametrize("low", [0.0, 0.7])
-def test_sure_scores_are_the_largest_lower_bounds(size, count, low):
-    rng = np.random.default_rng(size)
-    means, squares = rng.normal(size=size), rng.random(size)
-    found = kernels.sure_scores(means, squares, low, count)
-    expected = np.sort(means + low * np.sqrt(squares))[::-1][:count]
-    assert np.array_equal(found, expected)
-
-
-@pytest.mark.parametrize("high", [0.0, 0.5])
-@pytest.mark.parametrize("bar", [-10.0, 0.3, 10.0])
-def test_contenders_are_all_that_can_reach_the_bar(high, bar):
-    rng = np.random.default_rng(3)
-    means, squares = rng.normal(size=500), rng.random(500)
-    found = kernels.contenders(means, squares, high, bar)
-    assert np.array_equal(found, np.flatnonzero(means + high * np.sqrt(squares) >= bar))

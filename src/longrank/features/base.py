@@ -26,13 +26,11 @@ class Features(ABC):
     """
 
     @abstractmethod
-    def prepare(
-        self, items: ArrayLike, dim: int | None, weights: NDArray[np.float64] | None = None
-    ) -> Prepared:
+    def prepare(self, items: ArrayLike, dim: int | None, lazy: bool = False) -> Prepared:
         """Check the items, and bring them into the form that the other methods take.
 
-        ``dim`` is the length of the rows that the learner expects (None: any). Whoever is going
-        to score them with ``weights`` may say so: one pass over very many items can then do both.
+        ``dim`` is the length of the rows that the learner expects (None: any). With ``lazy``
+        the numbers of very many items may be left for :meth:`greedy` to check as it reads them.
         """
 
     @abstractmethod

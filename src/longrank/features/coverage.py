@@ -68,7 +68,7 @@ class Coverage(Features):
         self,
         items: ArrayLike,
         dim: int | None,
-        weights: NDArray[np.float64] | None = None,  # noqa: ARG002
+        lazy: bool = False,  # noqa: ARG002
     ) -> Prepared:
         array = checks.items(items, None, unit=False)
         if len(array) == 0:

@@ -7,23 +7,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
 from longrank.features.base import Features, Greedy, Prepared
-from longrank.features.scanned import LARGE, Scanned
+from longrank.features.many import LARGE, Many
 from longrank.packing import Tree
 
 
 class Plain(Features):
     """The row of an item is the item, whatever stands above it (the paper's Algorithm 1)."""
 
-    def prepare(
-        self, items: ArrayLike, dim: int | None, weights: NDArray[np.float64] | None = None
-    ) -> Prepared:
+    def prepare(self, items: ArrayLike, dim: int | None, lazy: bool = False) -> Prepared:
         array = checks.shaped(items, dim)
-        if weights is not None and array.size >= LARGE:
-            return Scanned(array, weights)
-        row, square = kernels.worst_row(array)
-        if not square <= checks.UNIT:
-            checks.rows(array, row, square, unit=True)
-        return array
+        many = array.size >= LARGE
+        if not (many and lazy):
+            row, square = kernels.worst_row(array)
+            if not square <= checks.UNIT:
+                checks.rows(array, row, square, unit=True)
+        return Many(array) if many else array
 
     def greedy(
         self,
@@ -34,7 +32,7 @@ class Plain(Features):
         ceiling: float,
         count: int,
     ) -> Greedy:
-        if isinstance(prepared, Scanned):
+        if isinstance(prepared, Many):
             return prepared.greedy(weights, inverse, bonus, ceiling, count)
         return kernels.greedy_plain(prepared, weights, inverse, bonus, ceiling, count)
 
@@ -52,7 +50,7 @@ class Plain(Features):
         chosen: NDArray[np.int64],
         numbers: NDArray[np.float64],
     ) -> int:
-        decide = super().decide if type(prepared) is Scanned else kernels.decide_plain
+        decide = super().decide if type(prepared) is Many else kernels.decide_plain
         return decide(
             prepared,
             weights,
@@ -68,7 +66,7 @@ class Plain(Features):
         )
 
     def along(self, prepared: Prepared, order: NDArray[np.int64]) -> NDArray[np.float64]:
-        items = prepared.items if isinstance(prepared, Scanned) else prepared
+        items = prepared.items if isinstance(prepared, Many) else prepared
         return np.ascontiguousarray(items[order], np.float64)
 
     def state(self) -> Tree:

@@ -41,7 +41,7 @@ class Polynomial(Features):
         self,
         items: ArrayLike,
         dim: int | None,
-        weights: NDArray[np.float64] | None = None,  # noqa: ARG002
+        lazy: bool = False,  # noqa: ARG002
     ) -> Prepared:
         array = checks.shaped(items, None)
         if len(array) == 0:

@@ -20,12 +20,11 @@ from longrank.kernels.ranking import (
     score_rows,
     worst_row,
 )
-from longrank.kernels.scan import contenders, scan_rows, sure_scores
+from longrank.kernels.scan import scan
 from longrank.kernels.update import observe_cascade, observe_row
 
 __all__ = [
     "best_length",
-    "contenders",
     "coverage_along",
     "decide",
     "decide_plain",
@@ -43,10 +42,9 @@ __all__ = [
     "probability",
     "probe_is_due",
     "residual",
-    "scan_rows",
+    "scan",
     "score_rows",
     "sequence_values",
     "slope",
-    "sure_scores",
     "worst_row",
 ]

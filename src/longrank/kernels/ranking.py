@@ -69,12 +69,17 @@ def _score_columns(
     widths[:] = 0.0
     for i in range(d):
         own, weight, diagonal = columns[i], weights[i], inverse[i, i]
+        j, end = i + 1, d
+        while end > j and inverse[end - 1, i] == 0.0:  # adds nothing
+            end -= 1
+        if j == end:  # always so before anything is learned
+            for item in range(n):
+                means[item] += own[item] * weight
+                widths[item] += own[item] * (own[item] * diagonal)
+            continue
         for item in range(n):
             means[item] += own[item] * weight
             part[item] = own[item] * diagonal
-        j, end = i + 1, d
-        while end > j and inverse[end - 1, i] == 0.0:  # adds nothing: all, before learning
-            end -= 1
         while j + 4 <= end:  # four at a time, since loading and storing ``part`` costs most
             a, b = 2.0 * inverse[j, i], 2.0 * inverse[j + 1, i]
             c, e = 2.0 * inverse[j + 2, i], 2.0 * inverse[j + 3, i]
@@ -95,7 +100,7 @@ def _score_columns(
         widths[item] = math.sqrt(max(widths[item], 0.0))
 
 
-_BLOCK = 128  # items that are scored side by side
+_BLOCK = 120  # items that are scored side by side; a power of two would crowd the cache
 
 
 @compiled

@@ -121,6 +121,7 @@ class Believer(Policy):
 
     bonus: float = 0.0  # how many widths are added to a mean
     probing: bool = False  # whether it tries an item now and then where it would give up
+    draws: bool = False  # whether it uses up random numbers, so that an error must come before
     given_up: int = 0
 
     def __init__(self, learner: Learner, features: Features | None) -> None:
@@ -129,7 +130,7 @@ class Believer(Policy):
 
     def rank(self, items: ArrayLike, payoffs: Payoffs, budget: int | None = None) -> Ranking:
         learner = self.learner
-        prepared = self.features.prepare(items, learner.dim, learner.weights)
+        prepared = self.features.prepare(items, learner.dim, not self.draws)
         count = min(self._tries(payoffs, budget, learner.max_budget), len(prepared))
         ranking = self._choose(prepared, count, payoffs)
         self.count(ranking)

@@ -41,6 +41,8 @@ class EpsilonGreedy(Believer, Randomised):
         The generator of random numbers, or its seed.
     """
 
+    draws = True
+
     def __init__(
         self,
         learner: Learner,

@@ -55,6 +55,8 @@ class PlackettLuce(Believer, Randomised):
     0.5
     """
 
+    draws = True
+
     def __init__(
         self,
         learner: Learner,

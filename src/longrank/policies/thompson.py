@@ -35,6 +35,8 @@ class Thompson(Believer):
         The generator of random numbers, or its seed.
     """
 
+    draws = True
+
     def __init__(
         self,
         learner: Learner,

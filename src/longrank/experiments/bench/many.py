@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from longrank import Payoffs, kernels, named
 from longrank.experiments.bench.measure import Play, Row, alternate, ratio
 from longrank.experiments.bench.rounds import playing, rounds, through
-from longrank.features.scanned import PART, THREADS
+from longrank.features.many import PART, THREADS
 from longrank.policies.base import Believer
 
 D, B = 64, 10

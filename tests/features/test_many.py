@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from longrank import InvalidInput, Outcome, Payoffs, Thompson, named
-from longrank.features.scanned import LARGE
+from longrank.features.many import LARGE
 
 DIM, BUDGET = 16, 8
 PAYOFFS = Payoffs.vanilla(BUDGET)

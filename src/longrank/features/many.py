@@ -1,0 +1,94 @@
+"""Very many items: one pass over them, and exact scores for the few that can win."""
+
+from __future__ import annotations
+
+import math
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank import checks, kernels
+from longrank.features.base import Greedy
+
+LARGE = 1 << 18  # numbers in an array; from here on the pass costs more than all else
+PART = 1 << 15  # contenders that are scored at once
+THREADS = min(os.cpu_count() or 1, 8)  # the kernels let go of the interpreter
+_ROUNDING = 1e-11  # relative; of bounds
+
+Vector = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+class Many:
+    """Items that are checked and ranked in one pass.
+
+    The width of an item x lies between sqrt(smallest eigenvalue of M^-1) |x| and
+    sqrt(largest) |x|, so that mean and norm bound its score; only items whose bound reaches the
+    scores of ``count`` others are scored exactly. The result is that of scoring them all.
+    """
+
+    def __init__(self, items: NDArray[np.floating]) -> None:
+        self.items = items
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def greedy(
+        self,
+        weights: Vector,
+        inverse: NDArray[np.float64],
+        bonus: float,
+        ceiling: float,
+        count: int,
+    ) -> Greedy:
+        """The best ``count`` by min(mean + bonus * width, ceiling)."""
+
+        def best(some: Indices) -> Indices:
+            whole = some[-1] - some[0] + 1 == len(some)
+            rows = self.items[some[0] : some[-1] + 1] if whole else self.items[some]
+            tries = min(count, len(some))
+            order = kernels.greedy_plain(rows, weights, inverse, bonus, ceiling, tries)[0]
+            return np.sort(some[order])
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            some = self._contenders(pool, weights, inverse, bonus, ceiling, count)
+            if len(some) > PART:  # many tie: part by part, for the sake of memory
+                parts = np.array_split(some, -(-len(some) // max(PART, 2 * count)))
+                some = np.concatenate(list(pool.map(best, parts)))
+        order, rows, means, scores = kernels.greedy_plain(
+            self.items[some], weights, inverse, bonus, ceiling, count
+        )
+        return some[order], rows, means, scores
+
+    def _contenders(
+        self,
+        pool: ThreadPoolExecutor,
+        weights: Vector,
+        inverse: NDArray[np.float64],
+        bonus: float,
+        ceiling: float,
+        count: int,
+    ) -> Indices:
+        """Who can be among the best: an item is out if ``count`` others are certain to beat it."""
+        eigenvalues = np.linalg.eigvalsh(inverse)
+        error = _ROUNDING * abs(eigenvalues[-1])
+        low = bonus * math.sqrt(max(eigenvalues[0] - error, 0.0))
+        high = bonus * math.sqrt(max(eigenvalues[-1] + error, 0.0))
+        slack = _ROUNDING * (1.0 + high + float(np.abs(weights).sum()))  # no score is larger
+        low, high = low - slack, high + slack
+
+        def scan(start: int) -> tuple[float, int, Vector, Indices, Vector]:
+            row, square, sure, some, bounds = kernels.scan(
+                self.items[start : start + step], weights, low, high, ceiling - slack, count
+            )
+            return (square if square == square else np.inf), row + start, sure, some + start, bounds
+
+        step = -(-len(self) // THREADS)
+        parts = list(pool.map(scan, range(0, len(self), step)))
+        square, row = max(part[:2] for part in parts)
+        checks.rows(self.items, row, square, unit=True)
+        sure = np.sort(np.concatenate([part[2] for part in parts]))
+        bar = min(float(sure[-count]), ceiling - slack) if count else math.inf
+        return np.concatenate([some[bounds >= bar] for *_, some, bounds in parts])

@@ -9,6 +9,7 @@ import pytest
 
 from longrank.kernels import (
     best_length,
+    enough_to_go_on,
     probe_is_due,
     sequence_values,
 )
@@ -92,6 +93,19 @@ def test_the_best_length_does_not_underflow():
     rewards, losses = np.ones(n + 1), np.r_[np.zeros(n + 1), -1.0]
     assert best_length(chances, rewards, losses) == n
     assert best_length(chances, rewards, np.zeros(n + 2)) == n + 1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_enough_to_go_on_makes_the_longest_sequence_the_best(seed):
+    rng = np.random.default_rng(seed)
+    _, rewards, losses = random_sequence(rng, 8)
+    enough = enough_to_go_on(rewards, losses)
+    for start in range(9):
+        likely = np.full(8 - start, min(enough[start], 1.0))
+        assert best_length(likely, rewards[start:], losses[start:]) == 8 - start
+    assert enough[8] == 0.0
+    if enough[7] > 0.0:
+        assert best_length(np.array([0.99 * enough[7]]), rewards[7:], losses[7:]) == 0
 
 
 def test_probes_come_four_times_for_every_doubling_and_without_end():

@@ -22,9 +22,9 @@ from longrank.kernels import best_length, live, probabilities
 ROUNDS, DIM = 30, 3
 
 CASES = {
-    "ind": (lambda: OnlineNewton(DIM, max_budget=4, radius=0.4, rate=6.0), Plain(), 0.0),
-    "dep": (lambda: OnlineNewton(DIM, max_budget=4), Coverage(np.eye(DIM)), 0.0),
-    "eps": (lambda: OnlineNewton(DIM, max_budget=4, link="probit"), Plain(), 0.5),
+    "ind": (lambda: OnlineNewton(DIM, max_budget=30, radius=0.4, rate=6.0), Plain(), 0.0),
+    "dep": (lambda: OnlineNewton(DIM, max_budget=30), Coverage(np.eye(DIM)), 0.0),
+    "eps": (lambda: OnlineNewton(DIM, max_budget=30, link="probit"), Plain(), 0.5),
     "eps with coverage": (lambda: Ridge(DIM), Coverage(np.eye(DIM)), 0.5),
     "c-ucb1": (lambda: Ridge(DIM), Plain(), 0.0),
     "gl-cdcm": (lambda: MaximumLikelihood(DIM, penalty=0.5), Plain(), 0.0),
@@ -34,16 +34,18 @@ CASES = {
 PAYOFFS = {
     "vanilla": Payoffs.vanilla(4),
     "linear": Payoffs.linear(4, attempt_cost=0.24),  # at times it gives up at once
+    "many tries": Payoffs.exponential(30),
+    "many tries, each at a price": Payoffs.linear(30, attempt_cost=0.01, give_up=-0.3),
     "no budget": Payoffs.vanilla(0),
 }
 
 
-def stream(share):
-    """Sets of no item to six; in a share of the rounds the order is random."""
+def stream(share, most=6):
+    """Sets of no item to ``most``; in a share of the rounds the order is random."""
     rng = np.random.default_rng(1)
-    starts = np.concatenate([[0], np.cumsum(rng.integers(0, 7, ROUNDS))])
+    starts = np.concatenate([[0], np.cumsum(rng.integers(0, most + 1, ROUNDS))])
     items = unit_rows(rng.random((starts[-1], DIM)))
-    wins = rng.random(len(items)) < items[:, 0] ** 2
+    wins = rng.random(len(items)) < items[:, 0] ** 2 * 6.0 / max(most, 6)
     return items, starts, wins, rng.random(ROUNDS) < share, rng.random(len(items))
 
 
@@ -72,10 +74,11 @@ def play(learner, features, bonus, payoffs, items, starts, wins, at_random, keys
 
 @pytest.mark.parametrize("payoffs", PAYOFFS.values(), ids=PAYOFFS)
 @pytest.mark.parametrize("name", CASES)
-def test_a_compiled_run_is_the_run_of_the_objects_bit_for_bit(name, payoffs):
+@pytest.mark.parametrize("most", [6, 40])
+def test_a_compiled_run_is_the_run_of_the_objects_bit_for_bit(name, payoffs, most):
     make, features, share = CASES[name]
     learner, bonus = make(), math.sqrt(0.3)
-    items, starts, wins, at_random, keys = stream(share)
+    items, starts, wins, at_random, keys = stream(share, most)
     earned, lengths, tried = np.empty(ROUNDS), np.empty(ROUNDS, int), np.empty(ROUNDS, int)
     live(
         *(items, starts, wins, payoffs.rewards, payoffs.losses, isinstance(features, Coverage)),
@@ -84,4 +87,4 @@ def test_a_compiled_run_is_the_run_of_the_objects_bit_for_bit(name, payoffs):
         *(earned, lengths, tried),
     )
     found = list(zip(earned.tolist(), lengths.tolist(), tried.tolist(), strict=True))
-    assert found == play(learner, features, bonus, payoffs, *stream(share))
+    assert found == play(learner, features, bonus, payoffs, *stream(share, most))

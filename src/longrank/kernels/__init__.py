@@ -10,7 +10,7 @@ from longrank.kernels.curve import densities, probabilities, probability, residu
 from longrank.kernels.decision import decide, decide_plain
 from longrank.kernels.expand import expand
 from longrank.kernels.laplace import laplace_cascade
-from longrank.kernels.length import best_length, probe_is_due, sequence_values
+from longrank.kernels.length import best_length, enough_to_go_on, probe_is_due, sequence_values
 from longrank.kernels.likelihood import fit_likelihood, grow_and_fit
 from longrank.kernels.live import live
 from longrank.kernels.ranking import (
@@ -29,6 +29,7 @@ __all__ = [
     "decide",
     "decide_plain",
     "densities",
+    "enough_to_go_on",
     "expand",
     "fit_likelihood",
     "greedy_coverage",

@@ -47,6 +47,22 @@ def best_length(probabilities: Vector, rewards: Vector, losses: Vector) -> int:
 
 
 @compiled
+def enough_to_go_on(rewards: Vector, losses: Vector) -> Vector:
+    """For every length, a probability that makes each further try worthwhile by itself. O(b).
+
+    A try after i others is worth it if p rewards[i] + (1 - p) losses[i + 1] >= losses[i]; where
+    all remaining items are as likely as that to succeed, the longest sequence is the best.
+    """
+    b = rewards.shape[0]
+    enough = np.zeros(b + 1)
+    for i in range(b - 1, -1, -1):
+        price = losses[i] - losses[i + 1]
+        needed = 0.0 if price <= 0.0 else price / (rewards[i] - losses[i + 1])
+        enough[i] = max(enough[i + 1], needed * (1.0 + 1e-9))
+    return enough
+
+
+@compiled
 def probe_is_due(given_up: int) -> bool:
     """Whether to try an item all the same after giving up so often: 16, 20, 24, 28, 32, 40, ...
 

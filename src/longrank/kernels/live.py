@@ -5,19 +5,22 @@ It is made of the same kernels as the policies, and gives the same run to the la
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from longrank.kernels.compiled import compiled
-from longrank.kernels.curve import probabilities
+from longrank.kernels.curve import probabilities, probability
 from longrank.kernels.laplace import laplace_cascade
-from longrank.kernels.length import best_length, probe_is_due
+from longrank.kernels.length import best_length, enough_to_go_on, probe_is_due
 from longrank.kernels.likelihood import grow_and_fit
 from longrank.kernels.ranking import (
     coverage_along,
     greedy_coverage,
     greedy_plain,
     top,
+    worst_row,
 )
 from longrank.kernels.update import observe_cascade
 
@@ -67,7 +70,8 @@ def live(
     history = np.empty((wins.shape[0] if method == REFITS else 0, d))
     successes = np.empty(history.shape[0], np.bool_)
     seen, given_up = 0, 0
-    flat = losses[0] == losses[-1]
+    longest = 1.0 if coverage else math.sqrt(worst_row(items)[1])  # of rows
+    enough = enough_to_go_on(rewards, losses)
     for t in range(most):
         chunk = items[starts[t] : starts[t + 1]]
         count = min(rewards.shape[0], chunk.shape[0])
@@ -76,9 +80,10 @@ def live(
             order = top(keys[starts[t] : starts[t + 1]], count)
             rows = coverage_along(chunk, order) if coverage else chunk[order]
         else:
-            # Where giving up costs the same everywhere the whole budget is always worth playing,
-            # and the order matters only up to the first success: it is made as far as needed.
-            reach = min(count, 8) if flat else count
+            # The order matters only up to the first success. So it is made as far as that, once
+            # it is certain that all further items are worth trying, however bad they are.
+            worst = probability(link, -longest * math.sqrt(np.dot(weights, weights)) - 1e-9)
+            reach = min(count, 4)
             while True:
                 if coverage:
                     order, rows, _, scores = greedy_coverage(
@@ -88,11 +93,14 @@ def live(
                     order, rows, _, scores = greedy_plain(
                         chunk, weights, inverse, bonus, ceiling, reach
                     )
-                if reach == count or wins[starts[t] + order].any():
+                length = best_length(probabilities(link, scores), rewards, losses)
+                if reach == count:
+                    break
+                certain = length == reach and worst >= enough[reach]
+                if certain and wins[starts[t] + order].any():
+                    length = count
                     break
                 reach = min(count, 4 * reach)
-            if not flat:
-                length = best_length(probabilities(link, scores), rewards, losses)
             if length == 0 and count > 0:
                 if probing and probe_is_due(given_up):
                     length = 1

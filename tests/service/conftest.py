@@ -11,11 +11,11 @@ import httpx
 import psycopg
 import pytest
 from cluster import Cluster, binaries
-from serving import ADMIN, DIM, Clock, served, until_ready
+from serving import ADMIN, Clock, make, served, until_ready
 
-from longrank.service import messages
 from longrank.service.app import build
 from longrank.service.engine import Engine
+from longrank.service.opening import open_store
 from longrank.service.sqlite import SqliteStore
 
 
@@ -42,7 +42,7 @@ def path(folder):
 def engine(path, clock):
     """An engine over a SQLite file with one model, ``m``."""
     with Engine(SqliteStore(path), clock=clock) as engine:
-        engine.create("m", messages.ModelRequest(dim=DIM, policy="ind", max_budget=5))
+        make(engine, "m")
         yield engine
 
 
@@ -98,6 +98,15 @@ def database(cluster, request):
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def pytest_configure(config):
-    config.addinivalue_line("markers", "postgres: needs PostgreSQL's initdb and pg_ctl")
-    config.addinivalue_line("markers", "browser: needs Chromium and its driver")
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def where(request, path):
+    """What ``--store`` would say: each of the databases."""
+    return str(path) if request.param == "sqlite" else request.getfixturevalue("database")
+
+
+@pytest.fixture
+def store(where):
+    """An empty store."""
+    store = open_store(where)
+    yield store
+    store.close()

@@ -1,4 +1,4 @@
-"""Rounds, outcomes and a clock for the tests of the service."""
+"""Models, rounds, outcomes, a clock and servers for the tests of the service."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ import numpy as np
 import uvicorn
 
 from longrank.service import messages
+from longrank.service.engine import Engine
+from longrank.service.models import Model
+from longrank.service.replay import replay
 
 DIM = 3
 ADMIN = "the-administrators-key-of-the-tests"
@@ -41,6 +44,17 @@ def asked(name: str | None = None, seed: int = 0, **more) -> messages.DecisionRe
 
 def told(tried: int = 1, succeeded: bool = True, **more) -> messages.OutcomeRequest:
     return messages.OutcomeRequest(tried=tried, succeeded=succeeded, **more)
+
+
+def make(engine: Engine, name: str, **settings) -> Model:
+    """A model of the engine."""
+    request = {"dim": DIM, "policy": "ind", "max_budget": 5, **settings}
+    return engine.create(name, messages.ModelRequest(**request))[0]
+
+
+def fresh(engine: Engine) -> Model:
+    """The engine's only model, replayed from the beginning."""
+    return replay(engine.store, engine.store.models()[0], fresh=True)
 
 
 def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:

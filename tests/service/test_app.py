@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from serving import ADMIN, DIM, asked, until_ready
+from serving import ADMIN, DIM, asked
 
 ROUND = msgspec.to_builtins(asked())
 BASE = "/v1/models/m"
@@ -158,57 +158,10 @@ def test_metrics_count_calls_and_models(http):
     assert 'longrank_model_pending{model="m"} 1.0' in text
 
 
-def test_every_answer_has_a_request_id_and_a_good_one_is_kept(http):
-    assert http.get("/healthz").headers["x-request-id"]
-    mine = http.get("/healthz", headers={"X-Request-Id": "mine-1"})
-    assert mine.headers["x-request-id"] == "mine-1"
-    odd = http.get("/healthz", headers={"X-Request-Id": "odd id"})
-    assert odd.headers["x-request-id"] != "odd id"
-
-
-def test_problems_are_problem_details(http):
-    answer = http.get("/v1/models/nobody")
-    assert answer.headers["content-type"] == "application/problem+json"
-    assert set(answer.json()) == {"type", "title", "status", "detail", "request_id"}
-    wrong = http.put(BASE, json={"policy": "ind", "dim": 3, "settings": {"exploration": -1}})
-    assert (wrong.status_code, wrong.json()["parameter"]) == (422, "exploration")
-
-
-def test_what_is_not_there_or_not_allowed_is_told_so(http):
-    assert http.get("/nobody").status_code == 404
-    assert http.get("/v1/models/m/").status_code == 404
-    wrong = http.post("/healthz")
-    assert wrong.status_code == 405
-    assert wrong.headers["content-type"] == "application/problem+json"
-    assert "GET" in http.patch(BASE).headers["allow"]
-    assert http.head("/healthz").status_code == 200
-
-
 def test_the_policy_is_the_recommended_one_unless_told_otherwise(http):
     document = http.get("/openapi.json").json()
     request = document["components"]["schemas"]["ModelRequest"]
     assert request["properties"]["policy"]["default"] == "recommended"
-
-
-def test_it_is_alive_and_not_ready_while_it_replays(http):
-    http.engine.ready = False
-    try:
-        assert http.get("/healthz").status_code == 200
-        waiting = http.get("/readyz")
-        assert (waiting.status_code, waiting.headers["retry-after"]) == (503, "1")
-        assert http.get("/v1/models").status_code == 503
-    finally:
-        http.engine.ready = True
-    until_ready(http)
-
-
-@pytest.mark.usefixtures("model")
-def test_a_full_queue_sheds_with_503_and_says_when_to_come_again(http):
-    http.engine.store.writer.most_waiting = 0
-    shed = http.post(DECISIONS, json={**ROUND, "id": "x"})
-    assert (shed.status_code, shed.headers["retry-after"]) == (503, "1")
-    http.engine.store.writer.most_waiting = 100
-    assert http.post(DECISIONS, json={**ROUND, "id": "x"}).status_code == 201
 
 
 @pytest.mark.usefixtures("model")

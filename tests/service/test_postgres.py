@@ -54,8 +54,40 @@ def test_when_the_leader_is_gone_another_goes_on_where_it_was(engines):
             follow(engines)
     first.ready = False
     first.store.close()  # without a word
-    second.follow()
-    assert second.model("m").version == 10
+
+    def taken_over() -> bool:  # once the server has noticed that the connection is gone
+        second.follow()
+        return second.model("m").version == 10
+
+    until(taken_over)
+
+
+def test_a_leader_that_is_behind_when_another_drops_goes_on_from_a_snapshot(
+    engines, database, clock
+):
+    first, second = engines
+    follow(engines)
+    for i in range(10):
+        second.decide("m", asked(f"d{i}", seed=i, ttl=10.0))
+        second.settle("m", f"d{i}", told(1, i % 3 == 0))
+    clock.now += 1000.0
+    with Engine(PostgresStore(database), clock=clock) as third:  # it has replayed all of that
+        assert third.drop("m", 500.0) == 10
+        follow(engines)
+        assert first.model("m").version == 10
+        for engine in engines:
+            assert engine.model("m").snapshot() == third.model("m").snapshot()
+
+
+def test_what_the_database_quotes_of_a_row_is_told_to_nobody(engines, caplog):
+    first, _ = engines
+    rule = "ALTER TABLE log ADD CHECK (id <> 'x')"
+    first.store.writer.call(lambda session: session.execute(rule))
+    with pytest.raises(StoreFailed, match="check constraint") as caught:
+        first.decide("m", asked("x"))
+    assert "check constraint" in caplog.text
+    for text in (str(caught.value), caplog.text):
+        assert "Failing row" not in text
 
 
 def test_models_and_keys_that_another_process_made_are_known(engines, clock):

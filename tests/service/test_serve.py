@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-import io
-import json
 import logging
 import os
 import signal
@@ -14,7 +12,7 @@ import sys
 
 import msgspec
 import pytest
-from process import MAIN, Server, Wire, once
+from process import MAIN, once
 from serving import ADMIN, DIM, asked, free_port, told, until
 from typer.testing import CliRunner
 
@@ -23,7 +21,6 @@ from longrank.errors import InvalidInput
 from longrank.service import messages
 from longrank.service.engine import Engine
 from longrank.service.errors import StoreDamaged
-from longrank.service.logs import Access, JsonLines
 from longrank.service.server import _plain
 from longrank.service.sqlite import SqliteStore
 
@@ -41,56 +38,6 @@ def command():
     root.setLevel(level)
     gc.set_threshold(*collecting)
     gc.unfreeze()
-
-
-def test_no_log_line_holds_a_key_or_a_feature_and_all_are_json(tmp_path):
-    log = tmp_path / "log"
-    server = Server(str(tmp_path / "d.db"), free_port(), "--log-level", "debug", log=log)
-    secret = 0.123456789
-    try:
-        server.start().ready()
-        wire = Wire(server.port)
-        _, made = wire.call("PUT", "/v1/models/m", {"policy": "ind", "dim": DIM})
-        for row in ([secret] * DIM, [secret * 9] * DIM, [secret], [[secret]], [str(secret)]):
-            wire.call("POST", "/v1/models/m/decisions", {"ids": ["a"], "features": [row]})
-        wire.call("GET", f"/v1/models/m?key={made['key']}")
-        wire.call("GET", f"/v1/{made['key']}%20")
-        wire.call(
-            "PUT", "/v1/models/n", {"policy": "ind", "dim": 1, "settings": {"rate": "0.1234"}}
-        )
-        wire.close()
-        server.stop()
-    finally:
-        server.kill()
-    text = log.read_text()
-    lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
-    others = [line for line in text.splitlines() if not line.startswith("{")]
-    assert all(line.startswith("longrank") for line in others)  # where it listens, that it compiles
-    requests = [line for line in lines if line["message"] == "request"]
-    assert len(requests) >= 9
-    assert all(line["request_id"] for line in requests)
-    for hidden in (ADMIN, made["key"], "0.1234", "1.1111"):
-        assert hidden not in text
-
-
-def test_it_stops_gracefully_and_starts_from_a_snapshot(tmp_path):
-    path = tmp_path / "d.db"
-    server = Server(str(path), free_port(), "--log-level", "warning")
-    try:
-        server.start().ready()
-        once(server.port, "PUT", "/v1/models/m", {"policy": "ind", "dim": DIM})
-        once(server.port, "POST", "/v1/models/m/decisions", {**ROUND, "id": "x"})
-        once(
-            server.port, "PUT", "/v1/models/m/decisions/x/outcome", {"tried": 1, "succeeded": True}
-        )
-        _, before = once(server.port, "GET", "/v1/models/m")
-        assert server.stop() in (0, -signal.SIGTERM)
-    finally:
-        server.kill()
-    with Engine(SqliteStore(path)) as engine:
-        model = engine.model("m")
-        assert model.state_hash() == before["state_hash"]
-        assert model.saved == 1
 
 
 def test_the_administrators_key_is_printed_once(tmp_path):
@@ -175,19 +122,6 @@ def test_the_doctor_measures_the_disk_and_reads_the_store(tmp_path, command):
 def test_the_doctor_tells_where_it_cannot_write(command):
     ill = command("doctor", "--store", "/proc/decisions.db")
     assert (ill.exit_code, "cannot write" in ill.stdout) == (1, True)
-
-
-def test_a_log_line_says_where_an_error_was_and_not_with_what():
-    stream = io.StringIO()
-    try:
-        raise ValueError("a secret that a foreign library quotes")
-    except ValueError:
-        record = logging.LogRecord("x", logging.ERROR, "", 0, "failed", (), sys.exc_info())
-    line = json.loads(JsonLines().format(record))
-    assert (line["error"], line["message"]) == ("ValueError", "failed")
-    assert "secret" not in json.dumps(line)
-    Access(stream)("GET", "/healthz", 200, 0.0012, "r1")
-    assert json.loads(stream.getvalue())["ms"] == 1.2
 
 
 def test_a_password_in_the_stores_url_is_not_shown():

@@ -2,49 +2,21 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
+from drafts import append, decision, outcome
 
-from longrank.service.errors import Busy, Conflict, StoreDamaged, StoreFailed
+from longrank.service.errors import Conflict, Duplicate, StoreDamaged, StoreFailed
 from longrank.service.opening import open_store
 from longrank.service.records import DECISION, OUTCOME, Draft
 from longrank.service.snapshots import FORMAT, Snapshot, state_hash
 from longrank.service.stats import Stats
-from longrank.service.store import KEPT_SNAPSHOTS, KeyRow
-from longrank.service.writer import Duplicate
-
-STORES = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
-
-
-@pytest.fixture(params=STORES)
-def where(request, path):
-    """What ``--store`` would say."""
-    return str(path) if request.param == "sqlite" else request.getfixturevalue("database")
-
-
-@pytest.fixture
-def store(where):
-    store = open_store(where)
-    yield store
-    store.close()
+from longrank.service.tables.keys import KeyRow
+from longrank.service.tables.snapshots import KEPT_SNAPSHOTS
 
 
 @pytest.fixture
 def model(store):
     return store.create_model("m", b"{}", 1.5)
-
-
-def decision(model, name, at=10.0, expires=20.0, body=b"body"):
-    return Draft(model, DECISION, name, at, expires, body)
-
-
-def outcome(model, name, at=11.0, body=b"outcome"):
-    return Draft(model, OUTCOME, name, at, 0.0, body)
-
-
-def append(store, draft):
-    return store.append(draft).result(30)
 
 
 def test_what_was_appended_is_found_again_to_the_last_bit(store, model, where):
@@ -69,14 +41,6 @@ def test_numbers_grow_and_are_never_used_again(store, model):
     assert store.create_model("m", b"", 0.0) > other
 
 
-def test_the_second_of_its_kind_is_a_duplicate_and_the_rest_of_the_batch_is_not(store, model):
-    append(store, decision(model, "x"))
-    futures = [store.append(decision(model, name)) for name in ("a", "x", "b", "a", "c")]
-    kinds = [type(future.exception(30)) for future in futures]
-    assert kinds == [type(None), Duplicate, type(None), Duplicate, type(None)]
-    assert [entry.id for entry in store.after(model, 0)] == ["x", "a", "b", "c"]
-
-
 def test_an_outcome_needs_its_decision_and_a_decision_its_model(store, model):
     with pytest.raises(Duplicate):
         append(store, outcome(model, "x"))
@@ -85,27 +49,6 @@ def test_an_outcome_needs_its_decision_and_a_decision_its_model(store, model):
     append(store, decision(model, "x"))
     append(store, outcome(model, "x"))
     assert [entry.kind for entry in store.find(model, "x")] == [DECISION, OUTCOME]
-
-
-def test_many_threads_append_and_the_log_has_all_in_order(store, model):
-    def client(number):
-        for i in range(25):
-            append(store, decision(model, f"d{number}-{i}"))
-
-    threads = [threading.Thread(target=client, args=(i,)) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    entries, after = [], 0
-    while found := store.after(model, after, 37):
-        entries += found
-        after = found[-1].seq
-    assert len({entry.id for entry in entries}) == len(entries) == 200
-    for number in range(8):
-        mine = [entry.id for entry in entries if entry.id.startswith(f"d{number}-")]
-        assert mine == [f"d{number}-{i}" for i in range(25)]
-    assert store.writer.batches < 200
 
 
 def test_lists_go_both_ways_with_their_outcomes(store, model):
@@ -209,20 +152,6 @@ def test_a_store_of_another_format_is_refused(store, where):
     store.close()
     with pytest.raises(StoreDamaged, match="99"):
         open_store(where)
-
-
-def test_too_many_that_wait_are_turned_away(store, model):
-    store.writer.most_waiting = 0
-    with pytest.raises(Busy):
-        store.append(decision(model, "x"))
-    store.writer.most_waiting = 10
-    append(store, decision(model, "x"))
-
-
-def test_a_closed_store_refuses(store, model):
-    store.close()
-    with pytest.raises(StoreFailed, match="closed"):
-        store.append(decision(model, "x"))
 
 
 def test_what_is_no_store_is_refused(path):

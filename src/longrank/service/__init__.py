@@ -12,11 +12,17 @@ from typing import TYPE_CHECKING, Any
 from longrank.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from longrank.service.client import AsyncClient, Client
+    from longrank.service.async_client import AsyncClient
+    from longrank.service.client import Client
     from longrank.service.engine import Engine
     from longrank.service.opening import open_store
 
-_HOMES = {"AsyncClient": "client", "Client": "client", "Engine": "engine", "open_store": "opening"}
+_HOMES = {
+    "AsyncClient": "async_client",
+    "Client": "client",
+    "Engine": "engine",
+    "open_store": "opening",
+}
 
 __all__ = ["AsyncClient", "Client", "Engine", "open_store"]
 

@@ -1,12 +1,34 @@
-"""From the log to an answer: the same entry always gives the same one."""
+"""From what is known to an answer: the same entry of the log always gives the same one."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from longrank.service import messages
+from longrank.service.models import Model
 from longrank.service.records import DecisionRecord, Entry, OutcomeRecord, Sequence, doubles
 from longrank.service.stats import earned
+
+
+def model(found: Model, pending: int) -> messages.Model:
+    """What is told of a model."""
+    request = found.spec.request
+    return messages.Model(
+        name=found.name,
+        policy=request.policy,
+        dim=request.dim,
+        max_budget=request.max_budget,
+        settings=request.settings,
+        mode=request.mode,
+        ttl=request.ttl,
+        missing=request.missing,
+        keep=request.keep,
+        store_candidates=request.store_candidates,
+        created=found.created,
+        version=found.version,
+        state_hash=found.state_hash(),
+        stats=found.stats.shown(pending),
+    )
 
 
 def numbers(data: bytes) -> list[float | None]:

@@ -16,14 +16,16 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from longrank.errors import LongrankError
 from longrank.service import page, problems
-from longrank.service.calls import CALLS, Call, Service, allow
+from longrank.service.allow import allow
+from longrank.service.calls import CALLS, Call
 from longrank.service.engine import Engine
+from longrank.service.errors import ServiceError
+from longrank.service.handlers.base import Service
 from longrank.service.keys import Keys
 from longrank.service.limits import Limits
 from longrank.service.logs import Access
 from longrank.service.metrics import Metrics
 from longrank.service.openapi import document
-from longrank.service.store import Store
 from longrank.service.upkeep import Upkeep
 
 log = logging.getLogger("longrank.service")
@@ -54,14 +56,17 @@ def build(
             made = service.keys.make_admin() if auth else None
             if made is not None:
                 show_key(made)
-            if worth_verifying(engine.store):
+            if engine.store.worth_verifying():
                 engine.store.verify()
             engine.start()
             upkeep.start()
             log.info("ready")
         except Exception as error:
-            log.error("cannot start: %s", error)
-            service.failure = error
+            if isinstance(error, LongrankError):
+                log.error("cannot start: %s", error)
+            else:  # only what we say ourselves is known to quote nobody
+                log.exception("cannot start")
+            service.failed = True
             failed(error)
 
     @asynccontextmanager
@@ -71,7 +76,10 @@ def build(
         yield
         starting.join()
         upkeep.stop()
-        engine.close()
+        try:
+            engine.close()
+        except ServiceError as error:  # all that was acknowledged is in the log
+            log.error("stopped without a last snapshot: %s", error)
 
     constant = Route("/openapi.json", _constant(document()), methods=["GET"])
     app = Starlette(
@@ -84,15 +92,11 @@ def build(
     return Limits(
         app,
         metrics=service.metrics,
+        keys=service.keys,
         access=access,
         most_bytes=most_bytes,
         most_inside=most_inside,
     )
-
-
-def worth_verifying(store: Store) -> bool:
-    """Whether all of a store is read at the start."""
-    return bool(getattr(store, "worth_verifying", lambda: False)())
 
 
 class _Path:
@@ -143,4 +147,6 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 async def _unexpected(request: Request, error: Exception) -> Response:  # noqa: ARG001
     request_id = request.scope.get("request_id")
-    return problems.response(500, "an error of the service; see its log", request_id=request_id)
+    detail = "an error of the service; see its log"
+    close = {"Connection": "close"}  # as the server will, since the error goes on to its log
+    return problems.response(500, detail, request_id=request_id, headers=close)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, TypeVar
 
 import msgspec
@@ -15,6 +16,7 @@ _JSON = "application/json"
 _MSGPACK = ("application/msgpack", "application/x-msgpack", "application/vnd.msgpack")
 _encode = msgspec.json.Encoder().encode
 _decoders: dict[tuple[type, bool], Any] = {}
+_FIELD, _PATH = re.compile(r" field `([^`]+)`"), re.compile(r" - at `\$\.?([^`]+)`$")
 
 
 async def read(request: Request, kind: type[T]) -> T:
@@ -32,11 +34,18 @@ async def read(request: Request, kind: type[T]) -> T:
         message: T = decoder.decode(body)
         return message
     except msgspec.ValidationError as error:
-        raise Refused(422, f"the body is not a {kind.__name__}: {error}") from None
+        detail = f"the body is not a {kind.__name__}: {error}"
+        raise Refused(422, detail, parameter=_blamed(str(error))) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Refused(400, f"the body cannot be read: {error}") from None
     except RecursionError:
         raise Refused(400, "the body is nested too deeply") from None
+
+
+def _blamed(sentence: str) -> str | None:
+    """The field that msgspec complains of, as ``candidates[0].id``."""
+    found = [pattern.search(sentence) for pattern in (_PATH, _FIELD)]
+    return ".".join(match[1] for match in found if match) or None
 
 
 def answer(message: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:

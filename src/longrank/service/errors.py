@@ -4,6 +4,7 @@ LongrankError
 └── ServiceError
     ├── Unknown       no such model, decision or key
     ├── Conflict      the same id with another content
+    ├── Duplicate     the log has such an entry already
     ├── Busy          too much is waiting; try again later
     ├── NotReady      the log is being replayed
     ├── StoreFailed   the store could not write; nothing was acknowledged
@@ -27,6 +28,10 @@ class Conflict(ServiceError):
     """There is one of that name already, and it is another one."""
 
 
+class Duplicate(ServiceError):
+    """The log has such an entry already, or not what it belongs to; nothing was appended."""
+
+
 class Busy(ServiceError):
     """Too much is waiting; nothing was done."""
 
@@ -41,3 +46,8 @@ class StoreFailed(ServiceError):
 
 class StoreDamaged(ServiceError):
     """The store holds something else than was written, or is of another format."""
+
+
+def sentence(error: Exception) -> str:
+    """What a database says of a failure; the lines after the first may quote what was stored."""
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
 from collections.abc import Callable
 
 from longrank.service.errors import Unknown
-from longrank.service.store import KeyRow, Store
+from longrank.service.store import Store
+from longrank.service.tables.keys import KeyRow
 
 ADMIN = 0  # the number of no model
+_MADE = re.compile(r"lr_[A-Za-z0-9_-]{43}")
 
 
 def digest(key: str) -> bytes:
@@ -58,10 +61,20 @@ class Keys:
         """The keys of a model."""
         return [row for row in self._rows.values() if row.model == model]
 
+    def hide(self, path: str) -> str:
+        """A path for the log: what is a key in it, or looks like one, is not shown."""
+        return "/".join(
+            "(key)" if _MADE.search(part) or self._is_admins(digest(part)) else part
+            for part in path.split("/")
+        )
+
+    def _is_admins(self, found: bytes) -> bool:
+        return self._admin is not None and hmac.compare_digest(found, self._admin)
+
     def owner(self, key: str) -> int | None:
         """The number of the model that a key opens, ADMIN for all, None for none."""
         found = digest(key)
-        if self._admin is not None and hmac.compare_digest(found, self._admin):
+        if self._is_admins(found):
             return ADMIN
         row = self._rows.get(found)
         if row is None and not self._store.exclusive:

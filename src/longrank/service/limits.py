@@ -9,6 +9,7 @@ import time
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from longrank.service import problems
+from longrank.service.keys import Keys
 from longrank.service.logs import Access
 from longrank.service.metrics import Metrics
 
@@ -24,11 +25,12 @@ class Limits:
         app: ASGIApp,
         *,
         metrics: Metrics,
+        keys: Keys,
         access: Access | None,
         most_bytes: int,
         most_inside: int,
     ) -> None:
-        self.app, self.metrics, self.access = app, metrics, access
+        self.app, self.metrics, self.keys, self.access = app, metrics, keys, access
         self.most_bytes, self.most_inside = most_bytes, most_inside
         self.inside = 0
         metrics.inside.set_function(lambda: self.inside)
@@ -66,9 +68,13 @@ class Limits:
             seconds = time.perf_counter() - started
             self.metrics.observe(scope.get("call", "other"), status, seconds)
             if self.access is not None:
-                path = scope["path"]
-                shown = path if _KNOWN_PATH.fullmatch(path) else "(odd path)"
+                shown = self._shown(scope["path"], status)
                 self.access(scope["method"], shown, status, seconds, request_id)
+
+    def _shown(self, path: str, status: int) -> str:
+        if not _KNOWN_PATH.fullmatch(path):
+            return "(odd path)"
+        return path if status < 400 else self.keys.hide(path)  # what was served is no key
 
     def _bounded(self, receive: Receive) -> Receive:
         size = 0

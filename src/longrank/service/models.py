@@ -13,51 +13,13 @@ from numpy.typing import NDArray
 from longrank.cascade import Ranking
 from longrank.errors import InvalidInput
 from longrank.payoffs import Payoffs
-from longrank.policies import Policy, from_bytes, named
-from longrank.service.messages import ModelRequest
+from longrank.policies import Randomised, from_bytes
 from longrank.service.records import DecisionRecord, OutcomeRecord
 from longrank.service.snapshots import FORMAT, Snapshot, state_hash
+from longrank.service.specs import Spec, make_policy
 from longrank.service.stats import Stats
 
 _MOVING = ("given_up", "probing")  # of a policy: what ranking must leave as it was
-
-
-class Spec(msgspec.Struct, frozen=True):
-    """What a model was made with, as it is stored."""
-
-    request: ModelRequest
-    seed: int
-
-    def packed(self) -> bytes:
-        return msgspec.json.encode(self)
-
-
-def read_spec(data: bytes) -> Spec:
-    return msgspec.json.decode(data, type=Spec)
-
-
-def make_policy(spec: Spec) -> Policy:
-    """The policy of that name; it is offered what the model knows, and takes what it needs."""
-    request = spec.request
-    offered: dict[str, Any] = {
-        "dim": request.dim,
-        "max_budget": request.max_budget,
-        "rng": spec.seed,
-    }
-    for reserved in offered:
-        if reserved in request.settings:
-            raise InvalidInput("settings", f"leave {reserved} to the model", reserved)
-    while True:
-        try:
-            return named(request.policy, **offered, **request.settings)
-        except InvalidInput as error:
-            if error.parameter == "settings" and error.value in list(offered):
-                del offered[str(error.value)]  # this policy has no use for it
-                continue
-            raise
-        except (TypeError, ValueError, ArithmeticError, AttributeError) as error:
-            rule = f"be settings of {request.policy!r}"
-            raise InvalidInput("settings", rule, f"{sorted(request.settings)}: {error}") from error
 
 
 class Model:
@@ -72,6 +34,7 @@ class Model:
         self.saved = 0  # the outcomes that the last snapshot knows
         self.swept = 0.0  # decisions that expired before were looked at
         self._rng = getattr(self.policy, "rng", None)
+        self._by_chance = isinstance(self.policy, Randomised)
         self._start = self._rng.bit_generator.state if self._rng is not None else None
 
     @property
@@ -79,26 +42,40 @@ class Model:
         """How many outcomes it has learned from."""
         return self.stats.learned
 
+    @property
+    def frozen(self) -> bool:
+        """Whether it plays and does not learn."""
+        return self.spec.request.mode == "frozen"
+
     def rank(
         self, items: NDArray[np.floating], payoffs: Payoffs, budget: int, name: str
-    ) -> tuple[Ranking, int]:
-        """A ranking, and the version that made it; the policy's bytes stay as they were.
+    ) -> tuple[Ranking, int, NDArray[np.float64] | None]:
+        """A ranking, the version that made it, and where it was by chance its propensities.
+
+        The policy's bytes stay as they were.
 
         Where the policy draws at random it does so from the model's seed and the decision's id,
         so that the answer does not depend on which process gives it. What it counts of its
         decisions it counts when they are in the log: see :meth:`decide`.
         """
-        policy: Any = self.policy
+        width = self.spec.request.dim
+        if not hasattr(self.policy, "learner") and len(items) and items.shape[1] != width:
+            raise InvalidInput("features", f"have {width} columns", items.shape[1])
         with self.lock:
+            policy: Any = self.policy
             before = {part: getattr(policy, part) for part in _MOVING if hasattr(policy, part)}
-            if "probing" in before and self.spec.request.mode == "frozen":
+            if "probing" in before and self.frozen:
                 policy.probing = False
             if self._rng is not None:
                 drawn = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")
                 seeded = np.random.default_rng([self.spec.seed, drawn])
                 self._rng.bit_generator.state = seeded.bit_generator.state
             try:
-                return policy.rank(items, payoffs, budget), self.version
+                ranking = policy.rank(items, payoffs, budget)
+                chance = None
+                if self._by_chance:
+                    chance = policy.propensities(items, payoffs, ranking.order, budget)
+                return ranking, self.version, chance
             finally:
                 for part, value in before.items():
                     setattr(policy, part, value)

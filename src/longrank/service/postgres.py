@@ -14,9 +14,9 @@ from typing import Any
 
 import psycopg
 
-from longrank.service.errors import StoreDamaged, StoreFailed
+from longrank.service.errors import StoreDamaged, StoreFailed, sentence
+from longrank.service.sessions import Session
 from longrank.service.store import Store
-from longrank.service.writer import Session
 
 LOCK = 0x6C72  # "lr": the class of our advisory locks; 0 of it guards the schema
 
@@ -74,7 +74,8 @@ class PostgresStore(Store):
 
     def failed(self, error: Exception) -> StoreFailed | StoreDamaged:
         if isinstance(error, psycopg.errors.DataCorrupted | psycopg.errors.IndexCorrupted):
-            return StoreDamaged(f"the database is damaged: {error}; restore it from a backup")
+            what = sentence(error)
+            return StoreDamaged(f"the database is damaged: {what}; restore it from a backup")
         return super().failed(error)
 
     def lead(self, model: int) -> bool:

@@ -33,11 +33,18 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Refused(Exception):
-    """A request that HTTP itself refuses: a status and a sentence."""
+    """A request that HTTP itself refuses: a status, a sentence, the field that is to blame."""
 
-    def __init__(self, status: int, detail: str, headers: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        headers: dict[str, str] | None = None,
+        parameter: str | None = None,
+    ) -> None:
         super().__init__(detail)
-        self.status, self.detail, self.headers = status, detail, headers or {}
+        self.status, self.detail, self.headers = status, detail, headers
+        self.parameter = parameter
 
 
 def status_of(error: Exception) -> int:
@@ -78,7 +85,13 @@ def response(
 def answer(request_id: str, error: Exception) -> Response:
     """The answer to an error of ours."""
     if isinstance(error, Refused):
-        return response(error.status, error.detail, request_id=request_id, headers=error.headers)
+        return response(
+            error.status,
+            error.detail,
+            request_id=request_id,
+            parameter=error.parameter,
+            headers=error.headers,
+        )
     parameter = error.parameter if isinstance(error, InvalidInput) else None
     detail = _without_features(error)
     return response(status_of(error), detail, request_id=request_id, parameter=parameter)

@@ -56,7 +56,11 @@ class Sequence(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A decision as it is logged: all that answering again, learning and explaining need."""
+    """A decision as it is logged: all that answering again, learning and explaining need.
+
+    ``propensities`` are known where the policy drew by chance and its own choice was played: the
+    probability of each prefix of the sequence, and at last that of all of it with its length.
+    """
 
     digest: bytes
     mode: str
@@ -70,6 +74,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     baseline: list[str] | None = None
     candidates: list[str] | None = None
     features: bytes | None = None
+    propensities: bytes | None = None
 
     @property
     def ranking(self) -> Ranking:

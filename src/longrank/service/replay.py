@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from longrank.errors import BadFile
 from longrank.service.errors import StoreDamaged
-from longrank.service.models import Model, read_spec
-from longrank.service.records import DECISION, DecisionRecord
-from longrank.service.store import ModelRow, Store
+from longrank.service.models import Model
+from longrank.service.recent import Recent
+from longrank.service.records import DECISION, Entry
+from longrank.service.specs import read_spec
+from longrank.service.store import Store
+from longrank.service.tables.models import ModelRow
 
 log = logging.getLogger("longrank.service")
-_CACHED = 5000
+_AT_HAND = 5000
 
 
 def replay(store: Store, row: ModelRow, *, fresh: bool = False) -> Model:
@@ -19,30 +23,50 @@ def replay(store: Store, row: ModelRow, *, fresh: bool = False) -> Model:
     model = Model(row.model, row.name, row.created, read_spec(row.spec))
     if not fresh or row.floor:
         _restore(store, model, row.floor, fresh)
-    decisions: dict[str, DecisionRecord] = {}
-    while entries := store.after(model.number, model.seq):
-        for entry in entries:
-            if entry.kind == DECISION:
-                if len(decisions) >= _CACHED:
-                    decisions.pop(next(iter(decisions)))
-                decisions[entry.id] = entry.decision()
-                model.decide(entry.seq, decisions[entry.id])
-                continue
-            decision = decisions.get(entry.id)
-            if decision is None:
-                found, _ = store.find(model.number, entry.id)
-                if found is None:
-                    raise StoreDamaged(
-                        f"the outcome in log entry {entry.seq} has lost its decision "
-                        f"{entry.id!r}; restore the store from a backup"
-                    )
-                decision = found.decision()
-            model.settle(entry.seq, decision, entry.outcome())
+    catch_up(store, model, Recent(store, _AT_HAND))
     return model
 
 
-def _restore(store: Store, model: Model, floor: int, oldest: bool) -> None:
-    found = list(store.snapshots(model.number))
+def catch_up(store: Store, model: Model, recent: Recent) -> None:
+    """Let a model follow the log to its end."""
+    while True:
+        entries = store.after(model.number, model.seq)
+        floor = store.floor(model.number)
+        if floor > model.seq:  # another process dropped decisions that this one had not learned
+            _restore(store, model, floor)
+            continue
+        if not entries:
+            return
+        for entry in entries:
+            if entry.kind == DECISION:
+                record = entry.decision()
+                recent.remember(entry, record)
+                apply(model, entry, recent, record)
+            else:
+                apply(model, entry, recent)
+
+
+def apply(model: Model, entry: Entry, recent: Recent, known: Any = None) -> None:
+    """Let a model follow the log by one entry; ``known`` is what its draft said is known of it."""
+    if entry.seq <= model.seq:
+        return
+    if entry.kind == DECISION:
+        model.decide(entry.seq, known if known is not None else entry.decision())
+        return
+    if known is None:
+        decided = recent.find(model.number, entry.id)
+        if decided is None:
+            raise StoreDamaged(
+                f"the outcome in log entry {entry.seq} has lost its decision {entry.id!r}; "
+                "restore the store from a backup"
+            )
+        known = (entry.outcome(), decided[1])
+    outcome, record = known
+    model.settle(entry.seq, record, outcome)
+
+
+def _restore(store: Store, model: Model, floor: int, oldest: bool = False) -> None:
+    found = store.snapshots(model.number)
     for snapshot in reversed(found) if oldest else found:
         if isinstance(snapshot, StoreDamaged):
             log.warning("model %s: %s; using an older one", model.name, snapshot)

@@ -11,8 +11,8 @@ from typing import Any
 import apsw
 
 from longrank.service.errors import StoreDamaged, StoreFailed
+from longrank.service.sessions import Session
 from longrank.service.store import Store
-from longrank.service.writer import Session
 
 LEAST = (3, 51, 3)  # older ones can corrupt a WAL that several connections use
 CHECKPOINT_PAGES = 8000  # 32 MB

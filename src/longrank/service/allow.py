@@ -1,0 +1,25 @@
+"""Who may make a call."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+
+from longrank.service import problems
+from longrank.service.calls import Call
+from longrank.service.handlers.base import Service, name_of
+from longrank.service.keys import ADMIN
+
+
+def allow(service: Service, call: Call, request: Request) -> None:
+    """Refuse who may not: 401 without a good key, 403 with another's."""
+    if call.who == "all" or not service.auth:
+        return
+    scheme, _, key = request.headers.get("authorization", "").partition(" ")
+    owner = service.keys.owner(key.strip()) if scheme.lower() == "bearer" and key else None
+    if owner is None:
+        detail = "a key is needed: Authorization: Bearer KEY"
+        raise problems.Refused(401, detail, {"WWW-Authenticate": "Bearer"})
+    if owner == ADMIN:
+        return
+    if call.who == "admin" or service.engine.number(name_of(request)) != owner:
+        raise problems.Refused(403, "this key does not open this")

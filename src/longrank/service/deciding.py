@@ -1,0 +1,85 @@
+"""Deciding: a round is ranked, logged and answered; the same id gives the same answer."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+
+from longrank.errors import InvalidInput
+from longrank.service import answers, messages, records
+from longrank.service.commits import Commit
+from longrank.service.errors import Conflict, Duplicate, Unknown
+from longrank.service.models import Model
+from longrank.service.records import DECISION, DecisionRecord, Draft
+from longrank.service.rounds import Round, read_round
+from longrank.service.store import Store
+
+_ID = re.compile(messages.ID)
+
+
+class Deciding:
+    """Ranks rounds and logs what was decided."""
+
+    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
+        self._store, self._clock = store, clock
+
+    async def decide(
+        self, model: Model, request: messages.DecisionRequest, commit: Commit
+    ) -> messages.Decision:
+        """Rank and log; asked again it is the same answer, not a second entry."""
+        spec = model.spec.request
+        if request.id is not None and not _ID.fullmatch(request.id):
+            raise InvalidInput("id", f"match {messages.ID}", repr(request.id[:80]))
+        played = read_round(request, spec.dim, spec.max_budget)
+        name = request.id or f"{random.getrandbits(128):032x}"
+        if spec.mode == "shadow" and played.baseline is None:
+            # it may have been decided before the model went into the shadow
+            if self._store.find(model.number, name)[0] is None:
+                raise InvalidInput("baseline", "be given in shadow mode", None)
+            return self._again(model, name, played)
+        draft = self._draft(model, name, request, played)
+        try:
+            entry = await commit(draft)
+        except Duplicate:
+            return self._again(model, name, played)
+        return answers.decision(entry, draft.known, model.name)
+
+    def _draft(
+        self, model: Model, name: str, request: messages.DecisionRequest, played: Round
+    ) -> Draft:
+        spec, ids, items = model.spec.request, played.ids, played.items
+        ranking, version, chance = model.rank(items, played.payoffs, played.budget, name)
+        proposal = None
+        if spec.mode == "shadow" and played.baseline is not None:
+            proposal, chance = records.Sequence.of(ranking, ids), None
+            ranking = model.along(items, played.baseline, played.payoffs)
+        now = self._clock()
+        record = DecisionRecord(
+            digest=played.digest,
+            mode=spec.mode,
+            version=version,
+            played=records.Sequence.of(ranking, ids),
+            dim=ranking.features.shape[1],
+            rows=ranking.features.tobytes(),
+            rewards=played.payoffs.rewards.tobytes(),
+            losses=played.payoffs.losses.tobytes(),
+            proposal=proposal,
+            baseline=request.baseline,
+            candidates=ids if spec.store_candidates else None,
+            features=items.astype("<f8").tobytes() if spec.store_candidates else None,
+            propensities=None if chance is None else chance.tobytes(),
+        )
+        expires = now + (request.ttl or spec.ttl)
+        body = records.encode(record)
+        return Draft(model.number, DECISION, name, now, expires, body, record)
+
+    def _again(self, model: Model, name: str, played: Round) -> messages.Decision:
+        """The answer that was given before."""
+        existing, _ = self._store.find(model.number, name)
+        if existing is None:  # the log takes no decision without its model
+            raise Unknown(f"there is no model {model.name!r}")
+        record = existing.decision()
+        if record.digest != played.digest:
+            raise Conflict(f"the decision {name!r} was asked for with another content")
+        return answers.decision(existing, record, model.name)

@@ -1,0 +1,17 @@
+"""Entries for the tests of the stores."""
+
+from __future__ import annotations
+
+from longrank.service.records import DECISION, OUTCOME, Draft
+
+
+def decision(model, name, at=10.0, expires=20.0, body=b"body"):
+    return Draft(model, DECISION, name, at, expires, body)
+
+
+def outcome(model, name, at=11.0, body=b"outcome"):
+    return Draft(model, OUTCOME, name, at, 0.0, body)
+
+
+def append(store, draft):
+    return store.append(draft).result(30)

@@ -1,0 +1,82 @@
+"""Models: made, changed, deleted, apart from each other."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from serving import DIM, asked, make, told
+
+from longrank.errors import InvalidInput
+from longrank.service.errors import Conflict, Unknown
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"policy": "nobody"},
+        {"settings": {"exploration": -1}},
+        {"settings": {"exploration": {"a": []}}},
+        {"settings": {"nobody": 1}},
+        {"settings": {"dim": 3}},
+        {"settings": {"radius": 1e308}},
+        {"policy": "dep"},
+        {"policy": "dep", "settings": {"topics": "x"}},
+        {"policy": "oracle", "settings": {"weights": [[None]]}},
+    ],
+)
+def test_settings_that_a_policy_refuses_make_no_model(engine, settings):
+    with pytest.raises(InvalidInput):
+        make(engine, "bad", **settings)
+    with pytest.raises(Unknown):
+        engine.model("bad")
+
+
+def test_a_coverage_model_takes_its_topics_as_a_matrix(engine):
+    make(engine, "dep", policy="dep", dim=2, settings={"topics": [[1, 0], [0, 1], [0.5, 0.5]]})
+    request = asked("x", features=np.abs(np.array(asked().features)).tolist())
+    assert engine.decide("dep", request).sequence
+    assert engine.settle("dep", "x", told()).learned
+
+
+def test_the_same_model_again_is_no_conflict_but_another_is(engine):
+    model = engine.model("m")
+    assert make(engine, "m") is model
+    assert make(engine, "m", mode="frozen").spec.request.mode == "frozen"
+    with pytest.raises(Conflict):
+        make(engine, "m", dim=DIM + 1)
+
+
+def test_a_model_that_many_make_at_once_is_one(engine):
+    found = []
+    threads = [
+        threading.Thread(target=lambda: found.append(make(engine, "race"))) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({id(model) for model in found}) == 1
+    assert len(engine.models()) == 2
+
+
+def test_models_are_apart(engine):
+    make(engine, "other")
+    engine.decide("m", asked("x"))
+    with pytest.raises(Unknown):
+        engine.read("other", "x")
+    engine.decide("other", asked("x", seed=5))
+    engine.settle("other", "x", told())
+    assert (engine.model("m").version, engine.model("other").version) == (0, 1)
+
+
+def test_a_deleted_model_is_gone_and_its_name_is_free(engine, reopen):
+    engine.decide("m", asked("x"))
+    engine.delete("m")
+    with pytest.raises(Unknown):
+        engine.decide("m", asked("y"))
+    make(engine, "m", dim=2)
+    assert engine.latest("m").decisions == []
+    engine.close()
+    assert reopen().model("m").spec.request.dim == 2

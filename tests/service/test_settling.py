@@ -1,0 +1,133 @@
+"""Outcomes: learned once, in part, late, or not at all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from serving import DIM, asked, make, told
+
+from longrank import Payoffs, named
+from longrank.errors import InvalidInput
+from longrank.service import messages
+from longrank.service.errors import Conflict, Unknown
+from longrank.service.upkeep import Upkeep
+
+
+def test_an_outcome_is_learned_once_however_often_it_is_told(engine):
+    engine.decide("m", asked("x"))
+    first = engine.settle("m", "x", told())
+    again = engine.settle("m", "x", told())
+    assert (first.learned, first.repeated, again.learned, again.repeated) == (
+        True,
+        False,
+        True,
+        True,
+    )
+    assert engine.model("m").stats.learned == 1
+    with pytest.raises(Conflict):
+        engine.settle("m", "x", told(1, False))
+
+
+def test_an_outcome_can_be_the_id_of_what_succeeded(engine):
+    decision = engine.decide("m", asked("x"))
+    second = decision.sequence[1].id
+    answer = engine.settle("m", "x", messages.OutcomeRequest(succeeded_id=second))
+    assert answer.outcome == messages.Outcome(2, True)
+    assert engine.settle("m", "x", told(2, True)).repeated
+
+
+def test_an_outcome_of_nobodys_decision_is_unknown(engine):
+    with pytest.raises(Unknown):
+        engine.settle("m", "nobody", told())
+    with pytest.raises(Unknown):
+        engine.settle("nobody", "x", told())
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        {"tried": 4, "succeeded": False},
+        {"tried": 0, "succeeded": True},
+        {"tried": 1},
+        {"succeeded": True},
+        {"succeeded_id": "nobody"},
+        {"tried": 3, "succeeded_id": "c0"},
+        {"tried": 1, "succeeded": True, "not_attributable": [1]},
+    ],
+)
+def test_an_outcome_that_cannot_be_is_refused_and_changes_nothing(engine, outcome):
+    engine.decide("m", asked("x"))
+    with pytest.raises(InvalidInput):
+        engine.settle("m", "x", messages.OutcomeRequest(**outcome))
+    assert engine.model("m").stats.outcomes == 0
+
+
+def test_after_expiry_an_outcome_is_recorded_and_not_learned(engine, clock):
+    engine.decide("m", asked("x", ttl=10.0))
+    before = engine.model("m").state_hash()
+    clock.now += 10.0
+    answer = engine.settle("m", "x", told())
+    assert (answer.learned, answer.why) == (False, "expired")
+    assert engine.model("m").state_hash() == before
+    assert engine.read("m", "x").outcome == messages.Outcome(1, True)
+
+
+def test_a_failure_that_is_not_attributable_is_recorded_and_not_learned(engine):
+    engine.decide("m", asked("x"))
+    before = engine.model("m").state_hash()
+    answer = engine.settle("m", "x", told(2, False, attributable=False, reason="expired card"))
+    assert (answer.learned, answer.why, answer.reason) == (
+        False,
+        "not attributable",
+        "expired card",
+    )
+    assert engine.model("m").state_hash() == before
+
+
+def test_of_an_outcome_only_the_attributable_part_is_learned(engine):
+    policy = named("ind", dim=DIM, max_budget=5)
+    request = asked("x")
+    ranking = policy.rank(np.array(request.features), Payoffs(request.rewards, request.losses))
+    engine.decide("m", request)
+    assert engine.settle("m", "x", told(3, True, not_attributable=[1])).learned
+    policy.learner.observe(ranking.features[1:3], True)
+    assert engine.model("m").policy.to_bytes() == policy.to_bytes()
+
+
+def test_a_missing_outcome_means_unobserved(engine, clock):
+    engine.decide("m", asked("x"))
+    before = engine.model("m").state_hash()
+    clock.now += 1e6
+    Upkeep(engine).once()
+    assert engine.model("m").state_hash() == before
+    stats = engine.describe(engine.model("m")).stats
+    assert (stats.pending, stats.expired, stats.outcomes) == (0, 1, 0)
+
+
+def test_a_missing_outcome_means_failed_where_the_model_says_so(engine, clock, reopen):
+    model = make(engine, "strict", missing="failed", ttl=60.0)
+    decision = engine.decide("strict", asked("x"))
+    clock.now += 59.0
+    Upkeep(engine).once()
+    assert model.stats.outcomes == 0
+    clock.now += 1.0
+    for _ in range(2):
+        Upkeep(engine).once()
+    assert (model.stats.outcomes, model.stats.learned) == (1, 1)
+    assert engine.read("strict", "x").outcome == messages.Outcome(len(decision.sequence), False)
+    with pytest.raises(Conflict, match="when it expired"):
+        engine.settle("strict", "x", told())
+    state = model.snapshot()
+    engine.close()
+    assert reopen().model("strict").snapshot() == state
+
+
+def test_many_outcomes_at_once_have_a_result_each(engine):
+    for i in range(3):
+        engine.decide("m", asked(f"d{i}"))
+    told_so = [("d0", True), ("d1", False), ("nobody", True), ("d0", True), ("d0", False)]
+    items = [messages.BatchItem(id=name, tried=1, succeeded=good) for name, good in told_so]
+    found = engine.settle_many("m", items)
+    kinds = [type(one).__name__ for one in found]
+    assert kinds == ["OutcomeAnswer", "OutcomeAnswer", "Unknown", "OutcomeAnswer", "Conflict"]
+    assert engine.model("m").stats.learned == 2

@@ -1,0 +1,133 @@
+"""Starting and stopping: alive while it replays, and what is in flight is answered."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import threading
+
+import httpx
+import msgspec
+from process import Server, once
+from serving import ADMIN, DIM, asked, free_port, served, told, until, until_ready
+
+from longrank.service import catalog
+from longrank.service.app import build
+from longrank.service.engine import Engine
+from longrank.service.errors import StoreDamaged, StoreFailed
+from longrank.service.replay import replay
+from longrank.service.sqlite import SqliteStore
+
+ROUND = msgspec.to_builtins(asked())
+KEY = {"Authorization": f"Bearer {ADMIN}"}
+
+
+def test_it_is_alive_and_not_ready_while_it_replays(engine, path, clock, monkeypatch):
+    engine.decide("m", asked("x"))
+    engine.close()
+    gate = threading.Event()
+
+    def slowly(store, row):
+        assert gate.wait(30)
+        return replay(store, row)
+
+    monkeypatch.setattr(catalog, "replay", slowly)
+    app = build(Engine(SqliteStore(path), clock=clock), admin=ADMIN)
+    with served(app) as url, httpx.Client(base_url=url, headers=KEY, timeout=30.0) as client:
+        try:
+            assert client.get("/healthz").status_code == 200
+            for target in ("/readyz", "/v1/models", "/v1/models/m/decisions/x"):
+                waiting = client.get(target)
+                assert (waiting.status_code, waiting.headers["retry-after"]) == (503, "1")
+                assert "being replayed" in waiting.json()["detail"]
+            assert "longrank_ready 0.0" in client.get("/metrics").text
+        finally:
+            gate.set()
+        until_ready(client)
+        assert client.get("/v1/models/m/decisions/x").status_code == 200
+
+
+def test_a_start_that_fails_is_told_and_it_is_never_ready(engine, path, clock):
+    engine.decide("m", asked("x"))
+    change = "UPDATE log SET at = 1.0"
+    engine.store.writer.call(lambda session: session.execute(change))
+    engine.close()
+    failures = []
+    app = build(Engine(SqliteStore(path), clock=clock), admin=ADMIN, failed=failures.append)
+    with served(app) as url, httpx.Client(base_url=url, headers=KEY, timeout=30.0) as client:
+        until(lambda: failures)
+        answer = client.get("/readyz")
+    assert isinstance(failures[0], StoreDamaged)
+    assert (answer.status_code, "could not start" in answer.json()["detail"]) == (503, True)
+
+
+def test_it_stops_gracefully_and_starts_from_a_snapshot(tmp_path):
+    path = tmp_path / "d.db"
+    server = Server(str(path), free_port(), "--log-level", "warning")
+    try:
+        server.start().ready()
+        once(server.port, "PUT", "/v1/models/m", {"policy": "ind", "dim": DIM})
+        once(server.port, "POST", "/v1/models/m/decisions", {**ROUND, "id": "x"})
+        once(
+            server.port, "PUT", "/v1/models/m/decisions/x/outcome", {"tried": 1, "succeeded": True}
+        )
+        _, before = once(server.port, "GET", "/v1/models/m")
+        assert server.stop() in (0, -signal.SIGTERM)
+    finally:
+        server.kill()
+    with Engine(SqliteStore(path)) as engine:
+        model = engine.model("m")
+        assert model.state_hash() == before["state_hash"]
+        assert model.saved == 1
+
+
+def test_what_is_in_flight_when_it_is_told_to_stop_is_answered_first(tmp_path):
+    path = tmp_path / "d.db"
+    server = Server(str(path), free_port(), "--log-level", "warning")
+    body = msgspec.json.encode({**ROUND, "id": "x"})
+    head = (
+        f"POST /v1/models/m/decisions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ADMIN}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    try:
+        server.start().ready()
+        once(server.port, "PUT", "/v1/models/m", {"policy": "ind", "dim": DIM})
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as wire:
+            wire.sendall(head.encode() + body[:20])
+            until(lambda: b"in_flight 2.0" in once(server.port, "GET", "/metrics")[1])
+            server.process.send_signal(signal.SIGTERM)
+            until(lambda: not listens(server.port))
+            wire.sendall(body[20:])
+            assert wire.makefile("rb").readline().split()[1] == b"201"
+        assert server.process.wait(30) in (0, -signal.SIGTERM)
+    finally:
+        server.kill()
+    with Engine(SqliteStore(path)) as engine:
+        assert engine.read("m", "x").status == "pending"
+
+
+def listens(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
+def test_a_last_snapshot_that_fails_keeps_nothing_open(path, clock, caplog, monkeypatch):
+    def full(*_):
+        raise StoreFailed("the disk is full")
+
+    engine = Engine(SqliteStore(path), clock=clock)
+    with (
+        served(build(engine, admin=ADMIN)) as url,
+        httpx.Client(base_url=url, headers=KEY, timeout=30.0) as client,
+    ):
+        until_ready(client)
+        client.put("/v1/models/m", json={"policy": "ind", "dim": DIM})
+        client.post("/v1/models/m/decisions", json={**ROUND, "id": "x"})
+        engine.settle("m", "x", told())
+        monkeypatch.setattr(engine.store, "save_snapshot", full)
+    assert "stopped without a last snapshot: the disk is full" in caplog.text
+    with Engine(SqliteStore(path), clock=clock) as again:
+        assert again.model("m").version == 1

@@ -1,0 +1,112 @@
+"""The writer of a store: group commit, a bounded queue, and who is told what."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+
+import pytest
+from drafts import append, decision
+
+from longrank.service.errors import Busy, Duplicate, StoreFailed
+
+
+@pytest.fixture
+def model(store):
+    return store.create_model("m", b"{}", 1.5)
+
+
+def test_the_second_of_its_kind_is_a_duplicate_and_the_rest_of_the_batch_is_not(store, model):
+    append(store, decision(model, "x"))
+    futures = [store.append(decision(model, name)) for name in ("a", "x", "b", "a", "c")]
+    kinds = [type(future.exception(30)) for future in futures]
+    assert kinds == [type(None), Duplicate, type(None), Duplicate, type(None)]
+    assert [entry.id for entry in store.after(model, 0)] == ["x", "a", "b", "c"]
+
+
+def test_many_threads_append_and_the_log_has_all_in_order(store, model):
+    def client(number):
+        for i in range(25):
+            append(store, decision(model, f"d{number}-{i}"))
+
+    threads = [threading.Thread(target=client, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    entries, after = [], 0
+    while found := store.after(model, after, 37):
+        entries += found
+        after = found[-1].seq
+    assert len({entry.id for entry in entries}) == len(entries) == 200
+    for number in range(8):
+        mine = [entry.id for entry in entries if entry.id.startswith(f"d{number}-")]
+        assert mine == [f"d{number}-{i}" for i in range(25)]
+    assert store.writer.batches < 200
+
+
+def test_too_many_that_wait_are_turned_away(store, model):
+    store.writer.most_waiting = 0
+    with pytest.raises(Busy):
+        store.append(decision(model, "x"))
+    store.writer.most_waiting = 10
+    append(store, decision(model, "x"))
+
+
+@contextmanager
+def held_up(store):
+    """The writer is busy with something else meanwhile."""
+    going, done = threading.Event(), threading.Event()
+
+    def work(_):
+        going.set()
+        assert done.wait(30)
+
+    thread = threading.Thread(target=store.writer.call, args=(work,))
+    thread.start()
+    try:
+        assert going.wait(30)
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_no_more_wait_than_may_and_those_who_do_are_served(store, model):
+    store.writer.most_waiting = 3
+    with held_up(store):
+        futures = [store.append(decision(model, f"d{i}")) for i in range(3)]
+        assert store.writer.waiting == 3
+        with pytest.raises(Busy):
+            store.append(decision(model, "d3"))
+    assert [future.result(30).id for future in futures] == ["d0", "d1", "d2"]
+    assert [entry.id for entry in store.after(model, 0)] == ["d0", "d1", "d2"]
+
+
+def test_who_cannot_be_told_keeps_nobody_else_from_it(store, model):
+    def gone(_):
+        raise RuntimeError("the event loop is closed")
+
+    with held_up(store):
+        store.writer.append_all([decision(model, "a")], gone)
+        future = store.append(decision(model, "b"))
+    assert future.result(30).id == "b"
+    assert [entry.id for entry in store.after(model, 0)] == ["a", "b"]
+
+
+def test_a_call_that_goes_wrong_leaves_nothing_behind_and_the_next_works(store, model):
+    def wrong(session):
+        session.execute("UPDATE models SET name = 'half done'")
+        raise ZeroDivisionError("a foreign error")
+
+    with pytest.raises(StoreFailed) as caught:
+        store.writer.call(wrong)
+    assert "foreign" not in str(caught.value)
+    append(store, decision(model, "x"))
+    assert [row.name for row in store.models()] == ["m"]
+
+
+def test_a_closed_store_refuses(store, model):
+    store.close()
+    with pytest.raises(StoreFailed, match="closed"):
+        store.append(decision(model, "x"))

@@ -28,6 +28,7 @@ from longrank.simulation import (
     pseudo_regret,
     simulate,
 )
+from longrank.simulation.small import small_world
 
 PAYOFFS = Payoffs.linear(1, attempt_cost=0.3)
 
@@ -96,26 +97,6 @@ def test_what_was_given_up_is_saved_and_counts_once():
 
 
 WORLDS = 60
-
-
-def small_world(seed: int):
-    """Up to eight items of two to five numbers, any budget, any payoffs; 5,000 rounds."""
-    rng = np.random.default_rng(seed)
-    k, d, b = int(rng.integers(1, 9)), int(rng.integers(2, 6)), int(rng.integers(1, 6))
-    u = rng.normal(size=d)
-    u *= rng.uniform(0.3, 4.0) / np.linalg.norm(u)
-    items = unit_rows(rng.normal(size=(5000 * k, d))) * rng.uniform(0.3, 1.0)
-    chances = 1.0 / (1.0 + np.exp(-(items @ u + rng.uniform(-5.0, 1.0))))
-    cost = float(rng.uniform(0.02, min(0.9, 1.0 / b)))
-    payoffs = [
-        Payoffs.exponential(b),
-        Payoffs.linear(b, attempt_cost=cost, give_up=-float(rng.uniform(0.0, 0.5))),
-        Payoffs.linear(b, attempt_cost=cost),
-    ][seed % 3]
-    best = np.sort(chances.reshape(5000, k), axis=1)[:, ::-1][:, :b]
-    plays = np.array([payoffs.best_length(row) > 0 for row in best])
-    starts = np.arange(0, len(items) + 1, k)
-    return Stream(items, starts, rng.random(len(items)) < chances), payoffs, plays
 
 
 def test_it_never_gives_up_for_ever_where_playing_is_better_nor_plays_where_it_is_not():

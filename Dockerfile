@@ -1,7 +1,8 @@
 # docker build -t longrank . && docker run -p 8000:8000 -v longrank:/data -e LONGRANK_ADMIN_KEY longrank
 FROM python:3.12-slim AS build
 COPY . /source
-RUN python -m venv /opt/longrank && /opt/longrank/bin/pip install --no-cache-dir "/source[service]"
+RUN python -m venv /opt/longrank && /opt/longrank/bin/pip install --no-cache-dir \
+    --constraint /source/requirements.lock "/source[service]"
 
 FROM python:3.12-slim
 RUN useradd --system --uid 10001 longrank && mkdir /data && chown longrank /data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -110,7 +111,9 @@ def test_what_is_enough_to_go_on_makes_the_longest_sequence_the_best(seed):
 
 def test_probes_come_four_times_for_every_doubling_and_without_end():
     due = [n for n in range(300) if probe_is_due(n)]
-    assert due[:13] == [16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128]
-    for start in (16, 64, 128):
+    assert due[:16] == [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32]
+    for rounds in range(1, 300):
+        assert sum(n <= rounds for n in due) <= 4 * math.log2(rounds) + 1
+    for start in (4, 16, 64, 128):
         assert sum(start <= n < 2 * start for n in due) == 4
     assert probe_is_due(2**40)

@@ -20,9 +20,10 @@ def bars(
     path: Path,
     errors: dict[str, Sequence[float]] | None = None,
     lowest: float = 0.0,
+    highest: float = 1.0,
 ) -> None:
     """Draw, and print the names of the files."""
-    figure, axes = panels(1, 1, width=1.0 + 0.95 * len(groups), height=3.2)
+    figure, axes = panels(1, 1, width=max(6.5, 1.0 + 0.95 * len(groups)), height=3.2)
     axis, width = axes[0, 0], 0.8 / len(series)
     for i, (name, values) in enumerate(series.items()):
         axis.bar(
@@ -39,6 +40,6 @@ def bars(
         )
     axis.set_xticks(range(len(groups)), groups, fontsize=9)
     axis.set_ylabel(ylabel, fontsize=9)
-    axis.set_ylim(lowest, None)
+    axis.set_ylim(lowest, highest)
     figure.legend(loc="outside lower center", ncols=len(series), frameon=False)
     print(*save(figure, path))

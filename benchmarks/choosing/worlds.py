@@ -42,7 +42,7 @@ def worlds(images: Path) -> None:
             shares[name].append(100.0 * float(np.mean(runs)))
             print(f"{name}, {cost} a try: {np.mean(runs):.1%} ({min(runs):.1%} to {max(runs):.1%})")
     groups = [f"{cost} a try" for cost in COSTS]
-    bars(groups, shares, "% of the oracle", images / "choosing-worlds", lowest=85.0)
+    bars(groups, shares, "% of the oracle", images / "choosing-worlds", lowest=85.0, highest=100.0)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from longrank import InvalidInput, Outcome, Payoffs, Thompson, named
-from longrank.features.many import LARGE
+from longrank.features.many import LARGE, eigenvalue_bounds
 
 DIM, BUDGET = 16, 8
 PAYOFFS = Payoffs.vanilla(BUDGET)
@@ -64,6 +64,18 @@ def test_a_draw_of_the_weights_ranks_many_by_that_draw():
     inside = Thompson(sampled.learner, rng=3).rank(part, PAYOFFS).order
     expected = [i for i in chosen.order.tolist() if i < len(part)]
     assert [i for i in inside.tolist() if i in expected] == expected
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_eigenvalues_lie_within_their_bounds(seed):
+    rng = np.random.default_rng(seed)
+    half = rng.normal(size=(6, int(rng.integers(1, 9))))
+    matrix = half @ half.T + rng.choice([0.0, 1.0, 9.0]) * np.eye(6)
+    low, high = eigenvalue_bounds(matrix)
+    found = np.linalg.eigvalsh(matrix)
+    assert 0.0 <= low <= found[0] + 1e-9
+    assert found[-1] <= high * (1.0 + 1e-12) <= 6.0 * found[-1]
+    assert eigenvalue_bounds(np.eye(3) / 4.0) == (0.25, 0.25)
 
 
 def test_ties_among_many_go_to_the_lower_index():

@@ -32,10 +32,11 @@ def test_a_scan_finds_all_that_can_be_among_the_best(shape, count, low, high, ce
     assert row == np.argmax(norms)
     assert square == pytest.approx(norms.max() ** 2, rel=1e-12)
     sure, able = means + low * norms, means + high * norms
-    np.testing.assert_allclose(best, np.sort(sure)[::-1][:count], rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(np.sort(best), np.sort(sure)[-count:], rtol=1e-12, atol=1e-13)
+    assert best[0] == best.min()
     np.testing.assert_allclose(bounds, able[chosen], rtol=1e-12, atol=1e-13)
     assert (np.diff(chosen) > 0).all()
-    bar = min(best[-1], ceiling)
+    bar = min(best[0], ceiling)
     assert set(np.flatnonzero(able > bar + 1e-12)) <= set(chosen)
 
 

@@ -7,12 +7,44 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.kernels.compiled import reordered
-from longrank.kernels.ranking import top
+from longrank.kernels.compiled import compiled, orderly, reordered
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
 _BLOCK = 256
+
+
+@orderly
+def _largest(numbers: Vector) -> float:
+    """The largest of them. O(n)."""
+    largest = -math.inf
+    for i in range(numbers.shape[0]):
+        largest = max(largest, numbers[i])
+    return largest
+
+
+@compiled
+def _first_beyond(squares: Vector) -> int:
+    """The first that is not finite, or how many there are. O(n)."""
+    for i in range(squares.shape[0]):
+        if not squares[i] < math.inf:
+            return i
+    return int(squares.shape[0])
+
+
+@compiled
+def _replace_least(heap: Vector, number: float) -> None:
+    """Put a number in place of the least one, which stands first in a heap. O(log n)."""
+    size, at = heap.shape[0], 0
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= number:
+            break
+        heap[at] = heap[child]
+        at = child
+    heap[at] = number
 
 
 @reordered
@@ -27,15 +59,15 @@ def scan(
     """Who can be among the best ``count`` by min(score, ceiling). O(k d).
 
     Scores lie between x.w + low |x| and x.w + high |x|. Returns the worst row and its square as
-    ``worst_row`` does (a row that is not finite ends the pass), the best of the lower bounds, and
-    the items whose upper bound is not below ``count`` of the lower bounds seen until then, with
-    that bound. Sums may be reordered: the bounds are exact to rounding.
+    ``worst_row`` does (a row that is not finite ends the pass), the best of the lower bounds (a
+    heap), and the items whose upper bound is not below ``count`` of the lower bounds seen until
+    then, with that bound. Sums may be reordered: the bounds are exact to rounding.
     """
     k = items.shape[0]
     sure, able = np.empty(min(k, _BLOCK)), np.empty(min(k, _BLOCK))
     best = np.full(min(count, k), -math.inf)
     chosen, bounds, found = np.empty(k, np.int64), np.empty(k), 0
-    worst, largest = 0, 0.0
+    worst, largest, total = 0, 0.0, 0.0
     for start in range(0, k, _BLOCK):
         n = min(_BLOCK, k - start)
         for i in range(n):
@@ -45,23 +77,29 @@ def scan(
                 mean += x * weights[j]
                 square += x * x
             sure[i], able[i] = mean, square
-        highest = -math.inf
-        for i in range(n):
-            square = able[i]
-            if not square < math.inf:  # also true of NaN
-                return start + i, square, best, chosen[:found], bounds[:found]
-            if square > largest:
-                worst, largest = start + i, square
-            norm = math.sqrt(square)
-            able[i] = sure[i] + high * norm
-            sure[i] += low * norm
-            highest = max(highest, sure[i])
+            total += square
+        if not total < math.inf:  # also true of NaN
+            row = start + _first_beyond(able[:n])
+            if row < start + n:  # else only the sum overflowed
+                return row, able[row - start], best, chosen[:found], bounds[:found]
+            total = 0.0
+        top_square = _largest(able[:n])
+        if top_square > largest:
+            largest = top_square
+            worst = start + int(np.argmax(able[:n]))
         if count == 0:
             continue
-        if highest > best[-1]:
-            both = np.concatenate((best, sure[:n]))
-            best = both[top(both, best.shape[0])]
-        bar = min(best[-1], ceiling)
+        for i in range(n):
+            norm = math.sqrt(able[i])
+            able[i] = sure[i] + high * norm
+            sure[i] += low * norm
+        if _largest(sure[:n]) > best[0]:
+            for i in range(n):
+                if sure[i] > best[0]:
+                    _replace_least(best, sure[i])
+        bar = min(best[0], ceiling)
+        if _largest(able[:n]) < bar:
+            continue
         for i in range(n):
             if able[i] >= bar:
                 chosen[found], bounds[found] = start + i, able[i]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from longrank.datasets.threads import one_thread
 
 Play = Callable[[], object]
+_PAUSE = 0.2  # seconds
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ def alternate(
 
     Each is called once before that, which is not timed. Time is that of the processor, which does
     not count what other programs take, summed over our threads, and BLAS has one thread; with
-    ``threads`` time is that of the clock, and everybody may use all cores.
+    ``threads`` time is that of the clock, and everybody may use all cores, after a pause in which
+    the threads of BLAS stop waiting busily for more.
     """
     taken: dict[str, list[float]] = {name: [] for name in plays}
     now = time.perf_counter if threads else time.process_time
@@ -59,6 +61,7 @@ def alternate(
             play()
         for _ in range(blocks):
             for name, play in plays.items():
+                time.sleep(_PAUSE if threads else 0.0)
                 start = now()
                 for _ in range(calls):
                     play()

@@ -29,7 +29,7 @@ async def read(request: Request, kind: type[T]) -> T:
     if decoder is None:
         make = msgspec.msgpack.Decoder if packed else msgspec.json.Decoder
         decoder = _decoders[kind, packed] = make(kind)
-    body = await request.body()
+    body = b"".join([chunk async for chunk in request.stream()])  # body() would keep it
     try:
         message: T = decoder.decode(body)
         return message

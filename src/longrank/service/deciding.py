@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from longrank.errors import InvalidInput
 from longrank.service import answers, messages, records
@@ -24,10 +25,14 @@ class Deciding:
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
         self._store, self._clock = store, clock
 
-    async def decide(
+    def decide(
         self, model: Model, request: messages.DecisionRequest, commit: Commit
-    ) -> messages.Decision:
-        """Rank and log; asked again it is the same answer, not a second entry."""
+    ) -> Coroutine[Any, Any, messages.Decision]:
+        """Rank now, log and answer when awaited; asked again it is the same answer.
+
+        What waits for the disk holds no part of the request: so the next one finds its memory
+        free, and still in the processor's cache.
+        """
         spec = model.spec.request
         if request.id is not None and not _ID.fullmatch(request.id):
             raise InvalidInput("id", f"match {messages.ID}", repr(request.id[:80]))
@@ -37,13 +42,20 @@ class Deciding:
             # it may have been decided before the model went into the shadow
             if self._store.find(model.number, name)[0] is None:
                 raise InvalidInput("baseline", "be given in shadow mode", None)
-            return self._again(model, name, played)
+            return self._logged(model, name, played.digest, None, commit)
         draft = self._draft(model, name, request, played)
-        try:
-            entry = await commit(draft)
-        except Duplicate:
-            return self._again(model, name, played)
-        return answers.decision(entry, draft.known, model.name)
+        return self._logged(model, name, played.digest, draft, commit)
+
+    async def _logged(
+        self, model: Model, name: str, digest: bytes, draft: Draft | None, commit: Commit
+    ) -> messages.Decision:
+        if draft is not None:
+            try:
+                entry = await commit(draft)
+                return answers.decision(entry, draft.known, model.name)
+            except Duplicate:
+                pass
+        return self._again(model, name, digest)
 
     def _draft(
         self, model: Model, name: str, request: messages.DecisionRequest, played: Round
@@ -74,12 +86,12 @@ class Deciding:
         body = records.encode(record)
         return Draft(model.number, DECISION, name, now, expires, body, record)
 
-    def _again(self, model: Model, name: str, played: Round) -> messages.Decision:
+    def _again(self, model: Model, name: str, digest: bytes) -> messages.Decision:
         """The answer that was given before."""
         existing, _ = self._store.find(model.number, name)
         if existing is None:  # the log takes no decision without its model
             raise Unknown(f"there is no model {model.name!r}")
         record = existing.decision()
-        if record.digest != played.digest:
+        if record.digest != digest:
             raise Conflict(f"the decision {name!r} was asked for with another content")
         return answers.decision(existing, record, model.name)

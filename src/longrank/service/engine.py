@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 
 from longrank.service import messages
 from longrank.service.catalog import Catalog
@@ -133,9 +134,11 @@ class Engine:
         """Rank and log."""
         return at_once(self._deciding.decide(self.model(name), request, self._commits.blocking))
 
-    async def decided(self, name: str, request: messages.DecisionRequest) -> messages.Decision:
-        """Rank and log, for an event loop."""
-        return await self._deciding.decide(self.model(name), request, self._commits.shared)
+    def decided(
+        self, name: str, request: messages.DecisionRequest
+    ) -> Coroutine[Any, Any, messages.Decision]:
+        """Rank now, and log when awaited in an event loop."""
+        return self._deciding.decide(self.model(name), request, self._commits.shared)
 
     def settle(
         self, name: str, decision: str, request: messages.OutcomeRequest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -86,7 +87,12 @@ def _payoffs(request: DecisionRequest, max_budget: int) -> Payoffs:
     if request.rewards is None or request.losses is None:
         missing = "rewards" if request.rewards is None else "losses"
         raise InvalidInput(missing, "be given where the other is", None)
-    return Payoffs(request.rewards, request.losses)
+    return _schedule(tuple(request.rewards), tuple(request.losses))
+
+
+@lru_cache(maxsize=256)  # most rounds of a model pay alike, and a Payoffs cannot be changed
+def _schedule(rewards: tuple[float, ...], losses: tuple[float, ...]) -> Payoffs:
+    return Payoffs(rewards, losses)
 
 
 def _baseline(names: list[str] | None, index: dict[str, int], budget: int) -> list[int] | None:

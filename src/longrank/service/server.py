@@ -61,6 +61,7 @@ def run(
                 log_config=None,
                 access_log=False,
                 server_header=False,
+                proxy_headers=False,  # nobody asks for the client's address
                 timeout_graceful_shutdown=GRACE,
                 backlog=1024,
             )

@@ -21,7 +21,9 @@ async def decide(service: Service, request: Request) -> Response:
         if asked.id is not None and asked.id != key:
             raise InvalidInput("Idempotency-Key", "be the id, where both are given", repr(key))
         asked = msgspec.structs.replace(asked, id=key)
-    return bodies.answer(await service.engine.decided(name_of(request), asked), 201)
+    deciding = service.engine.decided(name_of(request), asked)
+    del asked  # a decision that waits for the disk needs it no more
+    return bodies.answer(await deciding, 201)
 
 
 async def settle(service: Service, request: Request) -> Response:

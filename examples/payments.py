@@ -78,20 +78,27 @@ def main(rounds: int = 1500, picture: Path | None = None) -> dict[str, float]:
         ),
         "longrank (UCB)": live(UCB(learner(), exploration=0.3), rounds, 7),
     }
-    history = History(rows)
-    half = rounds // 2
-    warm = UCB(learner(), exploration=0.0)
-    learn_from(warm, history.part(0, half))
-    found = {e.estimator: e for e in evaluate({"warm start": warm}, history.part(half))}
+    calm = History(rows).part(0, min(rounds, OUTAGE[0]))
+    half = len(calm) // 2
+    candidates = {
+        "all the way": UCB(learner(), exploration=0.0),
+        "a careful step": PlackettLuce(learner(), temperature=0.35, rng=2),
+    }
+    for policy in candidates.values():
+        learn_from(policy, calm.part(0, half))
+    found = evaluate(candidates, calm.part(half))
     print(f"{rounds} payments, an outage of the best provider from {OUTAGE[0]} to {OUTAGE[1]}")
     for name, earned in curves.items():
         print(f"  {name:20} earned {earned.mean():.3f} a payment")
-    for name in ("mean reward", "bounds", "doubly robust", "model"):
-        print(f"  judged on the second half of the log: {found[name]}")
+    print("what would others have earned, judged on the log before the outage?")
+    for one in found:
+        if one.estimator in ("mean reward", "bounds", "doubly robust"):
+            print(f"  {one}", *one.notes, sep="; ")
     if picture is not None:
         draw(curves, picture)
     means = {name: float(earned.mean()) for name, earned in curves.items()}
-    return means | {"doubly robust": found["doubly robust"].value}
+    careful = {one.estimator: one for one in found if one.policy == "a careful step"}
+    return means | {"doubly robust": careful["doubly robust"].value}
 
 
 def draw(curves: dict[str, np.ndarray], picture: Path) -> None:

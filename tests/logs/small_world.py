@@ -6,7 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from longrank import UCB, OnlineNewton, Outcome, Payoffs, PlackettLuce, Policy, Random
+from longrank import (
+    UCB,
+    EpsilonGreedy,
+    OnlineNewton,
+    Outcome,
+    Payoffs,
+    PlackettLuce,
+    Policy,
+    Random,
+)
 from longrank.logs import record
 from longrank.simulation import LogisticWorld
 
@@ -28,6 +37,14 @@ def chance(seed: int = 1, temperature: float = 1.0) -> PlackettLuce:
 
 def greedy(weights: list[float]) -> UCB:
     return UCB(believing(weights), exploration=0.0)
+
+
+JUDGED = {
+    "greedy": lambda: greedy([2.0, -1.0, 1.0, 0.0]),
+    "chance": lambda: PlackettLuce(believing([2.0, -1.0, 1.0, 0.0]), temperature=0.5, rng=3),
+    "epsilon": lambda: EpsilonGreedy(believing([2.0, -1.0, 1.0, 0.0]), epsilon=0.3, rng=3),
+    "short": lambda: greedy([1.5, -2.0, 0.0, -0.5]),
+}
 
 
 def logged(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-import sys
+import json
 
 import numpy as np
 import pandas as pd
@@ -12,9 +12,8 @@ import pyarrow as pa
 import pytest
 from small_world import chance, logged
 
-from longrank import InvalidInput, MissingExtra, Outcome, Payoffs
-from longrank.logs import History, check, record, write
-from longrank.logs import sources as reading
+from longrank import InvalidInput, Outcome, Payoffs
+from longrank.logs import History, check, source, write
 
 FORMS = {
     "parquet": lambda rows, folder: _written(folder / "log.parquet", rows),
@@ -68,7 +67,7 @@ def test_ids_of_candidates_and_missing_columns_are_read(form, sound, tmp_path):
 
 
 def test_files_are_read_in_batches(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "BATCH", 7)
+    monkeypatch.setattr(source, "BATCH", 7)
     rows = logged(chance(), 40)
     wanted = [_plain(decision) for decision in History(rows).decisions()]
     for form in ("parquet", "pandas", "polars", "pyarrow"):
@@ -119,66 +118,49 @@ def test_other_payoffs_change_what_was_earned(sound):
     assert [decision.reward for decision in history.decisions()] == [0.0, 1.0, 0.0]
 
 
-def test_parquet_without_pyarrow_says_what_to_install(sound, tmp_path, monkeypatch):
-    write(tmp_path / "log.parquet", sound())
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtra, match=r"reading Parquet .* 'longrank\[logs\]'"):
-        History(tmp_path / "log.parquet")
-    with pytest.raises(MissingExtra, match=r"writing Parquet .* 'longrank\[logs\]'"):
-        write(tmp_path / "again.parquet", sound())
-
-
-def test_a_row_wants_a_propensity_for_each_prefix(sound):
-    ranking, outcome = next(iter(History(sound())))
-    with pytest.raises(InvalidInput, match="propensities must have 3 numbers"):
-        record(1, ranking, outcome, Payoffs.vanilla(3), propensities=[0.5])
-
-
 def test_what_is_no_table_is_refused():
     with pytest.raises(InvalidInput, match="history must be a path, a pandas or polars frame"):
         History(7)
-    with pytest.raises(InvalidInput, match=r"path must end in .parquet, .csv or .jsonl"):
-        write("log.txt", [])
 
 
-def test_check_says_what_can_be_done_and_why_not_the_rest(sound):
-    def able(rows):
-        return {a.name: (a.possible, a.reason) for a in check(History(rows)).abilities}
-
-    assert all(possible for possible, _ in able(sound()).values())
-    kept = ("id", "order", "features", "tried", "succeeded", "candidates")
-    rows = [{name: row[name] for name in kept} for row in sound()]
-    found = able(rows)
-    assert found["warm start"][0]
-    assert found["bounds"] == (
-        False,
-        "3 of 3 decisions have no items; 3 of 3 decisions have no payoffs",
-    )
-    rows = [row | {"propensity": 1.0, "prefix_propensities": [1.0, 1.0]} for row in sound()]
-    found = able(rows)
-    assert found["bounds"][0]
-    assert found["importance sampling"] == (
-        False,
-        "every propensity is 1: a deterministic log shows only what it played",
-    )
-    rows = [{k: v for k, v in row.items() if k != "prefix_propensities"} for row in sound()]
-    found = able(rows)
-    assert found["importance sampling"][0]
-    assert "have no prefix_propensities" in found["doubly robust"][1]
-
-
-def test_an_export_of_the_service_is_read_as_it_is(sound):
-    names = {"time": "created", "policy_version": "version", "items": "candidate_features"}
-    rows = [{names.get(k, k): v for k, v in row.items()} | {"learned": True} for row in sound()]
-    rows[0] |= {"tried": None, "succeeded": None}  # still open
-    rows[1] |= {"learned": False}  # known, but too late
-    history = History(pa.Table.from_pylist(rows))
-    assert [d.id for d in history.decisions()] == ["d1", "d2"]
-    assert all(d.items is not None and d.time and d.version == "v1" for d in history.decisions())
-    assert len(list(history)) == 1
-    assert check(history).decisions == 2
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_learned_follows_the_outcomes_and_leaves_out_what_says_nothing(
+    form, sound, tmp_path
+):
+    told = [
+        {"outcome_seq": 30, "learned": True, "not_attributable": []},
+        {"outcome_seq": 10, "learned": True, "not_attributable": [1]},  # the second succeeded
+        {"outcome_seq": 20, "learned": False, "not_attributable": []},  # too late
+        {"outcome_seq": 15, "learned": True, "not_attributable": [2, 1]},
+        {"outcome_seq": None, "learned": None, "tried": None, "succeeded": None},  # still open
+    ]
+    rows = [*sound(), *sound()[2:], *sound()[2:]]
+    rows = [row | {"id": f"d{i}"} | told[i] for i, row in enumerate(rows)]
+    history = History(FORMS[form](rows, tmp_path))
+    assert [decision.id for decision in history.decisions()] == ["d0", "d1", "d2", "d3"]
+    assert [decision.id for decision in history.learned()] == ["d1", "d3", "d0"]
+    assert [decision.id for decision in history.part(0, 2).learned()] == ["d1", "d0"]
+    (first, one), (second, none), (third, two) = history
+    assert (one, none, two) == (Outcome(1, True), Outcome(0, False), Outcome(2, False))
+    assert (first.order.tolist(), third.order.tolist(), len(second)) == ([0], [2, 0], 0)
+    assert first.features.tolist() == rows[1]["features"][1:]
+    warm = check(history).abilities[0]
+    assert warm.reason == "4 decisions with 8 tries; 1 of them are not to be learned from"
 
 
-def test_columns_that_are_not_of_the_format_are_named(sound):
-    rows = [row | {"propensty": 0.1} for row in sound()]
-    assert check(History(rows)).ignored == ("propensty",)
+def test_json_that_nobody_needs_is_cut_out_and_nothing_else(sound, tmp_path):
+    path, rows = tmp_path / "log.jsonl", sound()
+    rows[0] = {"note": 'said "items": [1, 2], "x"', "raw": {"items": "none", "a": 1}} | rows[0]
+    rows[1] = {"raw": [{"items": [3]}]} | rows[1]
+    rows[2] = {"items": rows[2].pop("items"), "raw": rows[2].pop("losses")} | rows[2]
+    rows[2]["losses"] = rows[2]["raw"]
+    lines = [json.dumps(rows[0]), json.dumps(rows[1], separators=(",", ":"))]
+    path.write_text("\n".join([*lines, json.dumps(rows[2], separators=(", ", " : "))]))
+    wanted = [(ranking.features.tolist(), outcome) for ranking, outcome in History(rows)]
+    history = History(path)
+    assert [(ranking.features.tolist(), outcome) for ranking, outcome in history] == wanted
+    unneeded = frozenset(("items", "rewards", "losses", "propensity", "prefix_propensities"))
+    for row, (_, found) in zip(rows, history.source.rows(unneeded), strict=True):
+        wanted = {name: value for name, value in row.items() if name not in unneeded}
+        wanted["raw"] = found["raw"] = None  # not of the format: what is in it does not matter
+        assert found == wanted

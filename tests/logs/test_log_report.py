@@ -9,7 +9,7 @@ from small_world import FREE, PAYOFFS, chance, greedy, logged
 from typer.testing import CliRunner
 
 from longrank import InvalidInput, Payoffs, Random, cli
-from longrank.logs import History, fit, report, write
+from longrank.logs import History, evaluate, fit, report, write
 from longrank.logs.insights import by_position, dearer, learning_curve, lengths, what_if
 from longrank.logs.svg import Chart, legend
 
@@ -69,13 +69,30 @@ def test_evaluate_prints_a_table_and_writes_a_report(tmp_path):
     greedy([2.0, -1.0, 1.0, 0.0]).save(tmp_path / "mine.longrank")
     output = call(
         *("evaluate", tmp_path / "log.parquet", "--policy", tmp_path / "mine.longrank"),
-        *("--policy", "ind:exploration=0.5,rate=5", "--policy", "rand", "--policy", "eps"),
+        *("--policy", "ind:exploration=0.5,rate=5", "--policy", "rand", "--policy", "recommended"),
         *("--report", tmp_path / "page.html"),
     )
     assert "60 decisions: 30 to learn from, 30 to judge by" in output
-    for text in ("mine", "ind:exploration=0.5,rate=5", "doubly robust", "bounds", "refused"):
+    for text in ("mine", "ind:exploration=0.5,rate=5", "recommended", "doubly robust", "refused"):
         assert text in output
     assert (tmp_path / "page.html").stat().st_size > 10_000
+
+
+def test_a_log_without_candidates_gets_its_refusals_in_the_report_too(sound, tmp_path):
+    rows = [{k: v for k, v in row.items() if k != "items"} for row in sound()]
+    write(tmp_path / "log.csv", rows)
+    options = ("--policy", "rand", "--report", tmp_path / "page.html")
+    output = call("evaluate", tmp_path / "log.csv", *options)
+    assert "2 of 2 decisions have no items" in output
+    assert "refused: 2 of 2 decisions have no items" in (tmp_path / "page.html").read_text()
+
+
+def test_the_report_says_how_sure_its_intervals_are(tmp_path):
+    history, policies = History(logged(chance(), 30)), {"x": Random(rng=1)}
+    estimates = evaluate(policies, history, confidence=0.9, resamples=20)
+    assert {e.confidence for e in estimates} == {0.9}
+    page = report(policies, history, str(tmp_path / "page.html"), estimates).read_text()
+    assert "90% interval" in page
 
 
 @pytest.mark.parametrize("policy", ["dep", "nothing.longrank", "ind:fast"])

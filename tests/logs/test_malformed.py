@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import pytest
@@ -62,6 +61,23 @@ MALFORMED = {
     "tried NaN": (put(tried=NAN), 2, "tried", "be a whole number"),
     "tried missing": (put(tried=None), 2, "tried", "be a whole number"),
     "succeeded unclear": (put(succeeded="maybe"), 2, "succeeded", "be true or false"),
+    "learned unclear": (put(learned="perhaps"), 2, "learned", "be true or false"),
+    "a failure too many": (
+        put(not_attributable=[2]),
+        2,
+        "not_attributable",
+        "positions of the 1 failures",
+    ),
+    "a failure at no position": (put(not_attributable=[0]), 2, "not_attributable", "at least 1"),
+    "a failure no list": (put(not_attributable=1), 2, "not_attributable", "be a list"),
+    "outcomes at one time": (
+        lambda rows: [row.update(outcome_seq=7) for row in rows],
+        2,
+        "outcome_seq",
+        "be there only once",
+    ),
+    "outcomes some in order": (put(outcome_seq=7), 2, "outcome_seq", "in every row or in none"),
+    "outcomes by fractions": (put(outcome_seq=0.5), 2, "outcome_seq", "be a whole number"),
     "succeeded without a try": (put(tried=0), 2, "tried", "be at least 1 where something"),
     "items NaN": (put(items=[[NAN, 0.1], *ones(3)]), 2, "items", "be finite"),
     "items infinite": (put(items=[[INF, 0.1], *ones(3)]), 2, "items", "be finite"),
@@ -81,7 +97,7 @@ MALFORMED = {
     ),
     "features NaN": (put(features=[[NAN, 0.1], [0.1, 0.1]]), 2, "features", "be finite"),
     "features too few": (put(features=ones(1)), 2, "features", "have 2 rows, as many as order"),
-    "features too long": (put(features=[[1.0, 1.0]] * 2), 2, "features", "norm at most 1"),
+    "features too long": (put(features=[[3.0, 4.0]] * 2), 2, "features", "norm at most 1"),
     "features of another dimension": (put(features=[[0.1]] * 2), 2, "features", "2 numbers"),
     "neither features nor items": (put(features=None, items=None), 2, "features", "where items"),
     "candidates twice": (put(candidates=["a", "a", "c", "d"]), 2, "candidates", "only once"),
@@ -183,40 +199,3 @@ def test_a_file_of_another_kind_is_refused_by_name(tmp_path, name, content, mess
         History(tmp_path / name)
     with pytest.raises(BadFile, match="there is no file"):
         History(tmp_path / "nothing.csv")
-
-
-LONG = [
-    {"id": i, "candidate": c, "x_0": 0.1 * j, "x_1": 0.2, "position": p, "tried": 2}
-    | {"succeeded": True, "rewards": [1.0, 0.5], "losses": [0.0, 0.0, 0.0]}
-    for i in (1, 2)
-    for j, (c, p) in enumerate((("a", 2), ("b", None), ("c", 1)))
-]
-LONG_BROKEN = {
-    "a gap": ({"position": 3}, 0, 1, "position", "without a gap"),
-    "a place twice": ({"position": 1}, 0, 3, "position", "only once in a decision"),
-    "a place of none": ({"position": 0}, 0, 1, "position", "be 1, 2, ... or missing"),
-    "two outcomes": ({"tried": 1}, 1, 2, "tried", "the same in all rows of a decision"),
-    "a missing feature": ({"x_1": None}, 1, 2, "x_1", "be a number"),
-}
-
-
-def test_long_form_gives_the_same_decisions():
-    [first, _] = History(LONG).decisions()
-    assert first.order.tolist() == [2, 0]
-    assert first.items.tolist() == [[0.0, 0.2], [0.1, 0.2], [0.2, 0.2]]
-    assert first.outcome.tried == 2
-
-
-def test_candidates_of_a_decision_that_are_apart_are_reported():
-    [problem] = check(History([*LONG, *LONG[:3]])).problems
-    assert (problem.row, problem.column, problem.rule) == (7, "id", "be there only once")
-
-
-@pytest.mark.parametrize(
-    ("values", "at", "row", "column", "rule"), LONG_BROKEN.values(), ids=LONG_BROKEN
-)
-def test_malformed_long_form_is_reported(values, at, row, column, rule):
-    rows = json.loads(json.dumps(LONG))
-    rows[at] |= values
-    found = check(History(rows)).problems
-    assert any((p.row, p.column) == (row, column) and rule in p.rule for p in found), found

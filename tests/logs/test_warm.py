@@ -10,11 +10,13 @@ from longrank import (
     UCB,
     Coverage,
     EpsilonGreedy,
+    InvalidInput,
     MaximumLikelihood,
     OnlineNewton,
     Outcome,
     PlackettLuce,
     Ridge,
+    recommended,
     unit_rows,
 )
 from longrank.logs import History, learn_from, record, write
@@ -28,6 +30,7 @@ MAKERS = {
         OnlineNewton(3, max_budget=3), features=Coverage(TOPICS), exploration=0.5
     ),
     "epsilon": lambda: EpsilonGreedy(OnlineNewton(4, max_budget=3), epsilon=0.3, rng=2),
+    "recommended": lambda: recommended(dim=4, max_budget=3, forgetting=0.001),
     "plackett-luce": lambda: PlackettLuce(OnlineNewton(4, max_budget=3), temperature=1.0, rng=2),
 }
 
@@ -69,6 +72,34 @@ def test_rows_that_the_log_lacks_are_made_from_its_items(name):
     learn_from(policy, history)
     assert policy.learner.weights.tobytes() == online.learner.weights.tobytes()
     assert policy.learner.inverse.tobytes() == online.learner.inverse.tobytes()
+
+
+def test_rows_of_another_feature_map_are_made_anew():
+    makers = {
+        "coverage": lambda: UCB(
+            OnlineNewton(4, max_budget=3), features=Coverage(np.eye(4)), exploration=0.5
+        ),
+        "recommended": MAKERS["recommended"],
+    }
+    history = History(lived(MAKERS["newton"]()))
+    for make in makers.values():
+        policy, online = make(), make()
+        assert learn_from(policy, history) == 60
+        for decision in history.decisions():
+            prepared = online.features.prepare(decision.items, None)
+            rows = online.features.along(prepared, decision.order)
+            online.learn(*decision.observed(rows))
+        assert policy.learner.weights.tobytes() == online.learner.weights.tobytes()
+        assert np.abs(policy.learner.weights).max() > 0.0
+
+
+def test_items_that_a_policy_cannot_take_are_refused_before_it_learns():
+    rows = lived(MAKERS["coverage"]())
+    rows[-1]["items"] = (4.0 * np.array(rows[-1]["items"])).tolist()
+    policy = MAKERS["newton"]()
+    with pytest.raises(InvalidInput, match="norm at most 1"):
+        learn_from(policy, History(rows))
+    assert policy.to_bytes() == MAKERS["newton"]().to_bytes()
 
 
 def test_progress_is_told_from_the_first_to_the_last():

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.progress import Progress, TaskID
 from rich.table import Table
 
@@ -20,6 +21,7 @@ from longrank.logs import report as write_report
 from longrank.policies import Policy, load, named
 
 _NEEDS = {
+    "recommended": ("dim", "max_budget"),
     "ind": ("dim", "max_budget"),
     "eps": ("dim", "max_budget", "rng"),
     "c-ucb1": ("dim",),
@@ -33,8 +35,8 @@ def evaluate(
     policy: Annotated[
         list[str],
         typer.Option(
-            help="A file of Policy.save, or ind, eps, c-ucb1, gl-cdcm, rand with settings, as in "
-            "`ind:exploration=0.5,rate=5`. Repeat it for each policy."
+            help="A file of Policy.save, or recommended, ind, eps, c-ucb1, gl-cdcm, rand, with "
+            "settings as in `ind:exploration=0.5,rate=5`. Repeat it for each policy."
         ),
     ],
     learn: Annotated[
@@ -113,14 +115,18 @@ def _width(decision: Any) -> int:
 
 
 def _budget(history: History) -> int:
-    return max(1, *(decision.budget or len(decision.order) for decision in history.decisions()))
+    found = (decision.budget or len(decision.order) for decision in history.decisions())
+    return max(1, max(found))
 
 
 def _show(found: list[Estimate]) -> None:
-    table = Table(title="Reward per decision")
-    for column in ("policy", "estimator", "value", "interval", "effective", "see"):
-        right = column in ("value", "effective")
-        table.add_column(column, justify="right" if right else "left", overflow="fold")
+    table = Table(title="Reward per decision", box=SIMPLE_HEAD)
+    table.add_column("policy", overflow="fold")
+    table.add_column("estimator", min_width=len("self-normalised"))
+    table.add_column("value", justify="right")
+    table.add_column("interval", no_wrap=True)
+    table.add_column("effective", justify="right")
+    table.add_column("see")
     before = ""
     remarks: dict[str, int] = {}
 

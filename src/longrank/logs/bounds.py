@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.logs.decision import Decision
+from longrank.logs.intervals import mean_interval
 from longrank.logs.target import Target
-from longrank.logs.value import Estimate, Settings, mean_interval
+from longrank.logs.value import Estimate, Settings
 
 
 def bound(decision: Decision, target: Target) -> tuple[float, float, float]:

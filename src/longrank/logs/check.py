@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from longrank.logs.columns import CANDIDATE, COLUMNS, FEATURE_PREFIX, POSITION
 from longrank.logs.decision import Decision
 from longrank.logs.history import History
-from longrank.logs.problems import Problem
+from longrank.logs.problems import Problem, empty, keep
 
-CERTAIN = 1.0 - 1e-9  # a propensity above this is 1, up to rounding
+_ROUNDING = 1e-9
+CERTAIN = 1.0 - _ROUNDING  # a propensity above this is 1
 
 
 @dataclass(frozen=True)
@@ -34,20 +35,25 @@ class Checked:
     with_propensity: int = 0
     with_prefix: int = 0
     randomised: int = 0  # decisions that could have been others
+    least: float = 1.0  # propensity
+    most: float = 0.0
     tries: int = 0
-    successes: int = 0
+    left_out: int = 0  # decisions that are not to be learned from
     ignored: tuple[str, ...] = ()  # columns that are none of ours
 
     def add(self, decision: Decision) -> None:
         """Count a decision that keeps all rules."""
         self.decisions += 1
         self.tries += decision.outcome.tried
-        self.successes += decision.outcome.succeeded
+        self.left_out += not decision.learned
         self.with_items += decision.items is not None
         self.with_payoffs += decision.payoffs is not None
         self.with_propensity += decision.propensity is not None
         self.with_prefix += decision.prefix is not None
-        self.randomised += decision.propensity is not None and decision.propensity < CERTAIN
+        if decision.propensity is not None:
+            self.randomised += decision.propensity < CERTAIN
+            self.least = min(self.least, decision.propensity)
+            self.most = max(self.most, decision.propensity)
 
     @property
     def abilities(self) -> list[Ability]:
@@ -64,7 +70,10 @@ class Checked:
             if have < n
         ]
         sees = "; ".join(missing)
-        found = [Ability("warm start", True, f"{n} decisions with {self.tries} tries")]
+        teaches = f"{n} decisions with {self.tries} tries"
+        if self.left_out:
+            teaches += f"; {self.left_out} of them are not to be learned from"
+        found = [Ability("warm start", self.left_out < n, teaches)]
         known = sees or "all candidates and payoffs are known"
         found += [Ability(name, not sees, known) for name in ("bounds", "model")]
         for name in _RANDOMISED:
@@ -84,13 +93,18 @@ class Checked:
             )
         if self.randomised == 0:
             return "every propensity is 1: a deterministic log shows only what it played"
+        if name == "replay" and self.most > self.least * (1.0 + _ROUNDING):
+            return (
+                "the log's sequences were not equally likely (propensities from "
+                f"{self.least:.3g} to {self.most:.3g}): use importance sampling, which corrects "
+                "for that"
+            )
         if name == "doubly robust" and self.with_prefix < n:
             return f"{n - self.with_prefix} of {n} decisions have no prefix_propensities"
         return ""
 
 
 _RANDOMISED = ("replay", "importance sampling", "doubly robust")
-_KEPT = 1000
 
 
 def check(history: History) -> Checked:
@@ -106,11 +120,8 @@ def check(history: History) -> Checked:
         if isinstance(one, Decision):
             found.add(one)
             continue
-        room = max(_KEPT - len(found.problems), 0)
-        found.problems += one[:room]
-        found.more += len(one[room:])
+        found.more += keep(found.problems, one)
         found.decisions += one[0].row > 0
     if found.decisions == 0 and not found.problems:
-        rule = "hold at least one decision"
-        found.problems.append(Problem(history.name, 0, "the log", rule, "none"))
+        found.problems.append(empty(history.name))
     return found

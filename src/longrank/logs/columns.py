@@ -27,7 +27,18 @@ COLUMNS = {
         Column("features", "the rows that were played, as they were ranked", "warm start", 2),
         Column("tried", "how many of `order` were tried", "everything"),
         Column("succeeded", "whether the last one tried succeeded", "everything"),
-        Column("learned", "false where the outcome was not to be learned from", "warm start"),
+        Column("learned", "false where the outcome is not to be learned from", "warm start"),
+        Column(
+            "not_attributable",
+            "positions, from 1, of failures that say nothing about the candidates",
+            "warm start",
+            1,
+        ),
+        Column(
+            "outcome_seq",
+            "whole numbers, each once: outcomes came in, and are learned, in this order",
+            "warm start in another order than that of the rows",
+        ),
         Column("rewards", "for a success at try 1, 2, ..., b", "evaluation", 1),
         Column("losses", "for giving up after 0, 1, ..., b tries", "evaluation", 1),
         Column("budget", "the most tries that were allowed; b where it is missing", "evaluation"),
@@ -44,8 +55,6 @@ COLUMNS = {
         ),
     )
 }
-# Other names under which the service exports some of them.
-ALIASES = {"created": "time", "version": "policy_version", "candidate_features": "items"}
 REQUIRED = ("id", "order", "tried", "succeeded")
 
 # Long form has one row for each candidate, those of a decision one after the other. The columns

@@ -17,7 +17,9 @@ class Decision:
 
     ``items`` has shape (k, d); ``features``, of what was played, (n, dim); ``time`` is in
     seconds; ``prefix`` holds the probabilities of the first 1, ..., n items, and ``propensity``
-    that of the sequence with its length.
+    that of the sequence with its length. ``learned`` is False where the outcome is known but not
+    to be learned from; ``left_out`` are the positions, from 1, of failures that say nothing about
+    the candidates; ``turn`` says when the outcome came in, counted against those of other rows.
     """
 
     row: int
@@ -32,24 +34,28 @@ class Decision:
     propensity: float | None = None
     prefix: NDArray[np.float64] | None = None
     version: str | int | None = None
-    learned: bool = True  # False: known, but not to be learned from
+    learned: bool = True
+    left_out: tuple[int, ...] = ()
+    turn: int | None = None
 
-    def ranking(self, rows: NDArray[np.float64] | None = None) -> Ranking:
-        """The receipt to learn from. What the policy believed then is not in a log: NaN.
+    def observed(self, rows: NDArray[np.float64] | None = None) -> tuple[Ranking, Outcome]:
+        """The receipt and the outcome to learn from, without the failures that are left out.
 
         ``rows`` are the features to learn; by default those of the log, or the items themselves.
+        What the policy believed then is not in a log: NaN.
         """
         if rows is None:
             rows = self.features
         if rows is None:
             assert self.items is not None
             rows = self.items[self.order]
-        count = len(self.order)
-        unknown = np.full(count, np.nan)
-        values = np.full(count + 1, np.nan)
-        return Ranking(
-            self.order.copy(), unknown, unknown, values, np.array(rows, np.float64, order="C")
-        )
+        order, outcome = self.order.copy(), self.outcome
+        if self.left_out:
+            kept = [i for i in range(outcome.tried) if i + 1 not in self.left_out]
+            order, rows, outcome = order[kept], rows[kept], Outcome(len(kept), outcome.succeeded)
+        unknown, values = np.full(len(order), np.nan), np.full(len(order) + 1, np.nan)
+        receipt = Ranking(order, unknown, unknown, values, np.array(rows, np.float64, order="C"))
+        return receipt, outcome
 
     @property
     def reward(self) -> float:

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longrank import checks
 from longrank.errors import InvalidInput
-from longrank.logs import robust
-from longrank.logs.bounds import bound, bounds
+from longrank.logs.bounds import bounds
 from longrank.logs.check import Checked
-from longrank.logs.decision import Decision
+from longrank.logs.evidence import Evidence, gather
 from longrank.logs.history import History
 from longrank.logs.importance import importance, no_support, self_normalised
-from longrank.logs.model import DRAWS, Model, expected_of, fit, model_based
+from longrank.logs.intervals import mean_interval
+from longrank.logs.model import Model, fit, model_based
 from longrank.logs.replay import replay
-from longrank.logs.target import early_stops, last_step, target, weights
-from longrank.logs.value import Estimate, Settings, mean_interval
-from longrank.logs.warm import receipt
+from longrank.logs.robust import doubly_robust, doubly_robust_normalised
+from longrank.logs.value import Estimate, Settings, cautions
 from longrank.policies import Policy
 
-Array = NDArray[np.float64]
 LOGGED = "the log itself"
 ESTIMATORS = (
     "bounds",
@@ -35,24 +31,6 @@ ESTIMATORS = (
     "doubly robust, self-normalised",
     "model",
 )
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """All that the estimators need of one policy: a row for every decision."""
-
-    rewards: Array
-    bounds: Array  # low, high, exact
-    weights: Array  # after every action; the last one goes on
-    last: NDArray[np.int64]
-    matches: Array
-    propensities: Array
-    unsupported: Array
-    starts: Array
-    deltas: Array
-    modelled: Array
-    stops: Array  # the probability that it stops before the budget is used up, along the log
-    short: Array  # whether the log did
 
 
 def evaluate(
@@ -87,7 +65,9 @@ def evaluate(
         checks.whole("resamples", resamples, least=1),
         checks.whole("seed", seed),
     )
-    found = _seen(history)
+    found = Checked(history.name)
+    for decision in history.decisions():
+        found.add(decision)
     reason = _unsuitable(found)
     if reason:
         return [Estimate(p, e, refused=reason) for p in policies for e in ESTIMATORS]
@@ -96,19 +76,13 @@ def evaluate(
     for name, policy in policies.items():
         evidence = gather(policy, history, fitted)
         estimates += judge(name, evidence, found, settings)
-    return estimates
-
-
-def _seen(history: History) -> Checked:
-    history.validate()
-    found = Checked(history.name)
-    for decision in history.decisions():
-        found.add(decision)
-    return found
+    return [replace(one, confidence=settings.confidence) for one in estimates]
 
 
 def _unsuitable(found: Checked) -> str:
     """Why nothing but a warm start is possible."""
+    if found.decisions == 0:
+        return "there are no decisions to judge by"
     able = {ability.name: ability for ability in found.abilities}
     return "" if able["bounds"].possible else able["bounds"].reason
 
@@ -119,80 +93,17 @@ def logged(history: History, settings: Settings) -> Estimate:
     span = float(rewards.max() - rewards.min())
     low, high, method = mean_interval(rewards, span, settings)
     n = len(rewards)
-    return Estimate(LOGGED, "mean reward", float(rewards.mean()), low, high, method, n, float(n))
-
-
-def gather(
-    policy: Policy, history: History, model: Model, draws: int = DRAWS, *, learn: bool = False
-) -> Evidence:
-    """Ask the policy about every decision of the log.
-
-    ``draws`` are for the model's estimate. With ``learn`` a copy of the policy learns from each
-    decision after it was asked.
-    """
-    drawn = copy.deepcopy(policy)  # the model's estimate draws from it
-    rows: list[tuple[float, ...]] = []
-    steps: list[Array] = []
-    deltas: list[Array] = []
-    for index, decision in enumerate(history.decisions()):
-        row, own, correction = _one(drawn, decision, model, index, draws)
-        if learn:
-            drawn.learn(receipt(decision, getattr(drawn, "features", None)), decision.outcome)
-        rows.append(row)
-        steps.append(own)
-        deltas.append(correction)
-    table = np.array(rows)
-    return Evidence(
-        rewards=table[:, 0],
-        bounds=table[:, 1:4],
-        last=table[:, 4].astype(np.int64),
-        matches=table[:, 5],
-        propensities=table[:, 6],
-        unsupported=table[:, 7],
-        starts=table[:, 8],
-        modelled=table[:, 9],
-        stops=table[:, 10],
-        short=table[:, 11],
-        weights=_padded(steps, repeat=True),
-        deltas=_padded(deltas, repeat=False, width=max(map(len, steps))),
+    return Estimate(
+        LOGGED,
+        "mean reward",
+        float(rewards.mean()),
+        low,
+        high,
+        method,
+        n,
+        float(n),
+        notes=cautions(n, method),
     )
-
-
-def _one(
-    policy: Policy, decision: Decision, model: Model, index: int, draws: int
-) -> tuple[tuple[float, ...], Array, Array]:
-    would = target(policy, decision)
-    weighed = weights(would, decision)
-    propensity = decision.propensity
-    start, correction = robust.corrections(decision, would, model, index)
-    if weighed is None or propensity is None:
-        steps, unsupported, match, propensity = np.zeros(len(decision.order) + 1), 0.0, 0.0, 1.0
-    else:
-        steps, unsupported = weighed.steps, weighed.unsupported
-        match = float(steps[-1]) * propensity
-    row = (
-        decision.reward,
-        *bound(decision, would),
-        last_step(decision),
-        match,
-        propensity,
-        unsupported,
-        start,
-        expected_of(model, decision, index, policy, would.sequence, draws),
-        early_stops(would, decision),
-        len(decision.order) < decision.tries,
-    )
-    return row, steps, correction
-
-
-def _padded(rows: list[Array], *, repeat: bool, width: int | None = None) -> Array:
-    """Rows of different lengths as one table, filled up with their last number or with 0."""
-    table = np.zeros((len(rows), max(map(len, rows)) if width is None else width))
-    for row, target_row in zip(rows, table, strict=True):
-        target_row[: len(row)] = row
-        if repeat:
-            target_row[len(row) :] = row[-1]
-    return table
 
 
 def judge(name: str, found: Evidence, log: Checked, settings: Settings) -> list[Estimate]:
@@ -201,7 +112,7 @@ def judge(name: str, found: Evidence, log: Checked, settings: Settings) -> list[
     estimates = [bounds(name, found.bounds, settings)]
 
     if able["replay"].possible:
-        estimates.append(replay(name, found.rewards, found.matches, found.propensities, settings))
+        estimates.append(replay(name, found.rewards, found.matches, settings))
     else:
         estimates.append(Estimate(name, "replay", refused=able["replay"].reason))
 
@@ -217,16 +128,13 @@ def judge(name: str, found: Evidence, log: Checked, settings: Settings) -> list[
         )
 
     reason = reason or ("" if able["doubly robust"].possible else able["doubly robust"].reason)
-    effective = robust.effective_of(found.weights, found.last)
-    for estimator, robustly in (
-        ("doubly robust", robust.doubly_robust),
-        ("doubly robust, self-normalised", robust.doubly_robust_normalised),
-    ):
-        estimates.append(
-            Estimate(name, estimator, refused=reason)
-            if reason
-            else robustly(name, found.starts, found.deltas, found.weights, effective, settings)
-        )
+    if reason:
+        both = ("doubly robust", "doubly robust, self-normalised")
+        estimates += [Estimate(name, estimator, refused=reason) for estimator in both]
+    else:
+        parts = found.starts, found.deltas, found.weights, found.last, found.expected
+        estimates.append(doubly_robust(name, *parts, settings))
+        estimates.append(doubly_robust_normalised(name, *parts, settings))
     estimates.append(model_based(name, found.modelled, settings))
     return estimates
 

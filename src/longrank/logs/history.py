@@ -8,15 +8,15 @@ from typing import Any
 from longrank import checks
 from longrank.cascade import Outcome, Ranking
 from longrank.errors import InvalidInput
-from longrank.logs import shapes
+from longrank.logs import long_form
 from longrank.logs.columns import REQUIRED
 from longrank.logs.decision import Decision
-from longrank.logs.problems import BadLog, Problem
+from longrank.logs.opening import open_source
+from longrank.logs.problems import BadLog, Problem, empty, keep
 from longrank.logs.rules import Rules
-from longrank.logs.sources import Unneeded, open_source
+from longrank.logs.source import Unneeded
 from longrank.payoffs import Payoffs
 
-_KEPT = 1000  # problems in memory; the rest is counted
 _FOR_EVALUATION: Unneeded = frozenset(
     ("items", "rewards", "losses", "propensity", "prefix_propensities")
 )
@@ -25,15 +25,16 @@ _FOR_EVALUATION: Unneeded = frozenset(
 class History:
     """A log that can be read again and again, one batch in memory at a time.
 
+    Iterating gives pairs of ranking and outcome to learn from, in the order of the outcomes, for
+    :meth:`longrank.Policy.learn_from`; :meth:`decisions` gives all that the log has. Before the
+    first one the whole log is checked, once, so that nothing is learned from a log with an error
+    in its last row.
+
     Parameters
     ----------
     data
         The path of a .parquet, .csv or .jsonl file, a pandas or polars frame, a pyarrow table, or
-        a list of dictionaries. The columns are those of :mod:`longrank.logs.columns`.
-
-    Iterating gives pairs of ranking and outcome, for :meth:`longrank.Policy.learn_from`;
-    :meth:`decisions` gives all that the log has. Before the first one the whole log is checked,
-    once, so that nothing is learned from a log with an error in its last row.
+        a list of dictionaries, with the columns that ``longrank logs columns`` lists.
 
     Examples
     --------
@@ -44,12 +45,13 @@ class History:
     """
 
     def __init__(self, data: Any) -> None:
-        source = shapes.renamed(open_source(data))
-        self.source = shapes.decisions(source) if shapes.is_long(source.columns) else source
+        source = open_source(data)
+        self.source = long_form.decisions(source) if long_form.is_long(source.columns) else source
         self.name = source.name
         self.table_columns = source.columns
         self._count: int | None = None
         self._learnable = False  # whether every row has features to learn from
+        self._turns: list[int] = []  # of every row, where the log tells in which order to learn
         self._part: tuple[int, int | None] = (0, None)
         self._change: Callable[[Decision], Decision] | None = None
 
@@ -79,32 +81,22 @@ class History:
             decision, problems = rules.read(number, row)
             yield problems if decision is None else decision
 
-    def problems(self) -> Iterator[Problem]:
-        """All that is wrong, row by row."""
-        count = 0
-        for found in self.read():
-            if isinstance(found, list):
-                yield from found
-            count += 1
-        if count == 0:
-            yield Problem(self.name, 0, "the log", "hold at least one decision", "none")
-
     def validate(self) -> int:
         """Check all of it, once; returns the number of decisions, or raises :class:`BadLog`."""
         if self._count is None:
             kept: list[Problem] = []
             more = count = 0
-            self._learnable = True
+            self._learnable, self._turns = True, []
             for found in self.read():
                 count += 1
                 if not isinstance(found, list):
                     self._learnable &= found.features is not None
+                    if found.turn is not None:
+                        self._turns.append(found.turn)
                 else:
-                    room = max(_KEPT - len(kept), 0)
-                    kept += found[:room]
-                    more += len(found[room:])
+                    more += keep(kept, found)
             if count == 0:
-                kept = [Problem(self.name, 0, "the log", "hold at least one decision", "none")]
+                kept.append(empty(self.name))
             if kept:
                 raise BadLog(kept, more)
             self._count = count
@@ -132,13 +124,29 @@ class History:
                 raise BadLog(found)
             yield found if self._change is None else self._change(found)
 
-    def __iter__(self) -> Iterator[tuple[Ranking, Outcome]]:
+    def learned(self, *, items: bool = False) -> Iterator[Decision]:
+        """The decisions to learn from, in the order in which their outcomes came in.
+
+        Those whose outcome came before that of an earlier decision are kept in memory meanwhile.
+        Where all have ``features`` there need not be ``items``, which take time to read.
+        """
         self.validate()
-        unneeded = _FOR_EVALUATION if self._learnable and self._change is None else frozenset()
+        enough = self._learnable and self._change is None and not items
+        unneeded = _FOR_EVALUATION if enough else frozenset()
+        first, last = self._part
+        turns = iter(sorted(self._turns[first:last]))
+        due = next(turns, None)
+        waiting: dict[int | None, Decision] = {}
         for decision in self._decisions(unneeded):
-            if not decision.learned:
-                continue
-            yield decision.ranking(), decision.outcome
+            waiting[decision.turn] = decision
+            while due in waiting:
+                now = waiting.pop(due)
+                due = next(turns, None)
+                if now.learned:
+                    yield now
+
+    def __iter__(self) -> Iterator[tuple[Ranking, Outcome]]:
+        return (decision.observed() for decision in self.learned())
 
     def part(self, first: int, last: int | None = None) -> History:
         """The decisions from ``first`` up to, not including, ``last``; counted in this history."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.logs.value import Estimate, Settings, bootstrap, effective_size, mean_interval
+from longrank.logs.intervals import mean_interval, ratio_interval
+from longrank.logs.value import Estimate, Settings, cautions, effective_size
 
 Array = NDArray[np.float64]
 
@@ -46,6 +47,11 @@ def importance(
     final = weights[np.arange(len(rewards)), last]
     terms = final * rewards
     low, high, method = mean_interval(terms, _span(rewards, final), settings)
+    effective = effective_size(final)
+    notes = cautions(effective, method)
+    if abs(final.mean() - 1.0) > 0.1:
+        off = f"the weights average {final.mean():.2f} in place of 1, and so the value is off"
+        notes += (f"{off}: the self-normalised form corrects for that",)
     return Estimate(
         name,
         "importance sampling",
@@ -54,8 +60,8 @@ def importance(
         high,
         method,
         len(rewards),
-        effective_size(final),
-        notes=_notes(final, method),
+        effective,
+        notes=notes,
     )
 
 
@@ -66,42 +72,21 @@ def self_normalised(
     rows = np.arange(len(rewards))
     terms = np.zeros(weights.shape)
     terms[rows, last] = weights[rows, last] * rewards
-    columns = weights.shape[1]
-
-    def ratio(means: Array) -> Array:
-        return np.asarray(normalised(means[:, :columns], means[:, columns:]).sum(axis=1))
-
-    both = np.hstack([terms, weights])
-    low, high = bootstrap(both, ratio, settings)
-    final = weights[rows, last]
+    value, low, high = ratio_interval(terms, weights, settings)
+    effective = effective_size(weights[rows, last])
     return Estimate(
         name,
         "importance sampling, self-normalised",
-        float(ratio(both.mean(axis=0)[np.newaxis])[0]),
+        value,
         low,
         high,
         "bootstrap",
         len(rewards),
-        effective_size(final),
-        notes=_notes(final, "bootstrap"),
+        effective,
+        notes=cautions(effective, "bootstrap"),
     )
-
-
-def normalised(terms: Array, weights: Array) -> Array:
-    """terms / weights, and 0 where no weight is left."""
-    return np.divide(terms, weights, out=np.zeros_like(terms), where=weights > 0.0)
 
 
 def _span(rewards: Array, final: Array) -> float:
     """The range of w r, taken from what was seen."""
     return float(final.max() * (max(rewards.max(), 0.0) - min(rewards.min(), 0.0)))
-
-
-def _notes(final: Array, method: str) -> tuple[str, ...]:
-    notes = []
-    effective = effective_size(final)
-    if effective < 100:
-        notes.append(f"only {effective:.1f} effective decisions: the interval may be too narrow")
-    if method == "bernstein":
-        notes.append("the range of the weights is the one seen")
-    return tuple(notes)

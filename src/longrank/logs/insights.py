@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.logs.evaluate import Evidence, gather
+from longrank.logs.evidence import Evidence, gather
 from longrank.logs.history import History
 from longrank.logs.model import Model
 from longrank.payoffs import Payoffs

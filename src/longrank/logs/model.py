@@ -8,13 +8,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.errors import InvalidInput
 from longrank.logs.decision import Decision
 from longrank.logs.history import History
-from longrank.logs.value import Estimate, Settings, mean_interval
+from longrank.logs.intervals import mean_interval
+from longrank.logs.value import Estimate, Settings, cautions
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy
 
 Array = NDArray[np.float64]
+Counts = NDArray[np.int64]
 FOLDS = 5
 DRAWS = 4  # sequences of a policy that decides by chance
 
@@ -47,34 +50,46 @@ class Model:
     def early(self, index: int, count: int) -> Array:
         """The probability of an early stop after 0, ..., count failures."""
         own = self.stops[index % len(self.stops)]
-        return np.append(own, np.zeros(max(count + 1 - len(own), 0)))[: count + 1]
+        found = np.zeros(count + 1)
+        found[: len(own)] = own[: count + 1]
+        return found
 
 
 def fit(history: History, folds: int = FOLDS, penalty: float = 1.0) -> Model:
     """Fit the model; keeps in memory the items that were tried, not the candidates."""
     rows: list[Array] = []
-    labels: list[NDArray[np.bool_]] = []
-    owners: list[int] = []
-    longest = max(len(decision.order) for decision in history.decisions())
-    at_risk, stopped = np.zeros((folds, longest + 1)), np.zeros((folds, longest + 1))
-    for index, decision in enumerate(history.decisions()):
-        assert decision.items is not None
-        tried, fold = decision.outcome.tried, index % folds
-        rows.append(decision.items[decision.order[:tried]])
-        labels.append(decision.outcome.signs(len(decision.order))[:tried] > 0)
-        owners += [fold] * tried
-        committed = min(tried - decision.outcome.succeeded, len(decision.order) - 1)
-        at_risk[fold, : committed + 1] += 1.0
-        stopped[fold, tried] += not decision.outcome.succeeded and tried < len(decision.order)
+    ends: list[tuple[int, int, bool]] = []
+    for decision in history.decisions():
+        if decision.items is None:
+            rule = "have the items of every decision for a model of success"
+            raise InvalidInput("history", rule, f"none in row {decision.row}")
+        outcome = decision.outcome
+        rows.append(decision.items[decision.order[: outcome.tried]])
+        ends.append((len(decision.order), outcome.tried, outcome.succeeded))
+    ended = np.array(ends, np.int64)
+    lengths, tried, succeeded = ended.T
+    fold_of = np.arange(len(ends)) % folds
     x = np.concatenate(rows)
     x = np.column_stack([x, np.ones(len(x))])
-    y = np.concatenate(labels).astype(np.float64)
-    fold_of = np.array(owners, np.int64)
-    weights = np.stack([_logistic(x[fold_of != f], y[fold_of != f], penalty) for f in range(folds)])
-    others = at_risk.sum(axis=0) - at_risk, stopped.sum(axis=0) - stopped
-    stops = others[1] / np.maximum(others[0], 1.0)
-    predicted = _sigma(np.einsum("ij,ij->i", x, weights[fold_of]))
+    y = np.zeros(len(x))
+    y[(np.cumsum(tried) - 1)[succeeded > 0]] = 1.0
+    owner = np.repeat(fold_of, tried)
+    weights = np.stack([_logistic(x[owner != f], y[owner != f], penalty) for f in range(folds)])
+    stops = np.stack([_stops(ended[fold_of != f], int(lengths.max())) for f in range(folds)])
+    predicted = _sigma(np.einsum("ij,ij->i", x, weights[owner]))
     return Model(weights, stops, Predictions(predicted, y > 0.5))
+
+
+def _stops(ended: Counts, longest: int) -> Array:
+    """How often somebody stopped after 0, 1, ... failures, of those who were to go on.
+
+    ``ended`` has the length, the number of tries and the success of each decision.
+    """
+    lengths, tried, succeeded = ended.T
+    reached = np.minimum(tried - succeeded, lengths - 1)
+    at_risk = (reached[:, np.newaxis] >= np.arange(longest + 1)).sum(axis=0)
+    early = tried[(succeeded == 0) & (tried < lengths)]
+    return np.asarray(np.bincount(early, minlength=longest + 1) / np.maximum(at_risk, 1))
 
 
 def _logistic(x: Array, y: Array, penalty: float) -> Array:
@@ -152,7 +167,7 @@ def model_based(name: str, found: Array, settings: Settings) -> Estimate:
         method,
         len(found),
         float(len(found)),
-        notes=(note,),
+        notes=(note, *cautions(len(found), method)),
     )
 
 

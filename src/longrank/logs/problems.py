@@ -27,6 +27,21 @@ class Problem:
         return f"{where}: {self.column} must {self.rule}, got {self.value}"
 
 
+MOST = 1000  # problems in memory; the rest is counted
+
+
+def keep(kept: list[Problem], found: Sequence[Problem]) -> int:
+    """Add to the problems that are kept; returns how many found no room."""
+    room = max(MOST - len(kept), 0)
+    kept += found[:room]
+    return len(found[room:])
+
+
+def empty(file: str) -> Problem:
+    """What is wrong with a log without decisions."""
+    return Problem(file, 0, "the log", "hold at least one decision", "none")
+
+
 class BadLog(BadFile):
     """A log that breaks the rules of the format; nothing was learned from it."""
 

@@ -5,84 +5,37 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.logs.decision import Decision
-from longrank.logs.importance import normalised
-from longrank.logs.model import Model, values_along
-from longrank.logs.target import Target, last_step
-from longrank.logs.value import Estimate, Settings, bootstrap, effective_size, mean_interval
-from longrank.payoffs import Payoffs
+from longrank.logs.intervals import bernstein, normal, ratio
+from longrank.logs.value import Estimate, Settings, cautions, effective_size
 
 Array = NDArray[np.float64]
 
 
-def corrections(
-    decision: Decision, target: Target, model: Model, index: int
-) -> tuple[float, Array]:
-    """V(start), and delta_j = r_j + V(after action j) - Q(action j) for every action of the log.
-
-    The estimate of the decision is V(start) + sum_j w_j delta_j. Any Q keeps it unbiased, as long
-    as V = sum over actions of the policy's probability times Q.
-    """
-    payoffs = decision.payoffs
-    assert decision.items is not None
-    assert payoffs is not None
-    chances = model.chances(decision.items, index)
-    early = model.early(index, decision.tries)
-    last = last_step(decision)
-    after = _continuations(target, chances, early, payoffs, decision.tries, last)
-    values, actions = np.zeros(last + 2), np.zeros(last + 1)
-    for i in range(last + 1):
-        loss, choices = payoffs.losses[i], target.choices[i]
-        if i == decision.tries:  # the budget is used up: STOP is certain
-            values[i] = actions[i] = loss
-            continue
-        going = early[i] * loss + (1.0 - early[i]) * (
-            chances * payoffs.rewards[i] + (1.0 - chances) * after[i]
-        )
-        values[i] = choices[:-1] @ going + choices[-1] * loss
-        actions[i] = going[decision.order[i]] if i < len(decision.order) else loss
-    deltas = values[1:] - actions  # V(after) is 0 where the cascade ended
-    deltas[last] += decision.reward
-    return float(values[0]), deltas
-
-
-def _continuations(
-    target: Target, chances: Array, early: Array, payoffs: Payoffs, tries: int, last: int
-) -> Array:
-    """What is left to expect after one more failure, from each prefix on. Shape (last + 1,).
-
-    Exact where the policy is certain of its sequence. Otherwise as if its further choices were
-    those that it has now: that costs some variance, and no bias.
-    """
-    if target.sequence is not None:
-        along = values_along(chances[target.sequence], early, payoffs)
-        return np.append(along, np.zeros(max(last + 2 - len(along), 0)))[1 : last + 2]
-    after = np.zeros(last + 1)
-    for i in range(min(last + 1, tries)):
-        choices = target.choices[i]
-        stop = choices[-1]
-        p = choices[:-1] @ chances / (1.0 - stop) if stop < 1.0 else 0.0
-        value = payoffs.losses[tries]
-        for j in range(tries - 1, i, -1):
-            on = p * payoffs.rewards[j] + (1.0 - p) * value
-            on = early[j] * payoffs.losses[j] + (1.0 - early[j]) * on
-            value = stop * payoffs.losses[j] + (1.0 - stop) * on
-        after[i] = value
-    return after
-
-
 def doubly_robust(
-    name: str, starts: Array, deltas: Array, weights: Array, effective: float, settings: Settings
+    name: str,
+    starts: Array,
+    deltas: Array,
+    weights: Array,
+    last: NDArray[np.int64],
+    expected: Array,
+    settings: Settings,
 ) -> Estimate:
     """mean of V + sum_j w_j delta_j (Kiyohara et al. 2022, with STOP as an action).
 
     Unbiased where the log supports the policy, whatever the model; the better the model, the less
-    variance.
+    variance. ``expected`` has what the model expects of the second and the fourth power of the
+    sum, shape (n, 2).
     """
-    terms = starts + (weights * deltas).sum(axis=1)
-    span = float(terms.max() - terms.min())
-    low, high, method = mean_interval(terms, span, settings)
-    notes = ("the range of the terms is the one seen",) if method == "bernstein" else ()
+    corrections = (weights * deltas).sum(axis=1)
+    terms = starts + corrections
+    if settings.interval == "bernstein":
+        low, high = bernstein(terms, float(terms.max() - terms.min()), settings)
+        method = settings.interval
+    else:
+        spread = variance(terms, corrections, expected)
+        low, high = normal(float(terms.mean()), spread, settings)
+        method = "normal"
+    effective = effective_of(weights, last)
     return Estimate(
         name,
         "doubly robust",
@@ -92,31 +45,51 @@ def doubly_robust(
         method,
         len(terms),
         effective,
-        notes=notes,
+        notes=cautions(effective, method),
     )
 
 
+def variance(terms: Array, corrections: Array, expected: Array) -> float:
+    """The variance of the mean of terms, for which the log alone is a poor witness.
+
+    Much of it comes from long runs of failures with a large weight, which are so rare that many
+    logs hold none: those would seem better and surer than they are. The model knows how likely
+    they were in what was played. So the mean square of the corrections is drawn from the one seen
+    towards the one expected, as far as their difference may be chance (James, Stein 1961, the
+    positive part): a model that is wrong is believed the less, the more the log says so.
+    """
+    squares, fourths = expected.T
+    gap = float((corrections**2).mean() - squares.mean())
+    chance = float((fourths - squares**2).mean()) / len(terms)
+    believed = max(0.0, 1.0 - chance / gap**2) if gap else 0.0
+    return max(float(terms.var()) - (1.0 - believed) * gap, 0.0) / len(terms)
+
+
 def doubly_robust_normalised(
-    name: str, starts: Array, deltas: Array, weights: Array, effective: float, settings: Settings
+    name: str,
+    starts: Array,
+    deltas: Array,
+    weights: Array,
+    last: NDArray[np.int64],
+    expected: Array,
+    settings: Settings,
 ) -> Estimate:
     """The same with weights divided by their mean at each position."""
-    columns = weights.shape[1]
-
-    def combine(means: Array) -> Array:
-        parts = normalised(means[:, 1 : columns + 1], means[:, columns + 1 :])
-        return np.asarray(means[:, 0] + parts.sum(axis=1))
-
-    table = np.hstack([starts[:, np.newaxis], weights * deltas, weights])
-    low, high = bootstrap(table, combine, settings)
+    corrections = weights * deltas
+    value, influence = ratio(starts, corrections, weights)
+    spread = variance(influence, corrections.sum(axis=1), expected)
+    low, high = normal(value, spread, settings)
+    effective = effective_of(weights, last)
     return Estimate(
         name,
         "doubly robust, self-normalised",
-        float(combine(table.mean(axis=0)[np.newaxis])[0]),
+        value,
         low,
         high,
-        "bootstrap",
+        "normal",
         len(starts),
         effective,
+        notes=cautions(effective, "normal"),
     )
 
 

@@ -20,11 +20,12 @@ class Target:
     """What the policy would do along the sequence of the log.
 
     ``choices[i]`` are its probabilities of the next action after the first i items of the log,
-    STOP last; ``sequence`` is what it plays if that is certain; ``reach`` is the most tries it
-    could make.
+    STOP last; ``reached[i]`` is the probability of its first i actions being those of the log;
+    ``sequence`` is what it plays if that is certain; ``reach`` is the most tries it could make.
     """
 
     choices: Array
+    reached: Array
     sequence: NDArray[np.int64] | None
     reach: int
 
@@ -34,11 +35,15 @@ def target(policy: Policy, decision: Decision) -> Target:
     items, payoffs = decision.items, decision.payoffs
     assert items is not None
     assert payoffs is not None
+    played, reach = None, decision.tries
     if isinstance(policy, Randomised):
         choices = policy.choices(items, payoffs, decision.order, decision.budget)
-        return Target(choices, None, decision.tries)
-    played = policy.rank(items, payoffs, decision.budget).order
-    return Target(certain_choices(played, len(items), decision.order), played, len(played))
+    else:
+        played = policy.rank(items, payoffs, decision.budget).order
+        choices, reach = certain_choices(played, len(items), decision.order), len(played)
+    reached = np.ones(len(decision.order) + 2)
+    reached[1:] = prefix_propensities(choices, decision.order)
+    return Target(choices, reached, played, reach)
 
 
 def last_step(decision: Decision) -> int:
@@ -52,9 +57,8 @@ def last_step(decision: Decision) -> int:
 
 def early_stops(target: Target, decision: Decision) -> float:
     """The probability that the policy stops inside the sequence of the log by its own choice."""
-    reached = np.append(1.0, prefix_propensities(target.choices, decision.order)[:-1])
     until = min(last_step(decision) + 1, decision.tries)
-    return float((reached * target.choices[:, -1])[:until].sum())
+    return float(target.reached[:-1][:until] @ target.choices[:until, -1])
 
 
 @dataclass(frozen=True)
@@ -74,12 +78,13 @@ def weights(target: Target, decision: Decision) -> Weights | None:
     propensity = decision.propensity
     if propensity is None:
         return None
-    theirs = prefix_propensities(target.choices, decision.order)
+    theirs = target.reached
     if decision.prefix is None:  # only that of the whole sequence is known
         lost = 1.0 - float(theirs[-1]) if propensity >= _CERTAIN else 0.0
-        return Weights(np.full(len(theirs), theirs[-1] / propensity), lost)
-    ours = np.append(decision.prefix, propensity)
-    before = np.append(1.0, ours[:-1])
-    alone = ours >= before * _CERTAIN  # the log had no other choice here
-    lost = float((np.append(1.0, theirs[:-1]) - theirs)[alone][: last_step(decision) + 1].sum())
-    return Weights(theirs / ours, max(lost, 0.0))
+        return Weights(np.full(len(theirs) - 1, theirs[-1] / propensity), lost)
+    ours = np.ones(len(theirs))
+    ours[1:-1], ours[-1] = decision.prefix, propensity
+    alone = ours[1:] >= ours[:-1] * _CERTAIN  # the log had no other choice here
+    alone[last_step(decision) + 1 :] = False
+    lost = float((theirs[:-1] - theirs[1:])[alone].sum())
+    return Weights(theirs[1:] / ours[1:], max(lost, 0.0))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+FEW = 100  # effective decisions, below which a bootstrap tends to be too narrow
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,8 @@ class Estimate:
         The estimate; NaN where it was refused, or where there are only bounds.
     low, high
         The confidence interval; for bounds what is certain about the decisions of the log.
+    confidence
+        Of the interval, where it is one.
     method
         How the interval was made: bootstrap, bernstein or bounds.
     rounds
@@ -49,6 +51,7 @@ class Estimate:
     exact: float = math.nan
     refused: str = ""
     notes: tuple[str, ...] = ()
+    confidence: float = math.nan
 
     def __str__(self) -> str:
         if self.refused:
@@ -67,45 +70,14 @@ class Settings:
     seed: int = 0
 
 
-def bootstrap(
-    columns: Array, statistic: Callable[[Array], Array], settings: Settings
-) -> tuple[float, float]:
-    """The percentile bootstrap over decisions.
-
-    ``columns`` has one row per decision, shape (n, m); ``statistic`` turns means of resampled
-    rows, shape (resamples, m), into as many values.
-    """
-    n = len(columns)
-    rng = np.random.default_rng(settings.seed)
-    means = np.empty((settings.resamples, columns.shape[1]))
-    for b in range(settings.resamples):
-        counts = np.bincount(rng.integers(n, size=n), minlength=n)
-        means[b] = counts @ columns / n
-    tail = (1.0 - settings.confidence) / 2.0
-    low, high = np.quantile(statistic(means), [tail, 1.0 - tail])
-    return float(low), float(high)
-
-
-def bernstein(values: Array, span: float, settings: Settings) -> tuple[float, float]:
-    """The empirical Bernstein interval (Maurer, Pontil 2009) of a mean; holds for every n.
-
-    ``span`` is the length of an interval that holds every value.
-    """
-    n = len(values)
-    if n < 2:
-        return -math.inf, math.inf
-    log = math.log(4.0 / (1.0 - settings.confidence))  # half of the risk for each side
-    spread = math.sqrt(2.0 * float(values.var(ddof=1)) * log / n)
-    reach = spread + 7.0 * span * log / (3.0 * (n - 1))
-    mean = float(values.mean())
-    return mean - reach, mean + reach
-
-
-def mean_interval(values: Array, span: float, settings: Settings) -> tuple[float, float, str]:
-    """The interval of a mean, as the settings want it; and what was done."""
-    if settings.interval == "bernstein":
-        return (*bernstein(values, span, settings), "bernstein")
-    return (*bootstrap(values[:, np.newaxis], lambda m: m[:, 0], settings), "bootstrap")
+def cautions(effective: float, method: str) -> tuple[str, ...]:
+    """What to know before trusting an interval that rests on so many effective decisions."""
+    notes = []
+    if effective < FEW:
+        notes.append(f"only {effective:.1f} effective decisions: the interval may be too narrow")
+    if method == "bernstein":
+        notes.append("the interval takes the range that was seen for the whole range")
+    return tuple(notes)
 
 
 def effective_size(weights: Array) -> float:

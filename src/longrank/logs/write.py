@@ -6,7 +6,8 @@ import csv
 import datetime
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ from numpy.typing import ArrayLike
 from longrank.cascade import Outcome, Ranking
 from longrank.errors import InvalidInput, MissingExtra
 from longrank.logs.columns import COLUMNS
-from longrank.logs.sources import Row
+from longrank.logs.source import Row
 from longrank.payoffs import Payoffs
+
+BATCH = 10_000  # rows in memory at once
 
 
 def record(
@@ -63,7 +66,10 @@ def record(
 
 
 def write(path: str | os.PathLike[str], rows: Iterable[Row]) -> int:
-    """Write rows to a .parquet, .csv or .jsonl file, in batches; returns how many."""
+    """Write rows to a .parquet, .csv or .jsonl file, in batches; returns how many.
+
+    The columns of Parquet and CSV are those of the first batch, 10,000 rows.
+    """
     target = Path(path)
     match target.suffix.lower():
         case ".parquet":
@@ -81,17 +87,27 @@ def write(path: str | os.PathLike[str], rows: Iterable[Row]) -> int:
             raise InvalidInput("path", "end in .parquet, .csv or .jsonl", repr(other))
 
 
+def _batches(rows: Iterable[Row]) -> Iterator[tuple[list[str], list[Row]]]:
+    """The columns of the first batch, and each batch."""
+    rest, names = iter(rows), None
+    while batch := list(islice(rest, BATCH)):
+        found = list(dict.fromkeys(name for row in batch for name in row))
+        names = found if names is None else names
+        if new := set(found) - set(names):
+            rule = f"have no columns that the first {BATCH} rows do not have"
+            raise InvalidInput("rows", rule, ", ".join(sorted(new)))
+        yield names, batch
+
+
 def _csv(target: Path, rows: Iterable[Row]) -> int:
     count = 0
     with target.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        names: list[str] = []
-        for row in rows:
-            if not names:
-                names = list(row)
+        for names, batch in _batches(rows):
+            if count == 0:
                 writer.writerow(names)
-            writer.writerow([_text(row.get(name)) for name in names])
-            count += 1
+            writer.writerows([_text(row.get(name)) for name in names] for row in batch)
+            count += len(batch)
     return count
 
 
@@ -108,25 +124,15 @@ def _parquet(target: Path, rows: Iterable[Row]) -> int:
     except ImportError as error:
         raise MissingExtra("writing Parquet", "logs") from error
     count, writer = 0, None
-    batch: list[Row] = []
-
-    def flush() -> None:
-        nonlocal writer
-        if writer is None:
-            known = {name for row in batch for name in row}
-            fields = [(name, _kind(pa, name, batch)) for name in COLUMNS if name in known]
-            writer = pq.ParquetWriter(target, pa.schema(fields), compression="zstd")
-        writer.write_table(pa.Table.from_pylist(batch, schema=writer.schema))
-
     try:
-        for row in rows:
-            batch.append(row)
-            count += 1
-            if len(batch) == 10_000:
-                flush()
-                batch = []
-        if batch or writer is None:
-            flush()
+        for names, batch in _batches(rows):
+            if writer is None:
+                schema = pa.schema([(name, _kind(pa, name, batch)) for name in names])
+                writer = pq.ParquetWriter(target, schema, compression="zstd")
+            writer.write_table(pa.Table.from_pylist(batch, schema=writer.schema))
+            count += len(batch)
+        if writer is None:
+            pq.write_table(pa.table({}), target)
     finally:
         if writer is not None:
             writer.close()
@@ -134,11 +140,13 @@ def _parquet(target: Path, rows: Iterable[Row]) -> int:
 
 
 def _kind(pa: Any, name: str, batch: list[Row]) -> Any:
-    """The Arrow type of a column; ids, times and versions as the rows have them."""
+    """The Arrow type of a column; ids, times, versions and what is not ours as the rows have it."""
     kinds = {
         "tried": pa.int64(),
         "succeeded": pa.bool_(),
         "learned": pa.bool_(),
+        "not_attributable": pa.list_(pa.int64()),
+        "outcome_seq": pa.int64(),
         "budget": pa.int64(),
         "propensity": pa.float64(),
     }
@@ -147,7 +155,7 @@ def _kind(pa: Any, name: str, batch: list[Row]) -> Any:
     if name == "order":  # indices, or the ids of candidates
         ids = any(isinstance(entry, str) for row in batch for entry in row[name])
         return pa.list_(pa.string() if ids else pa.int64())
-    if name in ("id", "time", "policy_version", "candidates"):
+    if name not in COLUMNS or name in ("id", "time", "policy_version", "candidates"):
         return pa.array([row.get(name) for row in batch]).type
     numbers = pa.list_(pa.float64())
     return pa.list_(numbers) if COLUMNS[name].lists == 2 else numbers

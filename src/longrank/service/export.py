@@ -1,4 +1,4 @@
-"""Decisions with their outcomes as Parquet: what longrank.logs reads, and anything else can."""
+"""Decisions with their outcomes as Parquet: the history format of longrank.logs, and more."""
 
 from __future__ import annotations
 
@@ -21,20 +21,22 @@ def parquet(engine: Engine, name: str) -> bytes:
         import pyarrow.parquet as pq
     except ImportError as error:
         raise MissingExtra("the export", "service") from error
-    numbers, texts = pa.list_(pa.float64()), pa.list_(pa.string())
+    numbers, texts, wholes = pa.list_(pa.float64()), pa.list_(pa.string()), pa.list_(pa.int64())
     schema = pa.schema(
         [
-            ("id", pa.string()), ("seq", pa.int64()), ("created", pa.float64()),
-            ("expires", pa.float64()), ("mode", pa.string()), ("version", pa.int64()),
-            ("sequence", texts), ("order", pa.list_(pa.int64())), ("estimates", numbers),
-            ("optimistic", numbers), ("values", numbers), ("features", pa.list_(numbers)),
-            ("rewards", numbers), ("losses", numbers), ("baseline", texts), ("proposal", texts),
-            ("candidates", texts), ("candidate_features", pa.list_(numbers)),
-            ("tried", pa.int64()), ("succeeded", pa.bool_()), ("reward", pa.float64()),
-            ("learned", pa.bool_()), ("attributable", pa.bool_()),
-            ("not_attributable", pa.list_(pa.int64())), ("reason", pa.string()),
-            ("outcome_seq", pa.int64()), ("outcome_recorded", pa.float64()),
-            ("outcome_at", pa.float64()),
+            # the columns of longrank.logs
+            ("id", pa.string()), ("time", pa.float64()), ("policy_version", pa.int64()),
+            ("candidates", texts), ("items", pa.list_(numbers)), ("order", wholes),
+            ("features", pa.list_(numbers)), ("tried", pa.int64()), ("succeeded", pa.bool_()),
+            ("learned", pa.bool_()), ("not_attributable", wholes), ("outcome_seq", pa.int64()),
+            ("rewards", numbers), ("losses", numbers), ("budget", pa.int64()),
+            ("propensity", pa.float64()), ("prefix_propensities", numbers),
+            # what else the service knows
+            ("seq", pa.int64()), ("created", pa.float64()), ("expires", pa.float64()),
+            ("mode", pa.string()), ("sequence", texts), ("estimates", numbers),
+            ("optimistic", numbers), ("values", numbers), ("baseline", texts),
+            ("proposal", texts), ("reward", pa.float64()), ("reason", pa.string()),
+            ("outcome_recorded", pa.float64()), ("outcome_at", pa.float64()),
         ],
         {"longrank": "decisions 1", "model": name},
     )  # fmt: skip
@@ -47,22 +49,32 @@ def parquet(engine: Engine, name: str) -> bytes:
 
 def _chunks(engine: Engine, name: str) -> Iterator[list[dict[str, Any]]]:
     model = engine.model(name)
-    after = 0
+    after, time = 0, 0.0
     while pairs := engine.store.oldest(model.number, after, ROWS):
         after = pairs[-1][0].seq
-        yield [_row(entry, settled) for entry, settled in pairs]
+        rows = [_row(entry, settled) for entry, settled in pairs]
+        for row in rows:
+            # The log is in the order of commits. Threads that read the clock one after the other
+            # may commit the other way round, and a clock may be set back; a history's never is.
+            time = row["time"] = max(time, row["created"])
+        yield rows
 
 
 def _row(entry: Entry, settled: Entry | None) -> dict[str, Any]:
     record = entry.decision()
+    return _decided(entry, record) | ({} if settled is None else _settled(settled, record))
+
+
+def _decided(entry: Entry, record: DecisionRecord) -> dict[str, Any]:
     played = record.played
-    row: dict[str, Any] = {
+    chances = None if record.propensities is None else doubles(record.propensities)
+    return {
         "id": entry.id,
         "seq": entry.seq,
         "created": entry.at,
         "expires": entry.expires,
         "mode": record.mode,
-        "version": record.version,
+        "policy_version": record.version,
         "sequence": played.ids,
         "order": played.order,
         "estimates": doubles(played.estimates),
@@ -71,26 +83,30 @@ def _row(entry: Entry, settled: Entry | None) -> dict[str, Any]:
         "features": list(doubles(record.rows).reshape(len(played.ids), record.dim)),
         "rewards": doubles(record.rewards),
         "losses": doubles(record.losses),
+        "budget": len(record.choice.values) - 1,  # it had a value for each length allowed
+        "propensity": None if chances is None else chances[-1],
+        "prefix_propensities": None if chances is None else chances[:-1],
         "baseline": record.baseline,
         "proposal": record.proposal.ids if record.proposal else None,
         "candidates": record.candidates,
-        "candidate_features": _all_features(record),
+        "items": _all_features(record),
     }
-    if settled is not None:
-        outcome = settled.outcome()
-        row |= {
-            "tried": outcome.tried,
-            "succeeded": outcome.succeeded,
-            "reward": earned(record, outcome),
-            "learned": outcome.learn,
-            "attributable": outcome.attributable,
-            "not_attributable": outcome.not_attributable,
-            "reason": outcome.reason,
-            "outcome_seq": settled.seq,
-            "outcome_recorded": settled.at,
-            "outcome_at": outcome.at,
-        }
-    return row
+
+
+def _settled(entry: Entry, record: DecisionRecord) -> dict[str, Any]:
+    outcome = entry.outcome()
+    failures = range(1, outcome.tried - outcome.succeeded + 1)
+    return {
+        "tried": outcome.tried,
+        "succeeded": outcome.succeeded,
+        "reward": earned(record, outcome),
+        "learned": outcome.learn,
+        "not_attributable": outcome.not_attributable if outcome.attributable else list(failures),
+        "reason": outcome.reason,
+        "outcome_seq": entry.seq,
+        "outcome_recorded": entry.at,
+        "outcome_at": outcome.at,
+    }
 
 
 def _all_features(record: DecisionRecord) -> list[Any] | None:

@@ -1,4 +1,4 @@
-"""Tables of other shapes as one row per decision: long form, and the service's export."""
+"""Long form, one row for each candidate, as one row for each decision."""
 
 from __future__ import annotations
 
@@ -6,30 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from longrank.logs.columns import ALIASES, CANDIDATE, COLUMNS, FEATURE_PREFIX, POSITION
+from longrank.errors import InvalidInput
+from longrank.logs import cells
+from longrank.logs.columns import CANDIDATE, COLUMNS, FEATURE_PREFIX, POSITION
 from longrank.logs.problems import Problem
-from longrank.logs.sources import Row, Rows, Source, Unneeded
+from longrank.logs.source import Row, Rows, Source, Unneeded
 
 
 def is_long(columns: tuple[str, ...]) -> bool:
     """Whether a table has one row for each candidate."""
     return POSITION in columns
-
-
-def renamed(source: Source) -> Source:
-    """The same table with columns of the service under the names of the format."""
-    have = source.columns
-    names = {old: new for old, new in ALIASES.items() if old in have and new not in have}
-    back = {new: old for old, new in names.items()}
-
-    def rows(unneeded: Unneeded) -> Rows:
-        for number, row in source.rows(frozenset(back.get(name, name) for name in unneeded)):
-            if isinstance(row, Problem):
-                yield number, row
-            else:
-                yield number, {names.get(name, name): value for name, value in row.items()}
-
-    return Source(source.name, tuple(names.get(n, n) for n in have), rows) if names else source
 
 
 def decisions(source: Source) -> Source:
@@ -66,16 +52,19 @@ def _join(
                 return first, Problem(name, number, column, rule, repr(row.get(column)))
     places: dict[int, int] = {}
     for index, (number, row) in enumerate(group):
-        position = row.get(POSITION)
+        try:
+            position = cells.whole(row, POSITION)
+        except InvalidInput:
+            position = 0
         if position is None:
             continue
-        if isinstance(position, bool) or position != int(position) or int(position) < 1:
+        if position < 1:
             rule = "be 1, 2, ... or missing"
-            return first, Problem(name, number, POSITION, rule, repr(position))
-        if int(position) in places:
+            return first, Problem(name, number, POSITION, rule, repr(row[POSITION]))
+        if position in places:
             rule = "be there only once in a decision"
-            return first, Problem(name, number, POSITION, rule, repr(int(position)))
-        places[int(position)] = index
+            return first, Problem(name, number, POSITION, rule, repr(position))
+        places[position] = index
     if sorted(places) != list(range(1, len(places) + 1)):
         rule = "count from 1 without a gap"
         return first, Problem(name, first, POSITION, rule, repr(sorted(places)))

@@ -1,0 +1,110 @@
+"""Confidence intervals of a mean, or of a function of means, over the decisions of a log."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.logs.value import Settings
+
+Array = NDArray[np.float64]
+
+
+def bootstrap(
+    columns: Array, statistic: Callable[[Array], Array], influence: Array, settings: Settings
+) -> tuple[float, float]:
+    """The studentised bootstrap over decisions (Efron, Tibshirani 1993, section 12.5).
+
+    Weighted rewards have a long tail on one side. A resample without the tail has a mean that is
+    off and a spread that is too small, so the percentiles of means miss the truth on that side
+    too often; those of means in units of their own standard error do not.
+
+    Parameters
+    ----------
+    columns
+        One row per decision, shape (n, m).
+    statistic
+        Turns means of the columns, shape (resamples, m), into as many values.
+    influence
+        How far each decision moves the value, shape (n,): for a mean the number itself.
+    """
+    n = len(columns)
+    rng = np.random.default_rng(settings.seed)
+    moved = influence - influence.mean()
+    table = np.column_stack([columns, moved, moved**2])
+    means = np.empty((settings.resamples, table.shape[1]))
+    for b in range(settings.resamples):
+        counts = np.bincount(rng.integers(n, size=n), minlength=n)
+        means[b] = counts @ table / n
+    value, spread = float(statistic(columns.mean(axis=0)[np.newaxis])[0]), float(moved.std())
+    if spread == 0.0:
+        return value, value
+    off = statistic(means[:, :-2]) - value
+    spreads = np.sqrt(np.maximum(means[:, -1] - means[:, -2] ** 2, 0.0))
+    # Where a resample has no spread at all, nothing is known about how far off it is.
+    unknown = np.where(off == 0.0, 0.0, np.copysign(np.inf, off))
+    steps = np.divide(off, spreads, out=unknown, where=spreads > 1e-7 * spread)
+    tail = (1.0 - settings.confidence) / 2.0
+    least, most = np.quantile(steps, [tail, 1.0 - tail], method="inverted_cdf")
+    return float(value - most * spread), float(value - least * spread)
+
+
+def normal(value: float, variance: float, settings: Settings) -> tuple[float, float]:
+    """The interval of an estimate that has this variance."""
+    tail = (1.0 - settings.confidence) / 2.0
+    reach = NormalDist().inv_cdf(1.0 - tail) * math.sqrt(variance)
+    return value - reach, value + reach
+
+
+def bernstein(values: Array, span: float, settings: Settings) -> tuple[float, float]:
+    """The empirical Bernstein interval (Maurer, Pontil 2009) of a mean; holds for every n.
+
+    ``span`` is the length of an interval that holds every value.
+    """
+    n = len(values)
+    if n < 2:
+        return -math.inf, math.inf
+    log = math.log(4.0 / (1.0 - settings.confidence))  # half of the risk for each side
+    spread = math.sqrt(2.0 * float(values.var(ddof=1)) * log / n)
+    reach = spread + 7.0 * span * log / (3.0 * (n - 1))
+    mean = float(values.mean())
+    return mean - reach, mean + reach
+
+
+def mean_interval(values: Array, span: float, settings: Settings) -> tuple[float, float, str]:
+    """The interval of a mean, as the settings want it; and what was done."""
+    if settings.interval == "bernstein":
+        return (*bernstein(values, span, settings), "bernstein")
+    low, high = bootstrap(values[:, np.newaxis], lambda means: means[:, 0], values, settings)
+    return low, high, "bootstrap"
+
+
+def ratio(plain: Array, terms: Array, weights: Array) -> tuple[float, Array]:
+    """mean(plain) + sum_j mean(terms_j) / mean(weights_j), and how far each decision moves it.
+
+    This is what self-normalising makes of an estimate: ``plain`` has shape (n,), the others
+    (n, m). A position without any weight counts 0.
+    """
+    weight = weights.mean(axis=0)
+    shares = _shares(terms.mean(axis=0), weight)
+    influence = plain + _shares(terms - shares * weights, weight).sum(axis=1)
+    return float(plain.mean() + shares.sum()), influence
+
+
+def ratio_interval(terms: Array, weights: Array, settings: Settings) -> tuple[float, float, float]:
+    """The value of sum_j mean(terms_j) / mean(weights_j), and its interval by the bootstrap."""
+    m = terms.shape[1]
+
+    def statistic(means: Array) -> Array:
+        return np.asarray(_shares(means[:, :m], means[:, m:]).sum(axis=1))
+
+    value, influence = ratio(np.zeros(len(terms)), terms, weights)
+    return value, *bootstrap(np.hstack([terms, weights]), statistic, influence, settings)
+
+
+def _shares(terms: Array, weights: Array) -> Array:
+    return np.divide(terms, weights, out=np.zeros_like(terms), where=weights > 0.0)

@@ -118,6 +118,17 @@ def test_other_payoffs_change_what_was_earned(sound):
     assert [decision.reward for decision in history.decisions()] == [0.0, 1.0, 0.0]
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_a_round_without_candidates_is_a_decision_too(form, sound, tmp_path):
+    none = {"candidates": [], "items": [], "order": [], "features": [], "tried": 0}
+    rows = sound()
+    rows[1] |= none | {"succeeded": False, "prefix_propensities": []}
+    history = History(FORMS[form](rows, tmp_path))
+    decision = list(history.decisions())[1]
+    assert (decision.items.shape, decision.features.shape, decision.reward) == ((0, 2), (0, 2), 0.0)
+    assert [len(ranking) for ranking, _ in history] == [2, 0, 2]
+
+
 def test_what_is_no_table_is_refused():
     with pytest.raises(InvalidInput, match="history must be a path, a pandas or polars frame"):
         History(7)

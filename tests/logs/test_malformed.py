@@ -7,7 +7,7 @@ import math
 import pytest
 
 from longrank import UCB, BadFile, OnlineNewton
-from longrank.logs import BadLog, History, check, learn_from, write
+from longrank.logs import BadLog, History, check, learn_from, problems, write
 
 NAN, INF = math.nan, math.inf
 
@@ -162,6 +162,28 @@ def test_every_problem_of_every_row_is_reported(sound):
     rows[2] |= {"id": "d0"}
     found = [(p.row, p.column) for p in check(History(rows)).problems]
     assert found == [(1, "tried"), (1, "rewards"), (3, "id")]
+
+
+def test_an_error_shows_the_first_five_problems_and_counts_the_rest(sound, monkeypatch):
+    monkeypatch.setattr(problems, "MOST", 6)
+    rows = [row | {"id": i, "tried": 9} for i, row in enumerate([*sound(), *sound(), *sound()])]
+    for row in rows:
+        del row["time"]
+    found = check(History(rows))
+    assert (len(found.problems), found.more) == (6, 3)
+    with pytest.raises(BadLog) as error:
+        History(rows).validate()
+    lines = str(error.value).splitlines()
+    assert lines[0] == "rows, row 1: tried must be at most 2, the length of order, got 9"
+    assert lines[5:] == ["and 4 more; longrank logs check lists them"]
+
+
+def test_a_log_without_any_outcome_is_refused(sound):
+    rows = [row | {"tried": None, "succeeded": None} for row in sound()]
+    [problem] = check(History(rows)).problems
+    assert str(problem) == "rows: the log must hold at least one decision, got none"
+    with pytest.raises(BadLog, match="hold at least one decision"):
+        len(History(rows))
 
 
 BROKEN = {

@@ -7,7 +7,7 @@ import pytest
 from small_world import FREE, JUDGED, chance, greedy, logged
 
 from longrank import InvalidInput, Outcome, Random
-from longrank.logs import ESTIMATORS, History, evaluate
+from longrank.logs import ESTIMATORS, History, evaluate, fit
 from longrank.logs.decision import Decision
 from longrank.logs.importance import no_support
 from longrank.logs.target import Target, weights
@@ -62,6 +62,14 @@ def test_a_log_without_candidates_or_payoffs_is_refused_with_the_reason(sound):
     found = evaluate({"x": greedy([0.0, 0.0])}, History(rows))
     assert [e.estimator for e in found] == list(ESTIMATORS)
     assert {e.refused for e in found} == {"3 of 3 decisions have no items"}
+
+
+def test_a_model_wants_items_and_an_evaluation_wants_decisions(sound):
+    rows = [{k: v for k, v in row.items() if k != "items"} for row in sound()]
+    with pytest.raises(InvalidInput, match="history must have the items of every decision"):
+        fit(History(rows))
+    found = evaluate({"x": greedy([0.0, 0.0])}, History(sound()).part(3))
+    assert {e.refused for e in found} == {"there are no decisions to judge by"}
 
 
 def test_replay_wants_equally_likely_sequences_and_a_match():

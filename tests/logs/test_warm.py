@@ -74,6 +74,14 @@ def test_rows_that_the_log_lacks_are_made_from_its_items(name):
     assert policy.learner.inverse.tobytes() == online.learner.inverse.tobytes()
 
 
+def test_items_serve_a_plain_policy_as_they_are():
+    online = MAKERS["newton"]()
+    history = History(lived(online, features=False))
+    policy = MAKERS["newton"]()
+    assert policy.learn_from(history) == 60
+    assert policy.to_bytes() == online.to_bytes()
+
+
 def test_rows_of_another_feature_map_are_made_anew():
     makers = {
         "coverage": lambda: UCB(

@@ -83,7 +83,7 @@ def test_a_compiled_run_is_the_run_of_the_objects_bit_for_bit(name, payoffs, mos
     live(
         *(items, starts, wins, payoffs.rewards, payoffs.losses, isinstance(features, Coverage)),
         *(at_random, keys, bonus, learner.prior, learner.radius, learner.rate),
-        *(learner.link.code, learner.link.ceiling, learner.method, 0.0, False),
+        *(learner.link.code, learner.link.ceiling, learner.method, 0.0, False, 0),
         *(earned, lengths, tried),
     )
     found = list(zip(earned.tolist(), lengths.tolist(), tried.tolist(), strict=True))

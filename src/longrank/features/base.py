@@ -23,7 +23,14 @@ class Features(ABC):
     A row may depend on the items above it, so choosing is greedy: at each position the item with
     the best score given those already chosen. Where rows do not depend on the prefix this is
     sorting.
+
+    Attributes
+    ----------
+    independent
+        Whether the row of an item is the same whatever stands above it.
     """
+
+    independent: bool = False
 
     @abstractmethod
     def prepare(self, items: ArrayLike, dim: int | None, lazy: bool = False) -> Prepared:
@@ -69,6 +76,10 @@ class Features(ABC):
     @abstractmethod
     def along(self, prepared: Prepared, order: NDArray[np.int64]) -> NDArray[np.float64]:
         """The rows of the items in a given order. Shape (len(order), dim)."""
+
+    def rows(self, prepared: Prepared) -> NDArray[np.float64]:
+        """The rows of all items as they come, where they are independent."""
+        return self.along(prepared, np.arange(len(prepared)))
 
     @abstractmethod
     def state(self) -> Tree:

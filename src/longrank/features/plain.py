@@ -14,6 +14,8 @@ from longrank.packing import Tree
 class Plain(Features):
     """The row of an item is the item, whatever stands above it (the paper's Algorithm 1)."""
 
+    independent = True
+
     def prepare(self, items: ArrayLike, dim: int | None, lazy: bool = False) -> Prepared:
         array = checks.shaped(items, dim)
         many = array.size >= LARGE

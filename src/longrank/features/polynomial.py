@@ -28,6 +28,8 @@ class Polynomial(Features):
     66
     """
 
+    independent = True
+
     def __init__(self, degree: int = 2) -> None:
         self.degree = checks.whole("degree", degree, least=1)
         if self.degree > 2:
@@ -67,6 +69,9 @@ class Polynomial(Features):
 
     def along(self, prepared: Prepared, order: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.ascontiguousarray(prepared[order])
+
+    def rows(self, prepared: Prepared) -> NDArray[np.float64]:
+        return np.asarray(prepared, np.float64)  # prepared is the rows
 
     def state(self) -> Tree:
         return {"kind": "polynomial", "degree": self.degree}

@@ -9,6 +9,7 @@ for bit on every machine.
 from longrank.kernels.curve import densities, probabilities, probability, residual, slope
 from longrank.kernels.decision import decide, decide_plain
 from longrank.kernels.expand import expand
+from longrank.kernels.foresight import greedy_foreseeing
 from longrank.kernels.laplace import laplace_cascade
 from longrank.kernels.length import best_length, enough_to_go_on, probe_is_due, sequence_values
 from longrank.kernels.likelihood import fit_likelihood, grow_and_fit
@@ -33,6 +34,7 @@ __all__ = [
     "expand",
     "fit_likelihood",
     "greedy_coverage",
+    "greedy_foreseeing",
     "greedy_plain",
     "grow_and_fit",
     "laplace_cascade",

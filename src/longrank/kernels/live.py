@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from longrank.kernels.compiled import compiled
 from longrank.kernels.curve import probabilities, probability
+from longrank.kernels.foresight import greedy_foreseeing
 from longrank.kernels.laplace import laplace_cascade
 from longrank.kernels.length import best_length, enough_to_go_on, probe_is_due
 from longrank.kernels.likelihood import grow_and_fit
@@ -51,6 +52,7 @@ def live(
     method: int,
     forgetting: float,
     probing: bool,
+    foresight: int,
     earned: Vector,
     lengths: Indices,
     tried: Indices,
@@ -60,8 +62,9 @@ def live(
     ``items`` are topics where ``coverage``; ``wins`` says which succeed; in rounds ``at_random``
     the order is that of ``keys``, at full budget. The learner starts with M = prior * I; it is
     the online one, the maximum likelihood one (``prior`` is its penalty) or the Laplace one by
-    ``method``. With ``probing`` it tries an item at times where it would give up. Fills what was
-    ``earned``, the ``lengths`` committed to, and how many were ``tried``.
+    ``method``. With ``probing`` it tries an item at times where it would give up; ``foresight``
+    is how many failures it foresees (Laplace, not ``coverage``). Fills what was ``earned``, the
+    ``lengths`` committed to, and how many were ``tried``.
     """
     d = items.shape[1]
     weights, inverse = np.zeros(d), np.eye(d) / prior
@@ -79,6 +82,11 @@ def live(
         if at_random[t]:
             order = top(keys[starts[t] : starts[t + 1]], count)
             rows = coverage_along(chunk, order) if coverage else chunk[order]
+        elif foresight > 0:
+            order, rows, _, scores = greedy_foreseeing(
+                chunk, weights, inverse, bonus, count, foresight
+            )
+            length = best_length(probabilities(link, scores), rewards, losses)
         else:
             # The order matters only up to the first success. So it is made as far as that, once
             # it is certain that all further items are worth trying, however bad they are.
@@ -101,10 +109,10 @@ def live(
                     length = count
                     break
                 reach = min(count, 4 * reach)
-            if length == 0 and count > 0:
-                if probing and probe_is_due(given_up):
-                    length = 1
-                given_up += 1
+        if length == 0 and count > 0:
+            if probing and probe_is_due(given_up):
+                length = 1
+            given_up += 1
         attempts, succeeded = 0, False
         while attempts < length and not succeeded:
             succeeded = wins[starts[t] + order[attempts]]

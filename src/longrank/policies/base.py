@@ -121,6 +121,7 @@ class Believer(Policy):
 
     bonus: float = 0.0  # how many widths are added to a mean
     probing: bool = False  # whether it tries an item now and then where it would give up
+    foresight: int = 0  # how many failures it foresees when it ranks
     draws: bool = False  # whether it uses up random numbers, so that an error must come before
     given_up: int = 0
 

@@ -10,8 +10,10 @@ from longrank.policies.ucb import UCB
 # Chosen on synthetic worlds and on scikit-learn's digits, then frozen before MNIST was looked at:
 # docs/choosing.md tells how.
 EXPLORATION = 0.36
-PENALTY = 1.0
+FORESIGHT = 10
 MOST_FOR_PRODUCTS = 16  # numbers in an item, up to which their products are used too
+PENALTY = 1.0
+WIDE_PENALTY = 0.2  # without products: a number that stands for itself may matter much
 
 
 def recommended(*, dim: int, max_budget: int | None = None, forgetting: float = 0.0) -> UCB:
@@ -19,7 +21,8 @@ def recommended(*, dim: int, max_budget: int | None = None, forgetting: float = 
 
     A :class:`~longrank.UCB` over a :class:`~longrank.Laplace` learner, with the products of an
     item's numbers as further features (a constant only, where an item has more than 16), and with
-    probing, so that it never gives up for ever.
+    probing, so that it never gives up for ever, and foresight, so that a try differs from those
+    that must have failed before it.
 
     Parameters
     ----------
@@ -36,8 +39,18 @@ def recommended(*, dim: int, max_budget: int | None = None, forgetting: float = 
     66
     """
     size = checks.whole("dim", dim, least=1)
-    features = Polynomial(2 if size <= MOST_FOR_PRODUCTS else 1)
+    wide = size > MOST_FOR_PRODUCTS
+    features = Polynomial(1 if wide else 2)
     learner = Laplace(
-        features.length(size), penalty=PENALTY, forgetting=forgetting, max_budget=max_budget
+        features.length(size),
+        penalty=WIDE_PENALTY if wide else PENALTY,
+        forgetting=forgetting,
+        max_budget=max_budget,
     )
-    return UCB(learner, features=features, exploration=EXPLORATION, probing=True)
+    return UCB(
+        learner,
+        features=features,
+        exploration=EXPLORATION,
+        probing=True,
+        foresight=FORESIGHT,
+    )

@@ -6,9 +6,10 @@ import math
 
 from longrank import checks, kernels, learners
 from longrank.cascade import Ranking
+from longrank.errors import InvalidInput
 from longrank.features import Features
 from longrank.features.base import Prepared
-from longrank.learners import Learner
+from longrank.learners import Laplace, Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.policies.base import Believer
@@ -44,6 +45,13 @@ class UCB(Believer):
         n = 4 log2(T) + 1 times in T rounds, so that it costs at most n (losses[0] - losses[1])
         where giving up is right, and goes on for ever.
 
+    foresight
+        How many failures to foresee, 0 for none: the item at a position is tried only if all above
+        it failed, so it is chosen by what would be believed then. After a failure, what is like
+        the item that failed looks worse: the next try is something else, and the length is chosen
+        with that in mind. For a :class:`Laplace` learner and independent features. Items further
+        down are chosen by what is believed after that many failures.
+
     Examples
     --------
     >>> from longrank import OnlineNewton, Outcome, Payoffs
@@ -59,10 +67,17 @@ class UCB(Believer):
         features: Features | None = None,
         exploration: float,
         probing: bool = False,
+        foresight: int = 0,
     ) -> None:
         super().__init__(learner, features)
         self.exploration = exploration
         self.probing = bool(probing)
+        self.foresight = checks.whole("foresight", foresight)
+        if self.foresight and not isinstance(learner, Laplace):
+            raise InvalidInput("learner", "be a Laplace, to foresee failures", repr(learner))
+        if self.foresight and not self.features.independent:
+            rule = "not let a row depend on the items above it, to foresee failures"
+            raise InvalidInput("features", rule, repr(self.features))
 
     @property
     def exploration(self) -> float:
@@ -76,10 +91,19 @@ class UCB(Believer):
 
     def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs) -> Ranking:
         due = self.probing and count > 0 and kernels.probe_is_due(self.given_up)
-        return self._best(prepared, count, payoffs, int(due))
+        if not self.foresight:
+            return self._best(prepared, count, payoffs, int(due))
+        belief = self.learner.weights, self.learner.inverse, self.bonus
+        rows = self.features.rows(prepared)
+        greedy = kernels.greedy_foreseeing(rows, *belief, count, self.foresight)
+        return self._decide(greedy, payoffs, int(due))
 
     def state(self) -> Tree:
-        return super().state() | {"exploration": self.exploration, "probing": self.probing}
+        return super().state() | {
+            "exploration": self.exploration,
+            "probing": self.probing,
+            "foresight": self.foresight,
+        }
 
     @classmethod
     def from_state(cls, state: Tree, features: Features) -> UCB:
@@ -88,4 +112,5 @@ class UCB(Believer):
             features=features,
             exploration=state["exploration"],
             probing=state["probing"],
+            foresight=state["foresight"],
         )

@@ -137,6 +137,7 @@ def live(policy: Policy, stream: Stream, payoffs: Payoffs) -> Life:
         learner.method,
         learner.forgetting,
         believer.probing,
+        believer.foresight,
         life.rewards,
         life.lengths,
         life.tried,

@@ -1,0 +1,93 @@
+"""Foreseeing failures against the plain way: let a copy of the belief fail, and look again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longrank import UCB, Coverage, InvalidInput, Laplace, Payoffs, Plain, Polynomial, Ridge
+from longrank.kernels import greedy_foreseeing, greedy_plain
+from longrank.learners import from_state
+
+
+def belief(seed: int, dim: int, updates: int) -> Laplace:
+    rng = np.random.default_rng(seed)
+    learner = Laplace(dim, penalty=0.5)
+    for _ in range(updates):
+        row = rng.normal(size=dim)
+        learner.update(row / np.linalg.norm(row), bool(rng.random() < 0.4))
+    return learner
+
+
+def plainly(items, learner, bonus, count, foresight):
+    """At each position the best of what is left, then a failure of it, on a copy."""
+    imagined = from_state(learner.state())
+    left, order, means, scores = list(range(len(items))), [], [], []
+    for position in range(count):
+        found = greedy_plain(items[left], imagined.weights, imagined.inverse, bonus, np.inf, 1)
+        means.append(found[2][0])
+        scores.append(found[3][0])
+        order.append(left.pop(found[0][0]))
+        if position < foresight:
+            imagined.observe(items[order[-1:]], False)
+    return order, means, scores
+
+
+@given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 12), st.integers(0, 30))
+def test_it_is_what_a_copy_that_fails_would_choose(seed, dim, k, updates):
+    rng = np.random.default_rng(seed)
+    items = rng.normal(size=(k, dim))
+    items /= np.linalg.norm(items, axis=1, keepdims=True)
+    learner = belief(seed, dim, updates)
+    count, foresight = int(rng.integers(0, k + 1)), int(rng.integers(0, 6))
+    order, rows, means, scores = greedy_foreseeing(
+        items, learner.weights, learner.inverse, 0.6, count, foresight
+    )
+    expected = plainly(items, learner, 0.6, count, foresight)
+    np.testing.assert_allclose(scores, expected[2], atol=1e-9)
+    np.testing.assert_allclose(means, expected[1], atol=1e-7)
+    assert sorted(set(order.tolist())) == sorted(order.tolist())
+    assert np.array_equal(rows, items[order])
+
+
+def test_without_foresight_it_is_the_order_of_the_scores():
+    items, learner = np.random.default_rng(3).normal(size=(40, 5)) / 4, belief(3, 5, 20)
+    plain = greedy_plain(items, learner.weights, learner.inverse, 0.6, np.inf, 15)
+    foreseen = greedy_foreseeing(items, learner.weights, learner.inverse, 0.6, 15, 0)
+    assert plain[0].tolist() == foreseen[0].tolist()
+    np.testing.assert_allclose(foreseen[3], plain[3], rtol=1e-14)
+
+
+def test_the_second_try_is_not_the_twin_of_the_first():
+    items = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 0.9]])
+    learner = Laplace(2)
+    learner.update([1.0, 0.0], True)
+    learner.update([0.0, 1.0], True)
+    orders = {
+        foresight: UCB(learner, features=Plain(), exploration=0.36, foresight=foresight)
+        .rank(items, Payoffs.vanilla(3))
+        .order.tolist()
+        for foresight in (0, 2)
+    }
+    assert orders == {0: [0, 1, 2], 2: [0, 2, 1]}
+
+
+def test_it_stops_where_a_failure_says_that_the_next_try_would_not_pay():
+    items = np.tile([1.0, 0.0], (5, 1))
+    payoffs = Payoffs.linear(2, attempt_cost=0.45)
+    lengths = []
+    for foresight in (0, 5):
+        policy = UCB(Laplace(2), exploration=0.0, foresight=foresight)
+        lengths.append(len(policy.rank(items, payoffs)))
+    assert lengths[0] > lengths[1] == 1
+
+
+def test_it_is_for_a_belief_that_can_be_asked_what_a_failure_would_leave():
+    with pytest.raises(InvalidInput, match="learner must be a Laplace, to foresee failures"):
+        UCB(Ridge(2), exploration=0.1, foresight=3)
+    with pytest.raises(InvalidInput, match="features must not let a row depend on the items above"):
+        UCB(Laplace(2), features=Coverage(np.eye(2)), exploration=0.1, foresight=3)
+    with pytest.raises(InvalidInput, match="foresight must be at least 0, got -1"):
+        UCB(Laplace(3), features=Polynomial(1), exploration=0.1, foresight=-1)

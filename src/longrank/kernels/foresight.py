@@ -43,14 +43,15 @@ def greedy_foreseeing(
     """
     k, d = items.shape
     ahead = min(foresight, count)
-    columns, products = np.ascontiguousarray(items.T), np.empty(k)
+    columns = np.ascontiguousarray(items.T)
     mean_of, square_of = score_rows(items, weights, inverse)
     score_of = np.empty(k)
     for item in range(k):
         square_of[item] *= square_of[item]
         score_of[item] = mean_of[item] + bonus * math.sqrt(square_of[item])
     order, means, scores = np.empty(count, np.int64), np.empty(count), np.empty(count)
-    directions, factors = np.empty((ahead, d)), np.empty(ahead)
+    directions, products = np.empty((ahead, d)), np.empty((ahead, k))
+    factors = np.empty(ahead)
     for position in range(ahead):
         best = 0
         for item in range(1, k):
@@ -58,22 +59,22 @@ def greedy_foreseeing(
                 best = item
         order[position] = best
         means[position], scores[position] = mean_of[best], score_of[best]
-        direction = directions[position]
-        square = times_row(inverse, items[best], direction)
+        if position == count - 1:
+            break
+        mean, square = mean_of[best], max(square_of[best], 0.0)
+        direction, along = directions[position], products[position]
+        times_row(inverse, items[best], direction)
         for above in range(position):
-            taken = 0.0
+            taken = factors[above] * products[above, best]
             for i in range(d):
-                taken += directions[above, i] * items[best, i]
-            square -= factors[above] * taken * taken
-            for i in range(d):
-                direction[i] -= factors[above] * taken * directions[above, i]
-        g = implicit_residual(mean_of[best], square, False)
-        kappa = slope(LOGISTIC, mean_of[best] + g * square)
+                direction[i] -= taken * directions[above, i]
+        g = implicit_residual(mean, square, False)
+        kappa = slope(LOGISTIC, mean + g * square)
         factors[position] = kappa / (1.0 + kappa * square)
-        _products(columns, direction, products)
+        _products(columns, direction, along)
         for item in range(k):
-            mean_of[item] += g * products[item]
-            square_of[item] -= factors[position] * products[item] * products[item]
+            mean_of[item] += g * along[item]
+            square_of[item] -= factors[position] * along[item] * along[item]
             if score_of[item] > -math.inf:  # not chosen yet
                 score_of[item] = mean_of[item] + bonus * math.sqrt(max(square_of[item], 0.0))
         score_of[best] = -math.inf

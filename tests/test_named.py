@@ -10,13 +10,17 @@ from longrank import (
     Coverage,
     EpsilonGreedy,
     InvalidInput,
+    Laplace,
     MaximumLikelihood,
     OnlineNewton,
     Oracle,
     Payoffs,
+    PlackettLuce,
     Plain,
+    Polynomial,
     Random,
     Ridge,
+    Thompson,
     named,
 )
 from longrank.policies import NAMES
@@ -36,7 +40,7 @@ ITEMS = np.eye(4)[[1, 0, 3, 2, 1]] * 0.9
         (lambda: Oracle([]), r"dim must be at least 1, got 0"),
         (
             lambda: named("best"),
-            r"name must be one of recommended, rand, eps, .*, oracle, got 'best'",
+            r"name must be one of recommended, thompson, .*, rand, eps, .*, oracle, got 'best'",
         ),
         (
             lambda: named("ind", dim=3),
@@ -53,6 +57,8 @@ def test_bad_settings_are_refused(make, message):
 @pytest.mark.parametrize(
     ("name", "settings", "policy", "learner", "features"),
     [
+        ("thompson", {"dim": 4, "rng": 1}, Thompson, Laplace, Polynomial),
+        ("plackett-luce", {"dim": 4, "rng": 1}, PlackettLuce, Laplace, Polynomial),
         ("rand", {"rng": 1}, Random, None, None),
         ("eps", {"dim": 4, "max_budget": 5, "rng": 1}, EpsilonGreedy, OnlineNewton, Plain),
         ("c-ucb1", {"dim": 4}, UCB, Ridge, Plain),
@@ -62,7 +68,7 @@ def test_bad_settings_are_refused(make, message):
         ("oracle", {"weights": np.ones(4)}, Oracle, None, Plain),
     ],
 )
-def test_the_names_of_the_paper_are_combinations(name, settings, policy, learner, features):
+def test_names_are_combinations(name, settings, policy, learner, features):
     assert name in NAMES
     made = named(name.upper(), **settings)
     assert type(made) is policy

@@ -36,8 +36,10 @@ PAYOFFS = Payoffs.linear(1, attempt_cost=0.3)
 def test_it_is_what_its_documentation_says():
     policy = recommended(dim=10, max_budget=4)
     assert isinstance(policy.learner, Laplace)
-    assert (policy.features.degree, policy.learner.dim, policy.probing) == (2, 66, True)
-    assert recommended(dim=17).learner.dim == 18
+    assert (policy.features.degree, policy.learner.dim, policy.learner.penalty) == (2, 66, 1.0)
+    assert (policy.probing, policy.foresight, policy.exploration) == (True, 10, 0.36)
+    wide = recommended(dim=17)
+    assert (wide.features.degree, wide.learner.dim, wide.learner.penalty) == (1, 18, 0.2)
     assert named("recommended", dim=3).to_bytes() == recommended(dim=3).to_bytes()
     with pytest.raises(InvalidInput, match="budget must be at most the learner's max_budget 4"):
         policy.rank(np.zeros((5, 10)), Payoffs.vanilla(5))

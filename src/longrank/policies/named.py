@@ -1,4 +1,4 @@
-"""The paper's names, for people who come from it."""
+"""Policies by name: the paper's, and what else needs no more than a name."""
 
 from __future__ import annotations
 
@@ -17,9 +17,35 @@ from longrank.links import LOGISTIC, Link
 from longrank.policies.base import Policy
 from longrank.policies.epsilon_greedy import EpsilonGreedy
 from longrank.policies.oracle import Oracle
+from longrank.policies.plackett_luce import PlackettLuce
 from longrank.policies.random import Random
-from longrank.policies.recommended import recommended
+from longrank.policies.recommended import belief, recommended
+from longrank.policies.thompson import Thompson
 from longrank.policies.ucb import UCB
+
+
+def _thompson(
+    *,
+    dim: int,
+    max_budget: int | None = None,
+    scale: float = 1.0,
+    forgetting: float = 0.0,
+    rng: np.random.Generator | int,
+) -> Policy:
+    learner, features = belief(dim, max_budget, forgetting)
+    return Thompson(learner, features=features, scale=scale, rng=rng)
+
+
+def _plackett_luce(
+    *,
+    dim: int,
+    max_budget: int | None = None,
+    temperature: float = 1.0,
+    forgetting: float = 0.0,
+    rng: np.random.Generator | int,
+) -> Policy:
+    learner, features = belief(dim, max_budget, forgetting)
+    return PlackettLuce(learner, features=features, temperature=temperature, rng=rng)
 
 
 def _ind(
@@ -89,6 +115,8 @@ def _oracle(
 
 _MAKERS: dict[str, Callable[..., Policy]] = {
     "recommended": recommended,
+    "thompson": _thompson,
+    "plackett-luce": _plackett_luce,
     "rand": _rand,
     "eps": _eps,
     "c-ucb1": _c_ucb1,
@@ -101,18 +129,21 @@ NAMES = tuple(_MAKERS)
 
 
 def named(name: str, /, **settings: Any) -> Policy:
-    """A policy by its name: those of the paper, and the one that we recommend.
+    """A policy by its name: the one that we recommend, two that act on its belief by chance, and
+    those of the paper.
 
-    ===========  ====================================================================
-    recommended  dim, max_budget=None, forgetting=0.0
-    ind          dim, max_budget, exploration=0.1, rate=None, radius=1.0, link
-    dep          dim (the number of topics), topics, and those of ind
-    eps          dim, max_budget, epsilon=0.1, rng, rate=None, radius=1.0, link
-    c-ucb1       dim, exploration=0.1
-    gl-cdcm      dim, penalty=1.0, exploration=0.1, link
-    rand         rng
-    oracle       weights, features=Plain(), link, exact=False
-    ===========  ====================================================================
+    =============  ====================================================================
+    recommended    dim, max_budget=None, forgetting=0.0
+    thompson       dim, max_budget=None, scale=1.0, forgetting=0.0, rng
+    plackett-luce  dim, max_budget=None, temperature=1.0, forgetting=0.0, rng
+    ind            dim, max_budget, exploration=0.1, rate=None, radius=1.0, link
+    dep            dim (the number of topics), topics, and those of ind
+    eps            dim, max_budget, epsilon=0.1, rng, rate=None, radius=1.0, link
+    c-ucb1         dim, exploration=0.1
+    gl-cdcm        dim, penalty=1.0, exploration=0.1, link
+    rand           rng
+    oracle         weights, features=Plain(), link, exact=False
+    =============  ====================================================================
 
     >>> named("ind", dim=10, max_budget=5).exploration
     0.1

@@ -17,11 +17,15 @@ import shutil
 import statistics
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 from servers import ADMIN, bare, call, pinned, round_body, serving
 
 from longrank.service.doctor import syncs
+from longrank.service.records import DECISION, Draft
+from longrank.service.sqlite import SqliteStore
+from longrank.service.tables.append import append_all
 
 PARTS = ("rate", "median", "p99", "cost")
 SCRIPT = """
@@ -98,6 +102,24 @@ def measure(where: Path, seconds: float, repeats: int) -> dict[str, list[float]]
     return results
 
 
+def commit(where: Path) -> float:
+    """Seconds for the commit of one decision, when the write-ahead log has its full size."""
+    store = SqliteStore(where / "commits.db")
+    model = store.create_model("m", b"", 0.0)
+    session = store.connect(write=True)
+    times = []
+    for i in range(4000):
+        draft = Draft(model, DECISION, f"d{i}", time.time(), time.time() + 86_400, bytes(1400))
+        started = time.perf_counter()
+        session.begin()
+        append_all(session, [draft])
+        session.commit()
+        times.append(time.perf_counter() - started)
+    session.close()
+    store.close()
+    return statistics.median(times[-1000:])
+
+
 def show(found: dict[str, list[float]]) -> None:
     """Medians, and medians of the ratios of neighbouring runs."""
     for name in ("bare 16", "decide 16", "outcome 16", "bare 1", "decide 1"):
@@ -126,8 +148,9 @@ def main() -> None:
     for title, parent in (("disk", options.folder), ("memory", Path("/dev/shm"))):
         where = Path(tempfile.mkdtemp(prefix="longrank-", dir=parent))
         try:
-            sync = 1000 * statistics.median(syncs(where))
-            print(f"\n{title}: fsync {sync:.2f} ms, load {os.getloadavg()[0]:.1f}")
+            sync, alone = 1000 * statistics.median(syncs(where)), 1000 * commit(where)
+            load = os.getloadavg()[0]
+            print(f"\n{title}: fsync {sync:.2f} ms, a commit {alone:.2f} ms, load {load:.1f}")
             show(measure(where, options.seconds, options.repeats))
         finally:
             shutil.rmtree(where)

@@ -15,6 +15,7 @@ from longrank.service import messages
 from longrank.service.engine import Engine
 from longrank.service.models import Model
 from longrank.service.replay import replay
+from longrank.service.writes import OneWrite
 
 DIM = 3
 ADMIN = "the-administrators-key-of-the-tests"
@@ -78,10 +79,11 @@ def free_port() -> int:
 
 @contextmanager
 def served(app) -> Iterator[str]:
-    """The address of an application that uvicorn serves in a thread."""
+    """The address of an application that is served in a thread as the service's is."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=5))
+    config = uvicorn.Config(app, http=OneWrite, log_config=None, timeout_graceful_shutdown=5)
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:

@@ -9,6 +9,7 @@ from serving import DIM, asked, make, told
 from longrank import named
 from longrank.errors import InvalidInput
 from longrank.service.errors import Conflict
+from longrank.service.replay import replay
 from longrank.service.upkeep import Upkeep
 
 
@@ -26,6 +27,18 @@ def test_a_shadow_model_plays_the_baseline_and_learns_from_it(engine):
     policy = named("ind", dim=DIM, max_budget=5)
     policy.learner.observe(np.array(request.features)[[4, 1]], True)
     assert model.policy.to_bytes() == policy.to_bytes()
+
+
+def test_what_a_shadow_model_counts_of_its_own_choices_a_replay_counts_too(engine, reopen):
+    model = make(engine, "p", policy="recommended", mode="shadow")
+    hopeless = {"rewards": [0.1], "losses": [0.0, -5.0], "baseline": ["c1"]}
+    found = [engine.decide("p", asked(f"d{i}", seed=i, **hopeless)) for i in range(40)]
+    assert {len(decision.proposal.sequence) for decision in found} == {0, 1}
+    state = model.snapshot()
+    engine.close()
+    store = reopen().store
+    row = next(row for row in store.models() if row.name == "p")
+    assert replay(store, row, fresh=True).snapshot() == state
 
 
 def test_a_policy_without_a_belief_can_stand_in_the_shadow(engine):

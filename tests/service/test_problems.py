@@ -72,8 +72,18 @@ def test_what_is_not_there_or_not_allowed_is_told_so(http):
     wrong = http.post("/healthz")
     assert wrong.status_code == 405
     assert wrong.headers["content-type"] == "application/problem+json"
-    assert "GET" in http.patch(BASE).headers["allow"]
-    assert http.head("/healthz").status_code == 200
+    assert http.patch(BASE).headers["allow"] == "PUT, GET, HEAD, DELETE"
+    assert http.post("/").headers["allow"] == "GET, HEAD"
+    head = http.head("/healthz")
+    assert (head.status_code, head.text) == (200, "")
+
+
+@pytest.mark.parametrize(
+    "odd", ["/v1", "/v1/models/m/n", f"{DECISIONS}/x/outcome/", "/x" + DECISIONS, "/openapi_json"]
+)
+def test_a_path_is_all_of_a_path(http, odd):
+    answer = http.get(odd)
+    assert (answer.status_code, answer.json()["detail"]) == (404, "Not Found")
 
 
 def test_a_full_queue_sheds_with_503_and_says_when_to_come_again(http):

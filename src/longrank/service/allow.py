@@ -6,7 +6,7 @@ from starlette.requests import Request
 
 from longrank.service import problems
 from longrank.service.calls import Call
-from longrank.service.handlers.base import Service, name_of
+from longrank.service.handlers.base import Service, header, name_of
 from longrank.service.keys import ADMIN
 
 
@@ -14,7 +14,7 @@ def allow(service: Service, call: Call, request: Request) -> None:
     """Refuse who may not: 401 without a good key, 403 with another's."""
     if call.who == "all" or not service.auth:
         return
-    scheme, _, key = request.headers.get("authorization", "").partition(" ")
+    scheme, _, key = header(request, b"authorization", "").partition(" ")
     owner = service.keys.owner(key.strip()) if scheme.lower() == "bearer" and key else None
     if owner is None:
         detail = "a key is needed: Authorization: Bearer KEY"

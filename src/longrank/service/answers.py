@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Literal
 
 from longrank.service import messages
@@ -33,7 +34,7 @@ def model(found: Model, pending: int) -> messages.Model:
 
 def numbers(data: bytes) -> list[float | None]:
     """Numbers for JSON: what is unknown is None."""
-    return [None if x != x else x for x in doubles(data).tolist()]
+    return [None if x != x else x for x in struct.unpack(f"<{len(data) // 8}d", data)]
 
 
 def known(value: float) -> float | None:
@@ -56,13 +57,14 @@ def proposal(sequence: Sequence | None) -> messages.Proposal | None:
 
 def decision(entry: Entry, record: DecisionRecord, model: str) -> messages.Decision:
     """The answer to a decision."""
+    values = numbers(record.played.values)
     return messages.Decision(
         id=entry.id,
         model=model,
         mode=record.mode,  # type: ignore[arg-type]
         sequence=choices(record.played),
-        expected_value=known(record.played.value),
-        values=numbers(record.played.values),
+        expected_value=values[len(record.played.ids)],
+        values=values,
         version=record.version,
         created=entry.at,
         expires=entry.expires,

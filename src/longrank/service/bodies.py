@@ -6,9 +6,10 @@ import re
 from typing import Any, TypeVar
 
 import msgspec
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from longrank.service.handlers.base import header
 from longrank.service.problems import Refused
 
 T = TypeVar("T")
@@ -21,7 +22,7 @@ _FIELD, _PATH = re.compile(r" field `([^`]+)`"), re.compile(r" - at `\$\.?([^`]+
 
 async def read(request: Request, kind: type[T]) -> T:
     """The body as a message: 415 of another type, 400 not readable, 422 not what it must be."""
-    media = request.headers.get("content-type", _JSON).partition(";")[0].strip().lower()
+    media = header(request, b"content-type", _JSON).partition(";")[0].strip().lower()
     packed = media in _MSGPACK
     if not packed and media != _JSON:
         raise Refused(415, f"the body must be {_JSON} or {_MSGPACK[0]}")
@@ -29,7 +30,7 @@ async def read(request: Request, kind: type[T]) -> T:
     if decoder is None:
         make = msgspec.msgpack.Decoder if packed else msgspec.json.Decoder
         decoder = _decoders[kind, packed] = make(kind)
-    body = b"".join([chunk async for chunk in request.stream()])  # body() would keep it
+    body = await _whole(request)
     try:
         message: T = decoder.decode(body)
         return message
@@ -40,6 +41,18 @@ async def read(request: Request, kind: type[T]) -> T:
         raise Refused(400, f"the body cannot be read: {error}") from None
     except RecursionError:
         raise Refused(400, "the body is nested too deeply") from None
+
+
+async def _whole(request: Request) -> bytes:
+    """All of the body; ``request.body()`` would keep it."""
+    chunks, more = [], True
+    while more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        chunks.append(message.get("body", b""))
+        more = message.get("more_body", False)
+    return b"".join(chunks)
 
 
 def _blamed(sentence: str) -> str | None:

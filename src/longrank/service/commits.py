@@ -25,12 +25,12 @@ class Commits:
         """Wait in this thread; see :func:`at_once`."""
         return self._writer.append(draft).result()
 
-    async def shared(self, draft: Draft) -> Entry:
-        """Wait in the running event loop, together with what else it appends in this turn."""
+    def shared(self, draft: Draft) -> Awaitable[Entry]:
+        """Wait in the running event loop, together with what else it appends meanwhile."""
         loop = asyncio.get_running_loop()
         if self._together is None or self._together.loop is not loop:
             self._together = Together(self._writer, loop)
-        return await self._together.append(draft)
+        return self._together.append(draft)
 
 
 def at_once(coroutine: Coroutine[Any, Any, T]) -> T:

@@ -52,7 +52,7 @@ class Deciding:
         if draft is not None:
             try:
                 entry = await commit(draft)
-                return answers.decision(entry, draft.known, model.name)
+                return answers.decision(entry, draft.known[0], model.name)
             except Duplicate:
                 pass
         return self._again(model, name, digest)
@@ -61,10 +61,10 @@ class Deciding:
         self, model: Model, name: str, request: messages.DecisionRequest, played: Round
     ) -> Draft:
         spec, ids, items = model.spec.request, played.ids, played.items
-        ranking, version, chance = model.rank(items, played.payoffs, played.budget, name)
-        proposal = None
+        choice, version, chance = model.rank(items, played.payoffs, played.budget, name)
+        ranking, proposal = choice, None
         if spec.mode == "shadow" and played.baseline is not None:
-            proposal, chance = records.Sequence.of(ranking, ids), None
+            proposal, chance = records.Sequence.of(choice, ids), None
             ranking = model.along(items, played.baseline, played.payoffs)
         now = self._clock()
         record = DecisionRecord(
@@ -84,7 +84,7 @@ class Deciding:
         )
         expires = now + (request.ttl or spec.ttl)
         body = records.encode(record)
-        return Draft(model.number, DECISION, name, now, expires, body, record)
+        return Draft(model.number, DECISION, name, now, expires, body, (record, choice))
 
     def _again(self, model: Model, name: str, digest: bytes) -> messages.Decision:
         """The answer that was given before."""

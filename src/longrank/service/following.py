@@ -30,8 +30,8 @@ class Following:
                 continue
             if entry.kind == DECISION:
                 if known is None:
-                    known = entry.decision()
-                self._recent.remember(entry, known)
+                    known = (entry.decision(), None)
+                self._recent.remember(entry, known[0])
             if self._store.exclusive:
                 try:
                     apply(model, entry, self._recent, known)

@@ -1,4 +1,4 @@
-"""The outermost layer: request ids, size limit, shedding, access log and metrics."""
+"""The outermost layer: request ids, size limit, shedding, unexpected errors, logs and metrics."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ class Limits:
     def __init__(
         self,
         app: ASGIApp,
+        lifespan: ASGIApp,
         *,
         metrics: Metrics,
         keys: Keys,
@@ -30,19 +31,20 @@ class Limits:
         most_bytes: int,
         most_inside: int,
     ) -> None:
-        self.app, self.metrics, self.keys, self.access = app, metrics, keys, access
+        self.app, self.lifespan = app, lifespan
+        self.metrics, self.keys, self.access = metrics, keys, access
         self.most_bytes, self.most_inside = most_bytes, most_inside
         self.inside = 0
         metrics.inside.set_function(lambda: self.inside)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self.app(scope, receive, send)
+            await self.lifespan(scope, receive, send)
             return
         started = time.perf_counter()
         request_id, length = _headers(scope)
         scope["request_id"] = request_id
-        status = 500
+        status = 0  # of an answer that has begun
 
         async def sending(message: Message) -> None:
             nonlocal status
@@ -63,9 +65,16 @@ class Limits:
                 await busy(scope, receive, sending)
             else:
                 await self.app(scope, self._bounded(receive), sending)
+        except Exception:
+            if not status:
+                detail = "an error of the service; see its log"
+                close = {"Connection": "close"}  # as the server will, since the error goes on
+                failed = problems.response(500, detail, request_id=request_id, headers=close)
+                await failed(scope, receive, sending)
+            raise  # to the server's log
         finally:
             self.inside -= 1
-            seconds = time.perf_counter() - started
+            seconds, status = time.perf_counter() - started, status or 500
             self.metrics.observe(scope.get("call", "other"), status, seconds)
             if self.access is not None:
                 shown = self._shown(scope["path"], status)

@@ -99,12 +99,12 @@ class Model:
         chances = learner.link.probability(means)
         return Ranking(indices, chances, chances.copy(), payoffs.values(chances), rows)
 
-    def decide(self, seq: int, decision: DecisionRecord) -> None:
-        """Apply a decision from the log."""
+    def decide(self, seq: int, decision: DecisionRecord, choice: Ranking | None) -> None:
+        """Apply a decision from the log; ``choice`` is the model's own, where it is at hand."""
         count = getattr(self.policy, "count", None)
         with self.lock:
             if count is not None and decision.mode != "frozen":
-                count(decision.choice)
+                count(decision.choice if choice is None else choice)
             self.stats.decide(decision)
             self.seq = seq
 

@@ -1,13 +1,15 @@
-"""The page at ``/``: static files, no build step."""
+"""What stays as it is: the page at ``/`` (static files, no build step), and OpenAPI's document."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib.resources import files
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+
+from longrank.service.calls import Call
+from longrank.service.handlers.base import Handler, Service
+from longrank.service.openapi import document
 
 _FILES = {
     "/": ("index.html", "text/html"),
@@ -23,18 +25,20 @@ _HEADERS = {
 }
 
 
-def routes() -> list[Route]:
-    """The page and what it needs."""
+def calls() -> list[Call]:
+    """The page with what it needs, and the document."""
     folder = files("longrank.service") / "static"
+    found = [("openapi", "/openapi.json", document(), "application/json")]
+    for path, (name, kind) in _FILES.items():
+        found.append(("page", path, (folder / name).read_bytes(), kind))
     return [
-        Route(path, _file((folder / name).read_bytes(), kind), methods=["GET"])
-        for path, (name, kind) in _FILES.items()
+        Call(call, "GET", path, _constant(data, kind), "all", path, {200: None}, media=kind)
+        for call, path, data, kind in found
     ]
 
 
-def _file(data: bytes, kind: str) -> Callable[[Request], object]:
-    async def endpoint(request: Request) -> Response:
-        request.scope["call"] = "page"
+def _constant(data: bytes, kind: str) -> Handler:
+    async def handler(service: Service, request: Request) -> Response:  # noqa: ARG001
         return Response(data, headers=_HEADERS, media_type=kind)
 
-    return endpoint
+    return handler

@@ -22,7 +22,7 @@ class Recent:
     def remember(self, entry: Entry, record: DecisionRecord) -> None:
         """Keep it at hand; what its entry's bytes say stands in the record."""
         with self._lock:
-            self._known[entry.model, entry.id] = (entry._replace(body=b""), record)
+            self._known[entry.model, entry.id] = (Entry(*entry[:6], body=b""), record)
             if len(self._known) > self._most:
                 self._known.popitem(last=False)
 

@@ -134,7 +134,10 @@ class OutcomeRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Draft(NamedTuple):
-    """An entry that is to be appended; ``known`` is what the engine knows of it already."""
+    """An entry that is to be appended; ``known`` is what the engine knows of it already.
+
+    Of a decision its record and the model's own choice, of an outcome both records.
+    """
 
     model: int
     kind: int

@@ -41,17 +41,20 @@ def catch_up(store: Store, model: Model, recent: Recent) -> None:
             if entry.kind == DECISION:
                 record = entry.decision()
                 recent.remember(entry, record)
-                apply(model, entry, recent, record)
+                apply(model, entry, recent, (record, None))
             else:
                 apply(model, entry, recent)
 
 
 def apply(model: Model, entry: Entry, recent: Recent, known: Any = None) -> None:
-    """Let a model follow the log by one entry; ``known`` is what its draft said is known of it."""
+    """Let a model follow the log by one entry; ``known`` is what its draft says is known of it.
+
+    Of an outcome it can be missing.
+    """
     if entry.seq <= model.seq:
         return
     if entry.kind == DECISION:
-        model.decide(entry.seq, known if known is not None else entry.decision())
+        model.decide(entry.seq, *known)
         return
     if known is None:
         decided = recent.find(model.number, entry.id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from longrank import checks
 from longrank.errors import InvalidInput
 from longrank.payoffs import Payoffs
+from longrank.service.matrices import matrix
 from longrank.service.messages import DecisionRequest, Packed
 
 _TYPES = {"float32": "<f4", "float64": "<f8"}
@@ -32,16 +34,15 @@ class Round(NamedTuple):
 def read_round(request: DecisionRequest, dim: int, max_budget: int) -> Round:
     """Check a request; an :class:`InvalidInput` says what is wrong with it."""
     ids, items = _candidates(request, dim)
-    index = {name: i for i, name in enumerate(ids)}
-    if len(index) != len(ids):
-        twice = next(name for i, name in enumerate(ids) if index[name] != i)
+    if len(set(ids)) != len(ids):
+        ((twice, _),) = Counter(ids).most_common(1)
         raise InvalidInput("candidates", "have different ids", repr(twice))
     payoffs = _payoffs(request, max_budget)
     budget = payoffs.budget if request.budget is None else request.budget
     if budget > max_budget:
         raise InvalidInput("budget", f"be at most the model's max_budget {max_budget}", budget)
     payoffs.tries(budget)
-    baseline = _baseline(request.baseline, index, budget)
+    baseline = None if request.baseline is None else _baseline(request.baseline, ids, budget)
     asked = (ids, request.rewards, request.losses, request.budget, request.ttl, baseline, dim)
     content = msgspec.msgpack.encode(asked) + items.astype("<f8", copy=False).tobytes()
     return Round(ids, items, payoffs, budget, baseline, hashlib.sha256(content).digest())
@@ -65,8 +66,11 @@ def _candidates(request: DecisionRequest, dim: int) -> tuple[list[str], NDArray[
 
 
 def _matrix(rows: list[list[float]], dim: int) -> NDArray[np.floating]:
-    items = checks.floats("features", rows, 2) if rows else np.empty((0, dim))
-    if rows and items.shape[1] == 0:
+    if not rows:
+        return np.empty((0, dim))
+    quick = matrix(rows)
+    items = checks.floats("features", rows, 2) if quick is None else quick
+    if items.shape[1] == 0:
         raise InvalidInput("features", "have at least one column", 0)
     return items
 
@@ -95,9 +99,8 @@ def _schedule(rewards: tuple[float, ...], losses: tuple[float, ...]) -> Payoffs:
     return Payoffs(rewards, losses)
 
 
-def _baseline(names: list[str] | None, index: dict[str, int], budget: int) -> list[int] | None:
-    if names is None:
-        return None
+def _baseline(names: list[str], ids: list[str], budget: int) -> list[int]:
+    index = {name: i for i, name in enumerate(ids)}
     for name in names:
         if name not in index:
             raise InvalidInput("baseline", "name candidates of this round", repr(name))

@@ -14,6 +14,7 @@ from longrank.service.app import build
 from longrank.service.engine import Engine
 from longrank.service.errors import StoreFailed
 from longrank.service.opening import open_store
+from longrank.service.writes import OneWrite
 
 GRACE = 10
 COLLECT = (20_000, 10, 50)  # requests are many small lists, and hardly ever a cycle
@@ -58,6 +59,7 @@ def run(
         server = uvicorn.Server(
             uvicorn.Config(
                 app,
+                http=OneWrite,
                 log_config=None,
                 access_log=False,
                 server_header=False,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,6 +16,7 @@ from longrank.service.engine import Engine
 from longrank.service.keys import Keys
 from longrank.service.metrics import Metrics
 
+D = TypeVar("D")
 _NAME, _ID = re.compile(messages.NAME), re.compile(messages.ID)
 
 
@@ -30,6 +32,15 @@ class Service:
 
 
 Handler = Callable[[Service, Request], Awaitable[Response]]
+
+
+def header(request: Request, name: bytes, default: D) -> str | D:
+    """A header by its name in lower case, found sooner than Starlette makes a mapping of them."""
+    for key, value in request.scope["headers"]:
+        if key == name:
+            text: str = value.decode("latin-1")
+            return text
+    return default
 
 
 def name_of(request: Request) -> str:

@@ -10,12 +10,12 @@ from starlette.responses import Response
 from longrank.errors import InvalidInput
 from longrank.service import bodies, messages, problems
 from longrank.service.export import parquet
-from longrank.service.handlers.base import Service, checked_id, id_of, name_of, whole
+from longrank.service.handlers.base import Service, checked_id, header, id_of, name_of, whole
 
 
 async def decide(service: Service, request: Request) -> Response:
     asked = await bodies.read(request, messages.DecisionRequest)
-    key = request.headers.get("idempotency-key")
+    key = header(request, b"idempotency-key", None)
     if key is not None:
         checked_id("Idempotency-Key", key)
         if asked.id is not None and asked.id != key:

@@ -36,10 +36,9 @@ PAYOFFS = Payoffs.linear(1, attempt_cost=0.3)
 def test_it_is_what_its_documentation_says():
     policy = recommended(dim=10, max_budget=4)
     assert isinstance(policy.learner, Laplace)
-    assert (policy.features.degree, policy.learner.dim, policy.learner.penalty) == (2, 66, 1.0)
-    assert (policy.probing, policy.foresight, policy.exploration) == (True, 10, 0.36)
-    wide = recommended(dim=17)
-    assert (wide.features.degree, wide.learner.dim, wide.learner.penalty) == (1, 18, 0.2)
+    assert (policy.features.degree, policy.learner.dim, policy.learner.penalty) == (2, 66, 0.5)
+    assert (policy.probing, policy.foresight, policy.exploration) == (True, 10, 0.2)
+    assert recommended(dim=17).learner.dim == 18
     assert named("recommended", dim=3).to_bytes() == recommended(dim=3).to_bytes()
     with pytest.raises(InvalidInput, match="budget must be at most the learner's max_budget 4"):
         policy.rank(np.zeros((5, 10)), Payoffs.vanilla(5))
@@ -83,8 +82,8 @@ def test_where_giving_up_is_right_probes_are_at_most_logarithmic():
         ranking = policy.rank([[1.0]], PAYOFFS)
         policy.learn(ranking, Outcome(len(ranking), False))
         tried += len(ranking)
-        assert tried <= 4.0 * np.log2(t) + 1.0
-    assert 40 <= tried <= 50
+        assert tried <= 8.0 * np.log2(t) + 1.0
+    assert 75 <= tried <= 90
     assert policy.given_up == 5000
 
 
@@ -128,9 +127,12 @@ def test_it_learns_digits_without_tuning():
 
 @pytest.mark.parametrize("cost", [0.02, 0.08, 0.2])
 def test_it_earns_nearly_what_the_truth_would_in_payments(cost):
-    world, payoffs = PaymentWorld(8, seed=1), Payoffs.linear(5, attempt_cost=cost)
-    run = simulate(recommended(dim=world.dim), world, payoffs, 3000)
-    assert run.expected.sum() > 0.97 * run.optimum.sum()
+    payoffs, shares = Payoffs.linear(5, attempt_cost=cost), []
+    for seed in range(3):
+        world = PaymentWorld(8, seed=seed)
+        run = simulate(recommended(dim=world.dim), world, payoffs, 3000)
+        shares.append(run.expected.sum() / run.optimum.sum())
+    assert np.mean(shares) > 0.97
 
 
 def test_forgetting_follows_a_change_and_costs_little_without_one():

@@ -9,7 +9,7 @@ import pytest
 
 from longrank.experiments.demo import BUDGET, SCENARIOS, Demo, demo
 
-POLICIES = ["Rand", "Eps", "C-UCB1", "GL-CDCM", "Ind", "Dep"]
+POLICIES = ["Rand", "Eps", "C-UCB1", "GL-CDCM", "Ind", "Dep", "recommended"]
 
 
 @pytest.fixture(scope="module")

@@ -109,11 +109,11 @@ def test_what_is_enough_to_go_on_makes_the_longest_sequence_the_best(seed):
         assert best_length(np.array([0.99 * enough[7]]), rewards[7:], losses[7:]) == 0
 
 
-def test_probes_come_four_times_for_every_doubling_and_without_end():
+def test_probes_come_eight_times_for_every_doubling_and_without_end():
     due = [n for n in range(300) if probe_is_due(n)]
-    assert due[:16] == [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32]
+    assert due[:26] == [*range(1, 17), *range(18, 33, 2), 36, 40]
     for rounds in range(1, 300):
-        assert sum(n <= rounds for n in due) <= 4 * math.log2(rounds) + 1
-    for start in (4, 16, 64, 128):
-        assert sum(start <= n < 2 * start for n in due) == 4
+        assert sum(n <= rounds for n in due) <= 8 * math.log2(rounds) + 1
+    for start in (8, 16, 64, 128):
+        assert sum(start <= n < 2 * start for n in due) == 8
     assert probe_is_due(2**40)

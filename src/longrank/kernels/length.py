@@ -64,13 +64,13 @@ def enough_to_go_on(rewards: Vector, losses: Vector) -> Vector:
 
 @compiled
 def probe_is_due(given_up: int) -> bool:
-    """Whether to try an item all the same after giving up so often: 1 to 8, 10, 12, 14, 16, 20, ...
+    """Whether to try an item all the same after giving up so often: 1 to 16, 18, 20, ..., 32, 36, ...
 
-    Four times for every doubling, so at most 4 log2(T) + 1 times in T rounds, but without end.
+    Eight times for every doubling, so at most 8 log2(T) + 1 times in T rounds, but without end.
     """
     if given_up < 1:
         return False
-    doubling = 4
+    doubling = 8
     while 2 * doubling <= given_up:
         doubling *= 2
-    return given_up % (doubling // 4) == 0
+    return given_up % (doubling // 8) == 0

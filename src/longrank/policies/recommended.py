@@ -7,24 +7,20 @@ from longrank.features import Polynomial
 from longrank.learners import Laplace
 from longrank.policies.ucb import UCB
 
-# Chosen on synthetic worlds and on scikit-learn's digits, never on MNIST: docs/choosing.md tells how.
-EXPLORATION = 0.36
+# Chosen on synthetic worlds and on scikit-learn's digits, never on MNIST: docs/choosing.md tells
+# how.
+EXPLORATION = 0.2
 FORESIGHT = 10
 MOST_FOR_PRODUCTS = 16  # numbers in an item, up to which their products are used too
-PENALTY = 1.0
-WIDE_PENALTY = 0.2  # without products: a number that stands for itself may matter much
+PENALTY = 0.5
 
 
 def belief(dim: int, max_budget: int | None, forgetting: float) -> tuple[Laplace, Polynomial]:
     """The learner and the features, which other policies may act on too."""
     size = checks.whole("dim", dim, least=1)
-    wide = size > MOST_FOR_PRODUCTS
-    features = Polynomial(1 if wide else 2)
+    features = Polynomial(2 if size <= MOST_FOR_PRODUCTS else 1)
     learner = Laplace(
-        features.length(size),
-        penalty=WIDE_PENALTY if wide else PENALTY,
-        forgetting=forgetting,
-        max_budget=max_budget,
+        features.length(size), penalty=PENALTY, forgetting=forgetting, max_budget=max_budget
     )
     return learner, features
 

@@ -41,8 +41,8 @@ class UCB(Believer):
     probing
         A way out of the give-up trap: with a constant exploration, once giving up at once looks
         best nothing is observed any more, so nothing changes. With probing, the best-looking item
-        is tried all the same after having given up 1 to 8, 10, 12, 14, 16, 20, ... times: at most
-        n = 4 log2(T) + 1 times in T rounds, so that it costs at most n (losses[0] - losses[1])
+        is tried all the same after having given up 1 to 16, 18, 20, ..., 32, 36, ... times: at most
+        n = 8 log2(T) + 1 times in T rounds, so that it costs at most n (losses[0] - losses[1])
         where giving up is right, and goes on for ever.
 
     foresight

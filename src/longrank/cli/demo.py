@@ -19,9 +19,9 @@ def demo(
     """Seven policies learn to route payments and to find digits.
 
     The payment world is simulated (eight routes); the digits are the real handwritten ones that
-    scikit-learn carries, ranked so that a 3 comes early. The paper's Rand, Eps, C-UCB1, GL-CDCM, Ind
-    and Dep and our recommended policy live through both in three scenarios: a success is worth 1
-    anywhere (vanilla), half as much at every further try (exponential), or 1 minus 0.1 per try
+    scikit-learn carries, ranked so that a 3 comes early. The paper's Rand, Eps, C-UCB1, GL-CDCM,
+    Ind and Dep and our recommended policy live through both in three scenarios: a success is worth
+    1 anywhere (vanilla), half as much at every further try (exponential), or 1 minus 0.1 per try
     (linear). The settings of the policies are the same everywhere; nothing is tuned.
     """
     from longrank.experiments.demo import SCENARIOS

@@ -64,9 +64,10 @@ def enough_to_go_on(rewards: Vector, losses: Vector) -> Vector:
 
 @compiled
 def probe_is_due(given_up: int) -> bool:
-    """Whether to try an item all the same after giving up so often: 1 to 16, 18, 20, ..., 32, 36, ...
+    """Whether to try an item all the same after giving up so often.
 
-    Eight times for every doubling, so at most 8 log2(T) + 1 times in T rounds, but without end.
+    1 to 16, 18, 20, ..., 32, 36, ...: eight times for every doubling, so at most
+    8 log2(T) + 1 times in T rounds, but without end.
     """
     if given_up < 1:
         return False

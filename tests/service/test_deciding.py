@@ -154,7 +154,7 @@ def test_all_candidates_are_stored_where_the_model_says_so(engine):
     assert np.array_equal(np.frombuffer(record.features).reshape(5, DIM), asked().features)
 
 
-@pytest.mark.parametrize("policy", ["rand", "eps"])
+@pytest.mark.parametrize("policy", ["rand", "eps", "plackett-luce"])
 def test_where_a_policy_decides_by_chance_its_propensities_are_stored(engine, policy):
     settings = {"epsilon": 0.4} if policy == "eps" else {}
     model = make(engine, "p", policy=policy, settings=settings)

@@ -44,13 +44,14 @@ class UCB(Believer):
         is tried all the same after having given up 1 to 16, 18, 20, ..., 32, 36, ... times: at most
         n = 8 log2(T) + 1 times in T rounds, so that it costs at most n (losses[0] - losses[1])
         where giving up is right, and goes on for ever.
-
     foresight
         How many failures to foresee, 0 for none: the item at a position is tried only if all above
         it failed, so it is chosen by what would be believed then. After a failure, what is like
         the item that failed looks worse: the next try is something else, and the length is chosen
-        with that in mind. For a :class:`Laplace` learner and independent features. Items further
-        down are chosen by what is believed after that many failures.
+        with that in mind. Items further down are chosen by what is believed after that many
+        failures. A ranking's probabilities and estimates are then those of the case in which a
+        position is reached. For a :class:`Laplace` learner and features that are independent of
+        the items above.
 
     Examples
     --------

@@ -45,7 +45,7 @@ def found():
 
 
 def test_every_policy_has_a_look_of_its_own_without_colours():
-    assert set(LOOKS) == set(MARKERS) == {LABELS[policy] for policy in SIX}
+    assert set(LOOKS) == set(MARKERS) == {LABELS[policy] for policy in SIX} | {"recommended"}
     assert len({str(look["linestyle"]) for look in LOOKS.values()}) == len(LOOKS)
     assert len(set(MARKERS.values())) == len(MARKERS)
 

@@ -15,9 +15,17 @@ LOOKS: dict[str, dict[str, object]] = {
     "GL-CDCM": {"color": "#cc79a7", "linestyle": (0, (5, 2))},
     "Ind": {"color": "#0072b2", "linestyle": "-"},
     "Dep": {"color": "#d55e00", "linestyle": (0, (8, 2))},
-    "recommended": {"color": "#000000", "linestyle": "-"},
+    "recommended": {"color": "#000000", "linestyle": (0, (12, 1))},
 }
-MARKERS = {"Rand": "x", "Eps": "^", "C-UCB1": "s", "GL-CDCM": "D", "Ind": "o", "Dep": "v"}
+MARKERS = {
+    "Rand": "x",
+    "Eps": "^",
+    "C-UCB1": "s",
+    "GL-CDCM": "D",
+    "Ind": "o",
+    "Dep": "v",
+    "recommended": "*",
+}
 
 
 def panels(

@@ -24,7 +24,7 @@ test: setup  ## every test, with branch coverage; the kernels once more as plain
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels --cov --cov-append --cov-report= --cov-fail-under=0
 	$(BIN)/coverage report
 
-check: setup  ## format, lint, types, import layers
+check: setup docs  ## format, lint, types, import layers, documentation
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -46,7 +46,7 @@ bench: .venv-bench/ready  ## speed, as ratios measured in one run; with MNIST=fo
 	touch $@
 
 docs: setup  ## the documentation as a website, in docs/_build/html
-	$(BIN)/sphinx-build -W -b html docs docs/_build/html
+	$(BIN)/sphinx-build -q -W -b html docs docs/_build/html
 
 lock: setup  ## renew requirements.lock
 	$(BIN)/python -m pip install --quiet pip-tools

@@ -57,21 +57,6 @@ class Ranking:
     """The receipt of a decision: what to try in which order, why, and what learning will need.
 
     Frozen. It can be kept for as long as the outcome takes, also as bytes or as a dictionary.
-
-    Attributes
-    ----------
-    order
-        Indices into the round's items, in the order to try them. Shape (s,).
-    probabilities
-        The probability of success along ``order`` that the policy acted on (optimistic for
-        :class:`~longrank.UCB`), each given that the items above it fail. Shape (s,).
-    estimates
-        The same without the bonus for exploration. Shape (s,).
-    values
-        Expected reward of every length 0..n, with ``probabilities``: why it stopped at s, and
-        what each further try would have added. Shape (n + 1,), n the most tries that were allowed.
-    features
-        The rows that a learner will learn from, as they were when ranked. Shape (s, dim).
     """
 
     # All numbers stand in one array, for making five takes longer than the decision: n
@@ -117,7 +102,7 @@ class Ranking:
 
     @property
     def order(self) -> NDArray[np.int64]:
-        """Indices into the round's items, in the order to try them."""
+        """Indices into the round's items, in the order to try them. Shape (s,)."""
         return self._order
 
     @property
@@ -127,24 +112,31 @@ class Ranking:
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
-        """The probability of success that the policy acted on."""
+        """The probability of success along ``order`` that the policy acted on. Shape (s,).
+
+        Each given that the items above it fail; optimistic for :class:`~longrank.UCB`.
+        """
         return self._numbers[: len(self.order)]
 
     @property
     def estimates(self) -> NDArray[np.float64]:
-        """The probability of success without the bonus for exploration."""
+        """The same without the bonus for exploration. Shape (s,)."""
         most = self._most
         return self._numbers[most : most + len(self.order)]
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """Expected reward of every length."""
+        """Expected reward of every length 0..n, with ``probabilities``. Shape (n + 1,).
+
+        Why it stopped at s, and what each further try would have added; n is the most tries that
+        were allowed.
+        """
         most = self._most
         return self._numbers[2 * most : 3 * most + 1]
 
     @property
     def features(self) -> NDArray[np.float64]:
-        """The rows that a learner will learn from."""
+        """The rows that a learner will learn from, as they were when ranked. Shape (s, dim)."""
         return self.rows(len(self.order))
 
     def rows(self, count: int) -> NDArray[np.float64]:

@@ -84,6 +84,16 @@ def test_it_stops_where_a_failure_says_that_the_next_try_would_not_pay():
     assert lengths[0] > lengths[1] == 1
 
 
+def test_very_many_items_are_checked_too():
+    items = np.zeros((2**18, 1), np.float32)
+    items[7], items[9] = 0.5, np.nan
+    policy = UCB(Laplace(1), exploration=0.2, foresight=2)
+    with pytest.raises(InvalidInput, match="items must be finite"):
+        policy.rank(items, Payoffs.vanilla(2))
+    items[9] = 0.0
+    assert policy.rank(items, Payoffs.vanilla(2)).order[0] == 7
+
+
 def test_it_is_for_a_belief_that_can_be_asked_what_a_failure_would_leave():
     with pytest.raises(InvalidInput, match="learner must be a Laplace, to foresee failures"):
         UCB(Ridge(2), exploration=0.1, foresight=3)

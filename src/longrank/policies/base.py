@@ -131,7 +131,8 @@ class Believer(Policy):
 
     def rank(self, items: ArrayLike, payoffs: Payoffs, budget: int | None = None) -> Ranking:
         learner = self.learner
-        prepared = self.features.prepare(items, learner.dim, not self.draws)
+        lazy = not (self.draws or self.foresight)  # foresight does not scan, which would check
+        prepared = self.features.prepare(items, learner.dim, lazy)
         count = min(self._tries(payoffs, budget, learner.max_budget), len(prepared))
         ranking = self._choose(prepared, count, payoffs)
         self.count(ranking)

@@ -1,6 +1,6 @@
-"""What the recommended settings were chosen on: `python benchmarks/choosing/settings.py`.
+"""The recommended settings and their neighbours: `python benchmarks/choosing/settings.py`.
 
-Digits, random clusters and overlapping classes in the experiments' scenarios, and payment worlds
+On the kinds of tasks that they were chosen on: digits, random clusters and overlapping classes in the experiments' scenarios, and payment worlds
 with other seeds than those that are reported. MNIST has no part in it.
 """
 

@@ -10,13 +10,11 @@ from numpy.typing import NDArray
 from longrank.kernels.compiled import compiled
 from longrank.kernels.curve import LOGISTIC, slope
 from longrank.kernels.laplace import implicit_residual
-from longrank.kernels.ranking import score_rows, top
+from longrank.kernels.ranking import Greedy, score_rows, top
 from longrank.kernels.update import times_row
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
-Order = NDArray[np.int64]
-Greedy = tuple[Order, Matrix, Vector, Vector]  # order, rows, means, scores
 
 
 @compiled

@@ -1,7 +1,8 @@
 """The recommended settings and their neighbours: `python benchmarks/choosing/settings.py`.
 
-On the kinds of tasks that they were chosen on: digits, random clusters and overlapping classes in the experiments' scenarios, and payment worlds
-with other seeds than those that are reported. MNIST has no part in it.
+On the kinds of tasks that they were chosen on: digits, random clusters and overlapping classes in
+the experiments' scenarios, and payment worlds with other seeds than those that are reported.
+MNIST has no part in it.
 """
 
 from __future__ import annotations

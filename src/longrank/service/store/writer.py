@@ -248,7 +248,7 @@ def _notify(items: Sequence[Append | _Call]) -> None:
         try:
             loop.call_soon_threadsafe(_set_results, waiting)
         except RuntimeError:
-            log.error("could not deliver %d commit results: event loop closed", len(waiting))
+            log.error("could not deliver a commit result: event loop closed")
 
 
 def _set_results(items: Sequence[Append | _Call]) -> None:

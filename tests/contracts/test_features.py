@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from sklearn.mixture import GaussianMixture
 
-from longrank import BadFile, Coverage, InvalidInput, Mixture, Plain, unit_rows
+from longrank import LOGISTIC, BadFile, Coverage, InvalidInput, Mixture, Plain, unit_rows
+from longrank.belief import Belief
 from longrank.features import from_state
 from longrank.packing import pack, unpack
 
@@ -20,7 +21,8 @@ INVERSE = FACTOR @ FACTOR.T
 
 
 def greedy(features, prepared, count, bonus=0.5, ceiling=math.inf):
-    return features.greedy(prepared, WEIGHTS, INVERSE, bonus, ceiling, count)
+    belief = Belief(WEIGHTS, INVERSE, bonus, ceiling, LOGISTIC.code)
+    return features.greedy(prepared, belief, count)
 
 
 @pytest.mark.parametrize("count", [0, 1, 9])
@@ -101,7 +103,8 @@ def test_a_map_with_a_function_says_how_it_comes_back(features):
 @pytest.mark.parametrize("state", [{}, {"kind": "none"}, {"kind": "Plain"}])
 def test_an_unknown_map_is_refused(state):
     with pytest.raises(
-        BadFile, match=r"^unknown features .*: known are \['coverage', 'plain', 'polynomial'\]$"
+        BadFile,
+        match=r"^unknown feature map .*: known are \['coverage', 'plain', 'polynomial'\], and",
     ):
         from_state(state)
 
@@ -178,8 +181,9 @@ def test_topics_that_are_no_coverage_are_refused(message):
 )
 def test_gains_that_are_no_coverage_are_refused(gain, message):
     features = Coverage(np.eye(3), gain=gain)
+    belief = Belief(np.ones(3), np.eye(3), 0.0, math.inf, LOGISTIC.code)
     with pytest.raises(InvalidInput, match=rf"^gain\(\.\.\.\) must {message}$"):
-        features.greedy(features.prepare(np.eye(3), 3), np.ones(3), np.eye(3), 0.0, math.inf, 2)
+        features.greedy(features.prepare(np.eye(3), 3), belief, 2)
 
 
 @pytest.mark.parametrize(

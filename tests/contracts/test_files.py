@@ -72,10 +72,10 @@ def test_an_unknown_version_is_refused_with_the_name_of_the_file(policy, tmp_pat
 @pytest.mark.parametrize(
     ("tree", "message"),
     [
-        ({}, "holds no policy of a kind that this longrank knows"),
-        ({"policy": {"kind": "Nobody"}}, "holds no policy of a kind that this longrank knows"),
+        ({}, "unknown policy None"),
+        ({"policy": {"kind": "Nobody"}}, "unknown policy 'Nobody'"),
         ({"policy": {"kind": "UCB"}}, "does not fit together: KeyError"),
-        ({"policy": {"kind": "UCB", "features": {"kind": "?"}}}, "unknown features '?'"),
+        ({"policy": {"kind": "UCB", "features": {"kind": "?"}}}, "unknown feature map '?'"),
         (
             {"policy": {"kind": "Random", "features": {"kind": "plain"}, "rng": {}}},
             "unknown random generator None",

@@ -7,10 +7,18 @@ import json
 import numpy as np
 import pytest
 
-from longrank import Outcome, Payoffs, Ranking
+from longrank import InvalidInput, Outcome, Payoffs, Ranking
 from longrank.policies import from_bytes
 
 ITEMS = np.eye(4)[[1, 0, 3, 2, 1]] * 0.9
+
+
+def deal(t):
+    """Round t: some items, a payoff shape, a budget."""
+    rng = np.random.default_rng([2023, t])
+    items = np.eye(4)[rng.integers(0, 4, rng.integers(0, 8))] * 0.9
+    shape = (Payoffs.vanilla, Payoffs.exponential)[t % 2]
+    return items, shape(5), int(rng.integers(0, 6))
 
 
 def own_features(policy):
@@ -76,6 +84,70 @@ def test_drawing_the_chances_of_coming_rounds_draws_what_ranking_them_draws(make
     at_random, keys = drawn.chance(sizes)
     assert (at_random.shape, keys.shape) == ((5,), (13,))
     assert drawn.to_bytes() == ranked.to_bytes()
+
+
+def test_proposing_changes_nothing(policy, play):
+    play(policy, range(8))
+    before = policy.to_bytes()
+    for t in range(8, 16):
+        policy.propose(*deal(t))
+        policy.propose(*deal(t), rng=t, probe=False)
+    assert policy.to_bytes() == before
+
+
+def test_a_proposal_is_what_rank_answers_next(policy, play):
+    play(policy, range(8))
+    for t in range(8, 16):
+        proposed = policy.propose(*deal(t))
+        ranked = policy.rank(*deal(t))
+        assert proposed == ranked
+
+
+def test_a_proposal_draws_from_the_generator_that_is_given(policy):
+    one = [policy.propose(*deal(t), rng=5) for t in range(9)]
+    assert one == [policy.propose(*deal(t), rng=np.random.default_rng(5)) for t in range(9)]
+    shared = np.random.default_rng(6)
+    long = [policy.propose(ITEMS, Payoffs.vanilla(5), rng=shared) for _ in range(9)]
+    draws = policy.rng is not None
+    assert (len({tuple(each.order) for each in long}) > 1) == draws
+
+
+def test_ranking_is_proposing_and_noting(make_policy):
+    one, other = make_policy(), make_policy()
+    for t in range(30):
+        other.note(other.propose(*deal(t), rng=other.rng))
+        one.rank(*deal(t))
+        assert one.to_bytes() == other.to_bytes()
+
+
+def test_a_view_ranks_from_the_belief_of_its_moment(policy, play):
+    play(policy, range(8))
+    viewed = policy.view()
+    expected = [policy.propose(*deal(t), rng=t) for t in range(8, 16)]
+    play(policy, range(8, 24))
+    assert [viewed.propose(*deal(t), rng=t) for t in range(8, 16)] == expected
+
+
+def test_the_receipt_of_a_foreign_sequence_can_be_learned(student, play):
+    play(student, range(8))
+    receipt = student.receipt(ITEMS, Payoffs.exponential(5), [3, 1])
+    assert receipt.order.tolist() == [3, 1]
+    updates = student.learner.updates
+    student.learn(receipt, Outcome(2, True))
+    assert student.learner.updates == updates + 2
+
+
+def test_the_receipt_of_a_rankings_own_order_has_its_rows(believer):
+    payoffs = Payoffs.vanilla(5)
+    ranking = believer.propose(ITEMS, payoffs)
+    receipt = believer.receipt(ITEMS, payoffs, ranking.order)
+    np.testing.assert_array_equal(receipt.features, ranking.features)
+
+
+@pytest.mark.parametrize("order", [[0, 0], [5], [-1], [0.5], [[0]]])
+def test_a_sequence_that_is_none_gets_no_receipt(policy, order):
+    with pytest.raises(InvalidInput, match=r"^order must "):
+        policy.receipt(ITEMS, Payoffs.vanilla(5), order)
 
 
 # -- learning -------------------------------------------------------------------------------------

@@ -225,7 +225,7 @@ class Model:
 
     def decide(self, seq: int, decision: DecisionRecord, choice: Ranking | None) -> None:
         """Apply a decision from the log; ``choice`` is the model's own, where it is at hand."""
-        count = getattr(self.policy, "count", None)
+        count = getattr(self.policy, "note", None)
         with self.lock:
             if count is not None and decision.mode != "frozen":
                 count(decision.choice if choice is None else choice)

@@ -23,7 +23,7 @@ from longrank import (
     Thompson,
     named,
 )
-from longrank.policies import NAMES
+from longrank.policies.registry import names
 
 ITEMS = np.eye(4)[[1, 0, 3, 2, 1]] * 0.9
 
@@ -69,7 +69,7 @@ def test_bad_settings_are_refused(make, message):
     ],
 )
 def test_names_are_combinations(name, settings, policy, learner, features):
-    assert name in NAMES
+    assert name in names()
     made = named(name.upper(), **settings)
     assert type(made) is policy
     assert learner is None or type(made.learner) is learner

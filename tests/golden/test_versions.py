@@ -7,7 +7,7 @@ import sqlite3
 
 import pytest
 from playing import content, ranked, unpack
-from test_golden import EARLY, HERE, check_store, files, knows, named, read
+from test_golden import EARLY, HERE, check_store, files, knows, named, read, same
 
 from longrank import BadFile, Outcome, Ranking, load
 from longrank.packing import pack
@@ -37,7 +37,7 @@ def test_a_policy_of_an_early_layout_knows_what_it_knew_and_learns_as_it_did(pat
         policy.learn(Ranking.from_dict(then["ranking"]), Outcome(*then["outcome"]))
     if probes:
         policy.given_up = after.given_up
-    assert policy.to_bytes() == after.to_bytes()
+    same(content(after), content(policy))  # a kernel's last bits have changed since
 
 
 @pytest.mark.parametrize("path", files("stores/closed", list(EARLY)), ids=named)

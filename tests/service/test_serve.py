@@ -19,10 +19,10 @@ from typer.testing import CliRunner
 from longrank import cli, service
 from longrank.errors import InvalidInput
 from longrank.service import messages
-from longrank.service.engine import Engine
+from longrank.service.engine.engine import Engine
 from longrank.service.errors import StoreDamaged
 from longrank.service.server import _plain
-from longrank.service.sqlite import SqliteStore
+from longrank.service.store.sqlite import SqliteStore
 
 ROUND = msgspec.to_builtins(asked())
 

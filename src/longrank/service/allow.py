@@ -6,8 +6,8 @@ from starlette.requests import Request
 
 from longrank.service import problems
 from longrank.service.calls import Call
+from longrank.service.engine.keys import ADMIN
 from longrank.service.handlers.base import Service, header, name_of
-from longrank.service.keys import ADMIN
 
 
 def allow(service: Service, call: Call, request: Request) -> None:

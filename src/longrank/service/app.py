@@ -13,10 +13,10 @@ from starlette.types import ASGIApp
 from longrank.errors import LongrankError
 from longrank.service import page
 from longrank.service.calls import CALLS
-from longrank.service.engine import Engine
+from longrank.service.engine.engine import Engine
+from longrank.service.engine.keys import Keys
 from longrank.service.errors import ServiceError
 from longrank.service.handlers.base import Service
-from longrank.service.keys import Keys
 from longrank.service.limits import Limits
 from longrank.service.logs import Access
 from longrank.service.metrics import Metrics

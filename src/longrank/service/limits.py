@@ -9,7 +9,7 @@ import time
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from longrank.service import problems
-from longrank.service.keys import Keys
+from longrank.service.engine.keys import Keys
 from longrank.service.logs import Access
 from longrank.service.metrics import Metrics
 

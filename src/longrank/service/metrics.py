@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from longrank.service.engine import Engine
+from longrank.service.engine.engine import Engine
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
@@ -57,7 +57,7 @@ class _EngineCollector(Collector):
         engine = self._engine
         writer = engine.store.writer
         yield GaugeMetricFamily("longrank_ready", "1 when ready.", value=float(engine.ready))
-        yield GaugeMetricFamily("longrank_writes_waiting", "Waiting writes.", value=writer.waiting)
+        yield GaugeMetricFamily("longrank_writes_waiting", "Waiting writes.", value=writer.queued)
         yield CounterMetricFamily("longrank_commits", "Group commits.", value=writer.batches)
         if not engine.ready:
             return

@@ -11,9 +11,9 @@ import uvicorn
 
 from longrank.service import logs
 from longrank.service.app import build
-from longrank.service.engine import Engine
+from longrank.service.engine.engine import Engine
 from longrank.service.errors import StoreFailed
-from longrank.service.opening import open_store
+from longrank.service.store.store import open_store
 from longrank.service.writes import OneWrite
 
 GRACE = 10
@@ -39,7 +39,7 @@ def run(
     listener = _listen(host, port)
     failures: list[Exception] = []
     try:
-        store = open_store(where, most_waiting=4 * most_inside)
+        store = open_store(where, max_queued=4 * most_inside)
         engine = Engine(store, snapshot_every=snapshot_every)
 
         def failed(error: Exception) -> None:

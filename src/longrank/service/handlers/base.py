@@ -12,8 +12,8 @@ from starlette.responses import Response
 
 from longrank.errors import InvalidInput
 from longrank.service import messages
-from longrank.service.engine import Engine
-from longrank.service.keys import Keys
+from longrank.service.engine.engine import Engine
+from longrank.service.engine.keys import Keys
 from longrank.service.metrics import Metrics
 
 D = TypeVar("D")

@@ -21,20 +21,20 @@ async def decide(service: Service, request: Request) -> Response:
         if asked.id is not None and asked.id != key:
             raise InvalidInput("Idempotency-Key", "be the id, where both are given", repr(key))
         asked = msgspec.structs.replace(asked, id=key)
-    deciding = service.engine.decided(name_of(request), asked)
+    deciding = service.engine.aio.decide(name_of(request), asked)
     del asked  # a decision that waits for the disk needs it no more
     return bodies.answer(await deciding, 201)
 
 
 async def settle(service: Service, request: Request) -> Response:
     told = await bodies.read(request, messages.OutcomeRequest)
-    answer = await service.engine.settled(name_of(request), id_of(request), told)
+    answer = await service.engine.aio.settle(name_of(request), id_of(request), told)
     return bodies.answer(answer)
 
 
 async def settle_many(service: Service, request: Request) -> Response:
     told = await bodies.read(request, messages.BatchRequest)
-    found = await service.engine.settled_many(name_of(request), told.outcomes)
+    found = await service.engine.aio.settle_many(name_of(request), told.outcomes)
     results = [
         messages.BatchResult(item.id, problems.status_of(result), detail=str(result))
         if isinstance(result, Exception)

@@ -1,4 +1,4 @@
-"""The store in a SQLite file: nothing else to install or to configure."""
+"""The store in a SQLite file: nothing else to install or configure."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 import apsw
 
 from longrank.service.errors import StoreDamaged, StoreFailed
-from longrank.service.sessions import Session
-from longrank.service.store import Store
+from longrank.service.store.sql import Session
+from longrank.service.store.store import Store
 
-LEAST = (3, 51, 3)  # older ones can corrupt a WAL that several connections use
+MIN_VERSION = (3, 51, 3)  # older ones can corrupt a write-ahead log of several connections
 CHECKPOINT_PAGES = 8000  # 32 MB
 CHECKED_BYTES = 1 << 30  # larger files are read in full by `longrank doctor` only
 
@@ -47,11 +47,11 @@ class SqliteSession:
 
 
 class SqliteStore(Store):
-    """One process, one file. A commit is on the disk when it is acknowledged (FULL).
+    """A store for one process, in one file. A commit is on disk when it is acknowledged.
 
-    Opening it checks the version of SQLite, locks the file against a second process, moves what
-    the write-ahead log holds into the database (so that it does not rest on pages that a failed
-    fsync may have lost), and reads all of it where it is not too large.
+    Opening it checks the version of SQLite, locks the file against a second process, and moves the
+    write-ahead log into the database, so that it does not rely on pages that a failed fsync may
+    have lost.
     """
 
     failures = (apsw.Error, OSError, UnicodeDecodeError)
@@ -60,20 +60,21 @@ class SqliteStore(Store):
         self,
         path: str | os.PathLike[str],
         *,
-        most_waiting: int = 4096,
+        max_queued: int = 4096,
         vfs: str | None = None,
         shared: bool = False,
     ) -> None:
-        if version() < LEAST:
+        if version() < MIN_VERSION:
+            minimum = ".".join(map(str, MIN_VERSION))
             raise StoreFailed(
-                f"SQLite {apsw.sqlite_lib_version()} is too old: {'.'.join(map(str, LEAST))} or "
-                "newer is needed, as older ones can corrupt the store; pip install -U apsw"
+                f"SQLite {apsw.sqlite_lib_version()} is too old: {minimum} or newer is needed, as "
+                "older ones can corrupt the store; pip install -U apsw"
             )
         self.path = Path(path)
         self._vfs = vfs
         self._guard = None if shared or vfs else _Lock(self.path)
         try:
-            super().__init__(most_waiting=most_waiting)
+            super().__init__(max_queued=max_queued)
         except BaseException:
             self._release()
             raise
@@ -110,7 +111,7 @@ class SqliteStore(Store):
         super().verify()
 
     def worth_verifying(self) -> bool:
-        """Whether reading all of it takes seconds at most."""
+        """Whether reading the whole file takes seconds at most."""
         return self._vfs is not None or self.path.stat().st_size < CHECKED_BYTES
 
     def close(self) -> None:
@@ -126,7 +127,7 @@ class SqliteStore(Store):
 
 
 class _Lock:
-    """One process at a time: a lock on a file beside the store, gone when the process is."""
+    """A lock on a file beside the store, released when the process ends."""
 
     def __init__(self, path: Path) -> None:
         import fcntl
@@ -150,5 +151,5 @@ class _Lock:
 
 
 def version() -> tuple[int, ...]:
-    """The version of SQLite that is in use."""
+    """Return the version of SQLite that is in use."""
     return tuple(int(part) for part in apsw.sqlite_lib_version().split("."))

@@ -1,4 +1,4 @@
-"""What the log holds: decisions and outcomes, as entries with a checksum."""
+"""Records of the log: decisions and outcomes, in entries with a checksum."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HEAD = struct.Struct("<qqqdd")
 
 
 class Sequence(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A sequence along which candidates are tried; the arrays are little-endian float64."""
+    """A sequence of candidates to try; the arrays are little-endian float64."""
 
     ids: list[str]
     order: list[int]
@@ -40,7 +40,7 @@ class Sequence(msgspec.Struct, frozen=True, array_like=True, gc=False):
         )
 
     def ranking(self, rows: NDArray[np.float64]) -> Ranking:
-        """The receipt, with these rows to learn from."""
+        """Return the receipt, with these rows to learn from."""
         return Ranking(
             np.array(self.order, np.int64),
             doubles(self.optimistic),
@@ -51,15 +51,15 @@ class Sequence(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def value(self) -> float:
-        """The expected value of the sequence as it stands."""
+        """The expected value of the sequence."""
         return float(doubles(self.values)[len(self.ids)])
 
 
 class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A decision as it is logged: all that answering again, learning and explaining need.
+    """A decision in the log: all that repeating the answer, learning and explaining need.
 
-    ``propensities`` are known where the policy drew by chance and its own choice was played: the
-    probability of each prefix of the sequence, and at last that of all of it with its length.
+    ``propensities`` are there where the policy is randomised and its own choice was played: the
+    probability of each prefix of the sequence, and last that of the whole sequence.
     """
 
     digest: bytes
@@ -83,19 +83,42 @@ class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def choice(self) -> Ranking:
-        """What the model itself chose, which in shadow mode is not what was played."""
+        """The model's own choice, which in shadow mode is not what was played."""
         if self.proposal is None:
             return self.ranking
         return self.proposal.ranking(np.empty((len(self.proposal.ids), self.dim)))
 
     @property
     def payoffs(self) -> Payoffs:
-        """What success and giving up were worth."""
+        """The payoffs of the round."""
         return Payoffs(doubles(self.rewards), doubles(self.losses))
+
+    def observed(self, outcome: OutcomeRecord) -> tuple[Ranking, Outcome]:
+        """Return what to learn from: without the failures that are not attributable."""
+        ranking, tried = self.ranking, outcome.tried
+        if outcome.attributable and not outcome.not_attributable:
+            return ranking, Outcome(tried, outcome.succeeded)
+        last = tried if outcome.succeeded else 0
+        left_out = set(outcome.not_attributable if outcome.attributable else range(1, tried + 1))
+        kept = [i for i in range(tried) if i + 1 == last or i + 1 not in left_out]
+        some = Ranking(
+            ranking.order[kept],
+            ranking.probabilities[kept],
+            ranking.estimates[kept],
+            ranking.values,
+            ranking.features[kept],
+        )
+        return some, Outcome(len(kept), outcome.succeeded)
+
+    def reward(self, outcome: OutcomeRecord) -> float:
+        """Return what an outcome was worth."""
+        if outcome.succeeded:
+            return float(doubles(self.rewards)[outcome.tried - 1])
+        return float(doubles(self.losses)[outcome.tried])
 
 
 class OutcomeRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """An outcome as it is logged; ``learn`` was decided when it came in, so replay is exact."""
+    """An outcome in the log; ``learn`` was decided when it arrived, so that replay is exact."""
 
     tried: int
     succeeded: bool
@@ -109,34 +132,15 @@ class OutcomeRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def content(self) -> tuple[Any, ...]:
-        """What two reports of the same outcome have in common."""
+        """What two reports of the same outcome must agree on."""
         positions = tuple(sorted(set(self.not_attributable)))
         return self.tried, self.succeeded, self.attributable, positions, self.reason, self.at
 
-    def observed(self, ranking: Ranking) -> tuple[Ranking, Outcome]:
-        """The receipt and the outcome without the failures that are not attributable."""
-        outcome = Outcome(self.tried, self.succeeded)
-        if self.attributable and not self.not_attributable:
-            return ranking, outcome
-        last = self.tried if self.succeeded else 0
-        left_out = (
-            set(self.not_attributable) if self.attributable else set(range(1, self.tried + 1))
-        )
-        kept = [i for i in range(self.tried) if i + 1 == last or i + 1 not in left_out]
-        some = Ranking(
-            ranking.order[kept],
-            ranking.probabilities[kept],
-            ranking.estimates[kept],
-            ranking.values,
-            ranking.features[kept],
-        )
-        return some, Outcome(len(kept), self.succeeded)
-
 
 class Draft(NamedTuple):
-    """An entry that is to be appended; ``known`` is what the engine knows of it already.
+    """An entry to append; ``known`` is what the engine need not read from the body again.
 
-    Of a decision its record and the model's own choice, of an outcome both records.
+    Of a decision it is the record and the model's own choice, of an outcome both records.
     """
 
     model: int
@@ -149,7 +153,7 @@ class Draft(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A line of the log."""
+    """An entry of the log."""
 
     seq: int
     model: int
@@ -159,8 +163,8 @@ class Entry(NamedTuple):
     expires: float
     body: bytes
 
-    def sum(self) -> bytes:
-        """The checksum over all of it."""
+    def checksum(self) -> bytes:
+        """Return the checksum over all fields."""
         head = _HEAD.pack(self.seq, self.model, self.kind, self.at, self.expires)
         return hashlib.sha256(b"".join((head, self.id.encode(), self.body))).digest()[:8]
 
@@ -172,11 +176,11 @@ class Entry(NamedTuple):
 
 
 def checked(row: tuple[Any, ...]) -> Entry:
-    """The entry that stands in a row of the log, or :class:`StoreDamaged`."""
+    """Return the entry in a row of the log; StoreDamaged if its checksum does not match."""
     seq, model, kind, name, at, expires, body, total = row
     try:
         entry = Entry(seq, model, kind, name, at, expires, bytes(body))
-        if entry.sum() == bytes(total):
+        if entry.checksum() == bytes(total):
             return entry
     except (TypeError, struct.error, AttributeError, UnicodeError):
         pass  # a column of another type than was written
@@ -187,14 +191,14 @@ def checked(row: tuple[Any, ...]) -> Entry:
 
 
 def blob(value: Any) -> bytes:
-    """Bytes from a column, or :class:`StoreDamaged` where it holds something else."""
+    """Return the bytes in a column; StoreDamaged if it holds anything else."""
     if isinstance(value, bytes | memoryview):
         return bytes(value)
     raise StoreDamaged("a column of the store holds no bytes; restore the store from a backup")
 
 
 def doubles(data: bytes) -> NDArray[np.float64]:
-    """Little-endian float64 as an array of its own."""
+    """Return little-endian float64 as an array that owns its memory."""
     return np.frombuffer(data, "<f8").astype(np.float64)
 
 

@@ -2,7 +2,7 @@
 
 All of them append; the row of ``counter`` orders the commits, so that numbers become visible in
 order. One process at a time holds a model's advisory lock, applies its outcomes and publishes the
-state; the others take it over. When that process dies the lock is free, and another goes on.
+state; the others load it. When that process dies the lock is released, and another takes over.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 import psycopg
 
 from longrank.service.errors import StoreDamaged, StoreFailed, sentence
-from longrank.service.sessions import Session
-from longrank.service.store import Store
+from longrank.service.store.sql import Session
+from longrank.service.store.store import Store
 
 LOCK = 0x6C72  # "lr": the class of our advisory locks; 0 of it guards the schema
 
@@ -48,18 +48,18 @@ class PostgresSession:
 
 
 class PostgresStore(Store):
-    """Any number of processes. A commit is on the server's disk when it is acknowledged."""
+    """A store for any number of processes. A commit is on the server's disk when acknowledged."""
 
     exclusive = False
     failures = (psycopg.Error, OSError)
     blob, key = "BYTEA", "BIGINT PRIMARY KEY"
 
-    def __init__(self, url: str, *, most_waiting: int = 4096) -> None:
+    def __init__(self, url: str, *, max_queued: int = 4096) -> None:
         self._url = url
         self._leading: set[int] = set()
         self._leader: Session | None = None
         self._leader_lock = threading.Lock()
-        super().__init__(most_waiting=most_waiting)
+        super().__init__(max_queued=max_queued)
 
     def connect(self, *, write: bool) -> Session:  # noqa: ARG002
         connection = psycopg.connect(
@@ -79,7 +79,7 @@ class PostgresStore(Store):
         return super().failed(error)
 
     def lead(self, model: int) -> bool:
-        """Try to take the model's lock; it stays with this process until its connection ends."""
+        """Try to take the model's lock; this process keeps it until its connection ends."""
         with self._leader_lock:
             try:
                 if self._leader is None:
@@ -121,7 +121,7 @@ _known: dict[str, str] = {}
 
 
 def _translated(sql: str) -> str:
-    """Our statements with psycopg's sign for arguments."""
+    """Replace ``?`` by psycopg's placeholder."""
     found = _known.get(sql)
     if found is None:
         found = _known[sql] = sql.replace("?", "%s")

@@ -1,4 +1,4 @@
-"""The catalog: which models there are, in memory as in the store."""
+"""The catalog: the models that exist, in memory as in the store."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import secrets
 import threading
 from collections.abc import Callable
 
+from longrank.service.engine.apply import replay
+from longrank.service.engine.model import Model, Spec, make_policy, read_spec
 from longrank.service.errors import Conflict, Unknown
 from longrank.service.messages import ModelRequest
-from longrank.service.models import Model
-from longrank.service.replay import replay
-from longrank.service.specs import Spec, make_policy, read_spec
-from longrank.service.store import Store
+from longrank.service.store.store import Store
 
-_FIXED = ("policy", "dim", "max_budget", "settings")  # what a model is; the rest are its terms
+_FIXED = ("policy", "dim", "max_budget", "settings")  # the rest of a request may change
 
 
 class Catalog:
@@ -22,15 +21,15 @@ class Catalog:
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
         self._store, self._clock = store, clock
         self._names: dict[str, Model] = {}
-        self._numbers: dict[int, Model] = {}
+        self.numbers: dict[int, Model] = {}
         self._lock = threading.Lock()
 
     def all(self) -> list[Model]:
-        """Sorted by name."""
+        """Return the models, sorted by name."""
         return [self._names[name] for name in sorted(self._names)]
 
     def get(self, name: str) -> Model:
-        """The model of that name."""
+        """Return the model of a name."""
         model = self._names.get(name)
         if model is None and not self._store.exclusive:
             self.refresh()  # another process may have made it
@@ -39,41 +38,37 @@ class Catalog:
             raise Unknown(f"there is no model {name!r}")
         return model
 
-    def numbered(self, number: int) -> Model | None:
-        """The model of that number."""
-        return self._numbers.get(number)
-
     def create(self, name: str, request: ModelRequest) -> tuple[Model, bool]:
-        """Make a model; or change the mode and the terms of one. Whether it is new."""
+        """Create a model, or change what may change of one; return it and whether it is new."""
         try:
             return self._changed(self.get(name), request), False
         except Unknown:
             spec = Spec(request, secrets.randbits(32))
-        make_policy(spec)  # refuses bad settings before anything is stored
+        make_policy(spec)  # refuse bad settings before anything is stored
         created = self._clock()
         try:
             number = self._store.create_model(name, spec.packed(), created)
-        except Conflict:  # somebody else was faster
+        except Conflict:  # another process or thread was faster
             self.refresh()
             return self.create(name, request)[0], False
         return self._add(Model(number, name, created, spec)), True
 
     def delete(self, name: str) -> None:
-        """Forget a model and its log."""
+        """Delete a model and its log."""
         model = self.get(name)
         self._store.delete_model(model.number)
         self._remove(model)
 
     def refresh(self) -> None:
-        """Take over which models there are; replay those that are new here."""
+        """Read which models exist; replay those that are new here."""
         rows = self._store.models()
         for row in rows:
-            if row.model not in self._numbers:
+            if row.model not in self.numbers:
                 self._add(replay(self._store, row))
             elif not self._store.exclusive:
-                self._numbers[row.model].spec = read_spec(row.spec)
+                self.numbers[row.model].spec = read_spec(row.spec)
         here = {row.model for row in rows}
-        for number, model in list(self._numbers.items()):
+        for number, model in list(self.numbers.items()):
             if number not in here:
                 self._remove(model)
 
@@ -89,14 +84,14 @@ class Catalog:
         return model
 
     def _add(self, model: Model) -> Model:
-        """The model of that number: this one, unless another thread has added it already."""
+        """Add a model; return the one of that number, which another thread may have added."""
         with self._lock:
-            first = self._numbers.setdefault(model.number, model)
+            first = self.numbers.setdefault(model.number, model)
             self._names[model.name] = first
             return first
 
     def _remove(self, model: Model) -> None:
         with self._lock:
-            self._numbers.pop(model.number, None)
+            self.numbers.pop(model.number, None)
             if self._names.get(model.name) is model:
                 del self._names[model.name]

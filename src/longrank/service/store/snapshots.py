@@ -1,4 +1,4 @@
-"""Snapshots: a model's whole state at one entry of the log."""
+"""Snapshots: the complete state of a model at one entry of the log."""
 
 from __future__ import annotations
 
@@ -7,33 +7,32 @@ import hashlib
 import msgspec
 
 from longrank.service.errors import StoreDamaged
-from longrank.service.stats import Stats
 
 FORMAT = 1
 
 
 class Snapshot(msgspec.Struct, frozen=True, array_like=True):
-    """What a model is after the entry ``seq``: its policy's bytes and its statistics."""
+    """A model after entry ``seq`` of the log: its policy's bytes and its statistics, packed."""
 
     format: int
     seq: int
     state_hash: str
     policy: bytes
-    stats: Stats
+    stats: msgspec.Raw
 
     def packed(self) -> tuple[bytes, bytes]:
-        """Its bytes and their SHA-256."""
+        """Return its bytes and their SHA-256."""
         body = msgspec.msgpack.encode(self)
         return body, hashlib.sha256(body).digest()
 
 
 def state_hash(policy: bytes) -> str:
-    """The SHA-256 of a policy's bytes, as it is shown."""
+    """Return the SHA-256 of a policy's bytes, in hex."""
     return hashlib.sha256(policy).hexdigest()
 
 
 def read_snapshot(seq: int, body: bytes, total: bytes) -> Snapshot | StoreDamaged:
-    """The snapshot that was packed, or what is wrong with it."""
+    """Unpack a snapshot; return an error that says what is wrong with a damaged one."""
     if hashlib.sha256(body).digest() != total:
         return StoreDamaged(f"snapshot {seq} is damaged: its checksum does not match its content")
     try:

@@ -13,9 +13,9 @@ import uvicorn
 
 from longrank.service import messages
 from longrank.service.engine import Engine
+from longrank.service.http.router import OneWrite
 from longrank.service.models import Model
 from longrank.service.replay import replay
-from longrank.service.writes import OneWrite
 
 DIM = 3
 ADMIN = "the-administrators-key-of-the-tests"

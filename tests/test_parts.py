@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -92,17 +91,9 @@ broken = outside_parts:broken
 
 
 @pytest.fixture
-def outside(tmp_path: Path, monkeypatch):
+def outside(install_package):
     """An installed package with parts of its own."""
-    (tmp_path / "outside_parts.py").write_text(OUTSIDE)
-    info = tmp_path / "outside_parts-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outside-parts\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(POINTS)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "outside_parts", raising=False)
-    yield
-    sys.modules.pop("outside_parts", None)
+    install_package("outside_parts", OUTSIDE, POINTS)
 
 
 def play(policy, rounds=5):

@@ -65,7 +65,7 @@ def reopen(path, clock):
 def http(path, clock):
     """The application over a fresh file, behind uvicorn on loopback, as the administrator."""
     engine = Engine(SqliteStore(path), clock=clock)
-    app = build(engine, admin=ADMIN, most_bytes=100_000)
+    app = build(engine, admin=ADMIN, max_bytes=100_000)
     with served(app) as url:
         headers = {"Authorization": f"Bearer {ADMIN}"}
         with httpx.Client(base_url=url, headers=headers, timeout=30.0) as client:

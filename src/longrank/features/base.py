@@ -81,3 +81,6 @@ class Features(Part, ABC):
     @abstractmethod
     def from_state(cls, state: Tree) -> Self:
         """Build it again from a state in the present layout."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"

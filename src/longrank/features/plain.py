@@ -72,6 +72,3 @@ class Plain(Features):
     @classmethod
     def from_state(cls, state: Tree) -> Self:  # noqa: ARG003
         return cls()
-
-    def __repr__(self) -> str:
-        return "Plain()"

@@ -119,3 +119,6 @@ class Learner(Part, ABC):
         self.weights[:] = state["weights"]
         self.inverse[:] = state["inverse"]
         self.updates = state["updates"]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(dim={self.dim})"

@@ -35,6 +35,3 @@ class Ridge(Learner):
         learner = cls(state["dim"])
         learner._restore(state)
         return learner
-
-    def __repr__(self) -> str:
-        return f"Ridge(dim={self.dim})"

@@ -34,7 +34,7 @@ _TYPES = {"float32": "<f4", "float64": "<f8"}
 
 def decide(
     model: Model, request: DecisionRequest, store: Store, now: float, append: Appending
-) -> Coroutine[Any, Any, messages.Decision]:
+) -> Coroutine[Any, Any, messages.DecisionAnswer]:
     """Rank now; log and answer when awaited. The same request again gets the same answer.
 
     What waits for the disk holds no part of the request, so that the next request finds its
@@ -56,7 +56,7 @@ def decide(
 
 async def _log(
     model: Model, name: str, digest: bytes, draft: Draft | None, store: Store, append: Appending
-) -> messages.Decision:
+) -> messages.DecisionAnswer:
     if draft is not None:
         try:
             return answer(await append(draft), draft.known[0], model.name)
@@ -104,11 +104,11 @@ def _draft(
 # the answer: the same entry of the log always gives the same one
 
 
-def answer(entry: Entry, record: DecisionRecord, model: str) -> messages.Decision:
+def answer(entry: Entry, record: DecisionRecord, model: str) -> messages.DecisionAnswer:
     """Return the answer to a decision."""
     values = _numbers(record.played.values)
     proposal = record.proposal
-    return messages.Decision(
+    return messages.DecisionAnswer(
         id=entry.id,
         model=model,
         mode=record.mode,  # type: ignore[arg-type]

@@ -122,7 +122,7 @@ class Engine:
         self.check()
         self._catalog.delete(name)
 
-    def describe(self, model: Model) -> messages.Model:
+    def describe(self, model: Model) -> messages.ModelAnswer:
         """Describe a model: what it was created with, and how it is doing."""
         return self._views.describe(model)
 
@@ -132,7 +132,7 @@ class Engine:
 
     # decisions and their outcomes
 
-    def decide(self, name: str, request: messages.DecisionRequest) -> messages.Decision:
+    def decide(self, name: str, request: messages.DecisionRequest) -> messages.DecisionAnswer:
         """Rank and log."""
         return _finish(self._blocking.decide(name, request))
 
@@ -205,7 +205,7 @@ class Verbs:
 
     def decide(
         self, name: str, request: messages.DecisionRequest
-    ) -> Coroutine[Any, Any, messages.Decision]:
+    ) -> Coroutine[Any, Any, messages.DecisionAnswer]:
         """Rank now, and log when awaited."""
         engine = self._engine
         model = engine.model(name)

@@ -96,7 +96,7 @@ def answer(
     """Return the answer to an outcome."""
     return messages.OutcomeAnswer(
         id=entry.id,
-        outcome=messages.Outcome(record.tried, record.succeeded),
+        outcome=messages.Observed(record.tried, record.succeeded),
         reward=decided.reward(record),
         recorded=entry.at,
         learned=record.learn,

@@ -27,10 +27,10 @@ class Views:
         self._store, self._clock = store, clock
         self._counted: dict[int, tuple[float, float, int]] = {}
 
-    def describe(self, model: Model) -> messages.Model:
+    def describe(self, model: Model) -> messages.ModelAnswer:
         """Describe a model: what it was created with, and how it is doing."""
         request = model.spec.request
-        return messages.Model(
+        return messages.ModelAnswer(
             name=model.name,
             policy=request.policy,
             dim=request.dim,
@@ -131,5 +131,5 @@ def _summary(entry: Entry, settled: Entry | None, now: float) -> messages.Decisi
         sequence=record.played.ids,
         expected_value=None if value != value else value,
         status=_status(entry, settled, now),
-        outcome=messages.Outcome(found.tried, found.succeeded) if found else None,
+        outcome=messages.Observed(found.tried, found.succeeded) if found else None,
     )

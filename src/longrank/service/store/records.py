@@ -16,7 +16,7 @@ from longrank.service.errors import StoreDamaged
 
 DECISION, OUTCOME = 0, 1
 VERSION = 1  # of the records' layout
-_MARK = b"\xc1"  # before the version; no MessagePack begins with it, as older records did
+_PAIR = b"\x92"  # MessagePack's mark of an array of two: a version and a record
 _HEAD = struct.Struct("<qqqdd")
 
 
@@ -172,7 +172,7 @@ class Entry(NamedTuple):
 
     def _record(self) -> bytes | memoryview:
         """Return the record in the body without its version."""
-        if self.body[:1] != _MARK:
+        if self.body[:1] != _PAIR:
             return self.body  # written before records had a version; the layout is that of 1
         if self.body[1] > VERSION:
             raise StoreDamaged(
@@ -210,11 +210,11 @@ def doubles(data: bytes) -> NDArray[np.float64]:
 
 
 def encode(record: DecisionRecord | OutcomeRecord) -> bytes:
-    """Return the body of an entry: the version of the layout, then the record."""
+    """Return the body of an entry: a pair of the layout's version and the record."""
     return _PREFIX + _encode(record)
 
 
-_PREFIX = _MARK + bytes([VERSION])
+_PREFIX = _PAIR + bytes([VERSION])
 _encode = msgspec.msgpack.Encoder().encode
 _read_decision = msgspec.msgpack.Decoder(DecisionRecord)
 _read_outcome = msgspec.msgpack.Decoder(OutcomeRecord)

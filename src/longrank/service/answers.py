@@ -11,10 +11,10 @@ from longrank.service.records import DecisionRecord, Entry, OutcomeRecord, Seque
 from longrank.service.stats import earned
 
 
-def model(found: Model, pending: int) -> messages.ModelAnswer:
+def model(found: Model, pending: int) -> messages.Model:
     """What is told of a model."""
     request = found.spec.request
-    return messages.ModelAnswer(
+    return messages.Model(
         name=found.name,
         policy=request.policy,
         dim=request.dim,
@@ -55,10 +55,10 @@ def proposal(sequence: Sequence | None) -> messages.Proposal | None:
     return messages.Proposal(choices(sequence), known(sequence.value), numbers(sequence.values))
 
 
-def decision(entry: Entry, record: DecisionRecord, model: str) -> messages.DecisionAnswer:
+def decision(entry: Entry, record: DecisionRecord, model: str) -> messages.Decision:
     """The answer to a decision."""
     values = numbers(record.played.values)
-    return messages.DecisionAnswer(
+    return messages.Decision(
         id=entry.id,
         model=model,
         mode=record.mode,  # type: ignore[arg-type]
@@ -78,7 +78,7 @@ def outcome(
     """The answer to an outcome."""
     return messages.OutcomeAnswer(
         id=entry.id,
-        outcome=messages.Observed(record.tried, record.succeeded),
+        outcome=messages.Outcome(record.tried, record.succeeded),
         reward=earned(decided, record),
         recorded=entry.at,
         learned=record.learn,
@@ -149,5 +149,5 @@ def summary(entry: Entry, settled: Entry | None, now: float) -> messages.Decisio
         sequence=record.played.ids,
         expected_value=known(record.played.value),
         status=status(entry, settled, now),
-        outcome=messages.Observed(found.tried, found.succeeded) if found else None,
+        outcome=messages.Outcome(found.tried, found.succeeded) if found else None,
     )

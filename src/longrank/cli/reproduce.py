@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longrank.cli.console import console, needs
 from longrank.cli.report import write
 from longrank.cli.run import Grid, run_shown
+from longrank.cli.terminal import console, needs
 from longrank.datasets import SOURCES, TASKS, available
 
 if TYPE_CHECKING:

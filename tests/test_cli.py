@@ -5,14 +5,14 @@ from __future__ import annotations
 import tomllib
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, get_args, get_origin, get_type_hints
+from typing import get_args
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from typer.models import OptionInfo
 from typer.testing import CliRunner
 
+import commands
 from longrank import __version__, cli
 from longrank.cli.run import Backend, Grid
 from longrank.cli.terminal import EXTRAS, needs
@@ -54,23 +54,11 @@ def test_what_longrank_refuses_is_one_sentence_and_exit_code_2(
     assert capsys.readouterr().err == "longrank: budget must be at least 0, got -1\n"
 
 
-def numeric_options() -> list[tuple[str, str, OptionInfo]]:
-    """Every option that takes a number with limits, as found in the commands' signatures."""
-    found = []
-    groups = [("", cli.app)] + [(f"{g.name} ", g.typer_instance) for g in cli.app.registered_groups]
-    for prefix, group in groups:
-        for command in group.registered_commands:
-            words = prefix + (command.name or command.callback.__name__)
-            for name, kind in get_type_hints(command.callback, include_extras=True).items():
-                if get_origin(kind) is not Annotated:
-                    continue
-                value, limits = get_args(kind)
-                if {int, float} & {value, *get_args(value)}:
-                    found.append((words, f"--{name.replace('_', '-')}", limits))
-    return found
-
-
-NUMBERS = [entry for entry in numeric_options() if entry[1] != "--extra-cost"]  # of any size
+NUMBERS = [
+    option
+    for option in commands.options()
+    if {int, float} & {option.kind, *get_args(option.kind)} and option.flag != "--extra-cost"
+]
 
 
 def test_a_folder_that_cannot_be_written_is_named_in_one_sentence(
@@ -161,15 +149,15 @@ def test_a_bad_value_is_refused_in_one_sentence(parameter: str, arguments: list[
         call(*arguments)
 
 
-@pytest.mark.parametrize(("words", "option", "limits"), NUMBERS)
-def test_a_number_out_of_range_is_refused(words: str, option: str, limits: OptionInfo) -> None:
-    beyond = [] if limits.min is None else [limits.min - 1]
-    beyond += [] if limits.max is None else [limits.max + 1]
+@pytest.mark.parametrize("option", NUMBERS, ids=lambda one: f"{one.command} {one.flag}")
+def test_a_number_out_of_range_is_refused(option: commands.Option) -> None:
+    low, high = option.info.min, option.info.max
+    beyond = ([] if low is None else [low - 1]) + ([] if high is None else [high + 1])
     assert beyond, "it has no limits"
     for value in [*beyond, "nan", "x"]:
-        result = CliRunner().invoke(cli.app, [*words.split(), option, str(value)])
+        result = CliRunner().invoke(cli.app, [*option.command.split(), option.flag, str(value)])
         assert result.exit_code == 2
-        assert option in result.output
+        assert option.flag in result.output
 
 
 @pytest.mark.parametrize(

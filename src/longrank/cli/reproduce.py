@@ -39,7 +39,7 @@ def reproduce(
 
     Needs `pip install 'longrank[experiments]'`.
 
-    Example: `longrank data get mnist && longrank reproduce --jobs 4`
+    Example: `longrank reproduce --jobs 4`, after `longrank data get mnist`
     """
     from longrank.experiments.tables import PAPER_TASKS
 

@@ -8,72 +8,81 @@ import numpy as np
 import pytest
 from sklearn.mixture import GaussianMixture
 
-from longrank import BadFile, Coverage, InvalidInput, Mixture, Plain, unit_rows
+from longrank import BadFile, Coverage, InvalidInput, Mixture, Plain, Polynomial, unit_rows
 from longrank.features import from_state
 from longrank.packing import pack, unpack
 
+POLYNOMIALS = ("polynomial-1", "polynomial-2")
 RNG = np.random.default_rng(1)
 ITEMS = unit_rows(RNG.random((9, 4)) ** 3)
-WEIGHTS = RNG.normal(size=4)
-FACTOR = RNG.normal(size=(4, 4))
-INVERSE = FACTOR @ FACTOR.T
+WEIGHTS = {dim: RNG.normal(size=dim) for dim in (4, 5, 15)}
+FACTORS = {dim: RNG.normal(size=(dim, dim)) for dim in (4, 5, 15)}
+INVERSES = {dim: factor @ factor.T for dim, factor in FACTORS.items()}
+
+
+def length(features):
+    """The length of the rows that a map makes of items of length 4."""
+    return features.length(4) if isinstance(features, Polynomial) else 4
 
 
 def greedy(features, prepared, count, bonus=0.5, ceiling=math.inf):
-    return features.greedy(prepared, WEIGHTS, INVERSE, bonus, ceiling, count)
+    dim = length(features)
+    return features.greedy(prepared, WEIGHTS[dim], INVERSES[dim], bonus, ceiling, count)
 
 
 @pytest.mark.parametrize("count", [0, 1, 9])
 def test_the_rows_that_greedy_chose_are_those_along_its_order(features, count):
-    prepared = features.prepare(ITEMS, 4)
+    prepared = features.prepare(ITEMS, length(features))
     order, rows, means, scores = greedy(features, prepared, count)
     assert len(set(order.tolist())) == len(means) == len(scores) == count
-    assert rows.shape == (count, 4)
+    assert rows.shape == (count, length(features))
     assert rows.dtype == np.float64
     np.testing.assert_array_equal(features.along(prepared, order), rows)
-    np.testing.assert_allclose(rows @ WEIGHTS, means, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(rows @ WEIGHTS[length(features)], means, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("bonus", [0.0, 0.5])
 def test_each_position_has_the_best_item_given_those_above_it(features, bonus):
-    prepared = features.prepare(ITEMS, 4)
+    prepared = features.prepare(ITEMS, length(features))
     order, _, _, scores = greedy(features, prepared, 9, bonus)
+    dim = length(features)
     for i in range(9):
         for other in np.setdiff1d(np.arange(9), order[:i]):
             row = features.along(prepared, np.array([*order[:i], other]))[-1]
-            score = row @ WEIGHTS + bonus * math.sqrt(row @ INVERSE @ row)
+            score = row @ WEIGHTS[dim] + bonus * math.sqrt(row @ INVERSES[dim] @ row)
             assert score <= scores[i] + 1e-12
 
 
 def test_equal_items_go_by_index(features):
-    prepared = features.prepare(np.tile(ITEMS[0], (5, 1)), 4)
+    prepared = features.prepare(np.tile(ITEMS[0], (5, 1)), length(features))
     assert greedy(features, prepared, 5)[0].tolist() == [0, 1, 2, 3, 4]
 
 
 def test_scores_above_the_ceiling_count_as_equal(features):
-    prepared = features.prepare(ITEMS, 4)
+    prepared = features.prepare(ITEMS, length(features))
     order, _, _, scores = greedy(features, prepared, 9, ceiling=-50.0)
     assert order.tolist() == list(range(9))
     assert (scores == -50.0).all()
 
 
-def test_rows_have_norm_at_most_one(features):
-    prepared = features.prepare(ITEMS, 4)
+def test_rows_have_norm_at_most_one_or_what_a_constant_and_products_add(features):
+    square = 1 + features.degree if isinstance(features, Polynomial) else 1
+    prepared = features.prepare(ITEMS, length(features))
     rows = features.along(prepared, np.arange(9))
-    assert np.linalg.norm(rows, axis=1).max() <= 1.0 + 1e-12
+    assert np.square(rows).sum(axis=1).max() <= square + 1e-12
 
 
 def test_a_row_depends_only_on_the_items_above_it(features):
-    prepared = features.prepare(ITEMS, 4)
+    prepared = features.prepare(ITEMS, length(features))
     long, short = (features.along(prepared, np.array(order)) for order in ([3, 1, 2, 0], [3, 1]))
     np.testing.assert_array_equal(long[:2], short)
 
 
 @pytest.mark.parametrize("items", [[], np.empty((0, 4)), np.empty((0, 4), np.float32)])
 def test_an_empty_set_gives_no_rows(features, items):
-    prepared = features.prepare(items, 4)
+    prepared = features.prepare(items, length(features))
     assert [len(part) for part in greedy(features, prepared, 0)] == [0, 0, 0, 0]
-    assert features.along(prepared, np.empty(0, np.int64)).shape == (0, 4)
+    assert features.along(prepared, np.empty(0, np.int64)).shape == (0, length(features))
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
@@ -81,14 +90,16 @@ def test_items_that_are_not_finite_are_refused(features, bad):
     items = ITEMS.copy()
     items[2, 3] = bad
     with pytest.raises(InvalidInput, match=rf"^items must be finite, got {bad} in row 2, col"):
-        features.prepare(items, 4)
+        features.prepare(items, length(features))
 
 
-@pytest.mark.parametrize("features", ["plain", "matrix", "mixture"], indirect=True)
+@pytest.mark.parametrize("features", ["plain", "matrix", "mixture", *POLYNOMIALS], indirect=True)
 def test_a_map_without_functions_comes_back_from_a_file(features):
     again = from_state(unpack(pack(features.state())))
     assert (type(again), repr(again)) == (type(features), repr(features))
-    rows = [each.along(each.prepare(ITEMS, 4), np.arange(9)) for each in (features, again)]
+    rows = [
+        each.along(each.prepare(ITEMS, length(each)), np.arange(9)) for each in (features, again)
+    ]
     np.testing.assert_array_equal(*rows)
 
 

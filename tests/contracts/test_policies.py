@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from longrank import Outcome, Payoffs, Ranking
+from longrank import UCB, EpsilonGreedy, Outcome, Payoffs, Ranking
 from longrank.policies import from_bytes
 
 ITEMS = np.eye(4)[[1, 0, 3, 2, 1]] * 0.9
@@ -64,7 +64,8 @@ def test_a_set_smaller_than_the_budget_is_used_whole_where_tries_are_free(policy
 
 def test_a_try_that_cannot_pay_is_not_made(believer):
     costly = Payoffs([0.0] * 3, [0.0, -1.0, -2.0, -3.0])
-    believer.epsilon = 0.0  # if it has one: random rounds use the whole budget
+    if isinstance(believer, EpsilonGreedy):
+        believer.epsilon = 0.0  # random rounds use the whole budget
     assert len(believer.rank(ITEMS, costly)) == 0
 
 
@@ -133,8 +134,10 @@ def test_what_always_succeeds_is_learned(student):
     rng = np.random.default_rng(3)
     for t in range(80):
         items = np.eye(4)[rng.permutation([0, 1, 2, 3, 1, 2])]
-        if t == 60:
-            student.epsilon = student.exploration = 0.0  # whichever it has
+        if t == 60 and isinstance(student, EpsilonGreedy):
+            student.epsilon = 0.0
+        elif t == 60 and isinstance(student, UCB):
+            student.exploration = 0.0
         ranking = student.rank(items, Payoffs.vanilla(2))
         wins = np.flatnonzero(items[ranking.order, 0])
         student.learn(ranking, Outcome(int(wins[0]) + 1, True) if wins.size else Outcome(2, False))

@@ -24,6 +24,7 @@ SHARED_CLASSES: dict[str, str] = {}
 # Folders whose files may be named as a file elsewhere, each with the reason.
 NAMED_AFTER = {
     "cli": "a command's file has the command's name, as has what it runs",
+    "experiments/bench": "a measurement's file has the name of what it measures",
     "kernels": "a kernel's file has the name of the part whose inner loop it is",
 }
 

@@ -56,18 +56,18 @@ def evaluate(
     files are judged as they are, on the same rest. Estimates that the log cannot support are
     refused with the reason; `longrank logs check` tells beforehand.
     """
-    history = History(log)
-    total = history.validate()
+    history = History(log).keep()
+    total = len(history)
     cut = math.floor(total * learn)
     policies = _policies(policy, history, cut, seed)
     judged = history.part(cut)
     console.print(f"{total} decisions: {cut} to learn from, {total - cut} to judge by")
     with console.status("estimating"):
-        found = estimate(policies, judged, confidence=confidence, interval=interval, seed=seed)
+        found = estimate(judged, policies, confidence=confidence, interval=interval, seed=seed)
     _show(found)
     if report is not None:
         with console.status("drawing"):
-            write_report(policies, judged, report, found, extra_cost=extra_cost)
+            write_report(judged, policies, report, found, extra_cost=extra_cost)
         console.print(f"The report is in {report}")
 
 

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from longrank.cli.console import console
-from longrank.logs import COLUMNS, History
+from longrank.logs import COLUMNS
 from longrank.logs import check as check_history
 
 app = typer.Typer(help="Look at logs of decisions and their outcomes.", no_args_is_help=True)
@@ -26,7 +26,7 @@ def check(
     not. The exit code is 1 where a rule is broken. Files may be larger than memory.
     """
     with console.status(f"reading {file}"):
-        found = check_history(History(file))
+        found = check_history(file)
     for problem in found.problems[:most]:
         console.print(str(problem), style="red", markup=False, highlight=False, soft_wrap=True)
     rest = len(found.problems) + found.more - most

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +20,14 @@ from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 
 Chance = tuple[NDArray[np.bool_], NDArray[np.float64]]
+
+
+@runtime_checkable
+class Log(Protocol):
+    """A log of decisions, which knows how to show itself to a policy."""
+
+    def pairs(self, policy: Policy) -> Iterable[tuple[Ranking, Outcome]]:
+        """Rankings and outcomes with the features of ``policy``."""
 
 
 class Policy(ABC):
@@ -46,14 +55,15 @@ class Policy(ABC):
         Only what was observed counts. After an error nothing has changed.
         """
 
-    def learn_from(self, history: Iterable[tuple[Ranking, Outcome]]) -> int:
-        """Learn from many rankings and their outcomes in the order given; returns how many.
+    def learn_from(self, history: Iterable[tuple[Ranking, Outcome]] | Log) -> int:
+        """Learn from rankings and their outcomes in the order given; return how many.
 
-        The state is the same, bit for bit, as if it had learned from them one by one. A
-        ``longrank.logs.History`` is such a sequence, and is checked as a whole before.
+        The state is the same, bit for bit, as if it had learned from them one by one. Of a
+        ``longrank.logs.History`` it learns what ``longrank.logs.learn_from`` does: the log is
+        checked as a whole first, and its rows are made with this policy's features.
         """
         count = 0
-        for ranking, outcome in history:
+        for ranking, outcome in history.pairs(self) if isinstance(history, Log) else history:
             self.learn(ranking, outcome)
             count += 1
         return count

@@ -63,7 +63,7 @@ def lived(request, tmp_path_factory):
     with Engine(open_store(str(folder / "decisions.db")), clock=clock) as engine:
         settings = {"dim": DIM, "max_budget": BUDGET, "ttl": 1000.0, "store_candidates": True}
         with pytest.MonkeyPatch.context() as patch:  # the same chances in every run
-            patch.setattr("longrank.service.catalog.secrets.randbits", lambda bits: bits)
+            patch.setattr("longrank.service.engine.catalog.secrets.randbits", lambda bits: bits)
             model, _ = engine.create("m", ModelRequest(**settings | MODELS[request.param]))
 
         def settle(outcomes):

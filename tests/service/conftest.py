@@ -14,9 +14,9 @@ from cluster import Cluster, binaries
 from serving import ADMIN, Clock, make, served, until_ready
 
 from longrank.service.app import build
-from longrank.service.engine import Engine
-from longrank.service.opening import open_store
-from longrank.service.sqlite import SqliteStore
+from longrank.service.engine.engine import Engine
+from longrank.service.store.sqlite import SqliteStore
+from longrank.service.store.store import open_store
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def reopen(path, clock):
 def http(path, clock):
     """The application over a fresh file, behind uvicorn on loopback, as the administrator."""
     engine = Engine(SqliteStore(path), clock=clock)
-    app = build(engine, admin=ADMIN, most_bytes=100_000)
+    app = build(engine, admin=ADMIN, max_bytes=100_000)
     with served(app) as url:
         headers = {"Authorization": f"Bearer {ADMIN}"}
         with httpx.Client(base_url=url, headers=headers, timeout=30.0) as client:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longrank.service.records import DECISION, OUTCOME, Draft
+from longrank.service.store.records import DECISION, OUTCOME, Draft
 
 
 def decision(model, name, at=10.0, expires=20.0, body=b"body"):

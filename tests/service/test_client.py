@@ -69,7 +69,7 @@ def test_a_refusal_is_told_with_its_status_and_not_tried_again(client, items):
 
 def test_a_busy_service_is_asked_again_with_the_same_id(http, client, items):
     writer = http.engine.store.writer
-    writer.most_waiting = 0
+    writer.max_queued = 0
     shed = http.engine.store.writer.batches
     found = []
     thread = threading.Thread(
@@ -77,7 +77,7 @@ def test_a_busy_service_is_asked_again_with_the_same_id(http, client, items):
     )
     thread.start()
     until(lambda: 'call="decide",status="503"' in http.get("/metrics").text)
-    writer.most_waiting = 100
+    writer.max_queued = 100
     thread.join()
     assert found[0].id == "x"
     assert http.engine.store.writer.batches > shed
@@ -90,7 +90,7 @@ def test_a_service_that_cannot_be_reached_is_told():
         assert caught.value.status == 0
 
 
-def test_an_answer_that_was_lost_on_the_way_is_not_decided_twice(http, client, items):
+def test_an_answer_that_was_lost_on_the_way_is_not_decided_twice(http, client, items, monkeypatch):
     """A proxy passes the request on and drops the first answer."""
     dropped = []
 
@@ -108,13 +108,8 @@ def test_an_answer_that_was_lost_on_the_way_is_not_decided_twice(http, client, i
         await send({"type": "http.response.start", "status": answer.status_code, "headers": head})
         await send({"type": "http.response.body", "body": answer.content})
 
+    monkeypatch.setattr("longrank.service.client._RETRIED", (500,))
     with served(proxy) as url, Client(url, ADMIN) as through:
-        pause = through._pause
-        through._pause = lambda attempt, response: (
-            0.0
-            if response is not None and response.status_code == 500
-            else pause(attempt, response)
-        )
         decision = through.decide("m", IDS, items, **ROUND)
     assert decision.id == dropped[0].json()["id"]
     assert client.model("m").stats.decisions == 1
@@ -159,8 +154,8 @@ def test_one_commit_serves_all_that_wait(http):
     before = engine.store.writer.batches
 
     async def run():
-        await asyncio.gather(*(engine.decided("m", asked(f"d{i}")) for i in range(100)))
-        await asyncio.gather(*(engine.settled("m", f"d{i}", told()) for i in range(100)))
+        await asyncio.gather(*(engine.aio.decide("m", asked(f"d{i}")) for i in range(100)))
+        await asyncio.gather(*(engine.aio.settle("m", f"d{i}", told()) for i in range(100)))
 
     asyncio.run(run())
     assert engine.store.writer.batches - before <= 4

@@ -13,8 +13,8 @@ from schemathesis import GenerationMode
 from schemathesis.checks import CHECKS
 from serving import ADMIN, DIM, asked
 
-from longrank.service.calls import CALLS
-from longrank.service.openapi import tree
+from longrank.service.http.openapi import tree
+from longrank.service.http.routes import ROUTES
 
 NAMES = (
     "not_a_server_error",
@@ -38,8 +38,8 @@ def test_every_call_is_in_the_document_with_its_messages():
     found = {
         (method.upper(), path) for path, calls in document["paths"].items() for method in calls
     }
-    assert found == {(call.method, call.path) for call in CALLS}
-    for call in CALLS:
+    assert found == {(call.method, call.path) for call in ROUTES}
+    for call in ROUTES:
         operation = document["paths"][call.path][call.method.lower()]
         assert operation["summary"]
         assert set(map(str, call.answers)) <= set(operation["responses"])

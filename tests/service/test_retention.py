@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from serving import asked, fresh, make, told
 
-from longrank.service.engine import Engine
+from longrank.service.engine.apply import Recent, catch_up
+from longrank.service.engine.engine import Engine
+from longrank.service.engine.model import Model
 from longrank.service.errors import Conflict, Unknown
-from longrank.service.models import Model
-from longrank.service.recent import Recent
-from longrank.service.replay import catch_up
-from longrank.service.sqlite import SqliteStore
+from longrank.service.store.sqlite import SqliteStore
 from longrank.service.upkeep import Upkeep
 
 

@@ -10,8 +10,8 @@ import pytest
 from serving import ADMIN, DIM, asked, served, until_ready
 
 from longrank.service.app import build
-from longrank.service.engine import Engine
-from longrank.service.sqlite import SqliteStore
+from longrank.service.engine.engine import Engine
+from longrank.service.store.sqlite import SqliteStore
 
 ROUND = msgspec.to_builtins(asked())
 DECISIONS = "/v1/models/m/decisions"
@@ -40,7 +40,7 @@ def http(tmp_path_factory):
     """One service for all: these tests are refused, and change nothing."""
     engine = Engine(SqliteStore(tmp_path_factory.mktemp("security") / "decisions.db"))
     with (
-        served(build(engine, admin=ADMIN, most_bytes=100_000)) as url,
+        served(build(engine, admin=ADMIN, max_bytes=100_000)) as url,
         httpx.Client(base_url=url, headers=bearer(ADMIN), timeout=30.0) as client,
     ):
         until_ready(client)
@@ -209,7 +209,7 @@ def test_without_auth_no_key_is_needed(path, clock):
 
 
 def test_too_many_at_once_are_turned_away_but_health_is_told(path, clock):
-    app = build(Engine(SqliteStore(path), clock=clock), admin=ADMIN, most_inside=0)
+    app = build(Engine(SqliteStore(path), clock=clock), admin=ADMIN, max_in_flight=0)
     with served(app) as url, httpx.Client(base_url=url, headers=bearer(ADMIN)) as client:
         until_ready(client)
         shed = client.get("/v1/models")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from drafts import append, decision, outcome
 
+from longrank.service.engine.model import Stats
 from longrank.service.errors import Conflict, Duplicate, StoreDamaged, StoreFailed
-from longrank.service.opening import open_store
-from longrank.service.records import DECISION, OUTCOME, Draft
-from longrank.service.snapshots import FORMAT, Snapshot, state_hash
-from longrank.service.stats import Stats
-from longrank.service.tables.keys import KeyRow
-from longrank.service.tables.snapshots import KEPT_SNAPSHOTS
+from longrank.service.store.records import DECISION, OUTCOME, Draft
+from longrank.service.store.snapshots import FORMAT, Snapshot, state_hash
+from longrank.service.store.sql import MAX_SNAPSHOTS, KeyRow
+from longrank.service.store.store import open_store
 
 
 @pytest.fixture
@@ -114,11 +114,17 @@ def test_keys_come_and_go(store, model):
 
 
 def snapshot(seq, policy=b"policy"):
-    return Snapshot(FORMAT, seq, state_hash(policy), policy, Stats(decisions=seq))
+    return Snapshot(
+        FORMAT,
+        seq,
+        state_hash(policy),
+        policy,
+        msgspec.Raw(msgspec.msgpack.encode(Stats(decisions=seq))),
+    )
 
 
 def test_the_newest_few_snapshots_are_kept_and_damaged_ones_are_told(store, model):
-    for seq in range(1, KEPT_SNAPSHOTS + 3):
+    for seq in range(1, MAX_SNAPSHOTS + 3):
         store.save_snapshot(model, snapshot(seq))
     found = list(store.snapshots(model))
     assert [one.seq for one in found] == [5, 4, 3]

@@ -8,7 +8,7 @@ import socket
 import pytest
 from serving import served
 
-from longrank.service.writes import Gathering
+from longrank.service.http.router import Gathering
 
 
 class Transport:

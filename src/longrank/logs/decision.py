@@ -54,8 +54,7 @@ class Decision:
         if self.left_out:
             kept = [i for i in range(outcome.tried) if i + 1 not in self.left_out]
             order, rows, outcome = order[kept], rows[kept], Outcome(len(kept), outcome.succeeded)
-        unknown, values = np.full(len(order), np.nan), np.full(len(order) + 1, np.nan)
-        receipt = Ranking(order, unknown, unknown, values, np.array(rows, np.float64, order="C"))
+        receipt = Ranking.blind(order, rows, len(order), np.nan)
         return receipt, outcome
 
     def observed_by(self, features: Features | None) -> tuple[Ranking, Outcome]:

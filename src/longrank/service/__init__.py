@@ -1,7 +1,7 @@
-"""The decision service: rank over HTTP, feedback hours later, nothing lost, state exact.
+"""The decision service: rank over HTTP, learn from outcomes that arrive hours later, lose nothing.
 
-The engine (:class:`Engine`) ranks, logs and learns, and is a plain Python object; the HTTP part
-is a thin shell around it; :class:`Client` and :class:`AsyncClient` talk to it.
+The engine (:class:`Engine`) ranks, logs and learns, and is a plain Python object. The HTTP API is
+a thin shell around it; :class:`Client` and :class:`AsyncClient` call the API.
 """
 
 from __future__ import annotations
@@ -12,23 +12,22 @@ from typing import TYPE_CHECKING, Any
 from longrank.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from longrank.service.async_client import AsyncClient
-    from longrank.service.client import Client
-    from longrank.service.engine import Engine
-    from longrank.service.opening import open_store
+    from longrank.service.client import AsyncClient, Client
+    from longrank.service.engine.engine import Engine
+    from longrank.service.store.store import open_store
 
 _HOMES = {
-    "AsyncClient": "async_client",
+    "AsyncClient": "client",
     "Client": "client",
-    "Engine": "engine",
-    "open_store": "opening",
+    "Engine": "engine.engine",
+    "open_store": "store.store",
 }
 
 __all__ = ["AsyncClient", "Client", "Engine", "open_store"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: a client needs no server, and vice versa."""
+    """Import a public name on first use: a client needs no server, and vice versa."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

@@ -1,4 +1,4 @@
-"""The application: a value built from a list of calls."""
+"""The application: the HTTP API over an engine, with its start and its stop."""
 
 from __future__ import annotations
 
@@ -11,16 +11,12 @@ from starlette.routing import Router
 from starlette.types import ASGIApp
 
 from longrank.errors import LongrankError
-from longrank.service import page
-from longrank.service.calls import CALLS
-from longrank.service.engine import Engine
+from longrank.service.engine.engine import Engine
+from longrank.service.engine.keys import Keys
 from longrank.service.errors import ServiceError
-from longrank.service.handlers.base import Service
-from longrank.service.keys import Keys
-from longrank.service.limits import Limits
-from longrank.service.logs import Access
-from longrank.service.metrics import Metrics
-from longrank.service.paths import Paths
+from longrank.service.http.middleware import Access, Application
+from longrank.service.http.router import Service
+from longrank.service.http.status import Metrics
 from longrank.service.upkeep import Upkeep
 
 log = logging.getLogger("longrank.service")
@@ -32,15 +28,15 @@ def build(
     admin: str | None = None,
     auth: bool = True,
     access: Access | None = None,
-    most_bytes: int = 8 << 20,
-    most_inside: int = 512,
+    max_bytes: int = 8 << 20,
+    max_in_flight: int = 512,
     show_key: Callable[[str], None] = lambda key: None,  # noqa: ARG005
     failed: Callable[[Exception], None] = lambda error: None,  # noqa: ARG005
 ) -> ASGIApp:
-    """The ASGI application over an engine that is not started yet.
+    """Build the ASGI application over an engine that is not started yet.
 
-    It replays the log while it already answers ``/healthz``; ``show_key`` gets an
-    administrator's key that was made, ``failed`` the reason why it cannot start.
+    It answers ``/healthz`` while it replays the log. ``show_key`` is called with the
+    administrator's key if one is generated, ``failed`` with the error if it cannot start.
     """
     service = Service(engine, Keys(engine.store, admin, engine.clock), Metrics(engine), auth)
     upkeep = Upkeep(engine)
@@ -55,12 +51,12 @@ def build(
                 engine.store.verify()
             engine.start()
             upkeep.start()
-            log.info("ready")
+            log.info("ready: the log is replayed")
         except Exception as error:
             if isinstance(error, LongrankError):
                 log.error("cannot start: %s", error)
-            else:  # only what we say ourselves is known to quote nobody
-                log.exception("cannot start")
+            else:  # the message of another library's error may quote a request
+                log.exception("cannot start: unexpected error")
             service.failed = True
             failed(error)
 
@@ -73,15 +69,16 @@ def build(
         upkeep.stop()
         try:
             engine.close()
-        except ServiceError as error:  # all that was acknowledged is in the log
-            log.error("stopped without a last snapshot: %s", error)
+        except ServiceError as error:  # everything that was acknowledged is in the log
+            log.error(
+                "stopped without a last snapshot: %s; nothing is lost, the next start replays more",
+                error,
+            )
 
-    return Limits(
-        Paths(service, [*CALLS, *page.calls()]),
+    return Application(
+        service,
         Router(lifespan=lifespan),
-        metrics=service.metrics,
-        keys=service.keys,
         access=access,
-        most_bytes=most_bytes,
-        most_inside=most_inside,
+        max_bytes=max_bytes,
+        max_in_flight=max_in_flight,
     )

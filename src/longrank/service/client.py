@@ -1,86 +1,56 @@
-"""The client: with timeouts, and retries that carry the same id."""
+"""Clients of the decision service, with timeouts and retries that carry the same id."""
 
 from __future__ import annotations
 
+import asyncio
+import random
 import time
-from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import httpx
-from numpy.typing import ArrayLike
+import msgspec
 
-from longrank.service import asks, messages
-from longrank.service.asks import Ask
-from longrank.service.attempts import Attempts, CallFailed, http_settings
+from longrank.service.errors import ServiceError
+from longrank.service.http.routes import Call, Endpoints
 
 T = TypeVar("T")
+_Result = httpx.Response | httpx.TransportError
+_RETRIED = (502, 503, 504)
+_MAX_PAUSE = 5.0
 
 
-class Client(Attempts):
-    """A client of the decision service.
+class CallFailed(ServiceError):
+    """The service refused a call: its status and its sentence; 0 if it could not be reached."""
+
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(status, detail)
+        self.status, self.detail = status, detail
+
+    def __str__(self) -> str:
+        return f"{self.detail} (status {self.status})"
+
+
+class Client(Endpoints):
+    """A client of the decision service; its methods are the endpoints.
 
     Parameters
     ----------
     url
-        Where it is, as ``http://127.0.0.1:8000``.
+        Address of the service, such as ``http://127.0.0.1:8000``.
     key
-        The model's key, or the administrator's.
+        Key of the model, or the administrator's.
     timeout
         Seconds for one attempt.
     retries
-        Further attempts where the service is busy or cannot be reached. They carry the same id,
-        so that nothing is decided or learned twice.
+        Further attempts if the service is busy or cannot be reached. They carry the same id, so
+        that nothing is decided or learned twice.
     """
 
     def __init__(
         self, url: str, key: str | None = None, *, timeout: float = 5.0, retries: int = 4
     ) -> None:
-        super().__init__(retries)
-        self._http = httpx.Client(**http_settings(key, url, timeout))
-
-    def create_model(self, name: str, **settings: Any) -> messages.Model:
-        """Make a model: ``dim``, ``policy``, ...; what is made carries its ``key``."""
-        return self._send(asks.create_model(name, settings))
-
-    def decide(
-        self, model: str, ids: Sequence[str], features: ArrayLike, **more: Any
-    ) -> messages.Decision:
-        """What to try: see :func:`longrank.service.asks.decide` for the rest."""
-        return self._send(asks.decide(model, ids, features, **more))
-
-    def settle(self, model: str, decision: str, **outcome: Any) -> messages.OutcomeAnswer:
-        """Tell what became of it: ``tried`` and ``succeeded``, or ``succeeded_id``."""
-        return self._send(asks.settle(model, decision, messages.OutcomeRequest(**outcome)))
-
-    def settle_many(self, model: str, outcomes: Sequence[dict[str, Any]]) -> messages.BatchAnswer:
-        """Tell what became of many."""
-        return self._send(asks.settle_many(model, outcomes))
-
-    def read(self, model: str, decision: str) -> messages.DecisionRead:
-        """A decision, explained."""
-        return self._send(asks.read(model, decision))
-
-    def latest(
-        self, model: str, cursor: str | None = None, limit: int = 50
-    ) -> messages.DecisionList:
-        """Decisions, newest first."""
-        return self._send(asks.latest(model, cursor, limit))
-
-    def model(self, name: str) -> messages.Model:
-        """A model and how it is doing."""
-        return self._send(asks.model(name))
-
-    def models(self) -> list[messages.Model]:
-        """All models."""
-        return self._send(asks.models()).models
-
-    def delete_model(self, name: str) -> None:
-        """Delete a model and its log."""
-        self._send(asks.delete_model(name))
-
-    def export(self, model: str) -> bytes:
-        """All decisions as Parquet."""
-        return self._send(asks.export(model))
+        self.retries = retries
+        self._http = httpx.Client(**_settings(key, url, timeout))
 
     def close(self) -> None:
         """Close the connections."""
@@ -92,18 +62,85 @@ class Client(Attempts):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _send(self, ask: Ask[T]) -> T:
+    def _send(self, call: Call[T]) -> T:
+        result: _Result
         attempt = 0
         while True:
             try:
-                response = self._http.request(ask.method, ask.path, content=ask.body)
+                result = self._http.request(call.route.method, call.target, content=call.body)
             except httpx.TransportError as error:
-                pause = self._pause(attempt, None)
-                if pause is None:
-                    raise CallFailed(0, f"cannot reach the service: {error!r}") from error
-            else:
-                pause = self._pause(attempt, response)
-                if pause is None or response.is_success:
-                    return self._read(ask, response)
+                result = error
+            seconds = _pause(attempt, self.retries, result)
+            if seconds is None:
+                return _answer(call, result)
             attempt += 1
-            time.sleep(pause)
+            time.sleep(seconds)
+
+
+class AsyncClient(Endpoints):
+    """A client of the decision service for an event loop: as :class:`Client`, with ``await``."""
+
+    def __init__(
+        self, url: str, key: str | None = None, *, timeout: float = 5.0, retries: int = 4
+    ) -> None:
+        self.retries = retries
+        self._http = httpx.AsyncClient(**_settings(key, url, timeout))
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def _send(self, call: Call[T]) -> T:
+        result: _Result
+        attempt = 0
+        while True:
+            try:
+                result = await self._http.request(call.route.method, call.target, content=call.body)
+            except httpx.TransportError as error:
+                result = error
+            seconds = _pause(attempt, self.retries, result)
+            if seconds is None:
+                return _answer(call, result)
+            attempt += 1
+            await asyncio.sleep(seconds)
+
+
+def _settings(key: str | None, url: str, timeout: float) -> dict[str, Any]:
+    headers = {"Content-Type": "application/msgpack"}
+    if key is not None:
+        headers["Authorization"] = f"Bearer {key}"
+    return {"base_url": url, "headers": headers, "timeout": timeout}
+
+
+def _pause(attempt: int, retries: int, result: _Result) -> float | None:
+    """Return the seconds to wait before the next attempt, None if this result is final."""
+    response = result if isinstance(result, httpx.Response) else None
+    if attempt >= retries or (response is not None and response.status_code not in _RETRIED):
+        return None
+    wanted = response.headers.get("Retry-After", "") if response is not None else ""
+    seconds = float(wanted) if wanted.isdigit() else 0.05 * 2.0**attempt
+    return min(seconds, _MAX_PAUSE) * random.uniform(0.5, 1.0)
+
+
+def _answer(call: Call[T], result: _Result) -> T:
+    """Return what the call answers, or raise what went wrong."""
+    if not isinstance(result, httpx.Response):
+        raise CallFailed(0, f"cannot reach the service: {result!r}") from result
+    if not result.is_success:
+        try:
+            detail = str(result.json()["detail"])
+        except (ValueError, KeyError, TypeError):
+            detail = result.reason_phrase
+        raise CallFailed(result.status_code, detail)
+    kind, pick = call.route.answers[result.status_code], call.route.pick
+    answer: Any = result.content
+    if kind is not bytes:
+        answer = None if kind is None else msgspec.json.decode(answer, type=kind)
+    found: T = answer if pick is None else pick(answer)
+    return found

@@ -9,12 +9,12 @@ from collections.abc import Callable
 
 import uvicorn
 
-from longrank.service import logs
 from longrank.service.app import build
-from longrank.service.engine import Engine
+from longrank.service.engine.engine import Engine
 from longrank.service.errors import StoreFailed
-from longrank.service.opening import open_store
-from longrank.service.writes import OneWrite
+from longrank.service.http.middleware import Access, configure_logging
+from longrank.service.http.router import OneWrite
+from longrank.service.store.store import open_store
 
 GRACE = 10
 COLLECT = (20_000, 10, 50)  # requests are many small lists, and hardly ever a cycle
@@ -35,11 +35,11 @@ def run(
     told: Callable[[str], None],
 ) -> None:
     """Serve until SIGTERM or SIGINT; requests inside are answered first."""
-    logs.configure(log_level)
+    configure_logging(log_level)
     listener = _listen(host, port)
     failures: list[Exception] = []
     try:
-        store = open_store(where, most_waiting=4 * most_inside)
+        store = open_store(where, max_queued=4 * most_inside)
         engine = Engine(store, snapshot_every=snapshot_every)
 
         def failed(error: Exception) -> None:
@@ -50,9 +50,9 @@ def run(
             engine,
             admin=admin,
             auth=auth,
-            access=logs.Access(sys.stderr) if log_level in ("debug", "info") else None,
-            most_bytes=most_bytes,
-            most_inside=most_inside,
+            access=Access(sys.stderr) if log_level in ("debug", "info") else None,
+            max_bytes=most_bytes,
+            max_in_flight=most_inside,
             show_key=show_key,
             failed=failed,
         )

@@ -1,1 +1,0 @@
-"""The handlers: from an HTTP request to the engine, and its answer back."""

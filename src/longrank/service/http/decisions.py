@@ -1,0 +1,66 @@
+"""Handlers of decisions and their outcomes."""
+
+from __future__ import annotations
+
+import msgspec
+from starlette.concurrency import run_in_threadpool
+
+from longrank.errors import InvalidInput
+from longrank.service import messages
+from longrank.service.export import parquet
+from longrank.service.http.problems import status_of
+from longrank.service.http.router import Reply, Service
+
+
+async def decide(
+    service: Service,
+    name: str,
+    body: messages.DecisionRequest,
+    idempotency_key: str | None = None,
+) -> messages.DecisionAnswer:
+    if idempotency_key is not None:
+        if body.id is not None and body.id != idempotency_key:
+            rule = "equal the id in the body if both are given"
+            raise InvalidInput("Idempotency-Key", rule, repr(idempotency_key))
+        body = msgspec.structs.replace(body, id=idempotency_key)
+    deciding = service.engine.aio.decide(name, body)
+    del body  # a decision that waits for the disk does not need it any more
+    return await deciding
+
+
+async def settle(
+    service: Service, name: str, id: str, body: messages.OutcomeRequest
+) -> messages.OutcomeAnswer:
+    return await service.engine.aio.settle(name, id, body)
+
+
+async def settle_many(
+    service: Service, name: str, body: messages.BatchRequest
+) -> messages.BatchAnswer:
+    found = await service.engine.aio.settle_many(name, body.outcomes)
+    results = [
+        messages.BatchResult(item.id, status_of(result), detail=str(result))
+        if isinstance(result, Exception)
+        else messages.BatchResult(item.id, 200, result)
+        for item, result in zip(body.outcomes, found, strict=True)
+    ]
+    return messages.BatchAnswer(results)
+
+
+async def read(service: Service, name: str, id: str) -> messages.DecisionRead:
+    return await run_in_threadpool(service.engine.read, name, id)
+
+
+async def latest(
+    service: Service, name: str, cursor: str | None, limit: int
+) -> messages.DecisionList:
+    return await run_in_threadpool(service.engine.latest, name, cursor, limit)
+
+
+async def drop(service: Service, name: str, older_than: int) -> messages.Dropped:
+    return messages.Dropped(await run_in_threadpool(service.engine.drop, name, float(older_than)))
+
+
+async def export(service: Service, name: str) -> Reply:
+    data = await run_in_threadpool(parquet, service.engine, name)
+    return Reply(data, {"Content-Disposition": f'attachment; filename="{name}.parquet"'})

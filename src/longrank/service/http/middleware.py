@@ -1,0 +1,296 @@
+"""The path of a request: id, limits, route, key, parameters, body, handler, answer, metrics, log.
+
+Every request takes it, and it is all in one place: there are no further layers around a handler.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import re
+import sys
+import time
+import traceback
+from typing import Any, TextIO
+from urllib.parse import parse_qsl
+
+import msgspec
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from longrank.errors import InvalidInput, LongrankError
+from longrank.service.engine.keys import ADMIN
+from longrank.service.http import problems
+from longrank.service.http.problems import Refused
+from longrank.service.http.router import Endpoint, Reply, Router, Service
+from longrank.service.http.routes import JSON, PATH, Route, Schema
+
+Headers = dict[bytes, bytes]
+
+_MSGPACK = ("application/msgpack", "application/x-msgpack", "application/vnd.msgpack")
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_PLAIN_PATH = re.compile(r"/[A-Za-z0-9._:~/-]{0,300}")
+_FIELD, _AT = re.compile(r" field `([^`]+)`"), re.compile(r" - at `\$\.?([^`]+)`$")
+_encode = msgspec.json.Encoder().encode
+_decoders: dict[tuple[type, bool], Any] = {}
+
+
+class Application:
+    """The ASGI application: the path of a request around a router.
+
+    A body may have ``max_bytes``. When more than ``max_in_flight`` requests are in flight, those
+    to the API are refused with 503; ``access`` logs every request.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        lifespan: ASGIApp,
+        *,
+        access: Access | None,
+        max_bytes: int,
+        max_in_flight: int,
+    ) -> None:
+        self._service, self._lifespan, self._router = service, lifespan, Router()
+        self._access, self._max_bytes, self._max_in_flight = access, max_bytes, max_in_flight
+        self._in_flight = 0
+        service.metrics.in_flight.set_function(lambda: self._in_flight)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._lifespan(scope, receive, send)
+            return
+        started = time.perf_counter()
+        headers: Headers = dict(reversed(scope["headers"]))  # the first of a name counts
+        request_id = headers.get(b"x-request-id", b"")
+        if not _REQUEST_ID.fullmatch(request_id):
+            request_id = b"%016x" % random.getrandbits(64)
+        call, status = "other", 500
+        self._in_flight += 1
+        try:
+            try:
+                self._check_limits(scope["path"], headers)
+                endpoint, values = self._router.find(scope["method"], scope["path"])
+                call = endpoint.route.name
+                answer = await self._handle(endpoint, values, scope, headers, receive)
+                status, extra, body = _reply(endpoint, answer)
+            except (LongrankError, Refused) as error:
+                status, extra, body = problems.report(error, request_id.decode())
+            except Exception:
+                close = {"Connection": "close"}  # as the server will, for the error goes on
+                failed = Refused(500, "the service failed on this request; see its log", close)
+                await _send(send, request_id, *problems.report(failed, request_id.decode()))
+                raise  # to the server's log
+            await _send(send, request_id, status, extra, body)
+        finally:
+            self._in_flight -= 1
+            seconds = time.perf_counter() - started
+            self._service.metrics.observe(call, status, seconds)
+            if self._access is not None:
+                path = self._shown(scope["path"], status)
+                self._access(scope["method"], path, status, seconds, request_id.decode())
+
+    def _check_limits(self, path: str, headers: Headers) -> None:
+        """Refuse a body that is too long (413), and a request when there are too many (503)."""
+        length = headers.get(b"content-length", b"")
+        if length.isdigit() and int(length) > self._max_bytes:
+            raise self._too_large()
+        if self._in_flight > self._max_in_flight and path.startswith("/v1/"):
+            self._service.metrics.shed.inc()
+            raise Refused(503, "too many requests are in flight; try again later")
+
+    async def _handle(
+        self,
+        endpoint: Endpoint,
+        values: dict[str, str],
+        scope: Scope,
+        headers: Headers,
+        receive: Receive,
+    ) -> Any:
+        """Check the key, read the parameters and the body, and call the handler."""
+        route, service = endpoint.route, self._service
+        if route.scope != "open":
+            service.engine.check()
+            if service.auth:
+                self._check_key(route, values, headers)
+        arguments = _parameters(route, values, scope, headers)
+        if route.takes is None:
+            return await endpoint.handler(service, **arguments)
+        # the body has no name here, so that a handler that waits can free it
+        return await endpoint.handler(
+            service, **arguments, body=await self._read(route.takes, headers, receive)
+        )
+
+    def _check_key(self, route: Route[..., Any], values: dict[str, str], headers: Headers) -> None:
+        """Refuse a request without a valid key (401) or with a key for something else (403)."""
+        scheme, _, key = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        owner = (
+            self._service.keys.owner(key.strip()) if scheme.lower() == "bearer" and key else None
+        )
+        if owner is None:
+            detail = "a valid key is needed, in the header Authorization: Bearer KEY"
+            raise Refused(401, detail, {"WWW-Authenticate": "Bearer"})
+        if owner == ADMIN:
+            return
+        if route.scope == "admin":
+            raise Refused(403, "this endpoint needs the administrator's key")
+        name = _checked("name", values["name"], PATH["name"])
+        if self._service.engine.number(name) != owner:
+            raise Refused(403, "this key is for another model")
+
+    async def _read(self, kind: type, headers: Headers, receive: Receive) -> Any:
+        """Read the body: 415 for another media type, 400 if malformed, 422 if it breaks a rule."""
+        media = headers.get(b"content-type", b"").decode("latin-1").partition(";")[0]
+        packed = (media := media.strip().lower()) in _MSGPACK
+        if not packed and media != JSON and b"content-type" in headers:
+            raise Refused(415, f"the body must be {JSON} or {_MSGPACK[0]}")
+        decoder = _decoders.get((kind, packed))
+        if decoder is None:
+            make = msgspec.msgpack.Decoder if packed else msgspec.json.Decoder
+            decoder = _decoders[kind, packed] = make(kind)
+        chunks, size, more = [], 0, True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            chunks.append(message.get("body", b""))
+            size += len(chunks[-1])
+            if size > self._max_bytes:
+                raise self._too_large()
+            more = message.get("more_body", False)
+        try:
+            return decoder.decode(b"".join(chunks))
+        except msgspec.ValidationError as error:
+            detail = f"the body is not a {kind.__name__}: {error}"
+            raise Refused(422, detail, parameter=_blamed(str(error))) from None
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise Refused(400, f"the body cannot be decoded: {error}") from None
+        except RecursionError:
+            raise Refused(400, "the body is nested too deeply") from None
+
+    def _too_large(self) -> Refused:
+        detail = f"the body is longer than the limit of {self._max_bytes} bytes"
+        return Refused(413, detail, {"Connection": "close"})
+
+    def _shown(self, path: str, status: int) -> str:
+        """Return a path for the log, without what is or may be a key."""
+        if not _PLAIN_PATH.fullmatch(path):
+            return "(path with unusual characters)"
+        return path if status < 400 else self._service.keys.hide(path)  # what was served is no key
+
+
+def _parameters(
+    route: Route[..., Any], values: dict[str, str], scope: Scope, headers: Headers
+) -> dict[str, Any]:
+    """Read the parameters of a request from its path, its query and its headers, and check them."""
+    found: dict[str, Any] = {
+        name: _checked(name, text, PATH[name]) for name, text in values.items()
+    }
+    if route.query:
+        given = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+        for name, schema in route.query.items():
+            if name in given or route.required(name):
+                found[name] = _checked(name, given.get(name), schema)
+            else:
+                found[name] = route.default(name)
+    for name, schema in route.headers.items():
+        value = headers.get(name.lower().encode())
+        if value is not None:
+            found[name.lower().replace("-", "_")] = _checked(name, value.decode("latin-1"), schema)
+    return found
+
+
+def _checked(parameter: str, text: str | None, schema: Schema) -> Any:
+    """Return the value of a parameter, or refuse it with the rule that it breaks."""
+    if schema["type"] == "integer":
+        if text is None or not (text.isascii() and text.isdigit() and len(text) < 10):
+            raise InvalidInput(parameter, "be a whole number", repr(text))
+        minimum, maximum = schema["minimum"], schema["maximum"]
+        if not minimum <= int(text) <= maximum:
+            raise InvalidInput(parameter, f"be between {minimum} and {maximum}", int(text))
+        return int(text)
+    if text is None or not re.fullmatch(schema["pattern"], text):
+        raise InvalidInput(parameter, f"match {schema['pattern']}", repr((text or "")[:80]))
+    return text
+
+
+def _blamed(sentence: str) -> str | None:
+    """Return the field that msgspec complains about, as ``candidates[0].id``."""
+    found = [pattern.search(sentence) for pattern in (_AT, _FIELD)]
+    return ".".join(match[1] for match in found if match) or None
+
+
+def _reply(endpoint: Endpoint, answer: Any) -> tuple[int, dict[str, str], bytes | None]:
+    """Return the status, the headers and the body of what a handler answered."""
+    if answer is None:
+        return endpoint.statuses[type(None)], {}, None
+    headers = {"Content-Type": endpoint.route.media}
+    if isinstance(answer, Reply):
+        return 200, headers | answer.headers, answer.body
+    status = endpoint.statuses[type(answer)]
+    return status, headers, answer if isinstance(answer, bytes) else _encode(answer)
+
+
+async def _send(
+    send: Send, request_id: bytes, status: int, headers: dict[str, str], body: bytes | None
+) -> None:
+    head = [(name.lower().encode(), text.encode("latin-1")) for name, text in headers.items()]
+    if body is not None:
+        head.append((b"content-length", b"%d" % len(body)))
+    head.append((b"x-request-id", request_id))
+    await send({"type": "http.response.start", "status": status, "headers": head})
+    await send({"type": "http.response.body", "body": body or b""})
+
+
+class Access:
+    """Logs each request as a line of JSON: method, path, status, milliseconds, request id."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+
+    def __call__(
+        self, method: str, path: str, status: int, seconds: float, request_id: str
+    ) -> None:
+        line = {
+            "time": round(time.time(), 3),
+            "level": "info",
+            "message": "request",
+            "method": method,
+            "path": path,
+            "status": status,
+            "ms": round(seconds * 1000, 2),
+            "request_id": request_id,
+        }
+        self._stream.write(_encode(line).decode() + "\n")
+
+
+class JsonLines(logging.Formatter):
+    """Formats a log record as a line of JSON that holds no key and no feature."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": round(record.created, 3),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info and record.exc_info[0] is not None:
+            # the place, not the message: another library's message may quote a request
+            line["error"] = record.exc_info[0].__name__
+            frames = traceback.extract_tb(record.exc_info[2])
+            line["where"] = [f"{frame.name}:{frame.lineno}" for frame in frames[-6:]]
+        return _encode(line).decode()
+
+
+def configure_logging(level: str = "info", stream: TextIO | None = None) -> None:
+    """Send all logs to a stream (default: standard error), as lines of JSON."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonLines())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
+        logger = logging.getLogger(name)
+        logger.handlers.clear()
+        logger.propagate = True
+    logging.getLogger("uvicorn.access").disabled = True  # Access has the request id

@@ -1,0 +1,110 @@
+"""The OpenAPI 3.1 document, generated from the table of endpoints and its message types."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from longrank import __version__
+from longrank.service.http.problems import Problem
+from longrank.service.http.routes import FIELD, JSON, PATH, ROUTES, Route
+
+_REASONS = {
+    400: "The body cannot be decoded.",
+    401: "The key is missing or unknown.",
+    403: "The key is for something else.",
+    404: "There is no such model, decision or key.",
+    409: "It exists already, with other content.",
+    413: "The body is too large.",
+    415: "The media type of the body is not supported.",
+    422: "The request breaks a rule; `detail` says which.",
+    500: "The store is damaged, or the service failed.",
+    503: "Busy, starting, or the store cannot write: try again after `Retry-After` seconds.",
+}
+
+
+@cache
+def document() -> bytes:
+    """Return the document as JSON."""
+    return msgspec.json.encode(tree())
+
+
+def tree() -> dict[str, Any]:
+    """Return the document as a tree of dictionaries."""
+    kinds: list[Any] = [Problem]
+    for route in ROUTES:
+        kinds += [kind for kind in (route.takes, *route.answers.values()) if _is_message(kind)]
+    unique = list(dict.fromkeys(kinds))
+    schemas, components = msgspec.json.schema_components(
+        unique, ref_template="#/components/schemas/{name}"
+    )
+    found = dict(zip(unique, schemas, strict=True))
+    paths: dict[str, Any] = {}
+    for route in ROUTES:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, found)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "longrank",
+            "version": __version__,
+            "description": "Learns in what order to try candidates, and when to stop.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _is_message(kind: Any) -> bool:
+    return kind is not None and kind is not bytes
+
+
+def _operation(route: Route[..., Any], found: dict[Any, Any]) -> dict[str, Any]:
+    statuses = [503]
+    if route.scope != "open":
+        statuses += [401, 403, 500]
+        if FIELD.search(route.path):
+            statuses += [404, 422]
+    if route.takes is not None:
+        statuses += [400, 409, 413, 415]
+    problem = {"application/problem+json": {"schema": found[Problem]}}
+    responses = {str(status): _answer(route, kind, found) for status, kind in route.answers.items()}
+    for status in sorted(statuses):
+        responses[str(status)] = {"description": _REASONS[status], "content": problem}
+    operation: dict[str, Any] = {
+        "operationId": route.name,
+        "summary": route.summary,
+        "parameters": _parameters(route),
+        "responses": responses,
+        "security": [] if route.scope == "open" else [{"key": []}],
+    }
+    if route.takes is not None:
+        schema = {"schema": found[route.takes]}
+        operation["requestBody"] = {
+            "required": True,
+            "content": {JSON: schema, "application/msgpack": schema},
+        }
+    return operation
+
+
+def _answer(route: Route[..., Any], kind: Any, found: dict[Any, Any]) -> dict[str, Any]:
+    answer: dict[str, Any] = {"description": route.summary}
+    if kind is not None:
+        schema = found[kind] if _is_message(kind) else {"type": "string"}
+        answer["content"] = {route.media.partition(";")[0]: {"schema": schema}}
+    return answer
+
+
+def _parameters(route: Route[..., Any]) -> list[dict[str, Any]]:
+    def parameter(name: str, place: str, required: bool, schema: Any) -> dict[str, Any]:
+        return {"name": name, "in": place, "required": required, "schema": schema}
+
+    return [
+        *(parameter(name, "path", True, PATH[name]) for name in FIELD.findall(route.path)),
+        *(parameter(n, "query", route.required(n), schema) for n, schema in route.query.items()),
+        *(parameter(name, "header", False, schema) for name, schema in route.headers.items()),
+    ]

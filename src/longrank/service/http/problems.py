@@ -1,0 +1,84 @@
+"""Problem details (RFC 9457): how an error is reported over HTTP."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+import msgspec
+
+from longrank.errors import InvalidInput
+from longrank.service.errors import (
+    Busy,
+    Conflict,
+    NotReady,
+    StoreDamaged,
+    StoreFailed,
+    Unknown,
+)
+
+RETRY_AFTER = "1"
+_MAX_DETAIL = 300
+_STATUSES = (
+    (InvalidInput, 422),
+    (Unknown, 404),
+    (Conflict, 409),
+    (Busy, 503),
+    (NotReady, 503),
+    (StoreFailed, 503),
+    (StoreDamaged, 500),
+)
+
+
+class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Problem details (RFC 9457); ``parameter`` names the field that breaks a rule."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    request_id: str | None = None
+    parameter: str | None = None
+
+
+class Refused(Exception):
+    """A request that is refused before the engine sees it: status, sentence, headers, field."""
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        headers: dict[str, str] | None = None,
+        parameter: str | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.headers = status, detail, headers or {}
+        self.parameter = parameter
+
+
+def status_of(error: Exception) -> int:
+    """Return the HTTP status of an error."""
+    if isinstance(error, Refused):
+        return error.status
+    return next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
+
+
+def report(error: Exception, request_id: str) -> tuple[int, dict[str, str], bytes]:
+    """Return the status, the headers and the body that report an error."""
+    status = status_of(error)
+    headers = {"Content-Type": "application/problem+json"}
+    if isinstance(error, Refused):
+        headers |= error.headers
+    if status == 503:
+        headers.setdefault("Retry-After", RETRY_AFTER)
+    parameter = error.parameter if isinstance(error, Refused | InvalidInput) else None
+    detail = _without_features(error)[:_MAX_DETAIL]
+    title = HTTPStatus(status).phrase
+    problem = Problem("about:blank", title, status, detail, request_id, parameter)
+    return status, headers, msgspec.json.encode(problem)
+
+
+def _without_features(error: Exception) -> str:
+    """Return the error's sentence, without the values of features."""
+    if isinstance(error, InvalidInput) and error.parameter in ("items", "features"):
+        return f"features must {error.rule}"
+    return str(error)

@@ -1,0 +1,353 @@
+"""The table of endpoints.
+
+One entry of :class:`Endpoints` is one endpoint: its method and path, its handler, who may call it,
+the types of its request and its answer, and what it is for. The router, the OpenAPI document and
+the clients' methods are all derived from it. (The page and the document itself are ``PAGES``: they
+are served, but are no part of the API.) An entry is written as the client's method: the
+signature is what a caller passes, the first arguments fill the path, and the result is the body of
+the request (None: there is none).
+"""
+# ruff: noqa: ARG002 - the arguments that fill a path are used by the table, not by the function
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, wraps
+from inspect import Parameter, Signature, signature
+from types import NoneType
+from typing import (
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    NamedTuple,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    cast,
+    get_type_hints,
+    overload,
+)
+from urllib.parse import quote, urlencode
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike
+
+from longrank import checks
+from longrank.service import messages
+
+P = ParamSpec("P")
+A = TypeVar("A")
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+Schema = dict[str, Any]
+Scope = Literal["admin", "model", "open"]
+
+FIELD = re.compile(r"{(\w+)}")
+JSON = "application/json"
+PARQUET = "application/vnd.apache.parquet"
+PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+PATH: dict[str, Schema] = {
+    "name": {"type": "string", "pattern": messages.NAME},
+    "id": {"type": "string", "pattern": messages.ID},
+}
+_KEY = PATH["id"]
+_CURSOR: Schema = {"type": "string", "pattern": "^[0-9]{1,18}$"}
+_LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": 500, "default": 50}
+_OLDER_THAN: Schema = {"type": "integer", "minimum": 1, "maximum": messages.MAX_SECONDS}
+
+
+class Call(NamedTuple, Generic[T_co]):
+    """A call of an endpoint by a client: the request, and the route that knows the answer."""
+
+    route: Route[..., T_co]
+    target: str
+    body: bytes | None
+
+
+class Sender(Protocol):
+    """A client that waits for the answer."""
+
+    def _send(self, call: Call[T]) -> T: ...
+
+
+class AsyncSender(Protocol):
+    """A client of an event loop."""
+
+    def _send(self, call: Call[T]) -> Coroutine[Any, Any, T]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Route(Generic[P, T]):
+    """One endpoint.
+
+    ``name`` is its id in the OpenAPI document and in the metrics, ``handler`` is ``file:function``
+    in this folder, ``answers`` are the types by status (None: no body), ``takes`` is the type of
+    the body, ``query`` and ``headers`` are JSON schemas of further parameters, and ``pick`` is what
+    a client returns of an answer.
+    """
+
+    name: str
+    method: str
+    path: str
+    handler: str
+    scope: Scope
+    answers: dict[int, Any]
+    request: Callable[Concatenate[Any, P], object]
+    query: dict[str, Schema] = field(default_factory=dict)
+    headers: dict[str, Schema] = field(default_factory=dict)
+    media: str = JSON
+    pick: Callable[[Any], Any] | None = None
+
+    @cached_property
+    def signature(self) -> Signature:
+        """What the client's method takes."""
+        return signature(self.request)
+
+    @cached_property
+    def takes(self) -> Any:
+        """The type of the body, None if there is none."""
+        found = get_type_hints(self.request)["return"]
+        return None if found is type(None) else found
+
+    @property
+    def summary(self) -> str:
+        """The first line of its documentation."""
+        return (self.request.__doc__ or "").partition("\n")[0]
+
+    def default(self, parameter: str) -> Any:
+        """The default of a query parameter; ``Parameter.empty`` if it is required."""
+        return self.signature.parameters[parameter].default
+
+    def required(self, parameter: str) -> bool:
+        """Whether a query parameter must be given."""
+        return self.default(parameter) is Parameter.empty
+
+    def call(self, *args: P.args, **kwargs: P.kwargs) -> Call[T]:
+        """Turn a client's arguments into a request."""
+        bound = self.signature.bind(None, *args, **kwargs)
+        bound.apply_defaults()
+        values = iter(list(bound.arguments.values())[1:])
+        target = FIELD.sub(lambda _: quote(next(values), safe=""), self.path)
+        given = {name: bound.arguments[name] for name in self.query}
+        query = urlencode({name: value for name, value in given.items() if value is not None})
+        body = self.request(None, *args, **kwargs)
+        packed = None if body is None else msgspec.msgpack.encode(body)
+        return Call(self, f"{target}?{query}" if query else target, packed)
+
+
+class Method(Generic[P, T]):
+    """A client's method that calls an endpoint; as an attribute of the class it is the route."""
+
+    def __init__(self, route: Route[P, T]) -> None:
+        self.route = route
+
+    @overload
+    def __get__(self, client: None, owner: type) -> Route[P, T]: ...
+    @overload
+    def __get__(self, client: Sender, owner: type) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, client: AsyncSender, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, client: Any, owner: type) -> Any:
+        if client is None:
+            return self.route
+
+        @wraps(self.route.request.__get__(client))
+        def method(*args: P.args, **kwargs: P.kwargs) -> Any:
+            return client._send(self.route.call(*args, **kwargs))
+
+        return method
+
+
+_Request = Callable[Concatenate[Any, P], object]
+
+
+def endpoint(
+    name: str,
+    method: str,
+    path: str,
+    handler: str,
+    scope: Scope,
+    answer: type[T],
+    *,
+    status: int = 200,
+    more: dict[int, type] | None = None,
+    **settings: Any,
+) -> Callable[[_Request[P]], Method[P, T]]:
+    """Declare an endpoint by the client's method; ``more`` are its answers with another status."""
+    answers = {status: None if answer is type(None) else answer, **(more or {})}
+
+    def make(request: _Request[P]) -> Method[P, T]:
+        return Method(Route(name, method, path, handler, scope, answers, request, **settings))
+
+    return make
+
+
+def _models(answer: messages.ModelList) -> list[messages.ModelAnswer]:
+    return answer.models
+
+
+def picking(pick: Callable[[A], T]) -> Callable[[Method[P, A]], Method[P, T]]:
+    """Make a client return a part of the answer."""
+
+    def make(method: Method[P, A]) -> Method[P, T]:
+        return Method(cast("Route[P, T]", replace(method.route, pick=pick)))
+
+    return make
+
+
+class Endpoints:
+    """Every endpoint, as the method of a client that calls it."""
+
+    @endpoint("decide", "POST", "/v1/models/{name}/decisions", "decisions:decide", "model",
+              messages.DecisionAnswer, status=201, headers={"Idempotency-Key": _KEY})  # fmt: skip
+    def decide(
+        self,
+        model: str,
+        ids: Sequence[str],
+        features: ArrayLike,
+        *,
+        id: str | None = None,
+        budget: int | None = None,
+        rewards: ArrayLike | None = None,
+        losses: ArrayLike | None = None,
+        ttl: float | None = None,
+        baseline: Sequence[str] | None = None,
+    ) -> messages.DecisionRequest:
+        """Rank candidates and log the decision.
+
+        An id is generated if none is given, so that a retry cannot decide twice.
+        """
+        items = checks.floats("features", features, 2)
+        kind: Any = "float32" if items.dtype == np.float32 else "float64"
+        data = items.astype(f"<f{items.dtype.itemsize}", copy=False).tobytes()
+        return messages.DecisionRequest(
+            id=id or uuid.uuid4().hex,
+            ids=list(ids),
+            features=messages.Packed(data, kind),
+            budget=budget,
+            rewards=_listed(rewards),
+            losses=_listed(losses),
+            ttl=ttl,
+            baseline=None if baseline is None else list(baseline),
+        )
+
+    @endpoint("settle", "PUT", "/v1/models/{name}/decisions/{id}/outcome", "decisions:settle",
+              "model", messages.OutcomeAnswer)  # fmt: skip
+    def settle(self, /, model: str, decision: str, **outcome: Any) -> messages.OutcomeRequest:
+        """Record the outcome of a decision.
+
+        Pass ``tried`` and ``succeeded``, or ``succeeded_id``; the further fields are those of
+        :class:`~longrank.service.messages.OutcomeRequest`.
+        """
+        return messages.OutcomeRequest(**outcome)
+
+    @endpoint("settleMany", "POST", "/v1/models/{name}/outcomes", "decisions:settle_many", "model",
+              messages.BatchAnswer)  # fmt: skip
+    def settle_many(self, model: str, outcomes: Sequence[dict[str, Any]]) -> messages.BatchRequest:
+        """Record the outcomes of several decisions.
+
+        Each is a dictionary with the decision's ``id`` and what :meth:`settle` takes.
+        """
+        return messages.BatchRequest([msgspec.convert(one, messages.BatchItem) for one in outcomes])
+
+    @endpoint("read", "GET", "/v1/models/{name}/decisions/{id}", "decisions:read", "model",
+              messages.DecisionRead)  # fmt: skip
+    def read(self, model: str, decision: str) -> None:
+        """Read a decision with its explanation, outcome and history."""
+
+    @endpoint("list", "GET", "/v1/models/{name}/decisions", "decisions:latest", "model",
+              messages.DecisionList, query={"cursor": _CURSOR, "limit": _LIMIT})  # fmt: skip
+    def latest(self, model: str, cursor: str | None = None, limit: int = 50) -> None:
+        """List decisions, newest first.
+
+        For the next page pass ``next`` of this one as the cursor.
+        """
+
+    @endpoint("drop", "DELETE", "/v1/models/{name}/decisions", "decisions:drop", "admin",
+              messages.Dropped, query={"older_than": _OLDER_THAN})  # fmt: skip
+    def drop(self, model: str, older_than: int) -> None:
+        """Drop expired decisions older than this many seconds."""
+
+    @endpoint("export", "GET", "/v1/models/{name}/export", "decisions:export", "model", bytes,
+              media=PARQUET)  # fmt: skip
+    def export(self, model: str) -> None:
+        """Export all decisions and their outcomes as Parquet."""
+
+    @endpoint("createModel", "PUT", "/v1/models/{name}", "models:create_model", "admin",
+              messages.ModelAnswer, more={201: messages.ModelCreated})  # fmt: skip
+    def create_model(self, /, name: str, **settings: Any) -> messages.ModelRequest:
+        """Create a model, or change the mode and terms of an existing one.
+
+        Pass the fields of :class:`~longrank.service.messages.ModelRequest`: ``dim``, ``policy``,
+        ... The answer is a ``ModelCreated`` with the model's ``key`` if the model is new.
+        """
+        return msgspec.convert(settings, messages.ModelRequest)
+
+    @endpoint("readModel", "GET", "/v1/models/{name}", "models:read_model", "model",
+              messages.ModelAnswer)  # fmt: skip
+    def model(self, name: str) -> None:
+        """Read a model's settings and statistics."""
+
+    @endpoint("deleteModel", "DELETE", "/v1/models/{name}", "models:delete_model", "admin",
+              NoneType, status=204)  # fmt: skip
+    def delete_model(self, name: str) -> None:
+        """Delete a model and its log."""
+
+    @picking(_models)
+    @endpoint("listModels", "GET", "/v1/models", "models:list_models", "admin", messages.ModelList)
+    def models(self) -> None:
+        """List all models."""
+
+    @endpoint("createKey", "POST", "/v1/models/{name}/keys", "models:create_key", "admin",
+              messages.KeyCreated, status=201)  # fmt: skip
+    def create_key(self, model: str) -> None:
+        """Create another key of a model."""
+
+    @endpoint("listKeys", "GET", "/v1/models/{name}/keys", "models:list_keys", "admin",
+              messages.KeyList)  # fmt: skip
+    def list_keys(self, model: str) -> None:
+        """List the ids of a model's keys."""
+
+    @endpoint("deleteKey", "DELETE", "/v1/models/{name}/keys/{id}", "models:delete_key", "admin",
+              NoneType, status=204)  # fmt: skip
+    def delete_key(self, model: str, key: str) -> None:
+        """Delete a key by its id."""
+
+    @endpoint("health", "GET", "/healthz", "status:health", "open", messages.Health)
+    def health(self) -> None:
+        """Tell whether the service is alive."""
+
+    @endpoint("ready", "GET", "/readyz", "status:ready", "open", messages.Health)
+    def ready(self) -> None:
+        """Tell whether the service is ready."""
+
+    @endpoint("metrics", "GET", "/metrics", "status:metrics", "open", bytes, media=PROMETHEUS)
+    def metrics(self) -> None:
+        """Read the metrics in the Prometheus format."""
+
+
+def _listed(values: ArrayLike | None) -> list[float] | None:
+    return None if values is None else np.asarray(values, np.float64).tolist()
+
+
+def _nothing(self: object) -> None:
+    """Read a file of the service."""
+
+
+ROUTES: tuple[Route[..., Any], ...] = tuple(
+    method.route for method in vars(Endpoints).values() if isinstance(method, Method)
+)
+PAGES: tuple[Route[..., Any], ...] = tuple(
+    Route(name, "GET", path, handler, "open", {200: bytes}, _nothing, media=media)
+    for name, path, handler, media in (
+        ("page", "/", "status:page", "text/html; charset=utf-8"),
+        ("page", "/static/page.css", "status:style", "text/css; charset=utf-8"),
+        ("page", "/static/page.js", "status:script", "text/javascript; charset=utf-8"),
+        ("openapi", "/openapi.json", "status:openapi", JSON),
+    )
+)

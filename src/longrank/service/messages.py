@@ -1,0 +1,358 @@
+"""Wire types: every request and every answer of the HTTP API.
+
+The API's OpenAPI schemas are generated from these types, and so are the checks of a request's
+fields. Nothing here knows about HTTP, the engine or the store.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+ID = r"^[A-Za-z0-9][A-Za-z0-9._:~-]{0,127}$"
+MAX_DIMENSIONS = 2048
+MAX_TRIES = 10_000
+MAX_SECONDS = 400 * 86_400
+
+Id = Annotated[str, Meta(pattern=ID, description="Letters, digits, '.', '_', ':', '~', '-'.")]
+CandidateId = Annotated[str, Meta(min_length=1, max_length=256)]
+Mode = Literal["online", "shadow", "frozen"]
+Status = Literal["pending", "expired", "settled"]
+Seconds = Annotated[float, Meta(gt=0, le=MAX_SECONDS)]
+Position = Annotated[int, Meta(ge=1, le=MAX_TRIES)]
+Time = Annotated[float, Meta(ge=0, le=1e11, description="Seconds since 1970.")]
+Count = Annotated[int, Meta(ge=0, le=MAX_TRIES)]
+
+# models
+
+
+class ModelRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """Settings of a model: its policy, the number of features, and how it treats decisions."""
+
+    dim: Annotated[
+        int, Meta(ge=1, le=MAX_DIMENSIONS, description="Number of features of a candidate.")
+    ]
+    max_budget: Annotated[
+        int, Meta(ge=1, le=MAX_TRIES, description="Maximum length of a sequence.")
+    ] = 10
+    policy: Annotated[str, Meta(min_length=1, max_length=64)] = "recommended"
+    settings: Annotated[dict[str, Any], Meta(description="Settings of the policy.")] = {}
+    mode: Mode = "online"
+    ttl: Annotated[Seconds, Meta(description="Seconds until a decision expires.")] = 86_400.0
+    missing: Annotated[
+        Literal["unobserved", "failed"],
+        Meta(description="How to treat a decision that expires without an outcome."),
+    ] = "unobserved"
+    keep: Annotated[
+        Seconds | None, Meta(description="Drop expired decisions older than this many seconds.")
+    ] = None
+    store_candidates: Annotated[
+        bool, Meta(description="Store all candidates, not only those in the sequence.")
+    ] = False
+
+
+class Curve(Struct, frozen=True):
+    """Outcomes in log order in bins of ``size`` (the last may hold fewer), oldest first."""
+
+    size: int
+    outcomes: list[int]
+    reward: list[float]
+    length: list[float]
+    give_ups: list[float]
+
+
+class PositionStats(Struct, frozen=True):
+    """How often a position was tried and how often it succeeded."""
+
+    position: int
+    tried: int
+    succeeded: int
+    rate: float | None
+
+
+class ModelStats(Struct, frozen=True):
+    """Statistics of a model's decisions and outcomes."""
+
+    decisions: int
+    outcomes: int
+    pending: int
+    expired: int
+    learned: int
+    not_learned: int
+    empty: int
+    total_reward: float
+    mean_reward: float | None
+    mean_length: float | None
+    success_rate: float | None
+    give_ups: int
+    by_position: list[PositionStats]
+    curve: Curve
+
+
+class ModelAnswer(Struct, frozen=True):
+    """A model: its settings and its statistics."""
+
+    name: str
+    policy: str
+    dim: int
+    max_budget: int
+    settings: dict[str, Any]
+    mode: Mode
+    ttl: float
+    missing: str
+    keep: float | None
+    store_candidates: bool
+    created: float
+    version: int
+    state_hash: str
+    stats: ModelStats
+
+
+class ModelCreated(ModelAnswer, frozen=True):
+    """A new model and its key, which is shown only in this answer."""
+
+    key: str
+
+
+class ModelList(Struct, frozen=True):
+    """All models, sorted by name."""
+
+    models: list[ModelAnswer]
+
+
+# keys
+
+
+class KeyInfo(Struct, frozen=True):
+    """A key of a model, without the key itself."""
+
+    id: str
+    created: float
+
+
+class KeyCreated(KeyInfo, frozen=True):
+    """A new key, which is shown only in this answer."""
+
+    key: str
+
+
+class KeyList(Struct, frozen=True):
+    """The keys of a model."""
+
+    keys: list[KeyInfo]
+
+
+# decisions
+
+
+class Candidate(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """A candidate and its features."""
+
+    id: CandidateId
+    features: Annotated[list[float], Meta(max_length=MAX_DIMENSIONS)]
+
+
+class Packed(Struct, frozen=True, forbid_unknown_fields=True):
+    """A matrix in row-major order, little-endian: base64 in JSON, binary in MessagePack."""
+
+    data: bytes
+    dtype: Literal["float32", "float64"] = "float64"
+
+
+class DecisionRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """A decision to make: either ``candidates``, or ``ids`` with ``features``."""
+
+    id: Annotated[
+        Id | None,
+        Meta(description="Idempotency key; generated if neither this nor the header is given."),
+    ] = None
+    candidates: list[Candidate] | None = None
+    ids: list[CandidateId] | None = None
+    features: list[list[float]] | Packed | None = None
+    budget: Annotated[
+        Count | None, Meta(description="Maximum number of tries; default: the number of rewards.")
+    ] = None
+    rewards: Annotated[
+        list[float] | None,
+        Meta(description="Reward of a success at try 1, 2, ...; default: 1 each."),
+    ] = None
+    losses: Annotated[
+        list[float] | None,
+        Meta(description="Payoff of giving up after 0, 1, ... tries; default: 0 each."),
+    ] = None
+    ttl: Annotated[
+        Seconds | None,
+        Meta(description="Seconds until it expires; default: the model's."),
+    ] = None
+    baseline: Annotated[
+        list[CandidateId] | None,
+        Meta(description="The caller's own sequence, which shadow mode plays."),
+    ] = None
+
+
+class Choice(Struct, frozen=True, gc=False):
+    """One position of a sequence: the success probability without and with the bonus."""
+
+    id: str
+    position: int
+    estimate: float | None
+    optimistic: float | None
+
+
+class Proposal(Struct, frozen=True):
+    """The sequence that the model would have played in shadow mode."""
+
+    sequence: list[Choice]
+    expected_value: float | None
+    values: list[float | None]
+
+
+class DecisionAnswer(Struct, frozen=True):
+    """The sequence to try, and the expected value of every length."""
+
+    id: str
+    model: str
+    mode: Mode
+    sequence: Annotated[list[Choice], Meta(description="Try these, in this order.")]
+    expected_value: float | None
+    values: Annotated[
+        list[float | None], Meta(description="Expected value of each length 0, 1, ...")
+    ]
+    version: Annotated[int, Meta(description="Number of outcomes the model had learned from.")]
+    created: float
+    expires: float
+    proposal: Proposal | None = None
+
+
+# outcomes
+
+
+class OutcomeRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """The outcome of a decision: ``tried`` and ``succeeded``, or ``succeeded_id``."""
+
+    tried: Count | None = None
+    succeeded: bool | None = None
+    succeeded_id: CandidateId | None = None
+    attributable: Annotated[
+        bool, Meta(description="False: no failure is the candidate's fault; none is learned.")
+    ] = True
+    not_attributable: Annotated[
+        list[Position],
+        Meta(description="Positions whose failures are not the candidate's fault.", max_length=100),
+    ] = []
+    reason: Annotated[str, Meta(max_length=1000)] | None = None
+    at: Time | None = None
+
+
+class BatchItem(OutcomeRequest, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """An outcome with the id of its decision."""
+
+    id: Id
+
+
+class BatchRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """Outcomes of several decisions."""
+
+    outcomes: Annotated[list[BatchItem], Meta(max_length=10_000)]
+
+
+class Observed(Struct, frozen=True):
+    """What a cascade reveals: how many were tried, and whether the last one succeeded."""
+
+    tried: int
+    succeeded: bool
+
+
+class OutcomeAnswer(Struct, frozen=True):
+    """The outcome as recorded; ``why`` gives the reason if the model does not learn from it."""
+
+    id: str
+    outcome: Observed
+    reward: float
+    recorded: float
+    learned: bool
+    why: str | None
+    attributable: bool
+    not_attributable: list[int]
+    reason: str | None
+    at: float | None
+    repeated: bool = False
+
+
+class BatchResult(Struct, frozen=True):
+    """The result of one item: the status that a request of its own would have had."""
+
+    id: str
+    status: int
+    outcome: OutcomeAnswer | None = None
+    detail: str | None = None
+
+
+class BatchAnswer(Struct, frozen=True):
+    """One result per item, in the order of the request."""
+
+    results: list[BatchResult]
+
+
+# decisions, read later
+
+
+class Event(Struct, frozen=True):
+    """An event in the history of a decision."""
+
+    seq: int
+    at: float
+    event: Literal["decided", "outcome", "expired"]
+    detail: str
+
+
+class DecisionRead(DecisionAnswer, frozen=True, kw_only=True):
+    """A decision with its explanation, its outcome and its history."""
+
+    rewards: list[float]
+    losses: list[float]
+    status: Status
+    explanation: str
+    outcome: Observed | None
+    outcome_record: OutcomeAnswer | None
+    history: list[Event]
+
+
+class DecisionSummary(Struct, frozen=True):
+    """A decision in a list."""
+
+    id: str
+    created: float
+    expires: float
+    sequence: list[str]
+    expected_value: float | None
+    status: Status
+    outcome: Observed | None
+
+
+class DecisionList(Struct, frozen=True):
+    """Decisions, newest first; ``next`` is the cursor of the next page."""
+
+    decisions: list[DecisionSummary]
+    next: str | None
+
+
+class Dropped(Struct, frozen=True):
+    """Number of decisions that were dropped."""
+
+    dropped: int
+
+
+class Health(Struct, frozen=True):
+    """Whether the service is alive, or ready."""
+
+    status: str
+
+
+# former names
+MOST_SECONDS = MAX_SECONDS
+Model = ModelAnswer
+Decision = DecisionAnswer
+Outcome = Observed

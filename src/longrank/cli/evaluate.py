@@ -72,18 +72,18 @@ def evaluate(
     """
     if extra_cost is not None and not math.isfinite(extra_cost):
         raise InvalidInput("extra_cost", "be finite", extra_cost)
-    history = History(log)
-    total = history.validate()
+    history = History(log).keep()
+    total = len(history)
     cut = math.floor(total * learn)
     policies = _policies(policy, history, cut, seed)
     judged = history.part(cut)
     console.print(f"{total} decisions: {cut} to learn from, {total - cut} to judge by")
     with console.status("estimating"):
-        found = estimate(policies, judged, confidence=confidence, interval=interval, seed=seed)
+        found = estimate(judged, policies, confidence=confidence, interval=interval, seed=seed)
     _show(found)
     if report is not None:
         with console.status("writing the report"):
-            write_report(policies, judged, report, found, extra_cost=extra_cost)
+            write_report(judged, policies, report, found, extra_cost=extra_cost)
         console.print(f"Wrote the report to {report}")
 
 

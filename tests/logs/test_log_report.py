@@ -115,7 +115,7 @@ def test_logs_check_says_what_can_be_done(tmp_path):
     write(tmp_path / "log.csv", [row | {"shop": 3} for row in logged(Random(rng=1), 6)])
     output = call("logs", "check", tmp_path / "log.csv")
     assert "log.csv: 6 decisions" in output
-    assert "not of the format, ignored: shop" in output
+    assert "not part of the format: shop" in output
     assert "importance sampling" in output
 
 
@@ -124,7 +124,7 @@ def test_logs_check_ends_with_exit_code_1_and_names_row_and_rule(tmp_path):
     for row in rows[3:]:
         row["tried"] = 9
     write(tmp_path / "log.jsonl", rows)
-    output = call("logs", "check", tmp_path / "log.jsonl", "--most", "2", code=1)
+    output = call("logs", "check", tmp_path / "log.jsonl", "--max-problems", "2", code=1)
     assert "log.jsonl, row 4: tried must be at most" in output
     assert "and 25 more problems" in output
     assert "nothing is learned" in output

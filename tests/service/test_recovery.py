@@ -44,7 +44,7 @@ def test_a_snapshot_is_taken_every_so_often(engine, reopen):
         engine.decide("m", asked(f"d{i}"))
         engine.settle("m", f"d{i}", told())
         upkeep.once()
-    assert len(list(engine.store.snapshots(engine.model("m").number))) == 2
+    assert len(list(engine.store.snapshots(engine.model("m").number))) == 3
     state = fresh(engine).snapshot()
     engine.close()
     assert reopen().model("m").snapshot() == state

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from drafts import decision
+from drafts import decision, snapshot
 
 from longrank.service.errors import Busy
 from longrank.service.store.writer import MAX_GATHERED
@@ -13,7 +13,7 @@ from longrank.service.store.writer import MAX_GATHERED
 
 @pytest.fixture
 def model(store):
-    return store.create_model("m", b"{}", 1.5)
+    return store.create_model("m", b"{}", 1.5, snapshot(0))
 
 
 def appended(store, model, count):

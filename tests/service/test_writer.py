@@ -7,7 +7,7 @@ import threading
 from contextlib import contextmanager
 
 import pytest
-from drafts import append, decision
+from drafts import append, decision, snapshot
 from serving import until
 
 from longrank.service.errors import Busy, Duplicate, StoreFailed
@@ -16,7 +16,7 @@ from longrank.service.store.writer import Append
 
 @pytest.fixture
 def model(store):
-    return store.create_model("m", b"{}", 1.5)
+    return store.create_model("m", b"{}", 1.5, snapshot(0))
 
 
 def test_the_second_of_its_kind_is_a_duplicate_and_the_rest_of_the_batch_is_not(store, model):

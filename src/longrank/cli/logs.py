@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from longrank.cli.console import console, deprecated
+from longrank.cli.terminal import console, deprecated
 from longrank.logs import COLUMNS
 from longrank.logs import check as check_history
 

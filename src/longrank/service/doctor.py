@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
-from longrank.service.engine.apply import replay
+from longrank.service.engine.apply import replay, upgrade
 from longrank.service.errors import ServiceError
 from longrank.service.store import sqlite
 from longrank.service.store.store import open_store
@@ -89,6 +89,7 @@ def stored(where: str) -> Iterator[Finding]:
         return
     try:
         store.verify()
+        upgrade(store)
         rows = store.models()
         yield Finding("store", True, f"all entries are as they were written; {len(rows)} models")
         for row in rows:

@@ -6,10 +6,13 @@ import secrets
 import threading
 from collections.abc import Callable
 
+from longrank.errors import InvalidInput
+from longrank.policies import registry
 from longrank.service.engine.apply import replay
-from longrank.service.engine.model import Model, Spec, make_policy, read_spec
+from longrank.service.engine.model import Model, Spec, Stats, pack, read_spec
 from longrank.service.errors import Conflict, Unknown
 from longrank.service.messages import ModelRequest
+from longrank.service.store.snapshots import Snapshot
 from longrank.service.store.store import Store
 
 _FIXED = ("policy", "dim", "max_budget", "settings")  # the rest of a request may change
@@ -44,14 +47,14 @@ class Catalog:
             return self._changed(self.get(name), request), False
         except Unknown:
             spec = Spec(request, secrets.randbits(32))
-        make_policy(spec)  # refuse bad settings before anything is stored
+        first = _first(spec)
         created = self._clock()
         try:
-            number = self._store.create_model(name, spec.packed(), created)
+            number = self._store.create_model(name, spec.packed(), created, first)
         except Conflict:  # another process or thread was faster
             self.refresh()
             return self.create(name, request)[0], False
-        return self._add(Model(number, name, created, spec)), True
+        return self._add(Model(number, name, created, spec, first)), True
 
     def delete(self, name: str) -> None:
         """Delete a model and its log."""
@@ -66,7 +69,7 @@ class Catalog:
             if row.model not in self.numbers:
                 self._add(replay(self._store, row))
             elif not self._store.exclusive:
-                self.numbers[row.model].spec = read_spec(row.spec)
+                self.numbers[row.model].spec = read_spec(row.spec, row.name)
         here = {row.model for row in rows}
         for number, model in list(self.numbers.items()):
             if number not in here:
@@ -95,3 +98,22 @@ class Catalog:
             self.numbers.pop(model.number, None)
             if self._names.get(model.name) is model:
                 del self._names[model.name]
+
+
+def _first(spec: Spec) -> Snapshot:
+    """Return the first snapshot of a new model, whose policy takes what it needs of the spec."""
+    request = spec.request
+    offered = {"dim": request.dim, "max_budget": request.max_budget, "rng": spec.seed}
+    for reserved in offered:
+        if reserved in request.settings:
+            raise InvalidInput("settings", f"leave {reserved} to the model", reserved)
+    try:
+        policy = registry.make(request.policy, offered, request.settings)
+        return pack(policy, Stats())
+    except InvalidInput as error:
+        if error.parameter == "name":
+            raise InvalidInput("policy", error.rule, error.value) from None
+        raise
+    except (TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        rule = f"be settings of {request.policy!r}"
+        raise InvalidInput("settings", rule, f"{request.settings}: {error}") from error

@@ -79,7 +79,7 @@ def _draft(
     ranking, proposal = choice, None
     if spec.mode == "shadow" and checked.baseline is not None:
         proposal, chance = Sequence.of(choice, ids), None
-        ranking = model.along(items, checked.baseline, checked.payoffs)
+        ranking = model.receipt(items, checked.baseline, checked.payoffs)
     rows = ranking.features
     record = DecisionRecord(
         digest=checked.digest,

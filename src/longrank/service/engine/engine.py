@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from longrank.service import messages
 from longrank.service.engine import decide, settle
-from longrank.service.engine.apply import Applier, Recent
+from longrank.service.engine.apply import Applier, Recent, upgrade
 from longrank.service.engine.catalog import Catalog
 from longrank.service.engine.model import Model
 from longrank.service.engine.views import Views
@@ -57,6 +57,7 @@ class Engine:
 
     def start(self) -> Engine:
         """Replay the log; the engine is ready afterwards."""
+        upgrade(self.store)
         self._catalog.refresh()
         self.store.writer.committed = self._applier.committed
         self.ready = True
@@ -72,6 +73,7 @@ class Engine:
                     self.save(model)
         finally:
             self.store.close()
+            self._applier.close()
 
     def __enter__(self) -> Engine:
         return self.start()
@@ -176,7 +178,7 @@ class Engine:
         model = self.model(name)
         self.save(model)
         found = self.store.snapshots(model.number)
-        kept = [snapshot.seq for snapshot in found if not isinstance(snapshot, Exception)]
+        kept = [one.seq for one in found if not isinstance(one, Exception) and one.seq > 0]
         if not kept:
             return 0
         now = self.clock()

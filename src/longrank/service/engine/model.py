@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from typing import Any
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from longrank.cascade import Ranking
 from longrank.errors import BadFile, InvalidInput
 from longrank.payoffs import Payoffs
-from longrank.policies import Policy, Randomised, from_bytes, named
+from longrank.policies import Policy, Randomised, from_bytes
+from longrank.service.errors import StoreDamaged
 from longrank.service.messages import Curve, ModelRequest, ModelStats, PositionStats
 from longrank.service.store.records import DecisionRecord, OutcomeRecord
 from longrank.service.store.snapshots import FORMAT, Snapshot, state_hash
 
-_MOVING = ("given_up", "probing")  # attributes that ranking changes
 MAX_BINS = 200
+SPEC_VERSION = 1
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -27,43 +28,29 @@ class Spec(msgspec.Struct, frozen=True):
 
     request: ModelRequest
     seed: int
+    version: int = SPEC_VERSION
 
     def packed(self) -> bytes:
         """Return its bytes."""
         return msgspec.json.encode(self)
 
 
-def read_spec(data: bytes) -> Spec:
-    """Unpack a spec."""
-    return msgspec.json.decode(data, type=Spec)
+class _Version(msgspec.Struct):
+    version: int = SPEC_VERSION  # specs without one were written before versions
 
 
-def make_policy(spec: Spec) -> Policy:
-    """Make the policy of a spec; it is offered what the model knows, and takes what it needs."""
-    request = spec.request
-    offered: dict[str, Any] = {
-        "dim": request.dim,
-        "max_budget": request.max_budget,
-        "rng": spec.seed,
-    }
-    for reserved in offered:
-        if reserved in request.settings:
-            raise InvalidInput("settings", f"leave {reserved} to the model", reserved)
-    while True:
-        try:
-            policy = named(request.policy, **offered, **request.settings)
-            policy.to_bytes()  # a setting that cannot be saved is refused now, not at a snapshot
-            return policy
-        except InvalidInput as error:
-            if error.parameter == "settings" and error.value in list(offered):
-                del offered[str(error.value)]  # this policy has no use for it
-                continue
-            if error.parameter == "name":
-                raise InvalidInput("policy", error.rule, error.value) from None
-            raise
-        except (TypeError, ValueError, ArithmeticError, AttributeError) as error:
-            rule = f"be settings of {request.policy!r}"
-            raise InvalidInput("settings", rule, f"{request.settings}: {error}") from error
+def read_spec(data: bytes, model: str) -> Spec:
+    """Unpack the spec of a model; StoreDamaged if a newer longrank wrote it."""
+    try:
+        found = msgspec.json.decode(data, type=_Version).version
+        if found > SPEC_VERSION:
+            raise StoreDamaged(
+                f"the spec of model {model!r} has version {found}; this longrank reads versions "
+                f"up to {SPEC_VERSION}: upgrade longrank"
+            )
+        return msgspec.json.decode(data, type=Spec)
+    except msgspec.DecodeError as error:
+        raise StoreDamaged(f"the spec of model {model!r} cannot be read: {error}") from error
 
 
 class Stats(msgspec.Struct, array_like=True):
@@ -146,89 +133,73 @@ class Stats(msgspec.Struct, array_like=True):
         )
 
 
-class Model:
-    """A model that ranks and learns. Learning follows the log; ranking changes nothing."""
+class View(NamedTuple):
+    """What a model ranks with: a policy that nobody changes, and the model's version then."""
 
-    def __init__(self, number: int, name: str, created: float, spec: Spec) -> None:
+    policy: Policy
+    version: int
+
+
+class Model:
+    """A model that ranks and learns.
+
+    The policy and the statistics follow the log; whoever applies an entry or copies the state
+    holds ``lock``. Ranking reads ``view``, the last state that was published, and waits for no
+    lock.
+    """
+
+    policy: Policy
+    stats: Stats
+    seq: int  # the last entry that was applied
+    saved: int  # outcomes at the last snapshot
+    view: View
+
+    def __init__(
+        self, number: int, name: str, created: float, spec: Spec, snapshot: Snapshot
+    ) -> None:
         self.number, self.name, self.created, self.spec = number, name, created, spec
-        self.lock = threading.Lock()
-        self.policy = make_policy(spec)
-        self.stats = Stats()
-        self.seq = 0  # the last entry that was applied
-        self.saved = 0  # outcomes at the last snapshot
         self.swept = 0.0  # decisions that expired by then have been looked at
-        self._rng = getattr(self.policy, "rng", None)
-        self._by_chance = isinstance(self.policy, Randomised)
-        self._start = self._rng.bit_generator.state if self._rng is not None else None
+        self.lock = threading.Lock()
+        self.restore(snapshot)
 
     @property
     def version(self) -> int:
         """The number of outcomes it has learned from."""
         return self.stats.learned
 
-    @property
-    def frozen(self) -> bool:
-        """Whether it ranks without learning."""
-        return self.spec.request.mode == "frozen"
-
     def rank(
         self, items: NDArray[np.floating], payoffs: Payoffs, budget: int, name: str
     ) -> tuple[Ranking, int, NDArray[np.float64] | None]:
-        """A ranking, the version that made it, and where it was by chance its propensities.
+        """Return a ranking, the version that made it, and its propensities if it was random.
 
-        The policy's bytes stay as they were.
-
-        Where the policy draws at random it does so from the model's seed and the decision's id,
-        so that the answer does not depend on which process gives it. What it counts of its
-        decisions it counts when they are in the log: see :meth:`decide`.
+        A randomised policy draws from the model's seed and the decision's id, so that the answer
+        does not depend on which process gives it.
         """
-        width = self.spec.request.dim
-        if not hasattr(self.policy, "learner") and len(items) and items.shape[1] != width:
+        policy, version = self.view
+        spec = self.spec
+        width = spec.request.dim
+        if not hasattr(policy, "learner") and len(items) and items.shape[1] != width:
             raise InvalidInput("features", f"have {width} columns", items.shape[1])
-        with self.lock:
-            policy: Any = self.policy
-            before = {part: getattr(policy, part) for part in _MOVING if hasattr(policy, part)}
-            if "probing" in before and self.frozen:
-                policy.probing = False
-            if self._rng is not None:
-                drawn = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")
-                seeded = np.random.default_rng([self.spec.seed, drawn])
-                self._rng.bit_generator.state = seeded.bit_generator.state
-            try:
-                ranking = policy.rank(items, payoffs, budget)
-                chance = None
-                if self._by_chance:
-                    chance = policy.propensities(items, payoffs, ranking.order, budget)
-                return ranking, self.version, chance
-            finally:
-                for part, value in before.items():
-                    setattr(policy, part, value)
-                if self._rng is not None:
-                    self._rng.bit_generator.state = self._start
+        rng = None
+        if policy.rng is not None:
+            drawn = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")
+            rng = np.random.default_rng([spec.seed, drawn])
+        probe = spec.request.mode != "frozen"
+        ranking = policy.propose(items, payoffs, budget, rng=rng, probe=probe)
+        chances = None
+        if isinstance(policy, Randomised):
+            chances = policy.propensities(items, payoffs, ranking.order, budget)
+        return ranking, version, chances
 
-    def along(self, items: NDArray[np.floating], order: list[int], payoffs: Payoffs) -> Ranking:
+    def receipt(self, items: NDArray[np.floating], order: list[int], payoffs: Payoffs) -> Ranking:
         """Return the receipt of a sequence that the caller chose."""
-        indices = np.array(order, np.int64)
-        features = getattr(self.policy, "features", None)
-        learner = getattr(self.policy, "learner", None)
-        if features is None or learner is None:
-            rows = np.array(items[indices], np.float64).reshape(len(order), items.shape[1])
-            unknown = np.full(len(order), np.nan)
-            values = np.full(len(order) + 1, np.nan)
-            values[0] = payoffs.losses[0]
-            return Ranking(indices, unknown, unknown.copy(), values, rows)
-        with self.lock:
-            rows = features.along(features.prepare(items, learner.dim), indices)
-            means, _ = learner.score(rows)
-        chances = learner.link.probability(means)
-        return Ranking(indices, chances, chances.copy(), payoffs.values(chances), rows)
+        return self.view.policy.receipt(items, payoffs, order)
 
     def decide(self, seq: int, decision: DecisionRecord, choice: Ranking | None) -> None:
-        """Apply a decision from the log; ``choice`` is the model's own, where it is at hand."""
-        count = getattr(self.policy, "note", None)
+        """Apply a decision from the log; ``choice`` is the model's own, if it is at hand."""
         with self.lock:
-            if count is not None and decision.mode != "frozen":
-                count(decision.choice if choice is None else choice)
+            if decision.mode != "frozen":
+                self.policy.note(decision.choice if choice is None else choice)
             self.stats.decide(decision)
             self.seq = seq
 
@@ -240,16 +211,19 @@ class Model:
             self.stats.settle(decision, outcome)
             self.seq = seq
 
+    def publish(self) -> None:
+        """Let readers rank with what has been applied so far."""
+        with self.lock:
+            self.view = View(self.policy.view(), self.stats.learned)
+
     def snapshot(self) -> Snapshot:
         """Return the complete state."""
         with self.lock:
-            data = self.policy.to_bytes()
-            stats = msgspec.Raw(msgspec.msgpack.encode(self.stats))
-            return Snapshot(FORMAT, self.seq, state_hash(data), data, stats)
+            return pack(self.policy, self.stats, self.seq)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Replace the state by that of a snapshot."""
-        source = f"the snapshot of model {self.name!r}"
+        source = f"the snapshot {snapshot.seq} of model {self.name!r}"
         policy = from_bytes(snapshot.policy, source=source)
         try:
             stats = msgspec.msgpack.decode(snapshot.stats, type=Stats)
@@ -258,9 +232,16 @@ class Model:
         with self.lock:
             self.policy, self.stats, self.seq = policy, stats, snapshot.seq
             self.saved = stats.outcomes
-            self._rng = getattr(policy, "rng", None)
+            self.view = View(policy.view(), stats.learned)
 
     def state_hash(self) -> str:
         """Return the SHA-256 of the policy's bytes."""
         with self.lock:
             return state_hash(self.policy.to_bytes())
+
+
+def pack(policy: Policy, stats: Stats, seq: int = 0) -> Snapshot:
+    """Return a snapshot of a policy and statistics after an entry of the log."""
+    data = policy.to_bytes()
+    packed = msgspec.Raw(msgspec.msgpack.encode(stats))
+    return Snapshot(FORMAT, seq, state_hash(data), data, packed)

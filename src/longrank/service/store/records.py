@@ -15,7 +15,8 @@ from longrank.payoffs import Payoffs
 from longrank.service.errors import StoreDamaged
 
 DECISION, OUTCOME = 0, 1
-FORMAT = 1
+VERSION = 1  # of the records' layout
+_PAIR = b"\x92"  # MessagePack's mark of an array of two: a version and a record
 _HEAD = struct.Struct("<qqqdd")
 
 
@@ -101,14 +102,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
         last = tried if outcome.succeeded else 0
         left_out = set(outcome.not_attributable if outcome.attributable else range(1, tried + 1))
         kept = [i for i in range(tried) if i + 1 == last or i + 1 not in left_out]
-        some = Ranking(
-            ranking.order[kept],
-            ranking.probabilities[kept],
-            ranking.estimates[kept],
-            ranking.values,
-            ranking.features[kept],
-        )
-        return some, Outcome(len(kept), outcome.succeeded)
+        return ranking.subset(kept), Outcome(len(kept), outcome.succeeded)
 
     def reward(self, outcome: OutcomeRecord) -> float:
         """Return what an outcome was worth."""
@@ -169,10 +163,23 @@ class Entry(NamedTuple):
         return hashlib.sha256(b"".join((head, self.id.encode(), self.body))).digest()[:8]
 
     def decision(self) -> DecisionRecord:
-        return _read_decision.decode(self.body)
+        """Read the decision in the body."""
+        return _read_decision.decode(self._record())
 
     def outcome(self) -> OutcomeRecord:
-        return _read_outcome.decode(self.body)
+        """Read the outcome in the body."""
+        return _read_outcome.decode(self._record())
+
+    def _record(self) -> bytes | memoryview:
+        """Return the record in the body without its version."""
+        if self.body[:1] != _PAIR:
+            return self.body  # written before records had a version; the layout is that of 1
+        if self.body[1] > VERSION:
+            raise StoreDamaged(
+                f"log entry {self.seq} ({self.id!r}) has version {self.body[1]}; this longrank "
+                f"reads versions up to {VERSION}: upgrade longrank"
+            )
+        return memoryview(self.body)[2:]
 
 
 def checked(row: tuple[Any, ...]) -> Entry:
@@ -202,6 +209,12 @@ def doubles(data: bytes) -> NDArray[np.float64]:
     return np.frombuffer(data, "<f8").astype(np.float64)
 
 
-encode = msgspec.msgpack.Encoder().encode
+def encode(record: DecisionRecord | OutcomeRecord) -> bytes:
+    """Return the body of an entry: a pair of the layout's version and the record."""
+    return _PREFIX + _encode(record)
+
+
+_PREFIX = _PAIR + bytes([VERSION])
+_encode = msgspec.msgpack.Encoder().encode
 _read_decision = msgspec.msgpack.Decoder(DecisionRecord)
 _read_outcome = msgspec.msgpack.Decoder(OutcomeRecord)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 from longrank.service.errors import Conflict, Duplicate, StoreDamaged
-from longrank.service.store.records import DECISION, FORMAT, OUTCOME, Draft, Entry, blob, checked
+from longrank.service.store.records import DECISION, OUTCOME, Draft, Entry, blob, checked
 from longrank.service.store.snapshots import Snapshot, read_snapshot
 
-MAX_SNAPSHOTS = 3  # of each model; older ones are deleted
+FORMAT = 2  # 1 had no first snapshots
+MAX_SNAPSHOTS = 3  # of each model, beside the first; older ones are deleted
 Settled = tuple[Entry, Entry | None]  # a decision and its outcome
 
 
@@ -75,8 +77,11 @@ SCHEMA = (
 )
 
 
-def prepare(session: Session, blob: str, key: str) -> None:
-    """Create missing tables; ``blob`` and ``key`` are the database's names of these types."""
+def prepare(session: Session, blob: str, key: str) -> int:
+    """Create missing tables; return the version of their format.
+
+    ``blob`` and ``key`` are the database's names of these types.
+    """
     session.begin()
     for statement in SCHEMA:
         session.execute(statement.format(blob=blob, key=key))
@@ -85,10 +90,20 @@ def prepare(session: Session, blob: str, key: str) -> None:
         session.execute("INSERT INTO format(version) VALUES(?)", (FORMAT,))
         session.execute("INSERT INTO counter(seq, model) VALUES(0, 0)")
     session.commit()
-    if rows and rows[0][0] != FORMAT:
+    version = int(rows[0][0]) if rows else FORMAT
+    if not 1 <= version <= FORMAT:
         raise StoreDamaged(
-            f"the store has format version {rows[0][0]}; this longrank reads {FORMAT}"
+            f"the store has format version {version}; this longrank reads versions up to "
+            f"{FORMAT}: upgrade longrank"
         )
+    return version
+
+
+def upgrade(session: Session, firsts: Mapping[int, tuple[bytes, bytes]]) -> None:
+    """Turn a store of format 1 into one of format 2: add the models' first snapshots, packed."""
+    for model, (body, total) in firsts.items():
+        _insert_snapshot(session, model, 0, body, total)
+    session.execute("UPDATE format SET version = ?", (FORMAT,))
 
 
 # models
@@ -108,8 +123,13 @@ def floor(session: Session, model: int) -> int:
     return int(rows[0][0]) if rows else 0
 
 
-def create_model(session: Session, name: str, spec: bytes, created: float) -> int:
-    """Create a model; return its number, which is never reused. Conflict if the name is taken."""
+def create_model(
+    session: Session, name: str, spec: bytes, created: float, body: bytes, total: bytes
+) -> int:
+    """Create a model with its first snapshot, packed, which a replay begins with.
+
+    Return its number, which is never reused; Conflict if the name is taken.
+    """
     model: int
     ((model,),) = session.execute("UPDATE counter SET model = model + 1 RETURNING model")
     sql = (
@@ -118,6 +138,7 @@ def create_model(session: Session, name: str, spec: bytes, created: float) -> in
     )
     if not session.execute(sql, (model, name, created, spec)):
         raise Conflict(f"there is a model {name!r} already")
+    _insert_snapshot(session, model, 0, body, total)
     return model
 
 
@@ -296,15 +317,19 @@ def drop(session: Session, model: int, before: float, now: float, upto: int) -> 
 
 
 def save_snapshot(session: Session, model: int, seq: int, body: bytes, total: bytes) -> None:
-    """Store a packed snapshot, and delete all but the newest few."""
+    """Store a packed snapshot; delete all but the newest few and the first."""
+    _insert_snapshot(session, model, seq, body, total)
+    session.execute(
+        "DELETE FROM snapshots WHERE model = ? AND seq > 0 AND seq NOT IN (SELECT seq FROM "
+        "snapshots WHERE model = ? ORDER BY seq DESC LIMIT ?)",
+        (model, model, MAX_SNAPSHOTS),
+    )
+
+
+def _insert_snapshot(session: Session, model: int, seq: int, body: bytes, total: bytes) -> None:
     session.execute(
         "INSERT INTO snapshots(model, seq, body, sum) VALUES(?, ?, ?, ?) ON CONFLICT DO NOTHING",
         (model, seq, body, total),
-    )
-    session.execute(
-        "DELETE FROM snapshots WHERE model = ? AND seq NOT IN (SELECT seq FROM snapshots "
-        "WHERE model = ? ORDER BY seq DESC LIMIT ?)",
-        (model, model, MAX_SNAPSHOTS),
     )
 
 

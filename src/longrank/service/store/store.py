@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Concatenate, ParamSpec, TypeVar
@@ -35,10 +35,12 @@ class Store(ABC):
     """Models, keys, the log and snapshots. Subclasses say how to connect.
 
     Every method may be called from any thread. Reads use a connection of a pool; writes go through
-    the one :class:`Writer`. ``exclusive`` says that no other process writes here.
+    the one :class:`Writer`. ``exclusive`` says that no other process writes here, ``outdated``
+    that an older longrank made the store, and :meth:`upgrade` is due.
     """
 
     exclusive = True
+    outdated = False
     failures: tuple[type[Exception], ...] = ()
     blob, key = "BLOB", "INTEGER PRIMARY KEY"
 
@@ -92,13 +94,21 @@ class Store(ABC):
         """List the models by name."""
         return self._read(sql.models)
 
+    def upgrade(self, firsts: Mapping[int, Snapshot]) -> None:
+        """Bring an outdated store to the present format; ``firsts`` are the first snapshots."""
+        self._write(sql.upgrade, {model: first.packed() for model, first in firsts.items()})
+        self.outdated = False
+
     def floor(self, model: int) -> int:
         """Return the entry after which a model's log is complete."""
         return self._read(sql.floor, model)
 
-    def create_model(self, name: str, spec: bytes, created: float) -> int:
-        """Create a model; return its number, which is never reused. Conflict if it exists."""
-        return self._write(sql.create_model, name, spec, created)
+    def create_model(self, name: str, spec: bytes, created: float, first: Snapshot) -> int:
+        """Create a model and its first snapshot, with which a replay begins, in one transaction.
+
+        Return its number, which is never reused; Conflict if the name is taken.
+        """
+        return self._write(sql.create_model, name, spec, created, *first.packed())
 
     def update_model(self, model: int, spec: bytes) -> None:
         """Replace a model's spec."""
@@ -157,7 +167,7 @@ class Store(ABC):
     # snapshots
 
     def save_snapshot(self, model: int, snapshot: Snapshot) -> None:
-        """Store a snapshot, and delete all but the newest few."""
+        """Store a snapshot; delete all but the newest few and the first."""
         self._write(sql.save_snapshot, model, snapshot.seq, *snapshot.packed())
 
     def snapshots(self, model: int) -> list[Snapshot | StoreDamaged]:
@@ -195,7 +205,7 @@ class Store(ABC):
         return self.writer.call(lambda session: work(session, *args, **more))
 
     def _prepare(self, session: Session) -> None:
-        sql.prepare(session, self.blob, self.key)
+        self.outdated = sql.prepare(session, self.blob, self.key) < sql.FORMAT
 
 
 class _Pool:

@@ -24,9 +24,11 @@ class Append:
 
     __slots__ = ("draft", "future", "result")
 
-    def __init__(self, draft: Draft, future: Future[Entry] | asyncio.Future[Entry]) -> None:
+    def __init__(
+        self, draft: Draft, future: Future[Entry] | asyncio.Future[Entry], result: Any = None
+    ) -> None:
         self.draft, self.future = draft, future
-        self.result: Any = None  # an Entry or an exception
+        self.result = result  # the Entry when it is committed, or an exception
 
 
 class _Call:
@@ -39,7 +41,7 @@ class _Call:
         self.result: Any = None
 
 
-Committed = Callable[[list[tuple[Entry, Any]]], None]
+Committed = Callable[[list[Append]], Sequence[Append]]
 
 
 class Writer:
@@ -50,8 +52,8 @@ class Writer:
     log is then read on from the last known entry, since a commit that failed may have reached it
     all the same.
 
-    ``committed`` is called with the appended entries, each with its draft's ``known``, after the
-    commit and before anyone is notified.
+    ``committed`` is called with what was appended, after the commit; it returns those that are
+    acknowledged at once, and must see to it that the others are: see :func:`acknowledge`.
     """
 
     def __init__(
@@ -62,7 +64,7 @@ class Writer:
     ) -> None:
         self._connect, self._failures = connect, failures
         self.max_queued = max_queued
-        self.committed: Committed = lambda entries: None  # noqa: ARG005
+        self.committed: Committed = lambda appends: appends
         self.batches = 0
         self._queue: list[Append | _Call] = []
         self._wake = threading.Condition()
@@ -129,16 +131,15 @@ class Writer:
                     return
                 batch, self._queue = self._queue, []
             try:
-                self._write(batch)
+                acknowledge(self._write(batch))
             except ServiceError as error:
-                _refuse(batch, error)
+                refuse(batch, error)
             except Exception:  # the thread must survive, and nobody may wait forever
                 log.exception("a batch of writes failed")
-                _refuse(batch, StoreFailed("a batch failed; the service's log says why"))
-            _notify(batch)
+                refuse(batch, StoreFailed("a batch failed; the service's log says why"))
 
-    def _write(self, batch: list[Append | _Call]) -> None:
-        """Set the result of each item, after it is durable and applied."""
+    def _write(self, batch: list[Append | _Call]) -> Sequence[Append | _Call]:
+        """Write a batch; return what may be acknowledged now, with its results."""
         try:
             session = self._reopen() if self._session is None else self._session
             _transact(session, batch)
@@ -150,14 +151,17 @@ class Writer:
             log.error(reason)
             raise StoreFailed(reason) from error
         self.batches += 1
-        appended = [
-            (item.result, item.draft.known)
-            for item in batch
-            if isinstance(item, Append) and isinstance(item.result, Entry)
-        ]
+        done: list[Append | _Call] = []
+        appended: list[Append] = []
+        for item in batch:
+            if isinstance(item, Append) and isinstance(item.result, Entry):
+                appended.append(item)
+            else:
+                done.append(item)
         if appended:
-            self._last = appended[-1][0].seq
-            self.committed(appended)
+            self._last = appended[-1].result.seq
+            done += self.committed(appended)
+        return done
 
     def _abandon(self) -> None:
         session, self._session = self._session, None
@@ -177,7 +181,7 @@ class Writer:
         self._session = session
         if missed:
             self._last = missed[-1].seq
-            self.committed([(entry, None) for entry in missed])
+            self.committed([Append(Draft(*entry[1:]), Future(), entry) for entry in missed])
         return session
 
 
@@ -210,7 +214,8 @@ class _Gathering:
         try:
             self._writer.submit(appends)
         except ServiceError as error:
-            _refuse(appends, error)
+            for append in appends:
+                append.result = error
             _set_results(appends)
 
 
@@ -231,13 +236,15 @@ def _transact(session: sql.Session, batch: list[Append | _Call]) -> None:
     session.commit()
 
 
-def _refuse(items: Sequence[Append | _Call], error: Exception) -> None:
+def refuse(items: Sequence[Append | _Call], error: Exception) -> None:
+    """Deliver an error to whoever waits for these items."""
     for item in items:
         item.result = error
+    acknowledge(items)
 
 
-def _notify(items: Sequence[Append | _Call]) -> None:
-    """Deliver results: to threads at once, to event loops with one wake-up each."""
+def acknowledge(items: Sequence[Append | _Call]) -> None:
+    """Deliver results: to threads directly, to each event loop with one wake-up."""
     loops: dict[asyncio.AbstractEventLoop, list[Append | _Call]] = {}
     for item in items:
         if isinstance(item.future, asyncio.Future):

@@ -1,4 +1,4 @@
-"""What the server writes: an answer at once."""
+"""The router: which endpoint a request means, and one write per answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,32 @@ import socket
 import pytest
 from serving import served
 
-from longrank.service.http.router import Gathering
+from longrank.service.http.problems import Refused
+from longrank.service.http.router import Gathering, Router
+
+
+def test_a_path_and_a_method_name_one_endpoint_and_its_values():
+    endpoint, values = Router().find("PUT", "/v1/models/m/decisions/x:1/outcome")
+    assert endpoint.route.name == "settle"
+    assert endpoint.handler.__name__ == "settle"
+    assert values == {"name": "m", "id": "x:1"}
+    assert Router().find("HEAD", "/healthz")[0].route.name == "health"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/v1/models/m/", 404),
+        ("GET", "/openapi_json", 404),
+        ("GET", "/healthz\n", 404),
+        ("PATCH", "/v1/models/m", 405),
+        ("HEAD", "/v1/models/m/outcomes", 405),
+    ],
+)
+def test_any_other_request_is_refused(method, path, status):
+    with pytest.raises(Refused) as caught:
+        Router().find(method, path)
+    assert caught.value.status == status
 
 
 class Transport:

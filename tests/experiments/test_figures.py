@@ -19,7 +19,7 @@ from longrank.experiments.figures import (
 )
 from longrank.experiments.latent import latent
 from longrank.experiments.scores import scores
-from longrank.experiments.tables import LABELS, SIX
+from longrank.experiments.tables import SIX, label
 
 ROUNDS = 60
 
@@ -50,7 +50,7 @@ def found():
 
 
 def test_every_policy_has_a_look_of_its_own_without_colours():
-    assert set(LOOKS) == set(MARKERS) == {LABELS[policy] for policy in SIX} | {"recommended"}
+    assert set(LOOKS) == set(MARKERS) == {label(policy) for policy in SIX} | {"recommended"}
     assert len({str(look["linestyle"]) for look in LOOKS.values()}) == len(LOOKS)
     assert len(set(MARKERS.values())) == len(MARKERS)
 

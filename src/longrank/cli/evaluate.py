@@ -18,18 +18,11 @@ from longrank.errors import InvalidInput
 from longrank.logs import Estimate, History, learn_from
 from longrank.logs import evaluate as estimate
 from longrank.logs import report as write_report
-from longrank.policies import Policy, load, named
+from longrank.policies import Policy, load, registry
 
 Interval = Literal["bootstrap", "bernstein"]
 
-_NEEDS = {
-    "recommended": ("dim", "max_budget"),
-    "ind": ("dim", "max_budget"),
-    "eps": ("dim", "max_budget", "rng"),
-    "c-ucb1": ("dim",),
-    "gl-cdcm": ("dim",),
-    "rand": ("rng",),
-}
+_OFFERED = ("dim", "max_budget", "rng")  # what the log and the command line give a policy
 
 
 def evaluate(
@@ -39,8 +32,9 @@ def evaluate(
     policy: Annotated[
         list[str],
         typer.Option(
-            help="A file that Policy.save wrote, or a name (recommended, ind, eps, c-ucb1, "
-            "gl-cdcm, rand), optionally with settings: ind:rate=5. Repeat it for each policy."
+            help="A file that Policy.save wrote, or a name (recommended, thompson, plackett-luce, "
+            "ind, eps, c-ucb1, gl-cdcm, rand, or one that an installed package offers), "
+            "optionally with settings: ind:rate=5. Repeat it for each policy."
         ),
     ],
     learn: Annotated[
@@ -108,12 +102,13 @@ def _tell(bar: Progress, task: TaskID, done: int, _: int) -> None:
 
 def _named(spec: str, history: History, seed: int) -> Policy:
     name, _, rest = spec.partition(":")
-    if name not in _NEEDS:
-        rule = f"be a file or one of {', '.join(_NEEDS)} (save any other policy to a file)"
+    if name not in registry.names() or set(registry.get(name).needs) - set(_OFFERED):
+        known = ", ".join(n for n in registry.names() if n not in ("dep", "oracle"))
+        rule = f"be a file or one of {known} (save any other policy to a file)"
         raise InvalidInput("policy", rule, repr(spec))
     first = next(history.decisions())
-    known: dict[str, Any] = {"dim": _width(first), "max_budget": _budget(history), "rng": seed}
-    settings = {key: known[key] for key in _NEEDS[name]}
+    offered = {"dim": _width(first), "max_budget": _budget(history), "rng": seed}
+    settings: dict[str, Any] = {}
     for part in names(rest):
         key, equals, value = part.partition("=")
         try:
@@ -122,7 +117,7 @@ def _named(spec: str, history: History, seed: int) -> Policy:
             settings[key] = value
         if not equals:
             raise InvalidInput("policy", "have settings of the form ind:rate=5", repr(spec))
-    return named(name, **settings)
+    return registry.make(name, offered, settings)
 
 
 def _width(decision: Any) -> int:

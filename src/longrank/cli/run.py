@@ -110,7 +110,7 @@ def _run(
             jobs=jobs,
             backend=backend,
             address=address,
-            told=lambda text: bar.update(task, description=text),
+            notify=lambda text: bar.update(task, description=text),
             done=lambda cell: bar.update(task, advance=1, description=cell.name),
         )
     for failure in failures:

@@ -1,14 +1,21 @@
 """The tasks by name, from files to arrays.
 
-The sizes are the paper's. Where the paper has none they keep its proportions: it embeds 19,800 of
+The sizes are the paper's. Where it gives none they keep its proportions: it embeds 19,800 of
 70,000 images (28 %) and 10,000 of 59,047 movies (17 %), so 497 of the 1,797 digits, which leaves 13
 rounds of 100, and 606 of the 3,706 movies of MovieLens-1M, which leaves 31.
+
+A package adds its own tasks with entry points of the group ``longrank.tasks``: each is a function
+``make(seed, folder)`` that returns a :class:`Table`, and the name of the entry point is that of
+the task.
 """
 
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +28,7 @@ from longrank.datasets.tables import Table
 from longrank.errors import InvalidInput, MissingExtra
 
 DIGITS = "digits"  # comes with scikit-learn
+GROUP = "longrank.tasks"
 
 
 @dataclass(frozen=True)
@@ -38,7 +46,9 @@ class Task:
     users, items
         How many of the most active users and of the most rated items count; None for all.
     pivot
-        The class that counts as success, where items have classes.
+        The class that counts as success, if items have classes.
+    make
+        For a task of an installed package: returns its table, given the seed and the data folder.
     """
 
     name: str
@@ -48,13 +58,14 @@ class Task:
     users: int | None = None
     items: int | None = None
     pivot: int | None = None
+    make: Callable[[int, Path], Table] | None = None
 
 
 def _classes(source: str, sample: int) -> list[Task]:
     return [Task(f"{source}-{pivot}", source, sample, pivot=pivot) for pivot in range(10)]
 
 
-TASKS = {
+_OWN = {
     task.name: task
     for task in [
         *_classes("mnist", 19_800),
@@ -68,22 +79,59 @@ TASKS = {
 }
 
 
+class Tasks(Mapping[str, Task]):
+    """All tasks by name: our own, then those that installed packages offer."""
+
+    def __getitem__(self, name: str) -> Task:
+        if name in _OWN:
+            return _OWN[name]
+        point = _entry_points()[name]
+
+        def make(seed: int, folder: Path) -> Table:
+            made = point.load()(seed, folder)
+            if not isinstance(made, Table):
+                parameter = f"the entry point {name!r} of {GROUP!r}"
+                raise InvalidInput(parameter, "return a longrank.datasets.Table", repr(made))
+            return replace(made, name=name)
+
+        return Task(name, source=name, sample=0, make=make)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from _OWN
+        yield from sorted(set(_entry_points()) - set(_OWN))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+def _entry_points() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+TASKS = Tasks()
+
+
 def task(name: str) -> Task:
-    """The task of this name."""
+    """Return the task of this name."""
     try:
         return TASKS[name]
     except KeyError:
         known = (
             "mnist-0 to 9, fashion-0 to 9, digits-0 to 9, movielens-25m, movielens-1m, yelp, msd"
         )
+        known = ", ".join([known, *sorted(_entry_points())])
         raise InvalidInput("name", f"be one of {known}", repr(name)) from None
 
 
 def available(name: str, folder: AnyPath | None = None) -> bool:
-    """Whether the data of a task are there."""
+    """Tell whether the data of a task is there; a task of a package brings its own."""
     known = task(name)
     try:
-        return known.source == DIGITS or bool(stored.find(known.source, folder))
+        return (
+            known.make is not None
+            or known.source == DIGITS
+            or bool(stored.find(known.source, folder))
+        )
     except stored.MissingData:
         return False
 
@@ -98,21 +146,26 @@ def table(
     users: int | None = None,
     items: int | None = None,
 ) -> Table:
-    """The arrays of a task, prepared as in the paper, and kept for the next time.
+    """Return the arrays of a task, prepared as in the paper, and cached for the next time.
 
     Parameters
     ----------
     name
         One of ``longrank.datasets.TASKS``.
     seed
-        Of the sampling and the shuffling.
+        The seed of sampling and shuffling.
     folder
-        The data folder, if not the usual one.
+        The data folder, if not the default.
     sample, dim, users, items
         Other sizes than the task's own; see :class:`Task`. ``users`` and ``items`` are for
-        ratings only.
+        ratings only; a task of a package has none.
     """
     known = task(name)
+    if known.make is not None:
+        for size, value in {"sample": sample, "dim": dim, "users": users, "items": items}.items():
+            if value is not None:
+                raise InvalidInput(size, f"not be given for {name}, which has its own", value)
+        return known.make(_whole("seed", seed, least=0), data_folder(folder))
     rated = known.source in ratings.FORMATS
     settings: dict[str, Any] = {
         "source": known.source,

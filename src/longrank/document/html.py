@@ -51,7 +51,7 @@ figure { margin: 1rem 0; }
 figure svg { display: block; width: 100%; height: auto; }
 figure svg text { font-family: system-ui, sans-serif; }
 .legend span { margin-right: 1.2rem; white-space: nowrap; font-size: .88rem; }
-.legend svg { width: 34px; }
+.legend svg { display: inline-block; width: 34px; vertical-align: middle; }
 figcaption { font-size: .88rem; color: #444; max-width: 46rem; }
 """
 

@@ -11,7 +11,7 @@ from longrank.experiments.latent import PANELS, SIGNIFICANT, few_topics, latent
 from longrank.experiments.results import Row
 from longrank.experiments.scores import Key, Score, Scores
 from longrank.experiments.settings import BUDGETS
-from longrank.experiments.tables import LABELS, MNIST, PAPER_TASKS, SIX, published
+from longrank.experiments.tables import MNIST, PAPER_TASKS, SIX, label, published
 
 TOLERANCE = 0.02  # ours may be this much lower: the published numbers have two decimals
 ENOUGH = 0.95  # share of the numbers
@@ -107,7 +107,7 @@ class Agreement:
         for policy in self.policies:
             ours = sum(score.key.policy == policy for score in self.scores)
             short = sum(one.score.key.policy == policy for one in self.shortfalls)
-            lines.append(f"{LABELS[policy]}: {ours - short} of {ours}")
+            lines.append(f"{label(policy)}: {ours - short} of {ours}")
         return lines
 
 
@@ -139,7 +139,7 @@ def agreements(found: Scores) -> list[Agreement]:
 
 def reached(one: Agreement) -> Check:
     """Check how many of the published numbers are reached."""
-    names = ", ".join(LABELS[policy] for policy in one.policies)
+    names = ", ".join(label(policy) for policy in one.policies)
     where = "vanilla and exponential" if "dep" in one.policies else "vanilla"
     sentence = (
         f"{names} on MNIST, {where}: `ncr_published` is at least the paper's number minus "

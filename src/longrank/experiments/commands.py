@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from longrank.experiments.scores import Score
-from longrank.experiments.settings import POLICIES
+from longrank.experiments.settings import policies
 from longrank.experiments.tables import MNIST
 
 _MERGED = ("budgets", "scenarios", "policies", "tasks")  # in this order
@@ -62,7 +62,8 @@ def commands(scores: Iterable[Score]) -> list[str]:
 
 def _order(score: Score) -> tuple[str, int, bool, str, int]:
     task, scenario, budget, policy = score.key
-    order = POLICIES.index(policy) if policy in POLICIES else len(POLICIES)
+    known = policies()
+    order = known.index(policy) if policy in known else len(known)
     return task, order, scenario != "vanilla", scenario, budget
 
 

@@ -15,7 +15,7 @@ from longrank.document import Picture
 from longrank.errors import MissingExtra
 from longrank.experiments.latent import PANELS, Latent, latent
 from longrank.experiments.scores import Key, Score, Scores
-from longrank.experiments.tables import LABELS, PAPER_TASKS, SIX
+from longrank.experiments.tables import PAPER_TASKS, SIX, label
 
 Curves = Mapping[str, NDArray[np.float64]]
 Measured = Mapping[str, Mapping[int, float]]  # policy -> budget -> value
@@ -60,7 +60,7 @@ def figure_2(found: Scores, folder: Path) -> tuple[list[Path], Picture]:
                 score = found.get(Key(task, scenario, budget, policy))
                 if score is not None and score.rewards is not None:
                     rounds = np.arange(1, len(score.rewards) + 1)
-                    curves[LABELS[policy]] = np.asarray(np.cumsum(score.rewards) / rounds)
+                    curves[label(policy)] = np.asarray(np.cumsum(score.rewards) / rounds)
             shown[f"{name}: {scenario}, b = {budget}"] = curves or f"no results\nof {task}"
     files = average_rewards(shown, folder / "figure-2", columns=4, width=3.0)
     return files, Picture(
@@ -122,7 +122,7 @@ def _measured(
     for policy in SIX:
         for score in sorted(ours or found.values(), key=lambda score: score.key.budget):
             if score.key.policy == policy:
-                lines = values.setdefault(score.key.scenario, {}).setdefault(LABELS[policy], {})
+                lines = values.setdefault(score.key.scenario, {}).setdefault(label(policy), {})
                 lines.setdefault(score.key.budget, []).append(value(score))
     return {
         scenario: {name: {b: of(x) for b, x in line.items()} for name, line in lines.items()}

@@ -27,7 +27,7 @@ from longrank.experiments.figures import Measured
 from longrank.experiments.latent import PANELS, POLICIES, few_topics, latent
 from longrank.experiments.results import Row, read_results
 from longrank.experiments.scores import Scores, scores
-from longrank.experiments.tables import LABELS, MNIST, Entry, Table, tables, to_csv, to_latex
+from longrank.experiments.tables import MNIST, Entry, Table, label, tables, to_csv, to_latex
 
 TITLE = "Learning to rank long sequences: the paper's experiments, run again"
 _INTRODUCTION = (
@@ -150,9 +150,9 @@ def _shortfalls(one: Agreement) -> Grid:
             number(short.difference, 3, sign=True),
             number(None if held_out is None else held_out.mean, 3),
         )
-        cell = Field(f"{task}, {scenario}, b = {budget}, {LABELS[policy]}", short.reason)
+        cell = Field(f"{task}, {scenario}, b = {budget}, {label(policy)}", short.reason)
         rows.append((cell, *map(Field, numbers)))
-    names = ", ".join(LABELS[policy] for policy in one.policies)
+    names = ", ".join(label(policy) for policy in one.policies)
     title = f"{names}: the {len(rows)} cells more than {TOLERANCE} below the paper's number"
     header = ("cell", "ours", "paper", "difference", "held out")
     return Grid(header, tuple(rows), folded=title, prose=tuple(range(len(header))))
@@ -236,7 +236,7 @@ def _settings(table: Table) -> Grid:
     rows = []
     for score in table.scores:
         texts = (
-            *(score.key.scenario, str(score.key.budget), LABELS[score.key.policy]),
+            *(score.key.scenario, str(score.key.budget), label(score.key.policy)),
             " / ".join(map(readable, score.settings)),
             str(score.tried),
             number(score.ncr, 3),

@@ -1,4 +1,4 @@
-"""Running cells: in processes here, or on a Dask or Ray cluster. Finished ones are kept."""
+"""Running cells: in local processes, or on a Dask or Ray cluster. Finished ones are kept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from longrank.errors import InvalidInput, MissingExtra
 from longrank.experiments.results import Row, finished, write_cell
-from longrank.experiments.settings import GRIDS, Cell, payoffs
+from longrank.experiments.settings import Cell, grid_of, payoffs
 from longrank.experiments.streams import mixture, situation, stream, task_table
 from longrank.simulation import live
 from longrank.simulation.metrics import normalised
@@ -22,14 +22,14 @@ BACKENDS = ("processes", "dask", "ray")
 
 @dataclass(frozen=True)
 class Failure:
-    """A cell that could not be run, and why."""
+    """A cell that failed, and why."""
 
     cell: Cell
     reason: str
 
 
 def run_cell(cell: Cell, folder: str | None = None) -> list[Row]:
-    """One row for every setting; the best one carries the rewards of all rounds."""
+    """Run a cell: one row per setting, of which the best has the rewards of all rounds."""
     worth = payoffs(cell.scenario, cell.budget)
     plain = stream(cell.task, cell.seed, folder)
     cr_rand = plain.random_reward(worth)
@@ -72,15 +72,15 @@ def run_cell(cell: Cell, folder: str | None = None) -> list[Row]:
     return rows
 
 
-def prepare(cells: Sequence[Cell], folder: str | None, told: Callable[[str], None]) -> None:
-    """Make what cells share (embeddings, mixtures) once, here, so that workers only read it."""
+def prepare(cells: Sequence[Cell], folder: str | None, notify: Callable[[str], None]) -> None:
+    """Make what cells share (embeddings, mixtures) once, so that workers only read it."""
     for task in dict.fromkeys(cell.task for cell in cells):
-        told(f"preparing {task}")
+        notify(f"preparing {task}")
         task_table(task, folder)
         grids = {(cell.grid, cell.policy) for cell in cells if cell.task == task}
-        topics = {n for grid, policy in grids for n in GRIDS[grid][policy].get("topics", [])}
+        topics = {n for grid, policy in grids for n in grid_of(policy, grid).get("topics", [])}
         for count in sorted(topics):
-            told(f"preparing {task}, {count} topics")
+            notify(f"preparing {task}, {count} topics")
             mixture(task, int(count), folder)
 
 
@@ -92,17 +92,26 @@ def run(
     backend: str = "processes",
     address: str | None = None,
     folder: str | None = None,
-    told: Callable[[str], None] = lambda _: None,
+    notify: Callable[[str], None] = lambda _: None,
     done: Callable[[Cell], None] = lambda _: None,
 ) -> list[Failure]:
-    """Run the cells that ``out`` does not hold yet; a result is on disk before the next begins.
+    """Run the cells that ``out`` does not hold yet; return those that failed.
 
-    Returns the cells that failed; the others are not lost for it. Ending it early loses only
-    what is under way: the same call goes on from there.
+    A result is on disk before the next cell begins. Stopping early loses only the cells that are
+    running: the same call continues from there.
+
+    Parameters
+    ----------
+    jobs, backend, address
+        The number of processes; ``processes``, ``dask`` or ``ray``; the address of the cluster.
+    folder
+        The data folder, if not the default.
+    notify, done
+        Called with what is being prepared, and with each cell when it is finished.
     """
     out.mkdir(parents=True, exist_ok=True)
     todo = [cell for cell in cells if not finished(out, cell)]
-    prepare(todo, folder, told)
+    prepare(todo, folder, notify)
     failures = []
     for cell, rows in _results(todo, jobs, backend, address, folder):
         if isinstance(rows, Failure):
@@ -133,8 +142,8 @@ def _results(
     except ImportError as error:
         raise MissingExtra("running in several processes", "experiments") from error
     with _cluster(backend, address):
-        # Not every backend can hand back results as they come, so each batch is waited for; a
-        # batch is large enough to keep all workers busy.
+        # Not every backend can return results as they arrive, so we wait for each batch; a batch
+        # is large enough to keep all workers busy.
         size = len(cells) if backend == "processes" else max(4 * jobs, 1)
         how = "generator_unordered" if backend == "processes" else "list"
         for start in range(0, len(cells), max(size, 1)):
@@ -145,7 +154,7 @@ def _results(
 
 @contextmanager
 def _cluster(backend: str, address: str | None) -> Iterator[None]:
-    """Joblib set up for a backend, connected for as long as the block runs."""
+    """Set up joblib for a backend, connected while the block runs."""
     import joblib
 
     if backend == "processes":

@@ -15,7 +15,7 @@ from longrank.errors import BadFile, InvalidInput
 from longrank.experiments.settings import Settings
 from longrank.features import Coverage, Mixture
 from longrank.links import LOGISTIC
-from longrank.policies import Policy, named, recommended
+from longrank.policies import Policy, named, registry
 from longrank.simulation import PaymentWorld, Stream, TableWorld
 
 EMBEDDING_SEED = 0  # the embedding is part of the task; only shuffle and outcomes change by seed
@@ -87,18 +87,12 @@ def situation(
 ) -> tuple[Policy, Stream]:
     """A policy with these settings, and the stream as it sees it."""
     plain = stream(task, seed, folder)
-    own = dict(settings)
-    if policy in ("ind", "eps", "dep", "ind-gmm"):
-        own["max_budget"] = budget
-    if policy in ("eps", "rand"):
-        own["rng"] = seed
-    if policy == "rand":
-        return named("rand", **own), plain
-    if policy == "recommended":
-        made = recommended(dim=plain.items.shape[1], max_budget=budget, **own)
-        return made, plain.seen_through(made.features)
     if policy not in ("dep", "ind-gmm"):
-        return named(policy, dim=plain.items.shape[1], **own), plain
+        offered = {"dim": plain.items.shape[1], "max_budget": budget, "rng": seed}
+        made = registry.make(policy, offered, settings)
+        features = getattr(made, "features", None)
+        return made, plain if features is None else plain.seen_through(features)
+    own = dict(settings) | {"max_budget": budget}
     count = own.pop("topics")
     covered = topic_stream(task, seed, count, folder)
     if policy == "dep":

@@ -13,19 +13,10 @@ from itertools import groupby
 
 from longrank.document import number
 from longrank.experiments.scores import Key, Score, Scores
-from longrank.experiments.settings import BUDGETS
+from longrank.experiments.settings import BUDGETS, LATENT
+from longrank.policies import registry
 
-LABELS = {
-    "rand": "Rand",
-    "eps": "Eps",
-    "c-ucb1": "C-UCB1",
-    "gl-cdcm": "GL-CDCM",
-    "ind": "Ind",
-    "dep": "Dep",
-    "ind-gmm": "Ind-GMM",
-}
-_FIGURE_3_ONLY = ("ind-gmm",)
-SIX = tuple(policy for policy in LABELS if policy not in _FIGURE_3_ONLY)
+SIX = ("rand", "eps", "c-ucb1", "gl-cdcm", "ind", "dep")  # the paper's, in its order
 MNIST = tuple(f"mnist-{pivot}" for pivot in range(10))
 PAPER_TASKS = {
     "msd": "Million Songs (MSD)",
@@ -39,6 +30,13 @@ _CSV_COLUMNS = (
     *("best", "held_out_mean", "held_out_deviation", "held_out_seeds", "mean_length"),
     *("cumulative_reward", "cr_rand", "cr_max", "grid", "seeds", "settings"),
 )
+
+
+def label(policy: str) -> str:
+    """Return a policy's name for readers: that of the registry, where it is known."""
+    if policy == LATENT:
+        return "Ind-GMM"
+    return registry.get(policy).title if policy in registry.names() else policy
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ class Column:
     @property
     def label(self) -> str:
         """The policy's name for readers."""
-        return LABELS.get(self.policy, self.policy)
+        return label(self.policy)
 
 
 @dataclass(frozen=True)
@@ -116,7 +114,7 @@ class Table:
 @functools.cache
 def published() -> dict[Key, Published]:
     """Return all 585 numbers of the paper's tables, by our names."""
-    policies = {label: policy for policy, label in LABELS.items()}
+    policies = {label(policy): policy for policy in SIX}
     tasks = {"movielens": "movielens-25m"}
     text = resources.files("longrank.experiments").joinpath("published.csv").read_text("utf-8")
     found = {}
@@ -138,7 +136,7 @@ def tables(scores: Scores) -> list[Table]:
 
 
 def _table(task: str, title: str, number: int | None, scores: Scores) -> Table:
-    here = [key for key in scores if key.task == task and key.policy not in _FIGURE_3_ONLY]
+    here = [key for key in scores if key.task == task and key.policy != LATENT]
     policies = (*SIX, *sorted({key.policy for key in here} - set(SIX)))
     layout = [(scenario, policy) for scenario, run in _IN_THE_PAPER.items() for policy in run]
     columns = [Column(*names) for names in layout] if number else []

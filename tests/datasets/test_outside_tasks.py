@@ -1,0 +1,96 @@
+"""Tasks of installed packages: by an entry point, without editing longrank."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from longrank import cli
+from longrank.datasets import TASKS, Table, available, table
+from longrank.datasets.tasks import task
+from longrank.errors import InvalidInput
+from longrank.experiments.results import read_results
+
+CODE = """
+import numpy as np
+from longrank.datasets import Table
+
+def shop(seed, folder):
+    rng = np.random.default_rng(seed)
+    items = rng.normal(size=(700, 4))
+    items /= np.linalg.norm(items, axis=1, keepdims=True)
+    return Table("whatever", items[:600], (items[:600, 0] > 0.5) * 1.0, items[600:])
+
+def wrong(seed, folder):
+    return [1, 2]
+"""
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package that offers two tasks, as pip would install it."""
+    package = tmp_path / "site"
+    information = package / "shop_tasks-1.0.dist-info"
+    information.mkdir(parents=True)
+    (package / "shop_tasks.py").write_text(CODE)
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: shop-tasks\nVersion: 1.0\n")
+    (information / "entry_points.txt").write_text(
+        "[longrank.tasks]\nshop = shop_tasks:shop\nwrong = shop_tasks:wrong\n"
+    )
+    monkeypatch.syspath_prepend(str(package))
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_task_of_a_package_is_a_task_like_ours(tmp_path: Path) -> None:
+    assert {"shop", "digits-3"} <= set(TASKS)
+    assert len(TASKS) == len(list(TASKS))
+    assert available("shop")
+    data = table("shop", 0, tmp_path)
+    assert (data.name, data.items.shape, data.embedding_items.shape) == ("shop", (600, 4), (100, 4))
+    assert task("shop").source == "shop"
+    with pytest.raises(InvalidInput, match="dim must not be given for shop"):
+        table("shop", 0, tmp_path, dim=3)
+    with pytest.raises(InvalidInput, match=r"be one of .*shop"):
+        table("shops", 0, tmp_path)
+    with pytest.raises(InvalidInput, match="must return a longrank"):
+        table("wrong", 0, tmp_path)
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_task_of_a_package_runs_and_is_reported_by_the_command_line(tmp_path: Path) -> None:
+    results, report = tmp_path / "results", tmp_path / "page"
+    settings = ["--scenario", "vanilla", "--budgets", "1", "--policies", "rand,c-ucb1,recommended"]
+    output = CliRunner().invoke(
+        cli.app, ["run", "shop", *settings, "--jobs", "1", "--out", str(results)]
+    )
+    assert output.exit_code == 0, output.output
+    assert {row["task"] for row in read_results([results])} == {"shop"}
+    output = CliRunner().invoke(cli.app, ["report", str(results), "--out", str(report)])
+    assert output.exit_code == 0, output.output
+    text = (report / "report.md").read_text("utf-8")
+    assert "### shop" in text
+    assert "| b | vanilla Rand | vanilla C-UCB1 | vanilla recommended |" in text
+
+
+def test_without_the_package_there_is_no_such_task() -> None:
+    assert "shop" not in TASKS
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"items": [[1.0]]}, "items must be an array of float64"),
+        ({"items": np.full((3, 2), 5.0)}, "items must be finite with rows of norm at most 1"),
+        ({"embedding_items": np.zeros((2, 3))}, "embedding_items must have 2 columns"),
+        ({"chances": np.zeros(2)}, r"chances must have shape \(3,\)"),
+        ({"chances": np.full(3, 1.5)}, "chances must be probabilities"),
+        ({"labels": np.zeros(4, np.int64)}, r"labels must have shape \(3,\)"),
+    ],
+)
+def test_a_table_that_makes_no_sense_is_refused(wrong, message) -> None:
+    right = {"items": np.zeros((3, 2)), "chances": np.zeros(3), "embedding_items": np.zeros((2, 2))}
+    with pytest.raises(InvalidInput, match=message):
+        Table("t", **(right | wrong))

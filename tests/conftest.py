@@ -3,104 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import settings
 
-from longrank import (
-    UCB,
-    Coverage,
-    EpsilonGreedy,
-    Laplace,
-    MaximumLikelihood,
-    Mixture,
-    OnlineNewton,
-    Oracle,
-    Outcome,
-    Payoffs,
-    PlackettLuce,
-    Plain,
-    Random,
-    Ranking,
-    Ridge,
-    Thompson,
-    recommended,
-    unit_rows,
-)
+from every_part import LEARNERS, POLICIES
+from longrank.testing import Rounds
 
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
 settings.load_profile("fixed")
-
-DIM, MAX_BUDGET = 4, 5
-
-FEATURES = {
-    "plain": Plain,
-    "matrix": lambda: Coverage(np.eye(DIM)),
-    "mixture": lambda: Coverage(
-        Mixture(np.full(DIM, 0.25), 0.8 * np.eye(DIM), np.tile(2.5 * np.eye(DIM), (DIM, 1, 1)))
-    ),
-    "function": lambda: Coverage(lambda items: items**2),
-    "capped-sum": lambda: Coverage(np.eye(DIM), gain=np.minimum),
-    "maximum": lambda: Coverage(np.eye(DIM), gain=lambda r, c: np.maximum(c - (1.0 - r), 0.0)),
-}
-
-LEARNERS = {
-    "newton-logistic": lambda: OnlineNewton(DIM, max_budget=MAX_BUDGET),
-    "newton-probit": lambda: OnlineNewton(DIM, max_budget=MAX_BUDGET, radius=2.0, link="probit"),
-    "newton-tuned": lambda: OnlineNewton(DIM, max_budget=MAX_BUDGET, radius=0.3, rate=20.0),
-    "ridge": lambda: Ridge(DIM),
-    "likelihood-logistic": lambda: MaximumLikelihood(DIM, penalty=0.1),
-    "likelihood-probit": lambda: MaximumLikelihood(DIM, link="probit"),
-    "laplace": lambda: Laplace(DIM, penalty=0.3),
-    "laplace-forgetting": lambda: Laplace(DIM, forgetting=0.05, max_budget=MAX_BUDGET),
-}
-
-TRUTH = [3.0, 1.0, -2.0, 0.5]
-
-
-def _ucb(learner: str, features: str) -> Callable[[], UCB]:
-    return lambda: UCB(LEARNERS[learner](), features=FEATURES[features](), exploration=0.5)
-
-
-def _eps(features: str) -> Callable[[], EpsilonGreedy]:
-    learner = LEARNERS["newton-logistic"]
-    return lambda: EpsilonGreedy(learner(), features=FEATURES[features](), epsilon=0.5, rng=11)
-
-
-def _plackett_luce(learner: str, features: str) -> Callable[[], PlackettLuce]:
-    learned, seen = LEARNERS[learner], FEATURES[features]
-    return lambda: PlackettLuce(learned(), features=seen(), temperature=0.2, rng=13)
-
-
-POLICIES = {
-    **{f"ucb/{name}/plain": _ucb(name, "plain") for name in LEARNERS},
-    **{f"ucb/{name}/matrix": _ucb(name, "matrix") for name in LEARNERS},
-    **{f"ucb/newton-logistic/{name}": _ucb("newton-logistic", name) for name in FEATURES},
-    "epsilon-greedy/plain": _eps("plain"),
-    "epsilon-greedy/maximum": _eps("maximum"),
-    "plackett-luce/plain": _plackett_luce("newton-tuned", "plain"),
-    "plackett-luce/likelihood": _plackett_luce("likelihood-probit", "plain"),
-    "plackett-luce/maximum": _plackett_luce("newton-tuned", "maximum"),
-    "thompson/plain": lambda: Thompson(LEARNERS["laplace"](), rng=14),
-    "thompson/maximum": lambda: Thompson(
-        LEARNERS["newton-tuned"](), features=FEATURES["maximum"](), scale=0.5, rng=15
-    ),
-    "recommended": lambda: recommended(dim=DIM, max_budget=MAX_BUDGET),
-    "random": lambda: Random(rng=12),
-    "oracle/plain": lambda: Oracle(TRUTH),
-    "oracle/probit": lambda: Oracle(TRUTH, link="probit"),
-    "oracle/matrix": lambda: Oracle(TRUTH, features=FEATURES["matrix"]()),
-    "oracle/exact": lambda: Oracle(TRUTH, features=FEATURES["mixture"](), exact=True),
-}
-
-
-@pytest.fixture(params=FEATURES)
-def features(request):
-    """A feature map that turns items of length 4 into rows of length 4."""
-    return FEATURES[request.param]()
 
 
 @pytest.fixture(params=LEARNERS)
@@ -139,46 +52,36 @@ def policy(make_policy):
     return make_policy()
 
 
-def _deal(t: int) -> tuple[np.ndarray, Payoffs, int]:
-    """Round t: from no item to eight, a budget from 0 to 5, each of the payoff shapes."""
-    rng = np.random.default_rng([2021, t])
-    items = unit_rows(rng.random((rng.integers(0, 9), DIM)))
-    cost = rng.choice([0.02, 0.19])
-    shapes = (Payoffs.vanilla, Payoffs.exponential, lambda b: Payoffs.linear(b, attempt_cost=cost))
-    return items, shapes[t % 3](MAX_BUDGET), int(rng.integers(0, MAX_BUDGET + 1))
-
-
-def _happen(t: int, ranking: Ranking) -> Outcome:
-    """Any outcome that the ranking can have: nothing tried, an early stop, success, failure."""
-    rng = np.random.default_rng([2022, t])
-    tried = int(rng.integers(0, len(ranking) + 1))
-    return Outcome(tried, bool(tried and rng.random() < 0.5))
-
-
 @pytest.fixture
 def rank():
     """Ranks rounds without learning; returns receipts and outcomes."""
-
-    def rank(policy, rounds: Iterable[int]) -> list[tuple[Ranking, Outcome]]:
-        rankings = [(t, policy.rank(*_deal(t))) for t in rounds]
-        return [(ranking, _happen(t, ranking)) for t, ranking in rankings]
-
-    return rank
+    return Rounds.rank
 
 
 @pytest.fixture
-def play(rank):
+def play():
     """Ranks and learns at once, round after round; returns the receipts."""
+    return Rounds.play
 
-    def play(policy, rounds: Iterable[int]) -> list[Ranking]:
-        receipts = []
-        for t in rounds:
-            [(ranking, outcome)] = rank(policy, [t])
-            policy.learn(ranking, outcome)
-            receipts.append(ranking)
-        return receipts
 
-    return play
+@pytest.fixture
+def install_package(tmp_path_factory, monkeypatch):
+    """Installs a package of one module with entry points, for the length of a test."""
+    modules = []
+
+    def install(name: str, code: str, entry_points: str) -> None:
+        folder = tmp_path_factory.mktemp("site")
+        (folder / f"{name}.py").write_text(code)
+        info = folder / f"{name}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(entry_points)
+        monkeypatch.syspath_prepend(folder)
+        modules.append(name)
+
+    yield install
+    for name in modules:
+        sys.modules.pop(name, None)
 
 
 @pytest.fixture(scope="session")

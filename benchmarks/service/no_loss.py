@@ -24,8 +24,8 @@ from power import Journal
 from process import Server
 from serving import free_port
 
-from longrank.service.engine import Engine
-from longrank.service.sqlite import SqliteStore
+from longrank.service.engine.engine import Engine
+from longrank.service.store.sqlite import SqliteStore
 
 PER_RUN = 2000
 

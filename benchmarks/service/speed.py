@@ -23,9 +23,9 @@ from pathlib import Path
 from servers import ADMIN, bare, call, pinned, round_body, serving
 
 from longrank.service.doctor import syncs
-from longrank.service.records import DECISION, Draft
-from longrank.service.sqlite import SqliteStore
-from longrank.service.tables.append import append_all
+from longrank.service.store import sql
+from longrank.service.store.records import DECISION, Draft
+from longrank.service.store.sqlite import SqliteStore
 
 PARTS = ("rate", "median", "p99", "cost")
 SCRIPT = """
@@ -112,7 +112,7 @@ def commit(where: Path) -> float:
         draft = Draft(model, DECISION, f"d{i}", time.time(), time.time() + 86_400, bytes(1400))
         started = time.perf_counter()
         session.begin()
-        append_all(session, [draft])
+        sql.append(session, [draft])
         session.commit()
         times.append(time.perf_counter() - started)
     session.close()

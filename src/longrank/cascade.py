@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,6 +91,29 @@ class Ranking:
         ranking = cls.__new__(cls)
         ranking._fill(order, numbers, dim)
         return ranking
+
+    @classmethod
+    def blind(
+        cls, order: NDArray[np.int64], rows: NDArray[np.floating], max_tries: int, give_up: float
+    ) -> Ranking:
+        """Return the receipt of a decision without a belief: probabilities and values are NaN.
+
+        Only the value of trying nothing is known: ``give_up``.
+        """
+        unknown, values = np.full(len(order), np.nan), np.full(max_tries + 1, np.nan)
+        values[0] = give_up
+        return cls(order, unknown, unknown, values, np.array(rows, np.float64, ndmin=2))
+
+    def subset(self, positions: Sequence[int]) -> Ranking:
+        """Return the receipt of some of the tries only, in the order given."""
+        kept = np.asarray(positions, np.int64)
+        return Ranking(
+            self.order[kept],
+            self.probabilities[kept],
+            self.estimates[kept],
+            self.values,
+            self.features[kept],
+        )
 
     def _fill(self, order: NDArray[np.int64], numbers: NDArray[np.float64], dim: int) -> None:
         order.setflags(write=False)
@@ -192,6 +216,7 @@ class Ranking:
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers, ready for JSON (an unknown probability is None)."""
         return {
+            "version": VERSION,
             "order": self.order.tolist(),
             "probabilities": _listed(self.probabilities),
             "estimates": _listed(self.estimates),
@@ -204,6 +229,7 @@ class Ranking:
     def from_dict(cls, data: dict[str, Any]) -> Ranking:
         """The ranking that :meth:`to_dict` wrote, equal bit for bit."""
         try:
+            _check_version(data.get("version", 0))
             order = np.array(data["order"], np.int64)
             probabilities = np.array(data["probabilities"], np.float64)
             estimates = np.array(data["estimates"], np.float64)
@@ -214,23 +240,36 @@ class Ranking:
             if not np.isfinite(features).all():  # a learner would never recover
                 raise ValueError("features must be finite")
             return cls(order, probabilities, estimates, values, features)
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            if isinstance(error, BadFile):
+                raise
             raise BadFile(f"not a ranking: {error!r}") from error
 
     def to_bytes(self) -> bytes:
         """The packed form: see :mod:`longrank.packing`."""
-        return packing.pack({part: getattr(self, part) for part in _PARTS})
+        parts = {part: getattr(self, part) for part in _PARTS}
+        return packing.pack({"version": VERSION} | parts)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Ranking:
         """The ranking that :meth:`to_bytes` wrote, equal bit for bit."""
         tree = packing.unpack(data, "the ranking")
+        _check_version(tree.pop("version", 0))
         if set(tree) != set(_PARTS):
             raise BadFile(f"the ranking must have the parts {_PARTS}")
         return cls(**tree)
 
 
+VERSION = 1  # of a receipt's layout; receipts without one were written before it was counted
 _PARTS = ("estimates", "features", "order", "probabilities", "values")
+
+
+def _check_version(found: object) -> None:
+    if type(found) is not int or not 0 <= found <= VERSION:
+        raise BadFile(
+            f"the ranking was saved in version {found!r} of its layout, and this longrank reads "
+            f"versions up to {VERSION}: upgrade longrank to read it"
+        )
 
 
 def _listed(array: NDArray[np.float64]) -> list[float | None]:

@@ -1,4 +1,4 @@
-"""What every feature map must do."""
+"""Every feature map keeps the contract of feature maps."""
 
 from __future__ import annotations
 
@@ -8,100 +8,40 @@ import numpy as np
 import pytest
 from sklearn.mixture import GaussianMixture
 
-from longrank import BadFile, Coverage, InvalidInput, Mixture, Plain, unit_rows
+from every_part import FEATURES, POLYNOMIALS
+from longrank import LOGISTIC, BadFile, Coverage, InvalidInput, Mixture, Plain, Polynomial
+from longrank.belief import Belief
 from longrank.features import from_state
 from longrank.packing import pack, unpack
+from longrank.testing import FeaturesContract
+from longrank.testing.features_contract import ITEMS
 
-RNG = np.random.default_rng(1)
-ITEMS = unit_rows(RNG.random((9, 4)) ** 3)
-WEIGHTS = RNG.normal(size=4)
-FACTOR = RNG.normal(size=(4, 4))
-INVERSE = FACTOR @ FACTOR.T
+MAPS = FEATURES | POLYNOMIALS
 
 
-def greedy(features, prepared, count, bonus=0.5, ceiling=math.inf):
-    return features.greedy(prepared, WEIGHTS, INVERSE, bonus, ceiling, count)
+class TestFeatures(FeaturesContract):
+    @pytest.fixture(autouse=True, params=MAPS)
+    def _each(self, request):
+        self.make_features = MAPS[request.param]
+        features = self.make_features()
+        if isinstance(features, Polynomial):
+            self.length = features.length(4)
+            self.max_norm = math.sqrt(1.0 + features.degree)  # of [x, 1] and [x, 1, x x']
+
+    def holds_a_function(self, features):
+        return features.state().get("topics_kind") == "function"
 
 
-@pytest.mark.parametrize("count", [0, 1, 9])
-def test_the_rows_that_greedy_chose_are_those_along_its_order(features, count):
-    prepared = features.prepare(ITEMS, 4)
-    order, rows, means, scores = greedy(features, prepared, count)
-    assert len(set(order.tolist())) == len(means) == len(scores) == count
-    assert rows.shape == (count, 4)
-    assert rows.dtype == np.float64
-    np.testing.assert_array_equal(features.along(prepared, order), rows)
-    np.testing.assert_allclose(rows @ WEIGHTS, means, rtol=1e-12, atol=1e-14)
-
-
-@pytest.mark.parametrize("bonus", [0.0, 0.5])
-def test_each_position_has_the_best_item_given_those_above_it(features, bonus):
-    prepared = features.prepare(ITEMS, 4)
-    order, _, _, scores = greedy(features, prepared, 9, bonus)
-    for i in range(9):
-        for other in np.setdiff1d(np.arange(9), order[:i]):
-            row = features.along(prepared, np.array([*order[:i], other]))[-1]
-            score = row @ WEIGHTS + bonus * math.sqrt(row @ INVERSE @ row)
-            assert score <= scores[i] + 1e-12
-
-
-def test_equal_items_go_by_index(features):
-    prepared = features.prepare(np.tile(ITEMS[0], (5, 1)), 4)
-    assert greedy(features, prepared, 5)[0].tolist() == [0, 1, 2, 3, 4]
-
-
-def test_scores_above_the_ceiling_count_as_equal(features):
-    prepared = features.prepare(ITEMS, 4)
-    order, _, _, scores = greedy(features, prepared, 9, ceiling=-50.0)
-    assert order.tolist() == list(range(9))
-    assert (scores == -50.0).all()
-
-
-def test_rows_have_norm_at_most_one(features):
-    prepared = features.prepare(ITEMS, 4)
-    rows = features.along(prepared, np.arange(9))
-    assert np.linalg.norm(rows, axis=1).max() <= 1.0 + 1e-12
-
-
-def test_a_row_depends_only_on_the_items_above_it(features):
-    prepared = features.prepare(ITEMS, 4)
-    long, short = (features.along(prepared, np.array(order)) for order in ([3, 1, 2, 0], [3, 1]))
-    np.testing.assert_array_equal(long[:2], short)
-
-
-@pytest.mark.parametrize("items", [[], np.empty((0, 4)), np.empty((0, 4), np.float32)])
-def test_an_empty_set_gives_no_rows(features, items):
-    prepared = features.prepare(items, 4)
-    assert [len(part) for part in greedy(features, prepared, 0)] == [0, 0, 0, 0]
-    assert features.along(prepared, np.empty(0, np.int64)).shape == (0, 4)
-
-
-@pytest.mark.parametrize("bad", [math.nan, math.inf])
-def test_items_that_are_not_finite_are_refused(features, bad):
-    items = ITEMS.copy()
-    items[2, 3] = bad
-    with pytest.raises(InvalidInput, match=rf"^items must be finite, got {bad} in row 2, col"):
-        features.prepare(items, 4)
-
-
-@pytest.mark.parametrize("features", ["plain", "matrix", "mixture"], indirect=True)
-def test_a_map_without_functions_comes_back_from_a_file(features):
-    again = from_state(unpack(pack(features.state())))
-    assert (type(again), repr(again)) == (type(features), repr(features))
-    rows = [each.along(each.prepare(ITEMS, 4), np.arange(9)) for each in (features, again)]
-    np.testing.assert_array_equal(*rows)
-
-
-@pytest.mark.parametrize("features", ["function", "capped-sum", "maximum"], indirect=True)
-def test_a_map_with_a_function_says_how_it_comes_back(features):
-    with pytest.raises(BadFile, match=r"pass features=Coverage\(\.\.\.\) when loading$"):
-        from_state(unpack(pack(features.state())))
+def greedy(features, prepared, count, bonus=0.5):
+    belief = Belief(np.array([1.0, -0.5, 0.3, 2.0]), np.eye(4), bonus, math.inf, LOGISTIC.code)
+    return features.greedy(prepared, belief, count)
 
 
 @pytest.mark.parametrize("state", [{}, {"kind": "none"}, {"kind": "Plain"}])
 def test_an_unknown_map_is_refused(state):
     with pytest.raises(
-        BadFile, match=r"^unknown features .*: known are \['coverage', 'plain', 'polynomial'\]$"
+        BadFile,
+        match=r"^unknown feature map .*: known are \['coverage', 'plain', 'polynomial'\], and",
     ):
         from_state(state)
 
@@ -178,8 +118,9 @@ def test_topics_that_are_no_coverage_are_refused(message):
 )
 def test_gains_that_are_no_coverage_are_refused(gain, message):
     features = Coverage(np.eye(3), gain=gain)
+    belief = Belief(np.ones(3), np.eye(3), 0.0, math.inf, LOGISTIC.code)
     with pytest.raises(InvalidInput, match=rf"^gain\(\.\.\.\) must {message}$"):
-        features.greedy(features.prepare(np.eye(3), 3), np.ones(3), np.eye(3), 0.0, math.inf, 2)
+        features.greedy(features.prepare(np.eye(3), 3), belief, 2)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from longrank import UCB, BadFile, EpsilonGreedy, OnlineNewton, Oracle, Payoffs, Random, Ridge, load
+from longrank import UCB, BadFile, EpsilonGreedy, OnlineNewton, Payoffs, Random, Ridge, load
 from longrank.packing import pack, unpack
 from longrank.policies import from_bytes
 
@@ -21,24 +21,6 @@ def own_features(policy):
 
 def revived(policy):
     return from_bytes(policy.to_bytes(), features=own_features(policy))
-
-
-def test_saved_loaded_and_continued_equals_never_stopped(policy, play, tmp_path):
-    play(policy, range(10))
-    policy.save(tmp_path / "policy")
-    again = load(tmp_path / "policy", features=own_features(policy))
-    assert again.to_bytes() == policy.to_bytes() == (tmp_path / "policy").read_bytes()
-    assert (type(again), repr(again)) == (type(policy), repr(policy))
-    assert play(again, range(10, 24)) == play(policy, range(10, 24))
-    assert again.to_bytes() == policy.to_bytes()
-
-
-def test_equal_policies_give_equal_bytes(make_policy, play):
-    one, other = make_policy(), make_policy()
-    play(one, range(5))
-    assert one.to_bytes() != other.to_bytes() or isinstance(one, Oracle)
-    play(other, range(5))
-    assert one.to_bytes() == other.to_bytes()
 
 
 @pytest.mark.parametrize("kind", ["PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"])
@@ -72,10 +54,10 @@ def test_an_unknown_version_is_refused_with_the_name_of_the_file(policy, tmp_pat
 @pytest.mark.parametrize(
     ("tree", "message"),
     [
-        ({}, "holds no policy of a kind that this longrank knows"),
-        ({"policy": {"kind": "Nobody"}}, "holds no policy of a kind that this longrank knows"),
+        ({}, "unknown policy None"),
+        ({"policy": {"kind": "Nobody"}}, "unknown policy 'Nobody'"),
         ({"policy": {"kind": "UCB"}}, "does not fit together: KeyError"),
-        ({"policy": {"kind": "UCB", "features": {"kind": "?"}}}, "unknown features '?'"),
+        ({"policy": {"kind": "UCB", "features": {"kind": "?"}}}, "unknown feature map '?'"),
         (
             {"policy": {"kind": "Random", "features": {"kind": "plain"}, "rng": {}}},
             "unknown random generator None",

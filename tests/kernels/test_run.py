@@ -60,8 +60,7 @@ def play(learner, features, bonus, payoffs, items, starts, wins, at_random, keys
             order = np.argsort(-keys[part], kind="stable")[:count]
             rows = features.along(chunk, order)
         else:
-            belief = (learner.weights, learner.inverse, bonus, learner.link.ceiling)
-            order, rows, _, scores = features.greedy(chunk, *belief, count)
+            order, rows, _, scores = features.greedy(chunk, learner.belief(bonus), count)
             chances = probabilities(learner.link.code, scores)
             length = best_length(chances, payoffs.rewards, payoffs.losses)
         hits = np.flatnonzero(won[order[:length]])

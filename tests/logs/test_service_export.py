@@ -63,7 +63,7 @@ def lived(request, tmp_path_factory):
     with Engine(open_store(str(folder / "decisions.db")), clock=clock) as engine:
         settings = {"dim": DIM, "max_budget": BUDGET, "ttl": 1000.0, "store_candidates": True}
         with pytest.MonkeyPatch.context() as patch:  # the same chances in every run
-            patch.setattr("longrank.service.catalog.secrets.randbits", lambda bits: bits)
+            patch.setattr("longrank.service.engine.catalog.secrets.randbits", lambda bits: bits)
             model, _ = engine.create("m", ModelRequest(**settings | MODELS[request.param]))
 
         def settle(outcomes):
@@ -166,7 +166,7 @@ def test_a_policy_is_judged_on_the_export(lived):
     history = History(path)
     policy = fresh(name)
     learn_from(policy, history.part(0, 100))
-    found = {e.estimator: e for e in evaluate({"x": policy}, history.part(100), resamples=50)}
+    found = {e.estimator: e for e in evaluate(history.part(100), {"x": policy}, resamples=50)}
     assert not found["bounds"].refused
     assert found["bounds"].low < found["bounds"].high
     for estimator in ("importance sampling", "doubly robust"):

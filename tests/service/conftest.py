@@ -14,9 +14,9 @@ from cluster import Cluster, binaries
 from serving import ADMIN, Clock, make, served, until_ready
 
 from longrank.service.app import build
-from longrank.service.engine import Engine
-from longrank.service.opening import open_store
-from longrank.service.sqlite import SqliteStore
+from longrank.service.engine.engine import Engine
+from longrank.service.store.sqlite import SqliteStore
+from longrank.service.store.store import open_store
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from power import Disk, Journal
 from serving import DIM, asked, told
 
 from longrank.service import messages
-from longrank.service.engine import Engine
-from longrank.service.records import DECISION, OUTCOME
-from longrank.service.replay import replay
-from longrank.service.sqlite import SqliteStore
+from longrank.service.engine.apply import replay
+from longrank.service.engine.engine import Engine
+from longrank.service.store.records import DECISION, OUTCOME
+from longrank.service.store.sqlite import SqliteStore
 
 
 def record(journal: Journal, path: Path, rounds: int, clients: int, seed: int) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from longrank.service.records import DECISION, OUTCOME, Draft
+import msgspec
+
+from longrank.service.store.records import DECISION, OUTCOME, Draft
+from longrank.service.store.snapshots import FORMAT, Snapshot, state_hash
 
 
 def decision(model, name, at=10.0, expires=20.0, body=b"body"):
@@ -11,6 +14,11 @@ def decision(model, name, at=10.0, expires=20.0, body=b"body"):
 
 def outcome(model, name, at=11.0, body=b"outcome"):
     return Draft(model, OUTCOME, name, at, 0.0, body)
+
+
+def snapshot(seq, policy=b"policy"):
+    stats = msgspec.Raw(msgspec.msgpack.encode([seq]))
+    return Snapshot(FORMAT, seq, state_hash(policy), policy, stats)
 
 
 def append(store, draft):

@@ -10,9 +10,9 @@ import numpy as np
 from process import Server, Wire, once
 from serving import DIM, asked, until
 
-from longrank.service.engine import Engine
-from longrank.service.records import OUTCOME
-from longrank.service.replay import replay
+from longrank.service.engine.apply import replay
+from longrank.service.engine.engine import Engine
+from longrank.service.store.records import OUTCOME
 
 BASE = "/v1/models/m"
 

@@ -12,10 +12,10 @@ import numpy as np
 import uvicorn
 
 from longrank.service import messages
-from longrank.service.engine import Engine
+from longrank.service.engine.apply import replay
+from longrank.service.engine.engine import Engine
+from longrank.service.engine.model import Model
 from longrank.service.http.router import OneWrite
-from longrank.service.models import Model
-from longrank.service.replay import replay
 
 DIM = 3
 ADMIN = "the-administrators-key-of-the-tests"

@@ -69,7 +69,7 @@ def test_a_refusal_is_told_with_its_status_and_not_tried_again(client, items):
 
 def test_a_busy_service_is_asked_again_with_the_same_id(http, client, items):
     writer = http.engine.store.writer
-    writer.most_waiting = 0
+    writer.max_queued = 0
     shed = http.engine.store.writer.batches
     found = []
     thread = threading.Thread(
@@ -77,7 +77,7 @@ def test_a_busy_service_is_asked_again_with_the_same_id(http, client, items):
     )
     thread.start()
     until(lambda: 'call="decide",status="503"' in http.get("/metrics").text)
-    writer.most_waiting = 100
+    writer.max_queued = 100
     thread.join()
     assert found[0].id == "x"
     assert http.engine.store.writer.batches > shed
@@ -154,8 +154,8 @@ def test_one_commit_serves_all_that_wait(http):
     before = engine.store.writer.batches
 
     async def run():
-        await asyncio.gather(*(engine.decided("m", asked(f"d{i}")) for i in range(100)))
-        await asyncio.gather(*(engine.settled("m", f"d{i}", told()) for i in range(100)))
+        await asyncio.gather(*(engine.aio.decide("m", asked(f"d{i}")) for i in range(100)))
+        await asyncio.gather(*(engine.aio.settle("m", f"d{i}", told()) for i in range(100)))
 
     asyncio.run(run())
     assert engine.store.writer.batches - before <= 4

@@ -6,8 +6,8 @@ from killing import check, kill_often
 from process import Server
 from serving import free_port
 
-from longrank.service.engine import Engine
-from longrank.service.sqlite import SqliteStore
+from longrank.service.engine.engine import Engine
+from longrank.service.store.sqlite import SqliteStore
 
 KILLS = 8
 

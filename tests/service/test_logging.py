@@ -13,10 +13,10 @@ from process import Server, Wire
 from serving import ADMIN, DIM, free_port, served, until_ready
 
 from longrank.service.app import build
-from longrank.service.engine import Engine
+from longrank.service.engine.engine import Engine
+from longrank.service.engine.model import Model
 from longrank.service.http.middleware import Access, JsonLines, configure_logging
-from longrank.service.models import Model
-from longrank.service.sqlite import SqliteStore
+from longrank.service.store.sqlite import SqliteStore
 
 
 @pytest.fixture

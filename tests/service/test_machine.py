@@ -15,9 +15,9 @@ from serving import DIM, Clock, asked, told
 from longrank import Outcome, Payoffs, Ranking, named
 from longrank.errors import InvalidInput
 from longrank.service import messages
-from longrank.service.engine import Engine
+from longrank.service.engine.engine import Engine
 from longrank.service.errors import Conflict, Unknown
-from longrank.service.sqlite import SqliteStore
+from longrank.service.store.sqlite import SqliteStore
 from longrank.service.upkeep import Upkeep
 
 NAMES = st.sampled_from([f"d{i}" for i in range(6)])

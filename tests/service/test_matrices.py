@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longrank.service.matrices import matrix
+from longrank.service.engine.decide import matrix
 
 
 @pytest.mark.parametrize("count", [1, 15, 16, 100, 65_535, 65_536])

@@ -8,8 +8,8 @@ from serving import DIM, asked, make, told
 
 from longrank import named
 from longrank.errors import InvalidInput
+from longrank.service.engine.apply import replay
 from longrank.service.errors import Conflict
-from longrank.service.replay import replay
 from longrank.service.upkeep import Upkeep
 
 

@@ -8,10 +8,10 @@ from process import Server, once
 from serving import DIM, asked, free_port, told, until
 
 from longrank.service import messages
-from longrank.service.engine import Engine
+from longrank.service.engine.engine import Engine
+from longrank.service.engine.keys import Keys
 from longrank.service.errors import StoreFailed
-from longrank.service.keys import Keys
-from longrank.service.postgres import PostgresStore
+from longrank.service.store.postgres import PostgresStore
 
 pytestmark = pytest.mark.postgres
 

@@ -9,10 +9,10 @@ from power import Journal
 from serving import DIM, asked, told
 
 from longrank.service import messages
-from longrank.service.engine import Engine
+from longrank.service.engine.apply import replay
+from longrank.service.engine.engine import Engine
 from longrank.service.errors import StoreDamaged, StoreFailed
-from longrank.service.replay import replay
-from longrank.service.sqlite import SqliteStore
+from longrank.service.store.sqlite import SqliteStore
 
 POINTS = 300
 

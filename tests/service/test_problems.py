@@ -92,10 +92,10 @@ def test_a_path_is_all_of_a_path(http, odd):
 
 def test_a_full_queue_sheds_with_503_and_says_when_to_come_again(http):
     http.put(BASE, json={"policy": "ind", "dim": DIM})
-    http.engine.store.writer.most_waiting = 0
+    http.engine.store.writer.max_queued = 0
     shed = http.post(DECISIONS, json={**ROUND, "id": "x"})
     assert (shed.status_code, shed.headers["retry-after"]) == (503, "1")
-    http.engine.store.writer.most_waiting = 100
+    http.engine.store.writer.max_queued = 100
     assert http.post(DECISIONS, json={**ROUND, "id": "x"}).status_code == 201
 
 

@@ -6,12 +6,13 @@ import pytest
 from serving import asked, fresh, make, told, until
 
 from longrank.errors import InvalidInput
-from longrank.service import messages, sqlite
-from longrank.service.engine import Engine
+from longrank.service import messages
+from longrank.service.engine.apply import replay
+from longrank.service.engine.engine import Engine
 from longrank.service.errors import NotReady, StoreDamaged, StoreFailed
-from longrank.service.records import DECISION, Draft
-from longrank.service.replay import replay
-from longrank.service.sqlite import SqliteStore
+from longrank.service.store import sqlite
+from longrank.service.store.records import DECISION, Draft
+from longrank.service.store.sqlite import SqliteStore
 from longrank.service.upkeep import Upkeep
 
 
@@ -43,7 +44,7 @@ def test_a_snapshot_is_taken_every_so_often(engine, reopen):
         engine.decide("m", asked(f"d{i}"))
         engine.settle("m", f"d{i}", told())
         upkeep.once()
-    assert len(list(engine.store.snapshots(engine.model("m").number))) == 2
+    assert len(list(engine.store.snapshots(engine.model("m").number))) == 3
     state = fresh(engine).snapshot()
     engine.close()
     assert reopen().model("m").snapshot() == state
@@ -53,10 +54,10 @@ def test_upkeep_goes_on_after_a_failure(engine):
     upkeep = Upkeep(engine)
     engine.snapshot_every = 1
     engine.decide("m", asked("x"))
-    engine.store.writer.most_waiting = 0
+    engine.store.writer.max_queued = 0
     upkeep.start()
     try:
-        engine.store.writer.most_waiting = 100
+        engine.store.writer.max_queued = 100
         engine.settle("m", "x", told())
         until(lambda: engine.model("m").saved == 1)
     finally:
@@ -76,7 +77,7 @@ def test_a_second_process_cannot_open_the_same_file(engine, path):  # noqa: ARG0
 
 
 def test_an_old_sqlite_is_refused(path, monkeypatch):
-    monkeypatch.setattr(sqlite, "LEAST", (99, 0, 0))
+    monkeypatch.setattr(sqlite, "MIN_VERSION", (99, 0, 0))
     with pytest.raises(StoreFailed, match=r"99\.0\.0 or newer is needed"):
         SqliteStore(path)
 

@@ -10,8 +10,8 @@ import pytest
 from serving import ADMIN, DIM, asked, served, until_ready
 
 from longrank.service.app import build
-from longrank.service.engine import Engine
-from longrank.service.sqlite import SqliteStore
+from longrank.service.engine.engine import Engine
+from longrank.service.store.sqlite import SqliteStore
 
 ROUND = msgspec.to_builtins(asked())
 DECISIONS = "/v1/models/m/decisions"

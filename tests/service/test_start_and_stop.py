@@ -11,12 +11,12 @@ import msgspec
 from process import Server, once
 from serving import ADMIN, DIM, asked, free_port, served, told, until, until_ready
 
-from longrank.service import catalog
 from longrank.service.app import build
-from longrank.service.engine import Engine
+from longrank.service.engine import catalog
+from longrank.service.engine.apply import replay
+from longrank.service.engine.engine import Engine
 from longrank.service.errors import StoreDamaged, StoreFailed
-from longrank.service.replay import replay
-from longrank.service.sqlite import SqliteStore
+from longrank.service.store.sqlite import SqliteStore
 
 ROUND = msgspec.to_builtins(asked())
 KEY = {"Authorization": f"Bearer {ADMIN}"}

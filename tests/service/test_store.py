@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from drafts import append, decision, outcome
+from drafts import append, decision, outcome, snapshot
 
 from longrank.service.errors import Conflict, Duplicate, StoreDamaged, StoreFailed
-from longrank.service.opening import open_store
-from longrank.service.records import DECISION, OUTCOME, Draft
-from longrank.service.snapshots import FORMAT, Snapshot, state_hash
-from longrank.service.stats import Stats
-from longrank.service.tables.keys import KeyRow
-from longrank.service.tables.snapshots import KEPT_SNAPSHOTS
+from longrank.service.store.records import DECISION, OUTCOME, Draft
+from longrank.service.store.sql import MAX_SNAPSHOTS, KeyRow
+from longrank.service.store.store import open_store
 
 
 @pytest.fixture
 def model(store):
-    return store.create_model("m", b"{}", 1.5)
+    return store.create_model("m", b"{}", 1.5, snapshot(0))
 
 
 def test_what_was_appended_is_found_again_to_the_last_bit(store, model, where):
@@ -34,11 +31,11 @@ def test_what_was_appended_is_found_again_to_the_last_bit(store, model, where):
 
 def test_numbers_grow_and_are_never_used_again(store, model):
     seqs = [append(store, decision(model, f"d{i}")).seq for i in range(3)]
-    other = store.create_model("other", b"", 0.0)
+    other = store.create_model("other", b"", 0.0, snapshot(0))
     store.delete_model(model)
     seqs.append(append(store, decision(other, "d0")).seq)
     assert seqs == sorted(set(seqs))
-    assert store.create_model("m", b"", 0.0) > other
+    assert store.create_model("m", b"", 0.0, snapshot(0)) > other
 
 
 def test_an_outcome_needs_its_decision_and_a_decision_its_model(store, model):
@@ -90,7 +87,7 @@ def test_dropping_takes_what_is_old_expired_and_in_the_snapshot(store, model):
 
 def test_models_are_listed_changed_and_deleted_with_all_that_is_theirs(store, model):
     with pytest.raises(Conflict):
-        store.create_model("m", b"", 0.0)
+        store.create_model("m", b"", 0.0, snapshot(0))
     store.update_model(model, b"new")
     (row,) = store.models()
     assert (row.model, row.name, row.created, row.floor, row.spec) == (model, "m", 1.5, 0, b"new")
@@ -113,19 +110,15 @@ def test_keys_come_and_go(store, model):
     assert store.all_keys() == rows[1:]
 
 
-def snapshot(seq, policy=b"policy"):
-    return Snapshot(FORMAT, seq, state_hash(policy), policy, Stats(decisions=seq))
-
-
 def test_the_newest_few_snapshots_are_kept_and_damaged_ones_are_told(store, model):
-    for seq in range(1, KEPT_SNAPSHOTS + 3):
+    for seq in range(1, MAX_SNAPSHOTS + 3):
         store.save_snapshot(model, snapshot(seq))
     found = list(store.snapshots(model))
-    assert [one.seq for one in found] == [5, 4, 3]
+    assert [one.seq for one in found] == [5, 4, 3, 0]
     assert found[0] == snapshot(5)
     damage = "UPDATE snapshots SET body = ? WHERE seq = 5"
     store.writer.call(lambda session: session.execute(damage, (b"damaged",)))
-    first, second, _ = store.snapshots(model)
+    first, second, *_ = store.snapshots(model)
     assert isinstance(first, StoreDamaged)
     assert second == snapshot(4)
 

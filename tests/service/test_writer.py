@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from contextlib import contextmanager
 
 import pytest
-from drafts import append, decision
+from drafts import append, decision, snapshot
+from serving import until
 
 from longrank.service.errors import Busy, Duplicate, StoreFailed
+from longrank.service.store.writer import Append
 
 
 @pytest.fixture
 def model(store):
-    return store.create_model("m", b"{}", 1.5)
+    return store.create_model("m", b"{}", 1.5, snapshot(0))
 
 
 def test_the_second_of_its_kind_is_a_duplicate_and_the_rest_of_the_batch_is_not(store, model):
@@ -46,10 +49,10 @@ def test_many_threads_append_and_the_log_has_all_in_order(store, model):
 
 
 def test_too_many_that_wait_are_turned_away(store, model):
-    store.writer.most_waiting = 0
+    store.writer.max_queued = 0
     with pytest.raises(Busy):
         store.append(decision(model, "x"))
-    store.writer.most_waiting = 10
+    store.writer.max_queued = 10
     append(store, decision(model, "x"))
 
 
@@ -73,25 +76,26 @@ def held_up(store):
 
 
 def test_no_more_wait_than_may_and_those_who_do_are_served(store, model):
-    store.writer.most_waiting = 3
+    store.writer.max_queued = 3
     with held_up(store):
         futures = [store.append(decision(model, f"d{i}")) for i in range(3)]
-        assert store.writer.waiting == 3
+        assert store.writer.queued == 3
         with pytest.raises(Busy):
             store.append(decision(model, "d3"))
     assert [future.result(30).id for future in futures] == ["d0", "d1", "d2"]
     assert [entry.id for entry in store.after(model, 0)] == ["d0", "d1", "d2"]
 
 
-def test_who_cannot_be_told_keeps_nobody_else_from_it(store, model):
-    def gone(_):
-        raise RuntimeError("the event loop is closed")
-
+def test_who_cannot_be_told_keeps_nobody_else_from_it(store, model, caplog):
+    loop = asyncio.new_event_loop()
+    gone = Append(decision(model, "a"), loop.create_future())
+    loop.close()
     with held_up(store):
-        store.writer.append_all([decision(model, "a")], gone)
+        store.writer.submit([gone])
         future = store.append(decision(model, "b"))
     assert future.result(30).id == "b"
     assert [entry.id for entry in store.after(model, 0)] == ["a", "b"]
+    until(lambda: "could not deliver a commit result: event loop closed" in caplog.text)
 
 
 def test_a_call_that_goes_wrong_leaves_nothing_behind_and_the_next_works(store, model):

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
-from longrank.cli.console import console  # first: it says what to install where typer is missing
+import typer
 
-import typer  # isort: skip
-
+from longrank import __version__
 from longrank.cli import bench, data, demo, doctor, evaluate, logs, report, reproduce, run, serve
+from longrank.cli.terminal import console, refuse
 from longrank.errors import LongrankError
 
 app = typer.Typer(
-    help="longrank learns in what order to try things, and when to stop.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 app.command()(demo.demo)
@@ -30,10 +30,33 @@ app.add_typer(data.app, name="data")
 app.add_typer(logs.app, name="logs")
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        console.print(f"longrank {__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def longrank(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """longrank learns in what order to try things, and when to stop.
+
+    Start with `longrank demo`. `longrank COMMAND --help` explains a command with an example.
+    """
+
+
 def main() -> None:
-    """Run the command line; what longrank refuses is said in one sentence."""
+    """Run the command line; print what is refused as one sentence, with exit code 2."""
     try:
         app()
     except LongrankError as error:
-        console.print(f"longrank: {error}", style="red", highlight=False)
-        sys.exit(2)
+        refuse(str(error))
+    except OSError as error:
+        if error.filename is None:
+            raise
+        refuse(f"cannot use {error.filename}: {error.strerror}")
+    sys.exit(2)

@@ -6,19 +6,23 @@ from typing import Annotated
 
 import typer
 
-from longrank.cli.console import console, names
+from longrank.cli.terminal import console, names
 from longrank.errors import InvalidInput
 from longrank.experiments.bench import BENCHMARKS
 
 
 def bench(
-    only: Annotated[str, typer.Option(help=f"Some of {', '.join(BENCHMARKS)}.")] = "",
+    only: Annotated[
+        str, typer.Option(help=f"Benchmarks to run, separated by commas: {', '.join(BENCHMARKS)}.")
+    ] = "",
 ) -> None:
-    """Measure the speed of longrank on this machine; it takes a few minutes.
+    """Measure how fast longrank is on this machine, in a few minutes.
 
-    Every figure is a ratio of two times taken in turns in one run, so that it can be compared
-    between machines, with the times behind it; `benchmarks/` has the comparison with other
-    libraries too. The output is a Markdown table.
+    Prints a Markdown table. Each figure is a ratio of two times measured alternately in the same
+    run, so you can compare it between machines; the times themselves stand beside it. The
+    repository's `benchmarks/` folder compares longrank with other libraries.
+
+    Example: `longrank bench --only round,many`
     """
     chosen = names(only) or list(BENCHMARKS)
     for name in chosen:

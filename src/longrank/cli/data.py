@@ -1,4 +1,4 @@
-"""``longrank data``: the paper's data sets, from their publishers or from files at hand."""
+"""``longrank data``: the data sets of the paper."""
 
 from __future__ import annotations
 
@@ -9,20 +9,23 @@ import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
-from longrank.cli.console import console
+from longrank.cli.terminal import console
 from longrank.datasets import SOURCES, add, data_folder, find, get
 from longrank.datasets.sources import source
 from longrank.errors import LongrankError
 
 app = typer.Typer(
-    help="Get the data sets of the paper, or add files that you already have.",
+    help="Download the data sets of the paper, or add files that you already have.",
     no_args_is_help=True,
 )
 
 
 @app.command("list")
 def list_sources() -> None:
-    """What there is, what is here already, and how to get the rest."""
+    """List the data sets: which ones you have, and how to get the others.
+
+    Example: `longrank data list`
+    """
     table = Table(title=f"Data in {data_folder()}")
     for column in ("name", "data set", "here", "how to get it"):
         table.add_column(column)
@@ -38,14 +41,18 @@ def list_sources() -> None:
 
 @app.command("get")
 def get_source(
-    name: Annotated[str, typer.Argument(help="The data set; `longrank data list` has the names.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Accept the publisher's terms.")] = False,
+    name: Annotated[str, typer.Argument(help="A name that `longrank data list` shows.")],
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Accept the publisher's terms of use without being asked.")
+    ] = False,
 ) -> None:
     """Download a data set from its publisher.
 
-    Sizes and checksums are checked. An interrupted download goes on where it stopped when you call
-    it again. Where the publisher has terms of use you are asked to accept them. Everything is kept
-    in the folder that the environment variable LONGRANK_DATA names, else in your cache folder.
+    Verifies sizes and checksums. Run the command again to resume an interrupted download. If the
+    publisher has terms of use, you are asked to accept them. Files go to the folder named by the
+    environment variable `LONGRANK_DATA`, or else to your cache folder.
+
+    Example: `longrank data get mnist`
     """
     known = source(name)
     accepted = yes
@@ -71,10 +78,17 @@ def get_source(
 
 @app.command("add")
 def add_source(
-    name: Annotated[str, typer.Argument(help="The data set; `longrank data list` has the names.")],
-    path: Annotated[Path, typer.Argument(help="Archive, folder or file, as published.")],
+    name: Annotated[str, typer.Argument(help="A name that `longrank data list` shows.")],
+    path: Annotated[
+        Path, typer.Argument(help="The archive, folder or file, as its publisher provides it.")
+    ],
 ) -> None:
-    """Take a data set from files that you already have."""
-    with console.status(f"looking at {path}"):
+    """Add a data set from files that you already have.
+
+    Checks that the files are what they should be and copies them to the data folder.
+
+    Example: `longrank data add yelp ~/Downloads/yelp_dataset.tar`
+    """
+    with console.status(f"reading {path}"):
         files = add(name, path)
     console.print(f"{SOURCES[name].title} is in {files[0].parent}")

@@ -8,21 +8,26 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from longrank.cli.console import console, counted
+from longrank.cli.terminal import console, counted, needs
 
 
+@needs("experiments")
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("demo"),
-    rounds: Annotated[int, typer.Option(min=20, help="Rounds in each world.")] = 600,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is random.")] = 0,
+    rounds: Annotated[int, typer.Option(min=20, help="Rounds to play in each world.")] = 600,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
 ) -> None:
-    """Seven policies learn to route payments and to find digits.
+    """Watch seven policies learn to route payments and to find digits.
 
-    The payment world is simulated (eight routes); the digits are the real handwritten ones that
-    scikit-learn carries, ranked so that a 3 comes early. The paper's Rand, Eps, C-UCB1, GL-CDCM,
-    Ind and Dep and our recommended policy live through both in three scenarios: a success is worth
-    1 anywhere (vanilla), half as much at every further try (exponential), or 1 minus 0.1 per try
-    (linear). The settings of the policies are the same everywhere; nothing is tuned.
+    Plays two worlds: eight simulated payment routes, and scikit-learn's handwritten digits, where
+    a 3 should come early. The policies are the paper's six (Rand, Eps, C-UCB1, GL-CDCM, Ind, Dep)
+    and `recommended`. There are three scenarios: a success is always worth 1 (vanilla), half as
+    much with each further try (exponential), or 1 minus 0.1 per try (linear). All policies keep
+    the same settings throughout; nothing is tuned.
+
+    Needs `pip install 'longrank[experiments]'`.
+
+    Example: `longrank demo --rounds 200 --out pictures`
     """
     from longrank.experiments.demo import SCENARIOS
     from longrank.experiments.demo import demo as run
@@ -32,7 +37,7 @@ def demo(
         result = run(out, rounds, seed, lambda name: bar.update(task, advance=1, description=name))
 
     for world in dict.fromkeys(cell.world for cell in result.cells):
-        table = Table(title=f"{world}: expected reward a round (mean length)", min_width=66)
+        table = Table(title=f"{world}: expected reward per round (mean length)", min_width=66)
         table.add_column("")
         for scenario in SCENARIOS:
             table.add_column(scenario, justify="right")
@@ -47,8 +52,11 @@ def demo(
         table.add_row("knows the truth", *(f"{r.optimum.mean():.3f}      " for r in row))
         console.print(table)
     console.print(
-        "\nOne payment explained: recommended, having learned, in the linear scenario,"
-        "\nwhere a success is worth 1, every try costs 0.1 and giving up costs 0.1\n"
+        "\nOne payment explained: how `recommended` ranks it after learning, in the linear scenario"
+        "\n(a success is worth 1, every try costs 0.1, giving up costs 0.1)\n"
     )
     console.print(result.ranking.explain(), highlight=False)
-    console.print("\nCR(t) / t as a picture: " + ", ".join(str(file) for file in result.pictures))
+    console.print(
+        "\nPictures of the average reward, CR(t) / t: "
+        + ", ".join(str(file) for file in result.pictures)
+    )

@@ -6,25 +6,28 @@ from typing import Annotated
 
 import typer
 
-from longrank.cli.console import console
-from longrank.errors import MissingExtra
+from longrank.cli.terminal import console, needs
 
 
+@needs("service")
 def doctor(
     store: Annotated[
-        str, typer.Option(help="The SQLite file or PostgreSQL database to look at.")
+        str,
+        typer.Option(help="The SQLite file or the PostgreSQL URL (postgresql://user@host/name)."),
     ] = "decisions.db",
 ) -> None:
-    """Check versions, measure the disk, read the store, and say what to expect.
+    """Check that this machine and a store are fit for `longrank serve`.
 
-    The exit code is 1 if something must be mended. A store that is in use is not read.
+    Checks versions, measures the disk, reads and verifies the whole store, and says what
+    throughput to expect. Stop the service first: a store in use cannot be read. The exit code is 1
+    if something needs fixing.
+
+    Needs `pip install 'longrank[service]'`.
+
+    Example: `longrank doctor --store decisions.db`
     """
-    try:
-        from longrank.service.doctor import examine
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("longrank"):
-            raise
-        raise MissingExtra("longrank doctor", "service") from error
+    from longrank.service.doctor import examine
+
     good = True
     for finding in examine(store):
         good = good and finding.good

@@ -6,19 +6,21 @@ import math
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.progress import Progress, TaskID
 from rich.table import Table
 
-from longrank.cli.console import console, counted, names
+from longrank.cli.terminal import console, counted, names
 from longrank.errors import InvalidInput
 from longrank.logs import Estimate, History, learn_from
 from longrank.logs import evaluate as estimate
 from longrank.logs import report as write_report
 from longrank.policies import Policy, load, named
+
+Interval = Literal["bootstrap", "bernstein"]
 
 _NEEDS = {
     "recommended": ("dim", "max_budget"),
@@ -31,44 +33,58 @@ _NEEDS = {
 
 
 def evaluate(
-    log: Annotated[Path, typer.Argument(help="A .parquet, .csv or .jsonl file with `items`.")],
+    log: Annotated[
+        Path, typer.Argument(help="A .parquet, .csv or .jsonl file with the column `items`.")
+    ],
     policy: Annotated[
         list[str],
         typer.Option(
-            help="A file of Policy.save, or recommended, ind, eps, c-ucb1, gl-cdcm, rand, with "
-            "settings as in `ind:exploration=0.5,rate=5`. Repeat it for each policy."
+            help="A file that Policy.save wrote, or a name (recommended, ind, eps, c-ucb1, "
+            "gl-cdcm, rand), optionally with settings: ind:rate=5. Repeat it for each policy."
         ),
     ],
     learn: Annotated[
-        float, typer.Option(min=0.0, max=0.95, help="Share of the log that named policies learn.")
+        float,
+        typer.Option(min=0.0, max=0.95, help="Fraction of the log that named policies learn from."),
     ] = 0.5,
-    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
-    interval: Annotated[str, typer.Option(help="bootstrap or bernstein.")] = "bootstrap",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
-    report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
+    confidence: Annotated[
+        float, typer.Option(min=0.01, max=0.999999, help="Confidence level of the intervals.")
+    ] = 0.95,
+    interval: Annotated[
+        Interval,
+        typer.Option(help="How to compute intervals; bernstein is wider, but always holds."),
+    ] = "bootstrap",
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
+    report: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
     extra_cost: Annotated[
         float | None, typer.Option(help="In the report: what if every try cost this much more?")
     ] = None,
 ) -> None:
-    """Say what policies would have earned on a log, without playing them.
+    """Estimate what policies would have earned on a log, without running them.
 
-    Named policies learn from the first part of the log and are judged on the rest; those from
-    files are judged as they are, on the same rest. Estimates that the log cannot support are
-    refused with the reason; `longrank logs check` tells beforehand.
+    Named policies learn from the first part of the log and are judged on the rest. Policies from
+    files are judged as they are, on the same rest. An estimate that the log cannot support is
+    refused, with the reason; `longrank logs check` shows beforehand what a log supports.
+
+    Parquet files need `pip install 'longrank[logs]'`.
+
+    Example: `longrank evaluate log.csv --policy recommended --policy ind:rate=5`
     """
-    history = History(log)
-    total = history.validate()
+    if extra_cost is not None and not math.isfinite(extra_cost):
+        raise InvalidInput("extra_cost", "be finite", extra_cost)
+    history = History(log).keep()
+    total = len(history)
     cut = math.floor(total * learn)
     policies = _policies(policy, history, cut, seed)
     judged = history.part(cut)
     console.print(f"{total} decisions: {cut} to learn from, {total - cut} to judge by")
     with console.status("estimating"):
-        found = estimate(policies, judged, confidence=confidence, interval=interval, seed=seed)
+        found = estimate(judged, policies, confidence=confidence, interval=interval, seed=seed)
     _show(found)
     if report is not None:
-        with console.status("drawing"):
-            write_report(policies, judged, report, found, extra_cost=extra_cost)
-        console.print(f"The report is in {report}")
+        with console.status("writing the report"):
+            write_report(judged, policies, report, found, extra_cost=extra_cost)
+        console.print(f"Wrote the report to {report}")
 
 
 def _policies(specs: list[str], history: History, cut: int, seed: int) -> dict[str, Policy]:
@@ -80,7 +96,7 @@ def _policies(specs: list[str], history: History, cut: int, seed: int) -> dict[s
         made = found[spec] = _named(spec, history, seed)
         if cut:
             with counted() as bar:
-                task = bar.add_task(f"{spec} learns", total=cut)
+                task = bar.add_task(f"{spec} is learning", total=cut)
                 told = partial(_tell, bar, task)
                 learn_from(made, history.part(0, cut), progress=told)
     return found
@@ -93,7 +109,7 @@ def _tell(bar: Progress, task: TaskID, done: int, _: int) -> None:
 def _named(spec: str, history: History, seed: int) -> Policy:
     name, _, rest = spec.partition(":")
     if name not in _NEEDS:
-        rule = f"be a file, or one of {', '.join(_NEEDS)} (others can be saved to a file)"
+        rule = f"be a file or one of {', '.join(_NEEDS)} (save any other policy to a file)"
         raise InvalidInput("policy", rule, repr(spec))
     first = next(history.decisions())
     known: dict[str, Any] = {"dim": _width(first), "max_budget": _budget(history), "rng": seed}
@@ -105,7 +121,7 @@ def _named(spec: str, history: History, seed: int) -> Policy:
         except ValueError:
             settings[key] = value
         if not equals:
-            raise InvalidInput("policy", "have settings as in ind:rate=5", repr(spec))
+            raise InvalidInput("policy", "have settings of the form ind:rate=5", repr(spec))
     return named(name, **settings)
 
 

@@ -7,28 +7,33 @@ from typing import Annotated
 
 import typer
 
-from longrank.cli.console import console
+from longrank.cli.terminal import console, needs
 
 
+@needs("experiments")
 def report(
     results: Annotated[
-        list[Path], typer.Argument(help="Folders with results of `longrank run`.", exists=True)
+        list[Path], typer.Argument(help="Folders that `longrank run` wrote.", exists=True)
     ],
     out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("report"),
 ) -> None:
-    """Compare results with the paper: its tables, its figures, its claims.
+    """Compare results with the paper's tables, figures and claims.
 
-    Writes one page that needs nothing else (`report.html`), the same as Markdown (`report.md`),
-    every figure as SVG and PNG (`figures/`) and every table as CSV and LaTeX (`tables/`). Equal
-    results give equal files; files of an older report in that folder are replaced.
+    Writes a self-contained page (`report.html`), the same as Markdown (`report.md`), each figure
+    as SVG and PNG (`figures/`) and each table as CSV and LaTeX (`tables/`). The same results always
+    give the same files. An older report in the folder is replaced.
+
+    Needs `pip install 'longrank[experiments]'`.
+
+    Example: `longrank report results/ --out report/`
     """
     write(results, out)
 
 
 def write(results: list[Path], out: Path) -> None:
-    """Write the report and say where it is."""
+    """Write the report and print where it is."""
     from longrank.experiments.report import report as write_report
 
     with console.status("writing the report"):
         files = write_report(results, out)
-    console.print(f"{len(files)} files; the page is {files[0]}")
+    console.print(f"Wrote {len(files)} files; open {files[0]}")

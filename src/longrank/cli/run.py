@@ -4,59 +4,73 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from longrank.cli.console import console, counted, names, numbers
-from longrank.experiments.results import choose, finished
-from longrank.experiments.runner import Failure
-from longrank.experiments.runner import run as run_cells
-from longrank.experiments.settings import Cell, cells
-from longrank.experiments.settings import held_out as further
-from longrank.experiments.streams import all_tasks
+from longrank.cli.terminal import console, counted, needs, numbers, some
+
+if TYPE_CHECKING:
+    from longrank.experiments.runner import Failure
+    from longrank.experiments.settings import Cell
+
+Grid = Literal["quick", "paper"]
+Backend = Literal["processes", "dask", "ray"]
+MAX_BUDGET = 1_000_000
 
 
+@needs("experiments")
 def run(
     tasks: Annotated[
         list[str],
         typer.Argument(
-            help="mnist-0 to mnist-9 (or mnist for all ten), fashion-0.., digits-0.., "
+            help="Tasks: mnist-0 to mnist-9 (or mnist for all ten), likewise fashion and digits; "
             "movielens-25m, movielens-1m, yelp, msd, logistic, payments-8, payments-100."
         ),
     ],
     scenario: Annotated[
-        str, typer.Option(help="vanilla, exponential, linear-COST (as linear-0.08).")
+        str,
+        typer.Option(help="What a success is worth: vanilla, exponential, linear-COST (per try)."),
     ] = "vanilla,exponential",
-    budgets: Annotated[str, typer.Option(help="The most tries a round.")] = "1,5,10,50,100",
+    budgets: Annotated[str, typer.Option(help="Maximum numbers of tries.")] = "1,5,10,50,100",
     policies: Annotated[
         str, typer.Option(help="recommended, rand, eps, c-ucb1, gl-cdcm, ind, dep, ind-gmm.")
     ] = "rand,eps,c-ucb1,gl-cdcm,ind,dep",
     grid: Annotated[
-        str, typer.Option(help="Settings to search: paper (fine) or quick (coarse).")
+        Grid, typer.Option(help="Settings to search: quick is coarse, paper is fine.")
     ] = "quick",
-    seeds: Annotated[int, typer.Option(min=1, help="How many shuffles of each task.")] = 1,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of shuffles of each task.")] = 1,
     held_out: Annotated[
-        int, typer.Option(min=0, help="Further shuffles for the best setting of each cell.")
+        int,
+        typer.Option(min=0, help="Further shuffles on which to run the best setting of each cell."),
     ] = 0,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes at once.")] = os.cpu_count() or 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Parallel processes.")] = os.cpu_count() or 1,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
-    backend: Annotated[str, typer.Option(help="processes, dask or ray.")] = "processes",
-    address: Annotated[str | None, typer.Option(help="Of the Dask or Ray cluster.")] = None,
+    backend: Annotated[Backend, typer.Option(help="Where to run the cells.")] = "processes",
+    address: Annotated[
+        str | None,
+        typer.Option(help="Address of the Dask or Ray cluster; default: start one here."),
+    ] = None,
 ) -> None:
-    """Run experiments; every option takes a list, `a,b,c`.
+    """Run experiments: every combination of tasks, scenarios, budgets and policies.
 
-    A result is a file in the folder `--out` as soon as it is there: Parquet, one file for each
-    task, scenario, budget, policy, grid and seed, one row for each setting. What is there already
-    is not run again, so that a run that was stopped goes on when you call it again. If a cell
-    fails the others go on, and the exit code is 1.
+    Tasks, `--scenario`, `--budgets` and `--policies` take lists separated by commas. One
+    combination, with one seed, is a cell; it searches all settings of the grid. Each finished cell
+    becomes a Parquet file in the folder `--out`, with one row per setting. Run the command again
+    to resume one that was interrupted: finished cells are skipped. If a cell fails, the others
+    still run, and the exit code is 1.
 
-    On a cluster the data folder (LONGRANK_DATA) must be one that all workers see.
+    Needs `pip install 'longrank[experiments]'`; `--backend dask` and `--backend ray` also need
+    `longrank[cluster]` and a data folder (`LONGRANK_DATA`) that all workers can read.
+
+    Example: `longrank run digits --budgets 1,5 --policies recommended,ind --jobs 4`
     """
-    chosen = all_tasks([name for text in tasks for name in names(text)])
-    wanted = list(
-        cells(chosen, names(scenario), numbers("budgets", budgets), names(policies), grid, seeds)
-    )
+    from longrank.experiments.settings import cells
+    from longrank.experiments.streams import all_tasks
+
+    chosen = all_tasks([name for text in tasks for name in some("tasks", text)])
+    scenarios, limits = some("scenario", scenario), numbers("budgets", budgets, 1, MAX_BUDGET)
+    wanted = list(cells(chosen, scenarios, limits, some("policies", policies), grid, seeds))
     if run_shown(wanted, held_out, out, jobs, backend, address):
         raise typer.Exit(1)
 
@@ -69,7 +83,10 @@ def run_shown(
     backend: str = "processes",
     address: str | None = None,
 ) -> list[Failure]:
-    """Run cells, then the best setting of each on further shuffles, behind a progress bar."""
+    """Run cells, then the best setting of each on further shuffles, with a progress bar."""
+    from longrank.experiments.results import choose
+    from longrank.experiments.settings import held_out as further
+
     failures = _run(cells, out, jobs, backend, address)
     if held_out:
         rest = list(further(cells, choose(out, cells), held_out))
@@ -80,8 +97,11 @@ def run_shown(
 def _run(
     cells: list[Cell], out: Path, jobs: int, backend: str, address: str | None
 ) -> list[Failure]:
+    from longrank.experiments.results import finished
+    from longrank.experiments.runner import run as run_cells
+
     todo = [cell for cell in cells if not finished(out, cell)]
-    console.print(f"{len(cells)} cells, {len(cells) - len(todo)} of them finished before")
+    console.print(f"{len(cells)} cells, {len(cells) - len(todo)} of them already finished")
     with counted() as bar:
         task = bar.add_task("", total=len(todo))
         failures = run_cells(
@@ -95,5 +115,7 @@ def _run(
         )
     for failure in failures:
         console.print(f"{failure.cell.name} failed:\n{failure.reason}", style="red", markup=False)
-    console.print(f"{len(todo) - len(failures)} cells run, {len(failures)} failed: {out}")
+    console.print(
+        f"{len(todo) - len(failures)} cells run, {len(failures)} failed; results are in {out}"
+    )
     return failures

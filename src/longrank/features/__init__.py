@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from longrank.errors import BadFile
 from longrank.features.base import Features
 from longrank.features.coverage import Coverage
 from longrank.features.mixture import Mixture
 from longrank.features.plain import Plain
 from longrank.features.polynomial import Polynomial
 from longrank.packing import Tree
+from longrank.parts import Kinds
 
 __all__ = ["Coverage", "Features", "Mixture", "Plain", "Polynomial", "from_state"]
 
-_KINDS: dict[str, type[Features]] = {
-    "plain": Plain,
-    "coverage": Coverage,
-    "polynomial": Polynomial,
-}
+KINDS = Kinds(
+    "feature map",
+    Features,  # type: ignore[type-abstract]
+    "longrank.features",
+    (Plain, Coverage, Polynomial),
+)
 
 
 def from_state(state: Tree) -> Features:
-    """The feature map that :meth:`Features.state` described."""
-    if state.get("kind") not in _KINDS:
-        raise BadFile(f"unknown features {state.get('kind')!r}: known are {sorted(_KINDS)}")
-    return _KINDS[state["kind"]].from_state(state)
+    """Rebuild the feature map that :meth:`Features.state` described."""
+    kind, current = KINDS.read(state)
+    return kind.from_state(current)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import kernels
+from longrank.belief import Belief
 from longrank.packing import Tree
+from longrank.parts import Part
+from longrank.payoffs import Payoffs
 
 Prepared = Any  # has a length; what it is, is each map's own affair
 Greedy = tuple[
@@ -17,7 +20,7 @@ Greedy = tuple[
 ]  # order, rows, means, scores along it
 
 
-class Features(ABC):
+class Features(Part, ABC):
     """Turns the items of a round into the rows that a learner scores and learns from.
 
     A row may depend on the items above it, so choosing is greedy: at each position the item with
@@ -34,58 +37,50 @@ class Features(ABC):
 
     @abstractmethod
     def prepare(self, items: ArrayLike, dim: int | None, lazy: bool = False) -> Prepared:
-        """Check the items, and bring them into the form that the other methods take.
+        """Check the items and bring them into the form that the other methods take.
 
         ``dim`` is the length of the rows that the learner expects (None: any). With ``lazy``
-        the numbers of very many items may be left for :meth:`greedy` to check as it reads them.
+        :meth:`greedy` may check very many items as it reads them.
         """
 
     @abstractmethod
-    def greedy(
-        self,
-        prepared: Prepared,
-        weights: NDArray[np.float64],
-        inverse: NDArray[np.float64],
-        bonus: float,
-        ceiling: float,
-        count: int,
-    ) -> Greedy:
-        """The ``count`` best items by min(mean + bonus * width, ceiling), one after the other."""
+    def greedy(self, prepared: Prepared, belief: Belief, count: int) -> Greedy:
+        """Choose the ``count`` best items by their scores, one after the other."""
 
     def decide(
         self,
         prepared: Prepared,
-        weights: NDArray[np.float64],
-        inverse: NDArray[np.float64],
-        bonus: float,
-        ceiling: float,
-        rewards: NDArray[np.float64],
-        losses: NDArray[np.float64],
-        link: int,
-        least: int,
+        belief: Belief,
+        payoffs: Payoffs,
+        minimum: int,
         chosen: NDArray[np.int64],
         numbers: NDArray[np.float64],
     ) -> int:
-        """As much of :meth:`greedy`'s order as is worth playing, but at least so many items.
+        """Truncate the greedy order at the best length (at least ``minimum`` items).
 
-        Returns how many, and fills a receipt: see :func:`longrank.kernels.decide`.
+        Returns the length, and fills a receipt: see :func:`longrank.kernels.decide`.
         """
-        greedy = self.greedy(prepared, weights, inverse, bonus, ceiling, len(chosen))
-        return kernels.decide(*greedy, rewards, losses, link, least, chosen, numbers)
+        greedy = self.greedy(prepared, belief, len(chosen))
+        return kernels.decide(
+            *greedy, payoffs.rewards, payoffs.losses, belief.link, minimum, chosen, numbers
+        )
 
     @abstractmethod
     def along(self, prepared: Prepared, order: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The rows of the items in a given order. Shape (len(order), dim)."""
+        """Return the rows of the items in a given order. Shape (len(order), dim)."""
 
     def rows(self, prepared: Prepared) -> NDArray[np.float64]:
-        """The rows of all items as they come, where they are independent."""
+        """Return the rows of all items as they come, where they are independent."""
         return self.along(prepared, np.arange(len(prepared)))
 
     @abstractmethod
     def state(self) -> Tree:
-        """All that is needed to build it again, as a tree for :mod:`longrank.packing`."""
+        """Return all that is needed to build it again, as a tree for :mod:`longrank.packing`."""
 
     @classmethod
     @abstractmethod
-    def from_state(cls, state: Tree) -> Features:
-        """Build it again."""
+    def from_state(cls, state: Tree) -> Self:
+        """Build it again from a state in the present layout."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
+from longrank.belief import Belief
 from longrank.errors import BadFile, InvalidInput
 from longrank.features.base import Features, Greedy, Prepared
 from longrank.features.mixture import Mixture
@@ -53,6 +54,8 @@ class Coverage(Features):
            [-0.70710678,  0.        ]])
     """
 
+    kind = "coverage"
+
     def __init__(self, topics: Topics | ArrayLike, *, gain: Gain | None = None) -> None:
         if not callable(topics):
             matrix = np.array(checks.floats("topics", topics, 2), np.float64)
@@ -85,15 +88,8 @@ class Coverage(Features):
             raise InvalidInput("topics(items)", "lie between 0 and 1", shown)
         return np.clip(covered, 0.0, 1.0)
 
-    def greedy(
-        self,
-        prepared: Prepared,
-        weights: NDArray[np.float64],
-        inverse: NDArray[np.float64],
-        bonus: float,
-        ceiling: float,
-        count: int,
-    ) -> Greedy:
+    def greedy(self, prepared: Prepared, belief: Belief, count: int) -> Greedy:
+        weights, inverse, bonus, ceiling, _ = belief
         if self.gain is None:
             return kernels.greedy_coverage(prepared, weights, inverse, bonus, ceiling, count)
         remaining = np.ones(prepared.shape[1])
@@ -141,10 +137,10 @@ class Coverage(Features):
             kind, topics = "mixture", self.topics.state()
         elif isinstance(self.topics, _Product) and self.gain is None:
             kind, topics = "matrix", {"matrix": self.topics.matrix}
-        return {"kind": "coverage", "topics_kind": kind, "topics": topics}
+        return self.header() | {"topics_kind": kind, "topics": topics}
 
     @classmethod
-    def from_state(cls, state: Tree) -> Coverage:
+    def from_state(cls, state: Tree) -> Self:
         if state["topics_kind"] == "mixture":
             return cls(Mixture.from_state(state["topics"]))
         if state["topics_kind"] == "matrix":

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks, kernels
+from longrank.belief import Belief
 from longrank.features.base import Greedy
 
 LARGE = 1 << 18  # numbers in an array; from here on the pass costs more than all else
@@ -35,15 +36,9 @@ class Many:
     def __len__(self) -> int:
         return len(self.items)
 
-    def greedy(
-        self,
-        weights: Vector,
-        inverse: NDArray[np.float64],
-        bonus: float,
-        ceiling: float,
-        count: int,
-    ) -> Greedy:
-        """The best ``count`` by min(mean + bonus * width, ceiling)."""
+    def greedy(self, belief: Belief, count: int) -> Greedy:
+        """Choose the best ``count`` by their scores."""
+        weights, inverse, bonus, ceiling, _ = belief
 
         def best(some: Indices) -> Indices:
             whole = some[-1] - some[0] + 1 == len(some)
@@ -53,7 +48,7 @@ class Many:
             return np.sort(some[order])
 
         with ThreadPoolExecutor(THREADS) as pool:
-            some = self._contenders(pool, weights, inverse, bonus, ceiling, count)
+            some = self._contenders(pool, belief, count)
             if len(some) > PART:  # many tie: part by part, for the sake of memory
                 parts = np.array_split(some, -(-len(some) // max(PART, 2 * count)))
                 some = np.concatenate(list(pool.map(best, parts)))
@@ -62,16 +57,9 @@ class Many:
         )
         return some[order], rows, means, scores
 
-    def _contenders(
-        self,
-        pool: ThreadPoolExecutor,
-        weights: Vector,
-        inverse: NDArray[np.float64],
-        bonus: float,
-        ceiling: float,
-        count: int,
-    ) -> Indices:
-        """Who can be among the best: an item is out if ``count`` others are certain to beat it."""
+    def _contenders(self, pool: ThreadPoolExecutor, belief: Belief, count: int) -> Indices:
+        """Find who can be among the best: an item is out if ``count`` others certainly beat it."""
+        weights, inverse, bonus, ceiling, _ = belief
         smallest, largest = eigenvalue_bounds(inverse)
         low, high = bonus * math.sqrt(smallest), bonus * math.sqrt(largest)
         slack = _ROUNDING * (1.0 + high + float(np.abs(weights).sum()))  # no score is larger

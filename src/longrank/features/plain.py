@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
+from longrank.belief import Belief
 from longrank.features.base import Features, Greedy, Prepared
 from longrank.features.many import LARGE, Many
 from longrank.packing import Tree
+from longrank.payoffs import Payoffs
 
 
 class Plain(Features):
     """The row of an item is the item, whatever stands above it (the paper's Algorithm 1)."""
 
     independent = True
+    kind = "plain"
 
     def prepare(self, items: ArrayLike, dim: int | None, lazy: bool = False) -> Prepared:
         array = checks.shaped(items, dim)
@@ -25,44 +30,34 @@ class Plain(Features):
                 checks.rows(array, row, square, unit=True)
         return Many(array) if many else array
 
-    def greedy(
-        self,
-        prepared: Prepared,
-        weights: NDArray[np.float64],
-        inverse: NDArray[np.float64],
-        bonus: float,
-        ceiling: float,
-        count: int,
-    ) -> Greedy:
+    def greedy(self, prepared: Prepared, belief: Belief, count: int) -> Greedy:
         if isinstance(prepared, Many):
-            return prepared.greedy(weights, inverse, bonus, ceiling, count)
+            return prepared.greedy(belief, count)
+        weights, inverse, bonus, ceiling, _ = belief
         return kernels.greedy_plain(prepared, weights, inverse, bonus, ceiling, count)
 
     def decide(
         self,
         prepared: Prepared,
-        weights: NDArray[np.float64],
-        inverse: NDArray[np.float64],
-        bonus: float,
-        ceiling: float,
-        rewards: NDArray[np.float64],
-        losses: NDArray[np.float64],
-        link: int,
-        least: int,
+        belief: Belief,
+        payoffs: Payoffs,
+        minimum: int,
         chosen: NDArray[np.int64],
         numbers: NDArray[np.float64],
     ) -> int:
-        decide = super().decide if type(prepared) is Many else kernels.decide_plain
-        return decide(
+        if type(prepared) is Many:
+            return super().decide(prepared, belief, payoffs, minimum, chosen, numbers)
+        weights, inverse, bonus, ceiling, link = belief
+        return kernels.decide_plain(
             prepared,
             weights,
             inverse,
             bonus,
             ceiling,
-            rewards,
-            losses,
+            payoffs.rewards,
+            payoffs.losses,
             link,
-            least,
+            minimum,
             chosen,
             numbers,
         )
@@ -72,11 +67,8 @@ class Plain(Features):
         return np.ascontiguousarray(items[order], np.float64)
 
     def state(self) -> Tree:
-        return {"kind": "plain"}
+        return self.header()
 
     @classmethod
-    def from_state(cls, state: Tree) -> Plain:  # noqa: ARG003
+    def from_state(cls, state: Tree) -> Self:  # noqa: ARG003
         return cls()
-
-    def __repr__(self) -> str:
-        return "Plain()"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
+from longrank.belief import Belief
 from longrank.errors import InvalidInput
 from longrank.features.base import Features, Greedy, Prepared
 from longrank.packing import Tree
@@ -29,6 +32,7 @@ class Polynomial(Features):
     """
 
     independent = True
+    kind = "polynomial"
 
     def __init__(self, degree: int = 2) -> None:
         self.degree = checks.whole("degree", degree, least=1)
@@ -56,15 +60,8 @@ class Polynomial(Features):
             checks.rows(array, row, square, unit=True)
         return kernels.expand(array, self.degree == 2)
 
-    def greedy(
-        self,
-        prepared: Prepared,
-        weights: NDArray[np.float64],
-        inverse: NDArray[np.float64],
-        bonus: float,
-        ceiling: float,
-        count: int,
-    ) -> Greedy:
+    def greedy(self, prepared: Prepared, belief: Belief, count: int) -> Greedy:
+        weights, inverse, bonus, ceiling, _ = belief
         return kernels.greedy_plain(prepared, weights, inverse, bonus, ceiling, count)
 
     def along(self, prepared: Prepared, order: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -74,10 +71,10 @@ class Polynomial(Features):
         return np.asarray(prepared, np.float64)  # prepared is the rows
 
     def state(self) -> Tree:
-        return {"kind": "polynomial", "degree": self.degree}
+        return self.header() | {"degree": self.degree}
 
     @classmethod
-    def from_state(cls, state: Tree) -> Polynomial:
+    def from_state(cls, state: Tree) -> Self:
         return cls(state["degree"])
 
     def __repr__(self) -> str:

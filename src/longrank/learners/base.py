@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
+from longrank.belief import Belief
 from longrank.errors import InvalidInput
 from longrank.kernels.live import STEPS
 from longrank.links import Link
 from longrank.packing import Tree
+from longrank.parts import Part
 
 
-class Learner(ABC):
+class Learner(Part, ABC):
     """A belief about a weight vector: the mean of a row x is x.w, its width sqrt(x' M^-1 x).
 
     Attributes
@@ -40,8 +44,12 @@ class Learner(ABC):
         How it learns, for the compiled runs of :mod:`longrank.kernels.live`.
     forgetting
         The share of what is known that is given up with every cascade.
+    foresees
+        Whether :func:`longrank.kernels.greedy_foreseeing` can tell what it would believe after a
+        failure.
     """
 
+    foresees: bool = False
     max_budget: int | None = None
     radius: float = math.inf
     rate: float = 1.0
@@ -55,6 +63,16 @@ class Learner(ABC):
         self.weights = np.zeros(self.dim)
         self.inverse = np.eye(self.dim) / self.prior
         self.updates = 0
+
+    def belief(self, bonus: float = 0.0) -> Belief:
+        """Return what ranking needs: the present belief, with this bonus for exploration."""
+        return Belief(self.weights, self.inverse, bonus, self.link.ceiling, self.link.code)
+
+    def view(self) -> Self:
+        """Return a copy to rank with while this one goes on learning. It must not learn."""
+        viewed = copy.copy(self)
+        viewed.weights, viewed.inverse = self.weights.copy(), self.inverse.copy()
+        return viewed
 
     def score(self, features: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Means and widths of rows, shape (k, dim) -> two of shape (k,)."""
@@ -83,8 +101,7 @@ class Learner(ABC):
 
     def state(self) -> Tree:
         """All of the belief, as a tree for :mod:`longrank.packing`."""
-        return {
-            "kind": type(self).__name__,
+        return self.header() | {
             "dim": self.dim,
             "link": self.link.name,
             "updates": self.updates,
@@ -94,11 +111,14 @@ class Learner(ABC):
 
     @classmethod
     @abstractmethod
-    def from_state(cls, state: Tree) -> Learner:
-        """The learner that :meth:`state` described."""
+    def from_state(cls, state: Tree) -> Self:
+        """The learner that :meth:`state` described, in the present layout."""
 
     def _restore(self, state: Tree) -> None:
         """Take over what every learner has."""
         self.weights[:] = state["weights"]
         self.inverse[:] = state["inverse"]
         self.updates = state["updates"]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(dim={self.dim})"

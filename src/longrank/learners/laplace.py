@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -41,6 +43,7 @@ class Laplace(Learner):
     array([1.043, 0.   ])
     """
 
+    foresees = True
     method = LAPLACE
 
     def __init__(
@@ -80,7 +83,7 @@ class Laplace(Learner):
         }
 
     @classmethod
-    def from_state(cls, state: Tree) -> Laplace:
+    def from_state(cls, state: Tree) -> Self:
         learner = cls(
             state["dim"],
             penalty=state["penalty"],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -69,7 +71,7 @@ class MaximumLikelihood(Learner):
         }
 
     @classmethod
-    def from_state(cls, state: Tree) -> MaximumLikelihood:
+    def from_state(cls, state: Tree) -> Self:
         learner = cls(state["dim"], penalty=state["penalty"], link=LINKS[state["link"]])
         learner._restore(state)
         learner._curvature[:] = state["curvature"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -76,7 +78,7 @@ class OnlineNewton(Learner):
         return super().state() | settings
 
     @classmethod
-    def from_state(cls, state: Tree) -> OnlineNewton:
+    def from_state(cls, state: Tree) -> Self:
         learner = cls(
             state["dim"],
             max_budget=state["max_budget"],

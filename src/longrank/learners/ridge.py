@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,10 +31,7 @@ class Ridge(Learner):
         self.updates += len(rows)
 
     @classmethod
-    def from_state(cls, state: Tree) -> Ridge:
+    def from_state(cls, state: Tree) -> Self:
         learner = cls(state["dim"])
         learner._restore(state)
         return learner
-
-    def __repr__(self) -> str:
-        return f"Ridge(dim={self.dim})"

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
+
+from longrank.policies import registry
 from longrank.policies.base import Policy
+from longrank.policies.default import recommended
 from longrank.policies.epsilon_greedy import EpsilonGreedy
 from longrank.policies.files import from_bytes, load
-from longrank.policies.named import NAMES, named
 from longrank.policies.oracle import Oracle
 from longrank.policies.plackett_luce import PlackettLuce
 from longrank.policies.random import Random
 from longrank.policies.randomised import Randomised
-from longrank.policies.recommended import recommended
+from longrank.policies.registry import Recipe, named
 from longrank.policies.thompson import Thompson
 from longrank.policies.ucb import UCB
 
 __all__ = [
-    "NAMES",
     "UCB",
     "EpsilonGreedy",
     "Oracle",
@@ -23,9 +25,18 @@ __all__ = [
     "Policy",
     "Random",
     "Randomised",
+    "Recipe",
     "Thompson",
     "from_bytes",
     "load",
     "named",
     "recommended",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name == "NAMES":
+        text = "longrank.policies.NAMES is deprecated: use longrank.policies.registry.names()"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return registry.names()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

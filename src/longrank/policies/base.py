@@ -2,31 +2,78 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from typing import ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from longrank import kernels, packing
+from longrank import checks, kernels, learners, packing
 from longrank.cascade import Outcome, Ranking
 from longrank.errors import InvalidInput
 from longrank.features import Features, Plain
 from longrank.features.base import Greedy, Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
+from longrank.parts import Part
 from longrank.payoffs import Payoffs
 
 Chance = tuple[NDArray[np.bool_], NDArray[np.float64]]
+Seed = np.random.Generator | int
 
 
-class Policy(ABC):
-    """Two verbs, `rank` and `learn`, and one receipt between them."""
+@runtime_checkable
+class Log(Protocol):
+    """A log of decisions, which can be read with the features of a policy."""
+
+    def pairs(self, policy: Policy) -> Iterable[tuple[Ranking, Outcome]]:
+        """Return rankings and outcomes with the features of ``policy``."""
+
+
+class Policy(Part, ABC):
+    """Two verbs, `rank` and `learn`, and one receipt between them.
+
+    A policy of your own implements :meth:`propose`, :meth:`learn`, :meth:`state` and
+    :meth:`from_state`; ``longrank.testing`` checks that it keeps the promises made here.
+
+    Attributes
+    ----------
+    rng
+        The generator of random numbers; None if the policy does not draw.
+    """
+
+    rng: np.random.Generator | None = None
 
     @abstractmethod
+    def propose(
+        self,
+        items: ArrayLike,
+        payoffs: Payoffs,
+        budget: int | None = None,
+        *,
+        rng: Seed | None = None,
+        probe: bool = True,
+    ) -> Ranking:
+        """Rank without any effect: the policy stays as it is, bit for bit.
+
+        Takes what :meth:`rank` takes, and in addition:
+
+        Parameters
+        ----------
+        rng
+            The generator to draw from, or a seed. By default a copy of the policy's own, so that
+            the answer is that of the next :meth:`rank`.
+        probe
+            Whether to probe where that is due; False for a policy that is not going to learn.
+        """
+
     def rank(self, items: ArrayLike, payoffs: Payoffs, budget: int | None = None) -> Ranking:
         """Decide which items to try, in which order, and how many; possibly none.
+
+        :meth:`propose` with the policy's own generator, then :meth:`note`.
 
         Parameters
         ----------
@@ -36,8 +83,14 @@ class Policy(ABC):
         payoffs
             What success and giving up are worth in this round.
         budget
-            The most tries allowed, at most ``payoffs.budget`` (which it is by default).
+            The most tries allowed, at most ``payoffs.budget`` (the default).
         """
+        ranking = self.propose(items, payoffs, budget, rng=self.rng)
+        self.note(ranking)
+        return ranking
+
+    def note(self, ranking: Ranking) -> None:
+        """Count a decision that is going to be played. Does nothing unless the policy counts."""
 
     @abstractmethod
     def learn(self, ranking: Ranking, outcome: Outcome) -> None:
@@ -46,20 +99,38 @@ class Policy(ABC):
         Only what was observed counts. After an error nothing has changed.
         """
 
-    def learn_from(self, history: Iterable[tuple[Ranking, Outcome]]) -> int:
-        """Learn from many rankings and their outcomes in the order given; returns how many.
+    def learn_from(self, history: Iterable[tuple[Ranking, Outcome]] | Log) -> int:
+        """Learn from rankings and their outcomes in the order given; return how many.
 
-        The state is the same, bit for bit, as if it had learned from them one by one. A
-        ``longrank.logs.History`` is such a sequence, and is checked as a whole before.
+        The state is the same, bit for bit, as if it had learned from them one by one. Of a
+        ``longrank.logs.History`` it learns what ``longrank.logs.learn_from`` does: the log is
+        checked as a whole first, and its rows are made with this policy's features.
         """
         count = 0
-        for ranking, outcome in history:
+        for ranking, outcome in history.pairs(self) if isinstance(history, Log) else history:
             self.learn(ranking, outcome)
             count += 1
         return count
 
+    def receipt(self, items: ArrayLike, payoffs: Payoffs, order: ArrayLike) -> Ranking:
+        """Return the receipt of a sequence that somebody else chose, to learn from its outcome."""
+        array = checks.items(items, None, unit=False)
+        indices = checks.sequence("order", order, len(array))
+        return Ranking.blind(indices, array[indices], len(indices), float(payoffs.losses[0]))
+
+    def view(self) -> Self:
+        """Return a copy that ranks from the present belief while this policy goes on learning.
+
+        It shares nothing that :meth:`learn` writes, and costs a copy of the belief, not of the
+        history. It must not learn.
+        """
+        viewed = copy.copy(self)
+        if self.rng is not None:
+            viewed.rng = copy.deepcopy(self.rng)
+        return viewed
+
     def chance(self, sizes: Sequence[int]) -> Chance:
-        """The random choices of coming rounds with sets of these sizes, all drawn at once.
+        """Draw the random choices of coming rounds with sets of these sizes, all at once.
 
         Which rounds are played at random, and for each item of all rounds the key by which it is
         ordered then. It draws from the policy's generator just as ranking the rounds would.
@@ -68,15 +139,15 @@ class Policy(ABC):
 
     @abstractmethod
     def state(self) -> Tree:
-        """All of the policy, as a tree for :mod:`longrank.packing`."""
+        """Return all of the policy, as a tree for :mod:`longrank.packing`."""
 
     @classmethod
     @abstractmethod
-    def from_state(cls, state: Tree, features: Features) -> Policy:
-        """The policy that :meth:`state` described."""
+    def from_state(cls, state: Tree, features: Features) -> Self:
+        """Rebuild the policy that :meth:`state` described, in the present layout."""
 
     def to_bytes(self) -> bytes:
-        """The policy with all that it has learned; equal policies give equal bytes."""
+        """Return the policy with all that it has learned; equal policies give equal bytes."""
         return packing.pack({"policy": self.state()})
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -87,13 +158,17 @@ class Policy(ABC):
         """
         packing.write(path, self.to_bytes())
 
+    def _generator(self, rng: Seed | None) -> np.random.Generator:
+        """Return the generator to draw from: the given one, or a copy of our own."""
+        return copy.deepcopy(self.rng) if rng is None else checks.generator(rng)  # type: ignore[return-value]
+
     @staticmethod
-    def _tries(payoffs: Payoffs, budget: int | None, most: int | None = None) -> int:
+    def _tries(payoffs: Payoffs, budget: int | None, maximum: int | None = None) -> int:
         if not isinstance(payoffs, Payoffs):
             raise InvalidInput("payoffs", "be a longrank.Payoffs", type(payoffs).__name__)
         tries = payoffs.tries(budget)
-        if most is not None and tries > most:
-            raise InvalidInput("budget", f"be at most the learner's max_budget {most}", tries)
+        if maximum is not None and tries > maximum:
+            raise InvalidInput("budget", f"be at most the learner's max_budget {maximum}", tries)
         return tries
 
     @staticmethod
@@ -119,30 +194,41 @@ class Believer(Policy):
         How an item looks, given the items above it.
     """
 
-    bonus: float = 0.0  # how many widths are added to a mean
+    # Before versions: given_up came with probing; the first policies had neither.
+    migrations: ClassVar = {0: lambda state: {"given_up": 0} | state}
+
+    bonus: float = 0.0  # how many standard deviations are added to a mean
     probing: bool = False  # whether it tries an item now and then where it would give up
     foresight: int = 0  # how many failures it foresees when it ranks
-    draws: bool = False  # whether it uses up random numbers, so that an error must come before
     given_up: int = 0
 
     def __init__(self, learner: Learner, features: Features | None) -> None:
         self.learner = learner
         self.features = features if features is not None else Plain()
 
-    def rank(self, items: ArrayLike, payoffs: Payoffs, budget: int | None = None) -> Ranking:
+    def propose(
+        self,
+        items: ArrayLike,
+        payoffs: Payoffs,
+        budget: int | None = None,
+        *,
+        rng: Seed | None = None,
+        probe: bool = True,
+    ) -> Ranking:
         learner = self.learner
-        lazy = not (self.draws or self.foresight)  # foresight does not scan, which would check
+        draws = self.rng is not None  # a refusal must come before a draw
+        lazy = not (draws or self.foresight)  # foresight does not scan, which would check
         prepared = self.features.prepare(items, learner.dim, lazy)
         count = min(self._tries(payoffs, budget, learner.max_budget), len(prepared))
-        ranking = self._choose(prepared, count, payoffs)
-        self.count(ranking)
-        return ranking
+        if draws:
+            return self._draw(prepared, count, payoffs, self._generator(rng))
+        due = probe and self.probing and count > 0 and kernels.probe_is_due(self.given_up)
+        return self._choose(prepared, count, payoffs, int(due))
 
-    def count(self, ranking: Ranking) -> None:
-        """Take note of a decision: :meth:`rank` does, and whoever replays old decisions must.
+    def note(self, ranking: Ranking) -> None:
+        """Count how often the policy gave up although it might have tried, for probing.
 
-        With probing it counts how often the policy gave up although it might have tried, or would
-        have if it had not been for a probe.
+        A probe counts as well: without it the policy would have given up.
         """
         if not self.probing or len(ranking) > 1 or len(ranking.values) == 1:
             return
@@ -154,53 +240,64 @@ class Believer(Policy):
         if outcome.tried:
             self.learner.observe(ranking.rows(outcome.tried), outcome.succeeded)
 
-    @abstractmethod
-    def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs) -> Ranking:
-        """Which of the items to try, in which order: at most ``count``."""
+    def receipt(self, items: ArrayLike, payoffs: Payoffs, order: ArrayLike) -> Ranking:
+        prepared = self.features.prepare(items, self.learner.dim)
+        indices = checks.sequence("order", order, len(prepared))
+        return self._along(prepared, indices, payoffs, len(indices))
 
-    def _best(self, prepared: Prepared, count: int, payoffs: Payoffs, least: int = 0) -> Ranking:
-        """The best by the belief, for as long as that pays, but at least so many."""
+    def view(self) -> Self:
+        viewed = super().view()
+        viewed.learner = self.learner.view()
+        return viewed
+
+    def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs, minimum: int) -> Ranking:
+        """Choose which items to try: at most ``count``, at least ``minimum``."""
+        return self._best(prepared, count, payoffs, minimum)
+
+    def _draw(
+        self,
+        prepared: Prepared,
+        count: int,
+        payoffs: Payoffs,
+        rng: np.random.Generator,  # noqa: ARG002
+    ) -> Ranking:
+        """Choose by chance which items to try, at most ``count``: for policies that draw."""
+        return self._choose(prepared, count, payoffs, 0)
+
+    def _best(self, prepared: Prepared, count: int, payoffs: Payoffs, minimum: int = 0) -> Ranking:
+        """Play the best by the belief for as long as that pays (at least ``minimum`` items)."""
         learner = self.learner
-        link = learner.link
         chosen, numbers = Ranking.blank(count, learner.dim)
-        length = self.features.decide(
-            prepared,
-            learner.weights,
-            learner.inverse,
-            self.bonus,
-            link.ceiling,
-            payoffs.rewards,
-            payoffs.losses,
-            link.code,
-            least,
-            chosen,
-            numbers,
-        )
+        belief = learner.belief(self.bonus)
+        length = self.features.decide(prepared, belief, payoffs, minimum, chosen, numbers)
         return Ranking.filled(chosen[:length], numbers, learner.dim)
 
     def _along(
-        self, prepared: Prepared, order: NDArray[np.int64], payoffs: Payoffs, least: int = 0
+        self, prepared: Prepared, order: NDArray[np.int64], payoffs: Payoffs, minimum: int = 0
     ) -> Ranking:
-        """A given order, for as long as that pays by its means, but at least so many."""
+        """Play a given order for as long as that pays by its means (at least ``minimum`` items)."""
         rows = self.features.along(prepared, order)
         means, _ = kernels.score_rows(rows, self.learner.weights, self.learner.inverse)
-        return self._decide((order, rows, means, means), payoffs, least)
+        return self._decide((order, rows, means, means), payoffs, minimum)
 
-    def _decide(self, greedy: Greedy, payoffs: Payoffs, least: int = 0) -> Ranking:
-        """As much of an order as its scores say is worth playing, but at least so many."""
+    def _decide(self, greedy: Greedy, payoffs: Payoffs, minimum: int = 0) -> Ranking:
+        """Truncate an order at the best length by its scores (at least ``minimum`` items)."""
         learner = self.learner
         chosen, numbers = Ranking.blank(len(greedy[0]), learner.dim)
         rewards, losses, link = payoffs.rewards, payoffs.losses, learner.link.code
-        length = kernels.decide(*greedy, rewards, losses, link, least, chosen, numbers)
+        length = kernels.decide(*greedy, rewards, losses, link, minimum, chosen, numbers)
         return Ranking.filled(chosen[:length], numbers, learner.dim)
 
     def state(self) -> Tree:
-        return {
-            "kind": type(self).__name__,
+        return self.header() | {
             "learner": self.learner.state(),
             "features": self.features.state(),
             "given_up": self.given_up,
         }
+
+    @staticmethod
+    def _learner(state: Tree) -> Learner:
+        return learners.from_state(state["learner"])
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.learner!r}, features={self.features!r})"

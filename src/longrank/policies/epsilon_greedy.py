@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from longrank import checks, learners
+from longrank import checks
 from longrank.cascade import Ranking
 from longrank.features import Features
 from longrank.features.base import Prepared
@@ -21,7 +22,6 @@ from longrank.policies.randomised import (
     Randomised,
     certain_choices,
     mixed_choices,
-    sequence,
     uniform_choices,
 )
 
@@ -41,8 +41,6 @@ class EpsilonGreedy(Believer, Randomised):
         The generator of random numbers, or its seed.
     """
 
-    draws = True
-
     def __init__(
         self,
         learner: Learner,
@@ -53,7 +51,7 @@ class EpsilonGreedy(Believer, Randomised):
     ) -> None:
         super().__init__(learner, features)
         self.epsilon = epsilon
-        self.rng = checks.generator(rng)
+        self.rng: np.random.Generator = checks.generator(rng)
 
     @property
     def epsilon(self) -> float:
@@ -64,9 +62,11 @@ class EpsilonGreedy(Believer, Randomised):
     def epsilon(self, value: float) -> None:
         self._epsilon = checks.real("epsilon", value, least=0.0, most=1.0)
 
-    def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs) -> Ranking:
-        if self.rng.random() < self.epsilon:
-            order = random_order(self.rng, len(prepared), count)
+    def _draw(
+        self, prepared: Prepared, count: int, payoffs: Payoffs, rng: np.random.Generator
+    ) -> Ranking:
+        if rng.random() < self.epsilon:
+            order = random_order(rng, len(prepared), count)
             return self._along(prepared, order, payoffs, count)
         return self._best(prepared, count, payoffs)
 
@@ -75,7 +75,7 @@ class EpsilonGreedy(Believer, Randomised):
     ) -> Choices:
         prepared = self.features.prepare(items, self.learner.dim)
         count = min(self._tries(payoffs, budget, self.learner.max_budget), len(prepared))
-        along = sequence(order, len(prepared))
+        along = checks.sequence("order", order, len(prepared))
         best = self._best(prepared, count, payoffs).order
         greedy = certain_choices(best, len(prepared), along)
         return mixed_choices(
@@ -93,9 +93,9 @@ class EpsilonGreedy(Believer, Randomised):
         return super().state() | {"epsilon": self.epsilon, "rng": generator_state(self.rng)}
 
     @classmethod
-    def from_state(cls, state: Tree, features: Features) -> EpsilonGreedy:
+    def from_state(cls, state: Tree, features: Features) -> Self:
         return cls(
-            learners.from_state(state["learner"]),
+            cls._learner(state),
             features=features,
             epsilon=state["epsilon"],
             rng=generator_from_state(state["rng"]),

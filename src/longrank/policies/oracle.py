@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -30,7 +32,7 @@ class Truth(Learner):
         """There is nothing left to learn."""
 
     @classmethod
-    def from_state(cls, state: Tree) -> Truth:
+    def from_state(cls, state: Tree) -> Self:
         return cls(state["weights"], LINKS[state["link"]])
 
     def __repr__(self) -> str:
@@ -67,9 +69,9 @@ class Oracle(Believer):
         super().__init__(Truth(weights, link), features)
         self.exact = bool(exact)
 
-    def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs) -> Ranking:
+    def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs, minimum: int) -> Ranking:
         if not (self.exact and isinstance(self.features, Coverage)):
-            return self._best(prepared, count, payoffs)
+            return self._best(prepared, count, payoffs, minimum)
         order = best_sequence(prepared, self.features, self.learner, payoffs, count)
         return self._along(prepared, order, payoffs)
 
@@ -77,6 +79,6 @@ class Oracle(Believer):
         return super().state() | {"exact": self.exact}
 
     @classmethod
-    def from_state(cls, state: Tree, features: Features) -> Oracle:
-        truth = Truth.from_state(state["learner"])
+    def from_state(cls, state: Tree, features: Features) -> Self:
+        truth = Truth.from_state(Truth.migrate(state["learner"]))
         return cls(truth.weights, features=features, link=truth.link, exact=state["exact"])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from longrank import checks, learners
+from longrank import checks
 from longrank.cascade import Ranking
 from longrank.features import Features, Plain
 from longrank.features.base import Prepared
@@ -17,7 +18,7 @@ from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.policies.base import Believer, Chance
 from longrank.policies.random import generator_from_state, generator_state
-from longrank.policies.randomised import Choices, Order, Randomised, sequence
+from longrank.policies.randomised import Choices, Order, Randomised
 
 _CLIP = 1e-3  # estimates nearer to 0 or 1 count as this near, so that nothing is impossible
 
@@ -55,8 +56,6 @@ class PlackettLuce(Believer, Randomised):
     0.5
     """
 
-    draws = True
-
     def __init__(
         self,
         learner: Learner,
@@ -67,7 +66,7 @@ class PlackettLuce(Believer, Randomised):
     ) -> None:
         super().__init__(learner, features)
         self.temperature = temperature
-        self.rng = checks.generator(rng)
+        self.rng: np.random.Generator = checks.generator(rng)
 
     @property
     def temperature(self) -> float:
@@ -78,8 +77,10 @@ class PlackettLuce(Believer, Randomised):
     def temperature(self, value: float) -> None:
         self._temperature = checks.real("temperature", value, above=0.0)
 
-    def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs) -> Ranking:
-        draws = self.rng.random(len(prepared))  # position i takes the i-th
+    def _draw(
+        self, prepared: Prepared, count: int, payoffs: Payoffs, rng: np.random.Generator
+    ) -> Ranking:
+        draws = rng.random(len(prepared))  # position i takes the i-th
         order: list[int] = []
         while len(order) < count:
             chances = self._next(prepared, payoffs, count, order)
@@ -106,7 +107,7 @@ class PlackettLuce(Believer, Randomised):
     ) -> Choices:
         prepared = self.features.prepare(items, self.learner.dim)
         count = min(self._tries(payoffs, budget, self.learner.max_budget), len(prepared))
-        along = sequence(order, len(prepared)).tolist()
+        along = checks.sequence("order", order, len(prepared)).tolist()
         table = np.zeros((len(along) + 1, len(prepared) + 1))
         for i in range(min(count, len(along)) + 1):
             table[i] = self._next(prepared, payoffs, count, along[:i])
@@ -161,9 +162,9 @@ class PlackettLuce(Believer, Randomised):
         }
 
     @classmethod
-    def from_state(cls, state: Tree, features: Features) -> PlackettLuce:
+    def from_state(cls, state: Tree, features: Features) -> Self:
         return cls(
-            learners.from_state(state["learner"]),
+            cls._learner(state),
             features=features,
             temperature=state["temperature"],
             rng=generator_from_state(state["rng"]),

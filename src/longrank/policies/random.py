@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,10 +15,8 @@ from longrank.features import Features, Plain
 from longrank.kernels.ranking import top
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Chance, Policy
-from longrank.policies.randomised import Choices, Randomised, sequence, uniform_choices
-
-_PLAIN = Plain()
+from longrank.policies.base import Chance, Policy, Seed
+from longrank.policies.randomised import Choices, Randomised, uniform_choices
 
 
 class Random(Policy, Randomised):
@@ -29,17 +28,22 @@ class Random(Policy, Randomised):
         The generator of random numbers, or its seed.
     """
 
-    def __init__(self, *, rng: np.random.Generator | int) -> None:
-        self.rng = checks.generator(rng)
+    def __init__(self, *, rng: Seed) -> None:
+        self.rng: np.random.Generator = checks.generator(rng)
 
-    def rank(self, items: ArrayLike, payoffs: Payoffs, budget: int | None = None) -> Ranking:
+    def propose(
+        self,
+        items: ArrayLike,
+        payoffs: Payoffs,
+        budget: int | None = None,
+        *,
+        rng: Seed | None = None,
+        probe: bool = True,  # noqa: ARG002
+    ) -> Ranking:
         prepared = checks.items(items, None, unit=False)
         count = min(self._tries(payoffs, budget), len(prepared))
-        order = random_order(self.rng, len(prepared), count)
-        values = np.full(count + 1, np.nan)
-        values[0] = payoffs.losses[0]
-        unknown = np.full(count, np.nan)
-        return Ranking(order, unknown, unknown, values, _PLAIN.along(prepared, order))
+        order = random_order(self._generator(rng), len(prepared), count)
+        return Ranking.blind(order, prepared[order], count, float(payoffs.losses[0]))
 
     def learn(self, ranking: Ranking, outcome: Outcome) -> None:
         """Nothing to learn; the outcome is checked all the same."""
@@ -50,17 +54,17 @@ class Random(Policy, Randomised):
     ) -> Choices:
         size = len(checks.items(items, None, unit=False))
         count = min(self._tries(payoffs, budget), size)
-        return uniform_choices(size, count, sequence(order, size))
+        return uniform_choices(size, count, checks.sequence("order", order, size))
 
     def chance(self, sizes: Sequence[int]) -> Chance:
         keys = [self.rng.random(size) for size in sizes]
         return np.ones(len(sizes), np.bool_), np.concatenate([np.empty(0), *keys])
 
     def state(self) -> Tree:
-        return {"kind": "Random", "features": {"kind": "plain"}, "rng": generator_state(self.rng)}
+        return self.header() | {"features": Plain().state(), "rng": generator_state(self.rng)}
 
     @classmethod
-    def from_state(cls, state: Tree, features: Features) -> Random:  # noqa: ARG003
+    def from_state(cls, state: Tree, features: Features) -> Self:  # noqa: ARG003
         return cls(rng=generator_from_state(state["rng"]))
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from longrank.errors import InvalidInput
+from longrank import checks
 from longrank.payoffs import Payoffs
 
 Order = NDArray[np.int64]
@@ -40,26 +40,13 @@ class Randomised(ABC):
         Shape (len(order) + 1,); the last one is that of the sequence as it is, STOP included.
         """
         choices = self.choices(items, payoffs, order, budget)
-        return prefix_propensities(choices, sequence(order, choices.shape[1] - 1))
+        return prefix_propensities(choices, checks.sequence("order", order, choices.shape[1] - 1))
 
     def propensity(
         self, items: ArrayLike, payoffs: Payoffs, order: ArrayLike, budget: int | None = None
     ) -> float:
         """The probability of playing exactly these items in this order, and then stopping."""
         return float(self.propensities(items, payoffs, order, budget)[-1])
-
-
-def sequence(order: ArrayLike, size: int) -> Order:
-    """An order of distinct items out of ``size``, checked."""
-    array = np.asarray(order)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise InvalidInput("order", "be a list of whole numbers", repr(order))
-    found = array.astype(np.int64)
-    if found.size and not (found.min() >= 0 and found.max() < size):
-        raise InvalidInput("order", f"hold items from 0 to {size - 1}", found.tolist())
-    if len(set(found.tolist())) != len(found):
-        raise InvalidInput("order", "hold no item twice", found.tolist())
-    return found
 
 
 def prefix_propensities(choices: Choices, order: Order) -> NDArray[np.float64]:

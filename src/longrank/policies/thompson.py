@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 
-from longrank import checks, kernels, learners
+from longrank import checks, kernels
 from longrank.cascade import Ranking
 from longrank.features import Features
 from longrank.features.base import Prepared
@@ -30,12 +31,10 @@ class Thompson(Believer):
     features
         How an item looks, given those above it.
     scale
-        Of the standard deviation.
+        Multiplier of the standard deviation.
     rng
         The generator of random numbers, or its seed.
     """
-
-    draws = True
 
     def __init__(
         self,
@@ -47,25 +46,26 @@ class Thompson(Believer):
     ) -> None:
         super().__init__(learner, features)
         self.scale = scale
-        self.rng = checks.generator(rng)
+        self.rng: np.random.Generator = checks.generator(rng)
 
     @property
     def scale(self) -> float:
-        """Of the standard deviation; can be changed at any time."""
+        """Multiplier of the standard deviation; can be changed at any time."""
         return self._scale
 
     @scale.setter
     def scale(self, value: float) -> None:
         self._scale = checks.real("scale", value, least=0.0)
 
-    def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs) -> Ranking:
+    def _draw(
+        self, prepared: Prepared, count: int, payoffs: Payoffs, rng: np.random.Generator
+    ) -> Ranking:
         learner = self.learner
         spread, axes = np.linalg.eigh(learner.inverse)
-        deviations = np.sqrt(np.maximum(spread, 0.0)) * self.rng.standard_normal(learner.dim)
+        deviations = np.sqrt(np.maximum(spread, 0.0)) * rng.standard_normal(learner.dim)
         drawn = learner.weights + self.scale * (axes @ deviations)
-        order, rows, _, scores = self.features.greedy(
-            prepared, drawn, np.zeros_like(learner.inverse), 0.0, learner.link.ceiling, count
-        )
+        certain = learner.belief()._replace(weights=drawn, inverse=np.zeros_like(learner.inverse))
+        order, rows, _, scores = self.features.greedy(prepared, certain, count)
         means, _ = kernels.score_rows(rows, learner.weights, learner.inverse)
         return self._decide((order, rows, means, scores), payoffs)
 
@@ -77,9 +77,9 @@ class Thompson(Believer):
         return super().state() | {"scale": self.scale, "rng": generator_state(self.rng)}
 
     @classmethod
-    def from_state(cls, state: Tree, features: Features) -> Thompson:
+    def from_state(cls, state: Tree, features: Features) -> Self:
         return cls(
-            learners.from_state(state["learner"]),
+            cls._learner(state),
             features=features,
             scale=state["scale"],
             rng=generator_from_state(state["rng"]),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar, Self
 
-from longrank import checks, kernels, learners
+from longrank import checks, kernels
 from longrank.cascade import Ranking
 from longrank.errors import InvalidInput
 from longrank.features import Features
 from longrank.features.base import Prepared
-from longrank.learners import Laplace, Learner
+from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.policies.base import Believer
@@ -61,6 +62,11 @@ class UCB(Believer):
     >>> policy.learn(ranking, Outcome(tried=1, succeeded=True))
     """
 
+    # Before versions: neither probing nor foresight at first, then probing alone.
+    migrations: ClassVar = {
+        0: lambda state: {"given_up": 0, "probing": False, "foresight": 0} | state
+    }
+
     def __init__(
         self,
         learner: Learner,
@@ -74,8 +80,9 @@ class UCB(Believer):
         self.exploration = exploration
         self.probing = bool(probing)
         self.foresight = checks.whole("foresight", foresight)
-        if self.foresight and not isinstance(learner, Laplace):
-            raise InvalidInput("learner", "be a Laplace, to foresee failures", repr(learner))
+        if self.foresight and not learner.foresees:
+            rule = "be one that foresees failures (Laplace does), or foresight 0"
+            raise InvalidInput("learner", rule, repr(learner))
         if self.foresight and not self.features.independent:
             rule = "not let a row depend on the items above it, to foresee failures"
             raise InvalidInput("features", rule, repr(self.features))
@@ -90,14 +97,13 @@ class UCB(Believer):
         self._exploration = checks.real("exploration", value, least=0.0)
         self.bonus = math.sqrt(self._exploration)
 
-    def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs) -> Ranking:
-        due = self.probing and count > 0 and kernels.probe_is_due(self.given_up)
+    def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs, minimum: int) -> Ranking:
         if not self.foresight:
-            return self._best(prepared, count, payoffs, int(due))
-        belief = self.learner.weights, self.learner.inverse, self.bonus
+            return self._best(prepared, count, payoffs, minimum)
+        weights, inverse, bonus, *_ = self.learner.belief(self.bonus)
         rows = self.features.rows(prepared)
-        greedy = kernels.greedy_foreseeing(rows, *belief, count, self.foresight)
-        return self._decide(greedy, payoffs, int(due))
+        greedy = kernels.greedy_foreseeing(rows, weights, inverse, bonus, count, self.foresight)
+        return self._decide(greedy, payoffs, minimum)
 
     def state(self) -> Tree:
         return super().state() | {
@@ -107,9 +113,9 @@ class UCB(Believer):
         }
 
     @classmethod
-    def from_state(cls, state: Tree, features: Features) -> UCB:
+    def from_state(cls, state: Tree, features: Features) -> Self:
         return cls(
-            learners.from_state(state["learner"]),
+            cls._learner(state),
             features=features,
             exploration=state["exploration"],
             probing=state["probing"],

@@ -13,14 +13,14 @@ from longrank.errors import MissingExtra
 
 if TYPE_CHECKING:
     from longrank.service.client import AsyncClient, Client
-    from longrank.service.engine import Engine
-    from longrank.service.opening import open_store
+    from longrank.service.engine.engine import Engine
+    from longrank.service.store.store import open_store
 
 _HOMES = {
     "AsyncClient": "client",
     "Client": "client",
-    "Engine": "engine",
-    "open_store": "opening",
+    "Engine": "engine.engine",
+    "open_store": "store.store",
 }
 
 __all__ = ["AsyncClient", "Client", "Engine", "open_store"]

@@ -11,12 +11,12 @@ from starlette.routing import Router
 from starlette.types import ASGIApp
 
 from longrank.errors import LongrankError
-from longrank.service.engine import Engine
+from longrank.service.engine.engine import Engine
+from longrank.service.engine.keys import Keys
 from longrank.service.errors import ServiceError
 from longrank.service.http.middleware import Access, Application
 from longrank.service.http.router import Service
 from longrank.service.http.status import Metrics
-from longrank.service.keys import Keys
 from longrank.service.upkeep import Upkeep
 
 log = logging.getLogger("longrank.service")

@@ -11,10 +11,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
-from longrank.service import sqlite
+from longrank.service.engine.apply import replay, upgrade
 from longrank.service.errors import ServiceError
-from longrank.service.opening import open_store
-from longrank.service.replay import replay
+from longrank.service.store import sqlite
+from longrank.service.store.store import open_store
 
 PARTS = ("starlette", "msgspec", "uvicorn", "uvloop", "httptools", "apsw", "prometheus-client")
 WRITES = 100
@@ -36,10 +36,9 @@ def examine(where: str) -> Iterator[Finding]:
         except PackageNotFoundError:
             yield Finding(part, False, "is not installed: pip install 'longrank[service]'")
     found = sqlite.version()
-    least = ".".join(map(str, sqlite.LEAST))
-    yield Finding(
-        "SQLite", found >= sqlite.LEAST, f"{'.'.join(map(str, found))}; {least} or newer is needed"
-    )
+    minimum = ".".join(map(str, sqlite.MIN_VERSION))
+    detail = f"{'.'.join(map(str, found))}; {minimum} or newer is needed"
+    yield Finding("SQLite", found >= sqlite.MIN_VERSION, detail)
     local = "://" not in where
     if local:
         folder = Path(where).absolute().parent
@@ -90,6 +89,7 @@ def stored(where: str) -> Iterator[Finding]:
         return
     try:
         store.verify()
+        upgrade(store)
         rows = store.models()
         yield Finding("store", True, f"all entries are as they were written; {len(rows)} models")
         for row in rows:

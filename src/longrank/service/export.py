@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from longrank.errors import MissingExtra
-from longrank.service.engine import Engine
-from longrank.service.records import DecisionRecord, Entry, doubles
-from longrank.service.stats import earned
+from longrank.service.engine.engine import Engine
+from longrank.service.store.records import DecisionRecord, Entry, doubles
 
 ROWS = 2000
 
@@ -99,7 +98,7 @@ def _settled(entry: Entry, record: DecisionRecord) -> dict[str, Any]:
     return {
         "tried": outcome.tried,
         "succeeded": outcome.succeeded,
-        "reward": earned(record, outcome),
+        "reward": record.reward(outcome),
         "learned": outcome.learn,
         "not_attributable": outcome.not_attributable if outcome.attributable else list(failures),
         "reason": outcome.reason,

@@ -10,11 +10,11 @@ from collections.abc import Callable
 import uvicorn
 
 from longrank.service.app import build
-from longrank.service.engine import Engine
+from longrank.service.engine.engine import Engine
 from longrank.service.errors import StoreFailed
 from longrank.service.http.middleware import Access, configure_logging
 from longrank.service.http.router import OneWrite
-from longrank.service.opening import open_store
+from longrank.service.store.store import open_store
 
 GRACE = 10
 COLLECT = (20_000, 10, 50)  # requests are many small lists, and hardly ever a cycle
@@ -39,7 +39,7 @@ def run(
     listener = _listen(host, port)
     failures: list[Exception] = []
     try:
-        store = open_store(where, most_waiting=4 * most_inside)
+        store = open_store(where, max_queued=4 * most_inside)
         engine = Engine(store, snapshot_every=snapshot_every)
 
         def failed(error: Exception) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 
-from longrank.service.engine import Engine
+from longrank.service.engine.engine import Engine
+from longrank.service.engine.model import Model
 from longrank.service.errors import ServiceError
-from longrank.service.models import Model
 
 log = logging.getLogger("longrank.service")
 TICK = 0.1

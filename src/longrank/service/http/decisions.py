@@ -23,7 +23,7 @@ async def decide(
             rule = "equal the id in the body if both are given"
             raise InvalidInput("Idempotency-Key", rule, repr(idempotency_key))
         body = msgspec.structs.replace(body, id=idempotency_key)
-    deciding = service.engine.decided(name, body)
+    deciding = service.engine.aio.decide(name, body)
     del body  # a decision that waits for the disk does not need it any more
     return await deciding
 
@@ -31,13 +31,13 @@ async def decide(
 async def settle(
     service: Service, name: str, id: str, body: messages.OutcomeRequest
 ) -> messages.OutcomeAnswer:
-    return await service.engine.settled(name, id, body)
+    return await service.engine.aio.settle(name, id, body)
 
 
 async def settle_many(
     service: Service, name: str, body: messages.BatchRequest
 ) -> messages.BatchAnswer:
-    found = await service.engine.settled_many(name, body.outcomes)
+    found = await service.engine.aio.settle_many(name, body.outcomes)
     results = [
         messages.BatchResult(item.id, status_of(result), detail=str(result))
         if isinstance(result, Exception)

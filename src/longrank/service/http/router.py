@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from longrank.service.engine import Engine
+from longrank.service.engine.engine import Engine
+from longrank.service.engine.keys import Keys
 from longrank.service.http.problems import Refused
 from longrank.service.http.routes import FIELD, PAGES, ROUTES, Route
-from longrank.service.keys import Keys
 
 if TYPE_CHECKING:
     from longrank.service.http.status import Metrics

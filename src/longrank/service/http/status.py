@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 from starlette.concurrency import run_in_threadpool
 
 from longrank.service import messages
-from longrank.service.engine import Engine
+from longrank.service.engine.engine import Engine
 from longrank.service.errors import NotReady
 from longrank.service.http.openapi import document
 from longrank.service.http.router import Reply, Service
@@ -111,7 +111,7 @@ class _EngineCollector(Collector):
             "longrank_ready", "1 if the service is ready, else 0.", value=float(engine.ready)
         )
         yield GaugeMetricFamily(
-            "longrank_writes_waiting", "Log entries waiting for a commit.", value=writer.waiting
+            "longrank_writes_waiting", "Log entries waiting for a commit.", value=writer.queued
         )
         yield CounterMetricFamily("longrank_commits", "Group commits.", value=writer.batches)
         if not engine.ready:

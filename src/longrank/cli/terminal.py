@@ -1,0 +1,118 @@
+"""What commands share: the console, progress bars, lists of values, optional dependencies."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import ParamSpec, TypeVar
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from longrank.errors import InvalidInput, MissingExtra
+
+EXTRAS = {
+    "experiments": ("joblib", "matplotlib", "pyarrow", "scipy", "sklearn", "threadpoolctl"),
+    "service": (
+        "apsw",
+        "httptools",
+        "httpx",
+        "msgspec",
+        "prometheus_client",
+        "psycopg",
+        "pyarrow",
+        "starlette",
+        "uvicorn",
+    ),
+}
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+console = Console()
+
+
+def needs(extra: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Refuse a command at once, before it does any work, unless its extra is installed."""
+
+    def decorate(command: Callable[P, T]) -> Callable[P, T]:
+        @functools.wraps(command)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+            if any(find_spec(module) is None for module in EXTRAS[extra]):
+                raise MissingExtra(f"`longrank {command.__name__}`", extra)
+            return command(*args, **kwargs)
+
+        return checked
+
+    return decorate
+
+
+def refuse(reason: str) -> None:
+    """Print a sentence on standard error, on one line."""
+    errors = Console(stderr=True)
+    errors.print(f"longrank: {reason}", style="red", markup=False, highlight=False, soft_wrap=True)
+
+
+def deprecated(old: str, new: str) -> Callable[[int | None], int | None]:
+    """Make the callback of an option that has a new name."""
+
+    def warn(value: int | None) -> int | None:
+        if value is not None:
+            refuse(f"{old} is deprecated and will be removed: use {new}")
+        return value
+
+    return warn
+
+
+def counted(width: int = 44) -> Progress:
+    """Make a progress bar: what is running, how many of how many, the time left."""
+    return Progress(
+        TextColumn("{task.description:<" + str(width) + "}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=console,
+    )
+
+
+def names(text: str) -> list[str]:
+    """Split a list of the command line: ``a,b,c``.
+
+    >>> names("ind, dep")
+    ['ind', 'dep']
+    """
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def some(parameter: str, text: str) -> list[str]:
+    """Split a list of the command line that must not be empty."""
+    found = names(text)
+    if not found:
+        raise InvalidInput(parameter, "name at least one", repr(text))
+    return found
+
+
+def numbers(parameter: str, text: str, minimum: int, maximum: int) -> list[int]:
+    """Split a list of whole numbers of the command line, all from ``minimum`` to ``maximum``.
+
+    >>> numbers("budgets", "1,5,10", 1, 100)
+    [1, 5, 10]
+    """
+    rule = f"be whole numbers from {minimum} to {maximum}, separated by commas"
+    try:
+        found = [int(part) for part in some(parameter, text)]
+    except ValueError:
+        raise InvalidInput(parameter, rule, repr(text)) from None
+    if not all(minimum <= number <= maximum for number in found):
+        raise InvalidInput(parameter, rule, repr(text))
+    return found

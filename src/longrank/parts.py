@@ -1,0 +1,109 @@
+"""Parts of a policy that are saved: every state names its kind and its version.
+
+A part (learner, feature map, policy) describes itself as a tree for :mod:`longrank.packing`, with
+its ``kind`` and the ``version`` of the layout. An older layout is brought up to date by the part's
+own ``migrations``; a newer one is refused by name. Kinds from outside the package are found
+through entry points.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Generic, TypeVar
+
+from longrank.errors import BadFile
+from longrank.packing import Tree
+
+
+class Part:
+    """Something with a state that can be saved and loaded.
+
+    Attributes
+    ----------
+    kind
+        The name in files; the class name unless the class sets it.
+    version
+        The version of the layout of the state. Raise it with every change of the layout, and add
+        a migration.
+    migrations
+        ``migrations[n]`` turns a state of version n into one of version n + 1. States without a
+        version (written before versions existed) have version 0.
+    """
+
+    kind: ClassVar[str]
+    version: ClassVar[int] = 1
+    migrations: ClassVar[Mapping[int, Callable[[Tree], Tree]]] = {}
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "kind" not in cls.__dict__:
+            cls.kind = cls.__name__
+
+    def header(self) -> Tree:
+        """Return the kind and the version, with which every state begins."""
+        return {"kind": self.kind, "version": self.version}
+
+    @classmethod
+    def migrate(cls, state: Tree) -> Tree:
+        """Bring a state up to the present layout."""
+        found = state.get("version", 0)
+        if type(found) is not int or found < 0:
+            raise BadFile(f"{cls.kind!r} has the version {found!r}, which is not a number")
+        if found > cls.version:
+            raise BadFile(
+                f"{cls.kind!r} was saved in version {found} of its layout, and this longrank reads "
+                f"versions up to {cls.version}: upgrade longrank to read it"
+            )
+        for old in range(found, cls.version):
+            state = cls.migrations[old](state) if old in cls.migrations else state
+        return {**state, "version": cls.version}
+
+
+P = TypeVar("P", bound=Part)
+
+
+class Kinds(Generic[P]):
+    """The kinds of one part: our own, and those that installed packages offer.
+
+    Parameters
+    ----------
+    what
+        The word for it in messages.
+    part
+        The base class: an entry point must be a subclass of it.
+    group
+        The entry point group. The name of an entry point is the ``kind`` of the class.
+    own
+        The kinds of this package.
+    """
+
+    def __init__(self, what: str, part: type[P], group: str, own: Sequence[type[P]]) -> None:
+        self._what, self._part, self._group = what, part, group
+        self._own = {kind.kind: kind for kind in own}
+
+    def read(self, state: Any) -> tuple[type[P], Tree]:
+        """Return the class that a state belongs to, and the state in its present layout."""
+        kind = state.get("kind") if isinstance(state, dict) else None
+        found = self._own.get(kind) if isinstance(kind, str) else None
+        if found is None and isinstance(kind, str):
+            outside = load_entry_point(self._group, kind)
+            if isinstance(outside, type) and issubclass(outside, self._part):
+                found = outside
+        if found is None:
+            raise BadFile(
+                f"unknown {self._what} {kind!r}: known are {sorted(self._own)}, and those that "
+                f"installed packages offer as entry points of {self._group!r}"
+            )
+        return found, found.migrate(state)
+
+
+def entry_points(group: str) -> Mapping[str, importlib.metadata.EntryPoint]:
+    """Return the entry points of a group by name."""
+    return {point.name: point for point in importlib.metadata.entry_points(group=group)}
+
+
+def load_entry_point(group: str, name: str) -> Any:
+    """Return what an installed package offers under a name, None if nothing."""
+    point = entry_points(group).get(name)
+    return None if point is None else point.load()

@@ -1,0 +1,338 @@
+"""Policies by name: one table with what each needs, its settings and its grid.
+
+Everything that offers policies by name reads it: :func:`named`, experiments, the service, the
+command line and the documentation. A package adds its own policies with entry points of the group
+``longrank.policies``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from longrank.errors import InvalidInput
+from longrank.features import Coverage, Features
+from longrank.features.coverage import Topics
+from longrank.learners import MaximumLikelihood, OnlineNewton, Ridge
+from longrank.links import LOGISTIC, Link
+from longrank.parts import entry_points
+from longrank.policies.base import Policy
+from longrank.policies.default import belief, recommended
+from longrank.policies.epsilon_greedy import EpsilonGreedy
+from longrank.policies.oracle import Oracle
+from longrank.policies.plackett_luce import PlackettLuce
+from longrank.policies.random import Random
+from longrank.policies.thompson import Thompson
+from longrank.policies.ucb import UCB
+
+GROUP = "longrank.policies"
+OFFERED = ("dim", "max_budget", "rng", "topics")  # what comes from the job, not from its user
+
+Grid = Mapping[str, Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a policy is made by name.
+
+    Attributes
+    ----------
+    make
+        Returns the policy. Its keyword parameters are the settings; those without a default must
+        be given.
+    title
+        The name in tables and figures.
+    summary
+        One line for help texts and documentation.
+    grids
+        The settings that experiments search, by the name of the grid (``paper``, ``quick``).
+    """
+
+    make: Callable[..., Policy]
+    title: str
+    summary: str = ""
+    grids: Mapping[str, Grid] = field(default_factory=dict)
+
+    @property
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        """The parameters of ``make``."""
+        return inspect.signature(self.make).parameters
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The settings without a default."""
+        return tuple(name for name, each in self.parameters.items() if each.default is each.empty)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The settings with a default, and the default."""
+        return {
+            name: each.default
+            for name, each in self.parameters.items()
+            if each.default is not each.empty
+        }
+
+
+def _thompson(
+    *,
+    dim: int,
+    max_budget: int | None = None,
+    scale: float = 1.0,
+    forgetting: float = 0.0,
+    rng: np.random.Generator | int,
+) -> Policy:
+    learner, features = belief(dim, max_budget, forgetting)
+    return Thompson(learner, features=features, scale=scale, rng=rng)
+
+
+def _plackett_luce(
+    *,
+    dim: int,
+    max_budget: int | None = None,
+    temperature: float = 1.0,
+    forgetting: float = 0.0,
+    rng: np.random.Generator | int,
+) -> Policy:
+    learner, features = belief(dim, max_budget, forgetting)
+    return PlackettLuce(learner, features=features, temperature=temperature, rng=rng)
+
+
+def _ind(
+    *,
+    dim: int,
+    max_budget: int,
+    exploration: float = 0.1,
+    rate: float | None = None,
+    radius: float = 1.0,
+    link: Link | str = LOGISTIC,
+) -> Policy:
+    learner = OnlineNewton(dim, max_budget=max_budget, radius=radius, rate=rate, link=link)
+    return UCB(learner, exploration=exploration)
+
+
+def _dep(
+    *,
+    dim: int,
+    topics: Topics | ArrayLike,
+    max_budget: int,
+    exploration: float = 0.1,
+    rate: float | None = None,
+    radius: float = 1.0,
+    link: Link | str = LOGISTIC,
+) -> Policy:
+    learner = OnlineNewton(dim, max_budget=max_budget, radius=radius, rate=rate, link=link)
+    return UCB(learner, features=Coverage(topics), exploration=exploration)
+
+
+def _eps(
+    *,
+    dim: int,
+    max_budget: int,
+    epsilon: float = 0.1,
+    rng: np.random.Generator | int,
+    rate: float | None = None,
+    radius: float = 1.0,
+    link: Link | str = LOGISTIC,
+) -> Policy:
+    learner = OnlineNewton(dim, max_budget=max_budget, radius=radius, rate=rate, link=link)
+    return EpsilonGreedy(learner, epsilon=epsilon, rng=rng)
+
+
+def _c_ucb1(*, dim: int, exploration: float = 0.1) -> Policy:
+    return UCB(Ridge(dim), exploration=exploration)
+
+
+def _gl_cdcm(
+    *, dim: int, penalty: float = 1.0, exploration: float = 0.1, link: Link | str = LOGISTIC
+) -> Policy:
+    return UCB(MaximumLikelihood(dim, penalty=penalty, link=link), exploration=exploration)
+
+
+def _rand(*, rng: np.random.Generator | int) -> Policy:
+    return Random(rng=rng)
+
+
+def _oracle(
+    *,
+    weights: ArrayLike,
+    features: Features | None = None,
+    link: Link | str = LOGISTIC,
+    exact: bool = False,
+) -> Policy:
+    return Oracle(weights, features=features, link=link, exact=exact)
+
+
+_RATES = [1, 1.5, 2, 3, 4, 6, 8, 10, 15, 20, 30, 50, 100]
+_ALPHAS = [1e-9, 1e-7, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3, 10]
+_FEWER_ALPHAS = [1e-9, 1e-5, 1e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 10]
+_RADII = [1, 3, 10]
+
+# The ranges of the paper: learning rate 1-100, alpha 1e-9-10, epsilon 0.01-0.5, lambda 1e-7-1e3,
+# d' 3-30. Its steps, and its D, are not reported.
+_OWN: dict[str, Recipe] = {
+    "recommended": Recipe(
+        recommended,
+        "recommended",
+        "The default: nothing to tune.",
+        {"paper": {}, "quick": {}},
+    ),
+    "thompson": Recipe(
+        _thompson, "Thompson", "Thompson sampling on the belief of the recommended policy."
+    ),
+    "plackett-luce": Recipe(
+        _plackett_luce,
+        "Plackett-Luce",
+        "Sequences drawn at random on the belief of the recommended policy, with exact "
+        "propensities.",
+    ),
+    "rand": Recipe(
+        _rand,
+        "Rand",
+        "The paper's Rand: a random order at full budget.",
+        {"paper": {}, "quick": {}},
+    ),
+    "eps": Recipe(
+        _eps,
+        "Eps",
+        "The paper's Eps: epsilon-greedy.",
+        {
+            "paper": {
+                "epsilon": [0.01, 0.02, 0.05, 0.1, 0.2, 0.5],
+                "rate": _RATES,
+                "radius": _RADII,
+            },
+            "quick": {"epsilon": [0.02, 0.1], "rate": [1, 3, 10], "radius": [3]},
+        },
+    ),
+    "c-ucb1": Recipe(
+        _c_ucb1,
+        "C-UCB1",
+        "The paper's C-UCB1: optimistic ridge regression.",
+        {
+            "paper": {"exploration": [*_ALPHAS, 0.5, 2, 5]},
+            "quick": {"exploration": [1e-3, 1e-2, 0.1, 0.3, 1, 3]},
+        },
+    ),
+    "gl-cdcm": Recipe(
+        _gl_cdcm,
+        "GL-CDCM",
+        "The paper's GL-CDCM: optimistic maximum likelihood, refitted every round.",
+        {
+            "paper": {
+                "penalty": [1e-7, 1e-5, 1e-3, 1e-2, 0.1, 0.3, 1, 3, 10, 100, 1000],
+                "exploration": [1e-9, 1e-5, 1e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3, 10],
+            },
+            "quick": {"penalty": [0.1, 1], "exploration": [1e-3, 0.03, 0.3]},
+        },
+    ),
+    "ind": Recipe(
+        _ind,
+        "Ind",
+        "The paper's Ind (Algorithm 1): independent outcomes.",
+        {
+            "paper": {"rate": _RATES, "exploration": _ALPHAS, "radius": _RADII},
+            "quick": {
+                "rate": [1, 2, 4, 10],
+                "exploration": [1e-5, 1e-3, 1e-2, 0.1, 1],
+                "radius": [3],
+            },
+        },
+    ),
+    "dep": Recipe(
+        _dep,
+        "Dep",
+        "The paper's Dep (Algorithm 2): dependent outcomes, by coverage of topics.",
+        {
+            "paper": {
+                "topics": [3, 5, 10, 15, 20, 25, 30],
+                "rate": [1, 2, 3, 5, 10, 20, 50, 100],
+                "exploration": _FEWER_ALPHAS,
+                "radius": [3, 10],
+            },
+            "quick": {
+                "topics": [10, 30],
+                "rate": [3, 10, 30],
+                "exploration": [1e-3, 0.03, 0.3],
+                "radius": [3],
+            },
+        },
+    ),
+    "oracle": Recipe(_oracle, "Bayes optimal", "Ranks with the true weights."),
+}
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all policies: ours first, then those of installed packages."""
+    outside = (name for name in sorted(entry_points(GROUP)) if name not in _OWN)
+    return (*_OWN, *outside)
+
+
+def get(name: str) -> Recipe:
+    """Return the recipe of a name.
+
+    The entry point of a package may be a :class:`Recipe`, a function that returns a policy, or a
+    :class:`Policy` class, whose constructor's keywords are then the settings.
+    """
+    known = name.lower() if isinstance(name, str) else name
+    if known in _OWN:
+        return _OWN[known]
+    point = entry_points(GROUP).get(known)
+    if point is None:
+        raise InvalidInput("name", f"be one of {', '.join(names())}", repr(name))
+    found = point.load()
+    if isinstance(found, Recipe):
+        return found
+    if not callable(found):
+        rule = "be a policy, a function that returns one, or a Recipe"
+        raise InvalidInput(f"the entry point {known!r} of {GROUP!r}", rule, repr(found))
+    first = (inspect.getdoc(found) or "").partition("\n")[0]
+    return Recipe(found, known, first)
+
+
+def named(name: str, /, **settings: Any) -> Policy:
+    """Make a policy by its name.
+
+    =============  ====================================================================
+    recommended    dim, max_budget=None, forgetting=0.0
+    thompson       dim, max_budget=None, scale=1.0, forgetting=0.0, rng
+    plackett-luce  dim, max_budget=None, temperature=1.0, forgetting=0.0, rng
+    ind            dim, max_budget, exploration=0.1, rate=None, radius=1.0, link
+    dep            dim (the number of topics), topics, and those of ind
+    eps            dim, max_budget, epsilon=0.1, rng, rate=None, radius=1.0, link
+    c-ucb1         dim, exploration=0.1
+    gl-cdcm        dim, penalty=1.0, exploration=0.1, link
+    rand           rng
+    oracle         weights, features=Plain(), link, exact=False
+    =============  ====================================================================
+
+    Installed packages can add more: see :mod:`longrank.policies.registry`.
+
+    >>> named("ind", dim=10, max_budget=5).exploration
+    0.1
+    """
+    recipe = get(name)
+    known = recipe.parameters
+    for setting in settings:
+        if setting not in known:
+            raise InvalidInput("settings", f"be among {', '.join(known)} for {name!r}", setting)
+    for setting in recipe.needs:
+        if setting not in settings:
+            raise InvalidInput("settings", f"include {setting!r} for {name!r}", sorted(settings))
+    return recipe.make(**settings)
+
+
+def make(name: str, offered: Mapping[str, Any], settings: Mapping[str, Any]) -> Policy:
+    """Make a policy for a job: it takes of what is ``offered`` what it has a parameter for.
+
+    ``settings`` are the user's own; they must not name what is offered.
+    """
+    for setting in settings:
+        if setting in offered:
+            raise InvalidInput("settings", f"not name {setting!r}, which is given", setting)
+    taken = {key: value for key, value in offered.items() if key in get(name).parameters}
+    return named(name, **taken, **settings)

@@ -1,0 +1,262 @@
+"""Apply the log to models: after each commit, at the start, and behind other processes."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from longrank.errors import BadFile
+from longrank.service.engine import legacy
+from longrank.service.engine.model import Model, Stats, pack, read_spec
+from longrank.service.errors import StoreDamaged, StoreFailed
+from longrank.service.store.records import DECISION, OUTCOME, DecisionRecord, Entry
+from longrank.service.store.snapshots import Snapshot
+from longrank.service.store.sql import ModelRow
+from longrank.service.store.store import Store
+from longrank.service.store.writer import Append, acknowledge, refuse
+
+log = logging.getLogger("longrank.service")
+T = TypeVar("T")
+MAX_LEARNING = 32  # models that learn at the same time
+_MAX_REPLAYED = 5000  # decisions kept in memory by a replay
+
+
+def apply(model: Model, entry: Entry, recent: Recent, known: Any = None) -> None:
+    """Apply one entry of the log to its model: the only way in which a model changes.
+
+    ``known`` is what the entry's draft knew (see :class:`Draft`), None to read it from the log.
+    """
+    if entry.kind == DECISION:
+        record, choice = known or (entry.decision(), None)
+        recent.remember(entry, record)
+        if entry.seq > model.seq:
+            model.decide(entry.seq, record, choice)
+    elif entry.seq > model.seq:
+        outcome, record = known or (entry.outcome(), recent.decision_of(entry))
+        model.settle(entry.seq, record, outcome)
+
+
+# after each commit
+
+
+class Applier:
+    """Apply what is committed, by this process or by others, to the models in memory.
+
+    An outcome is applied before it is acknowledged, in a thread of the pool: as learning may take
+    long, neither the writer nor other models wait for it. A decision is applied before it is
+    acknowledged as well, unless its model is learning just then. The entries of a model are
+    applied in the order of the log.
+
+    ``broken`` says why the applier had to stop, if it had to.
+    """
+
+    def __init__(self, store: Store, models: Mapping[int, Model], recent: Recent) -> None:
+        self._store, self._models, self._recent = store, models, recent
+        self.broken: str | None = None
+        self._queues: dict[int, list[Append]] = {}  # of the models that are learning
+        self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(MAX_LEARNING, thread_name_prefix="longrank-learner")
+
+    def committed(self, appends: list[Append]) -> list[Append]:
+        """Take what the writer has committed; return what it may acknowledge now.
+
+        Where other processes write too, :meth:`follow` applies it.
+        """
+        batches: dict[int, list[Append]] = {}
+        for append in appends:
+            batches.setdefault(append.result.model, []).append(append)
+        done: list[Append] = []
+        for number, batch in batches.items():
+            model = self._models.get(number)
+            if model is None:  # deleted meanwhile
+                done += batch
+            elif not self._store.exclusive:
+                self._remember(batch)
+                done += batch
+            elif self._queued(model, batch):
+                self._remember(batch)
+                done += [append for append in batch if append.result.kind == DECISION]
+            elif self._apply(model, batch):
+                done += batch
+            else:
+                refuse(batch, StoreFailed(self.broken))
+        return done
+
+    def follow(self, model: Model) -> None:
+        """Catch up with other processes: whoever holds the model's lock applies and publishes."""
+        if self._store.lead(model.number):
+            before = model.seq
+            catch_up(self._store, model, self._recent)
+            if model.seq > before:
+                self._store.publish(model.number, model.snapshot())
+        elif (newer := self._store.published(model.number, model.seq)) is not None:
+            model.restore(newer)
+
+    def close(self) -> None:
+        """Wait until all that was committed is applied."""
+        self._pool.shutdown()
+
+    def _queued(self, model: Model, batch: list[Append]) -> bool:
+        """Leave a batch to the pool if there is something to learn, or the model is learning."""
+        with self._lock:
+            queue = self._queues.get(model.number)
+            if queue is not None:
+                queue += batch
+                return True
+            if all(append.result.kind == DECISION for append in batch):
+                return False
+            self._queues[model.number] = batch
+        self._pool.submit(self._learn, model)
+        return True
+
+    def _learn(self, model: Model) -> None:
+        """Apply the queue of a model until it is empty."""
+        more = True
+        while more:
+            with self._lock:
+                batch, self._queues[model.number] = self._queues[model.number], []
+            outcomes = [append for append in batch if append.result.kind == OUTCOME]
+            applied = self._apply(model, batch)
+            with self._lock:  # before anyone is told: the next decision is applied at once again
+                more = bool(self._queues[model.number])
+                if not more:
+                    del self._queues[model.number]
+            if applied:
+                acknowledge(outcomes)
+            else:
+                refuse(outcomes, StoreFailed(self.broken))
+
+    def _apply(self, model: Model, batch: list[Append]) -> bool:
+        """Apply a batch to its model and publish the result; return whether that worked."""
+        if self.broken is not None:
+            return False
+        try:
+            for append in batch:
+                entry = append.result
+                apply(model, entry, self._recent, append.draft.known)
+            model.publish()
+        except Exception:
+            self.broken = f"model {model.name!r} could not learn entry {entry.seq}"
+            log.exception(self.broken)
+            return False
+        return True
+
+    def _remember(self, batch: list[Append]) -> None:
+        for append in batch:
+            entry, known = append.result, append.draft.known
+            if entry.kind == DECISION:
+                self._recent.remember(entry, known[0] if known else entry.decision())
+
+
+# at the start, and behind other processes
+
+
+def replay(store: Store, row: ModelRow, *, fresh: bool = False) -> Model:
+    """Return the model that the log defines, from its newest good snapshot.
+
+    ``fresh`` begins with the oldest one: the first, unless the log after it was dropped.
+    """
+    spec = read_spec(row.spec, row.name)
+
+    def load(snapshot: Snapshot) -> Model:
+        return Model(row.model, row.name, row.created, spec, snapshot)
+
+    model = _load(store, row.model, row.name, row.floor, load, oldest=fresh)
+    catch_up(store, model, Recent(store, _MAX_REPLAYED))
+    return model
+
+
+def catch_up(store: Store, model: Model, recent: Recent) -> None:
+    """Apply the rest of the log to a model."""
+    while True:
+        entries = store.after(model.number, model.seq)
+        floor = store.floor(model.number)
+        if floor > model.seq:  # another process dropped decisions that this one had not applied
+            _load(store, model.number, model.name, floor, model.restore)
+            continue
+        if not entries:
+            return
+        try:
+            for entry in entries:
+                apply(model, entry, recent)
+        except StoreDamaged as error:
+            raise StoreDamaged(f"model {model.name!r}: {error}") from error
+        model.publish()
+
+
+def upgrade(store: Store) -> None:
+    """Give every model of an older store the first snapshot that its log lacks."""
+    if store.outdated:
+        firsts = {}
+        for row in store.models():
+            spec = read_spec(row.spec, row.name)
+            firsts[row.model] = pack(legacy.make_policy(spec), Stats())
+        store.upgrade(firsts)
+
+
+def _load(
+    store: Store,
+    number: int,
+    name: str,
+    floor: int,
+    load: Callable[[Snapshot], T],
+    *,
+    oldest: bool = False,
+) -> T:
+    """Load the newest good snapshot from which the log is complete, or the oldest one."""
+    try:
+        found: Iterable[Snapshot | StoreDamaged] = store.snapshots(number)
+        for snapshot in reversed(list(found)) if oldest else found:
+            if isinstance(snapshot, StoreDamaged):
+                log.warning("model %s: %s; using an older one", name, snapshot)
+            elif snapshot.seq >= floor:
+                return load(snapshot)
+    except (BadFile, StoreDamaged) as error:  # not damaged, but written by other code than this
+        raise StoreDamaged(f"model {name!r} cannot be loaded: {error}") from error
+    raise StoreDamaged(
+        f"model {name!r} has no good snapshot from which its log is complete (entry {floor} or "
+        "later); restore the store from a backup"
+    )
+
+
+class Recent:
+    """The last ``size`` decisions in memory, as most outcomes come soon; the rest in the store."""
+
+    def __init__(self, store: Store, size: int) -> None:
+        self.store, self._size = store, size
+        self._known: OrderedDict[tuple[int, str], tuple[Entry, DecisionRecord]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def remember(self, entry: Entry, record: DecisionRecord) -> None:
+        """Keep a decision in memory, without the bytes that the record was read from."""
+        with self._lock:
+            self._known[entry.model, entry.id] = (Entry(*entry[:6], body=b""), record)
+            if len(self._known) > self._size:
+                self._known.popitem(last=False)
+
+    def find(self, model: int, name: str) -> tuple[Entry, DecisionRecord] | None:
+        """Return a decision by its id, None if there is none."""
+        known = self._known.get((model, name))
+        if known is not None:
+            return known
+        decided, _ = self.store.find(model, name)
+        return None if decided is None else (decided, decided.decision())
+
+    def decision_of(self, outcome: Entry) -> DecisionRecord:
+        """Return the decision that an outcome belongs to."""
+        found = self.find(outcome.model, outcome.id)
+        if found is None:
+            raise StoreDamaged(
+                f"the outcome in log entry {outcome.seq} has lost its decision {outcome.id!r}; "
+                "restore the store from a backup"
+            )
+        return found[1]
+
+    def clear(self) -> None:
+        """Forget all decisions, as some are no longer in the store."""
+        with self._lock:
+            self._known.clear()

@@ -1,0 +1,238 @@
+"""The engine: models over a store; every verb of the service, for threads and for event loops."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, TypeVar
+
+from longrank.service import messages
+from longrank.service.engine import decide, settle
+from longrank.service.engine.apply import Applier, Recent, upgrade
+from longrank.service.engine.catalog import Catalog
+from longrank.service.engine.model import Model
+from longrank.service.engine.views import Views
+from longrank.service.errors import NotReady, StoreFailed, Unknown
+from longrank.service.store.records import Draft, Entry
+from longrank.service.store.store import Store
+
+MAX_RECENT = 2000  # decisions kept in memory
+T = TypeVar("T")
+
+
+class Engine:
+    """Models over a store: rank, log and learn.
+
+    Every method may be called from any thread. Those that write are under ``aio`` as well, by the
+    same names: there they are awaited, and an event loop goes on meanwhile.
+
+    >>> from longrank.service import Engine, open_store          # doctest: +SKIP
+    >>> with Engine(open_store("decisions.db")) as engine:       # doctest: +SKIP
+    ...     engine.create("routes", ModelRequest(dim=10))
+    ...     decision = engine.decide("routes", DecisionRequest(...))
+    ...     engine.settle("routes", decision.id, OutcomeRequest(tried=1, succeeded=True))
+
+    Parameters
+    ----------
+    store
+        Where the log is.
+    clock
+        Returns the time in seconds since 1970.
+    snapshot_every
+        Number of outcomes between two snapshots of a model.
+    """
+
+    def __init__(
+        self, store: Store, *, clock: Callable[[], float] = time.time, snapshot_every: int = 1000
+    ) -> None:
+        self.store, self.clock, self.snapshot_every = store, clock, snapshot_every
+        self.ready = False
+        self.aio = Verbs(self, store.writer.append_soon)
+        self._blocking = Verbs(self, self._append)
+        self._catalog = Catalog(store, clock)
+        self._recent = Recent(store, MAX_RECENT)
+        self._applier = Applier(store, self._catalog.numbers, self._recent)
+        self._views = Views(store, clock)
+
+    def start(self) -> Engine:
+        """Replay the log; the engine is ready afterwards."""
+        upgrade(self.store)
+        self._catalog.refresh()
+        self.store.writer.committed = self._applier.committed
+        self.ready = True
+        return self
+
+    def close(self) -> None:
+        """Save a snapshot of each model and close the store."""
+        models = self._catalog.all() if self.ready and self.broken is None else []
+        self.ready = False
+        try:
+            for model in models:
+                if model.stats.outcomes > model.saved:
+                    self.save(model)
+        finally:
+            self.store.close()
+            self._applier.close()
+
+    def __enter__(self) -> Engine:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def broken(self) -> str | None:
+        """Why the engine refuses all work, after a failure that it cannot recover from."""
+        return self._applier.broken
+
+    def check(self) -> None:
+        """Refuse to work before the start, or after a failure."""
+        if not self.ready:
+            raise NotReady("the log is being replayed; try again soon")
+        if self.broken is not None:
+            raise StoreFailed(self.broken)
+
+    # models
+
+    def models(self) -> list[Model]:
+        """Return all models, sorted by name."""
+        self.check()
+        return self._catalog.all()
+
+    def model(self, name: str) -> Model:
+        """Return the model of a name."""
+        self.check()
+        return self._catalog.get(name)
+
+    def number(self, name: str) -> int | None:
+        """Return the number of a model, None if there is none."""
+        try:
+            return self.model(name).number
+        except Unknown:
+            return None
+
+    def create(self, name: str, request: messages.ModelRequest) -> tuple[Model, bool]:
+        """Create a model, or change what may change of one; return it and whether it is new."""
+        self.check()
+        return self._catalog.create(name, request)
+
+    def delete(self, name: str) -> None:
+        """Delete a model and its log."""
+        self.check()
+        self._catalog.delete(name)
+
+    def describe(self, model: Model) -> messages.ModelAnswer:
+        """Describe a model: what it was created with, and how it is doing."""
+        return self._views.describe(model)
+
+    def pending(self, model: Model) -> int:
+        """Count the decisions that wait for an outcome; a recent count where counting is slow."""
+        return self._views.pending(model)
+
+    # decisions and their outcomes
+
+    def decide(self, name: str, request: messages.DecisionRequest) -> messages.DecisionAnswer:
+        """Rank and log."""
+        return _finish(self._blocking.decide(name, request))
+
+    def settle(
+        self, name: str, decision: str, request: messages.OutcomeRequest
+    ) -> messages.OutcomeAnswer:
+        """Log what became of a decision, and learn from it."""
+        return _finish(self._blocking.settle(name, decision, request))
+
+    def settle_many(
+        self, name: str, items: Sequence[messages.BatchItem]
+    ) -> list[messages.OutcomeAnswer | Exception]:
+        """Log many outcomes at once; an error in place of one refused."""
+        return asyncio.run(self.aio.settle_many(name, items))
+
+    def read(self, name: str, decision: str) -> messages.DecisionRead:
+        """Return a decision with its explanation, outcome and history."""
+        return self._views.read(self.model(name), decision)
+
+    def latest(
+        self, name: str, cursor: str | None = None, limit: int = 50
+    ) -> messages.DecisionList:
+        """List decisions, newest first."""
+        return self._views.latest(self.model(name), cursor, limit)
+
+    # upkeep
+
+    def save(self, model: Model) -> None:
+        """Save a snapshot."""
+        outcomes = model.stats.outcomes
+        self.store.save_snapshot(model.number, model.snapshot())
+        model.saved = outcomes
+
+    def expire(self, model: Model, decided: Entry) -> None:
+        """Log a missing outcome as a failure, for a model that is set so."""
+        settle.expire(model, decided, self.store, self.clock())
+
+    def drop(self, name: str, older_than: float) -> int:
+        """Delete expired decisions that are older than this many seconds; count them.
+
+        Only up to the oldest snapshot that is kept, so that a replay from any of them is complete.
+        """
+        model = self.model(name)
+        self.save(model)
+        found = self.store.snapshots(model.number)
+        kept = [one.seq for one in found if not isinstance(one, Exception) and one.seq > 0]
+        if not kept:
+            return 0
+        now = self.clock()
+        dropped = self.store.drop(model.number, now - older_than, now, min(kept))
+        self._recent.clear()
+        return dropped
+
+    def follow(self) -> None:
+        """Catch up with other processes on the same store."""
+        self._catalog.refresh()
+        for model in self._catalog.all():
+            self._applier.follow(model)
+
+    async def _append(self, draft: Draft) -> Entry:
+        """Append to the log and wait in this thread."""
+        return self.store.writer.append(draft).result()
+
+
+class Verbs:
+    """The verbs that write, over one way to wait for a commit; each returns an awaitable."""
+
+    def __init__(self, engine: Engine, append: Callable[[Draft], Awaitable[Entry]]) -> None:
+        self._engine, self._append = engine, append
+
+    def decide(
+        self, name: str, request: messages.DecisionRequest
+    ) -> Coroutine[Any, Any, messages.DecisionAnswer]:
+        """Rank now, and log when awaited."""
+        engine = self._engine
+        model = engine.model(name)
+        return decide.decide(model, request, engine.store, engine.clock(), self._append)
+
+    def settle(
+        self, name: str, decision: str, request: messages.OutcomeRequest
+    ) -> Coroutine[Any, Any, messages.OutcomeAnswer]:
+        """Log what became of a decision, and learn from it."""
+        engine = self._engine
+        model = engine.model(name)
+        return settle.settle(model, decision, request, engine._recent, engine.clock, self._append)
+
+    def settle_many(
+        self, name: str, items: Sequence[messages.BatchItem]
+    ) -> Coroutine[Any, Any, list[messages.OutcomeAnswer | Exception]]:
+        """Log many outcomes at once; an error in place of one refused."""
+        engine = self._engine
+        model = engine.model(name)
+        return settle.settle_many(model, items, engine._recent, engine.clock, self._append)
+
+
+def _finish(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that waits in this thread, and never for an event loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    raise RuntimeError("the coroutine waits for an event loop")

@@ -1,0 +1,247 @@
+"""A model in memory: its spec, its policy, its statistics, and its place in the log."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.cascade import Ranking
+from longrank.errors import BadFile, InvalidInput
+from longrank.payoffs import Payoffs
+from longrank.policies import Policy, Randomised, from_bytes
+from longrank.service.errors import StoreDamaged
+from longrank.service.messages import Curve, ModelRequest, ModelStats, PositionStats
+from longrank.service.store.records import DecisionRecord, OutcomeRecord
+from longrank.service.store.snapshots import FORMAT, Snapshot, state_hash
+
+MAX_BINS = 200
+SPEC_VERSION = 1
+
+
+class Spec(msgspec.Struct, frozen=True):
+    """What a model was created with, as it is stored."""
+
+    request: ModelRequest
+    seed: int
+    version: int = SPEC_VERSION
+
+    def packed(self) -> bytes:
+        """Return its bytes."""
+        return msgspec.json.encode(self)
+
+
+class _Version(msgspec.Struct):
+    version: int = SPEC_VERSION  # specs without one were written before versions
+
+
+def read_spec(data: bytes, model: str) -> Spec:
+    """Unpack the spec of a model; StoreDamaged if a newer longrank wrote it."""
+    try:
+        found = msgspec.json.decode(data, type=_Version).version
+        if found > SPEC_VERSION:
+            raise StoreDamaged(
+                f"the spec of model {model!r} has version {found}; this longrank reads versions "
+                f"up to {SPEC_VERSION}: upgrade longrank"
+            )
+        return msgspec.json.decode(data, type=Spec)
+    except msgspec.DecodeError as error:
+        raise StoreDamaged(f"the spec of model {model!r} cannot be read: {error}") from error
+
+
+class Stats(msgspec.Struct, array_like=True):
+    """Counters of a model's decisions, in log order; full bins of the curve merge in pairs."""
+
+    decisions: int = 0
+    lengths: int = 0
+    empty: int = 0
+    outcomes: int = 0
+    learned: int = 0
+    successes: int = 0
+    reward: float = 0.0
+    played: int = 0
+    tried: list[int] = []
+    succeeded: list[int] = []
+    size: int = 1
+    bins: list[tuple[int, float, int, int]] = []
+
+    def decide(self, decision: DecisionRecord) -> None:
+        """Count a decision."""
+        self.decisions += 1
+        self.lengths += len(decision.played.ids)
+        self.empty += not decision.played.ids
+
+    def settle(self, decision: DecisionRecord, outcome: OutcomeRecord) -> None:
+        """Count an outcome."""
+        reward = decision.reward(outcome)
+        self.outcomes += 1
+        self.learned += outcome.learn
+        self.successes += outcome.succeeded
+        self.reward += reward
+        short = outcome.tried - len(self.tried)
+        if short > 0:
+            self.tried.extend([0] * short)
+            self.succeeded.extend([0] * short)
+        for i in range(outcome.tried):
+            self.tried[i] += 1
+        if outcome.succeeded:
+            self.succeeded[outcome.tried - 1] += 1
+        self._bin(reward, len(decision.played.ids), not outcome.succeeded)
+
+    def _bin(self, reward: float, length: int, gave_up: bool) -> None:
+        if self.bins and self.bins[-1][0] < self.size:
+            count, total, lengths, given_up = self.bins[-1]
+            self.bins[-1] = (count + 1, total + reward, lengths + length, given_up + gave_up)
+            return
+        if len(self.bins) == MAX_BINS:
+            pairs = zip(self.bins[::2], self.bins[1::2], strict=True)
+            self.bins = [(a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]) for a, b in pairs]
+            self.size *= 2
+        self.bins.append((1, reward, length, int(gave_up)))
+
+    def shown(self, pending: int) -> ModelStats:
+        """Return the statistics as an answer."""
+        outcomes, bins = self.outcomes, self.bins
+        return ModelStats(
+            decisions=self.decisions,
+            outcomes=outcomes,
+            pending=pending,
+            expired=max(0, self.decisions - outcomes - pending),
+            learned=self.learned,
+            not_learned=outcomes - self.learned,
+            empty=self.empty,
+            total_reward=self.reward,
+            mean_reward=self.reward / outcomes if outcomes else None,
+            mean_length=self.lengths / self.decisions if self.decisions else None,
+            success_rate=self.successes / outcomes if outcomes else None,
+            give_ups=outcomes - self.successes,
+            by_position=[
+                PositionStats(i + 1, n, self.succeeded[i], self.succeeded[i] / n if n else None)
+                for i, n in enumerate(self.tried)
+            ],
+            curve=Curve(
+                size=self.size,
+                outcomes=[count for count, _, _, _ in bins],
+                reward=[total / count for count, total, _, _ in bins],
+                length=[lengths / count for count, _, lengths, _ in bins],
+                give_ups=[given_up / count for count, _, _, given_up in bins],
+            ),
+        )
+
+
+class View(NamedTuple):
+    """What a model ranks with: a policy that nobody changes, and the model's version then."""
+
+    policy: Policy
+    version: int
+
+
+class Model:
+    """A model that ranks and learns.
+
+    The policy and the statistics follow the log; whoever applies an entry or copies the state
+    holds ``lock``. Ranking reads ``view``, the last state that was published, and waits for no
+    lock.
+    """
+
+    policy: Policy
+    stats: Stats
+    seq: int  # the last entry that was applied
+    saved: int  # outcomes at the last snapshot
+    view: View
+
+    def __init__(
+        self, number: int, name: str, created: float, spec: Spec, snapshot: Snapshot
+    ) -> None:
+        self.number, self.name, self.created, self.spec = number, name, created, spec
+        self.swept = 0.0  # decisions that expired by then have been looked at
+        self.lock = threading.Lock()
+        self.restore(snapshot)
+
+    @property
+    def version(self) -> int:
+        """The number of outcomes it has learned from."""
+        return self.stats.learned
+
+    def rank(
+        self, items: NDArray[np.floating], payoffs: Payoffs, budget: int, name: str
+    ) -> tuple[Ranking, int, NDArray[np.float64] | None]:
+        """Return a ranking, the version that made it, and its propensities if it was random.
+
+        A randomised policy draws from the model's seed and the decision's id, so that the answer
+        does not depend on which process gives it.
+        """
+        policy, version = self.view
+        spec = self.spec
+        width = spec.request.dim
+        if not hasattr(policy, "learner") and len(items) and items.shape[1] != width:
+            raise InvalidInput("features", f"have {width} columns", items.shape[1])
+        rng = None
+        if policy.rng is not None:
+            drawn = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")
+            rng = np.random.default_rng([spec.seed, drawn])
+        probe = spec.request.mode != "frozen"
+        ranking = policy.propose(items, payoffs, budget, rng=rng, probe=probe)
+        chances = None
+        if isinstance(policy, Randomised):
+            chances = policy.propensities(items, payoffs, ranking.order, budget)
+        return ranking, version, chances
+
+    def receipt(self, items: NDArray[np.floating], order: list[int], payoffs: Payoffs) -> Ranking:
+        """Return the receipt of a sequence that the caller chose."""
+        return self.view.policy.receipt(items, payoffs, order)
+
+    def decide(self, seq: int, decision: DecisionRecord, choice: Ranking | None) -> None:
+        """Apply a decision from the log; ``choice`` is the model's own, if it is at hand."""
+        with self.lock:
+            if decision.mode != "frozen":
+                self.policy.note(decision.choice if choice is None else choice)
+            self.stats.decide(decision)
+            self.seq = seq
+
+    def settle(self, seq: int, decision: DecisionRecord, outcome: OutcomeRecord) -> None:
+        """Apply an outcome from the log."""
+        with self.lock:
+            if outcome.learn:
+                self.policy.learn(*decision.observed(outcome))
+            self.stats.settle(decision, outcome)
+            self.seq = seq
+
+    def publish(self) -> None:
+        """Let readers rank with what has been applied so far."""
+        with self.lock:
+            self.view = View(self.policy.view(), self.stats.learned)
+
+    def snapshot(self) -> Snapshot:
+        """Return the complete state."""
+        with self.lock:
+            return pack(self.policy, self.stats, self.seq)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Replace the state by that of a snapshot."""
+        source = f"the snapshot {snapshot.seq} of model {self.name!r}"
+        policy = from_bytes(snapshot.policy, source=source)
+        try:
+            stats = msgspec.msgpack.decode(snapshot.stats, type=Stats)
+        except msgspec.DecodeError as error:
+            raise BadFile(f"{source} has no statistics: {error}") from error
+        with self.lock:
+            self.policy, self.stats, self.seq = policy, stats, snapshot.seq
+            self.saved = stats.outcomes
+            self.view = View(policy.view(), stats.learned)
+
+    def state_hash(self) -> str:
+        """Return the SHA-256 of the policy's bytes."""
+        with self.lock:
+            return state_hash(self.policy.to_bytes())
+
+
+def pack(policy: Policy, stats: Stats, seq: int = 0) -> Snapshot:
+    """Return a snapshot of a policy and statistics after an entry of the log."""
+    data = policy.to_bytes()
+    packed = msgspec.Raw(msgspec.msgpack.encode(stats))
+    return Snapshot(FORMAT, seq, state_hash(data), data, packed)

@@ -1,0 +1,176 @@
+"""Settle: check what became of a decision, log it once and answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+
+from longrank.errors import InvalidInput
+from longrank.service import messages
+from longrank.service.engine.apply import Recent
+from longrank.service.engine.decide import Appending
+from longrank.service.engine.model import Model
+from longrank.service.errors import Conflict, Duplicate, ServiceError, Unknown
+from longrank.service.messages import OutcomeRequest
+from longrank.service.store import records
+from longrank.service.store.records import OUTCOME, DecisionRecord, Draft, Entry, OutcomeRecord
+from longrank.service.store.store import Store
+
+log = logging.getLogger("longrank.service")
+MAX_TOGETHER = 256  # outcomes of a batch that share a commit
+
+
+async def settle(
+    model: Model,
+    decision: str,
+    request: OutcomeRequest,
+    recent: Recent,
+    clock: Callable[[], float],
+    append: Appending,
+) -> messages.OutcomeAnswer:
+    """Log what became of a decision. The same report again gets the same answer."""
+    found = recent.find(model.number, decision)
+    if found is None:
+        raise Unknown(f"there is no decision {decision!r}")
+    decided, record = found
+    now = clock()
+    frozen = model.spec.request.mode == "frozen"
+    outcome = check(request, record.played.ids, frozen=frozen, expired=now >= decided.expires)
+    try:
+        return answer(await append(_draft(model, decision, outcome, record, now)), outcome, record)
+    except Duplicate:
+        _, existing = recent.store.find(model.number, decision)
+    if existing is None:
+        raise Unknown(f"there is no decision {decision!r}")
+    before = existing.outcome()
+    if before.content != outcome.content:
+        how = "was taken as failed when it expired" if before.automatic else "has another"
+        raise Conflict(f"the outcome of {decision!r} is recorded and {how}")
+    return answer(existing, before, record, repeated=True)
+
+
+async def settle_many(
+    model: Model,
+    items: Sequence[messages.BatchItem],
+    recent: Recent,
+    clock: Callable[[], float],
+    append: Appending,
+) -> list[messages.OutcomeAnswer | Exception]:
+    """Log many outcomes, some of which share a commit; an error in place of one refused."""
+
+    async def one(item: messages.BatchItem) -> messages.OutcomeAnswer | Exception:
+        try:
+            return await settle(model, item.id, item, recent, clock, append)
+        except (InvalidInput, ServiceError) as error:
+            return error
+
+    results: list[messages.OutcomeAnswer | Exception] = []
+    for first in range(0, len(items), MAX_TOGETHER):
+        chunk = items[first : first + MAX_TOGETHER]
+        results += await asyncio.gather(*(one(item) for item in chunk))
+    return results
+
+
+def expire(model: Model, decided: Entry, store: Store, now: float) -> None:
+    """Log a missing outcome as a failure, for a model that is set so."""
+    record = decided.decision()
+    frozen = model.spec.request.mode == "frozen"
+    outcome = _missing(record.played.ids, frozen=frozen)
+    try:
+        store.append(_draft(model, decided.id, outcome, record, now)).result()
+    except Duplicate:
+        log.debug("model %s: the outcome of %s arrived as it expired", model.name, decided.id)
+
+
+def _draft(
+    model: Model, decision: str, outcome: OutcomeRecord, record: DecisionRecord, now: float
+) -> Draft:
+    body = records.encode(outcome)
+    return Draft(model.number, OUTCOME, decision, now, 0.0, body, (outcome, record))
+
+
+def answer(
+    entry: Entry, record: OutcomeRecord, decided: DecisionRecord, repeated: bool = False
+) -> messages.OutcomeAnswer:
+    """Return the answer to an outcome."""
+    return messages.OutcomeAnswer(
+        id=entry.id,
+        outcome=messages.Observed(record.tried, record.succeeded),
+        reward=decided.reward(record),
+        recorded=entry.at,
+        learned=record.learn,
+        why=record.why,
+        attributable=record.attributable,
+        not_attributable=record.not_attributable,
+        reason=record.reason,
+        at=record.at,
+        repeated=repeated,
+    )
+
+
+# checking a request
+
+
+def check(request: OutcomeRequest, ids: list[str], *, frozen: bool, expired: bool) -> OutcomeRecord:
+    """Check a report about a sequence; InvalidInput says what is wrong with it."""
+    tried, succeeded = _observed(request, ids)
+    for position in request.not_attributable:
+        if position > tried - succeeded:
+            raise InvalidInput("not_attributable", "name failures of this outcome", position)
+    why = _why_not(request, tried, succeeded, frozen, expired)
+    return OutcomeRecord(
+        tried=tried,
+        succeeded=succeeded,
+        learn=why is None,
+        why=why,
+        attributable=request.attributable,
+        not_attributable=request.not_attributable,
+        reason=request.reason,
+        at=request.at,
+    )
+
+
+def _missing(ids: list[str], *, frozen: bool) -> OutcomeRecord:
+    """Return the outcome in which all attempts failed."""
+    why = "frozen" if frozen else None if ids else "nothing was tried"
+    return OutcomeRecord(
+        len(ids), False, learn=why is None, why=why, reason="no outcome", automatic=True
+    )
+
+
+def _observed(request: OutcomeRequest, ids: list[str]) -> tuple[int, bool]:
+    """Return how many were tried and whether the last one succeeded, from either form."""
+    tried, succeeded = request.tried, request.succeeded
+    if request.succeeded_id is not None:
+        if request.succeeded_id not in ids:
+            rule = "be the id of a candidate of the sequence"
+            raise InvalidInput("succeeded_id", rule, repr(request.succeeded_id))
+        position = ids.index(request.succeeded_id) + 1
+        if tried not in (None, position) or succeeded is False:
+            raise InvalidInput("succeeded_id", "agree with tried and succeeded", position)
+        return position, True
+    if tried is None or succeeded is None:
+        raise InvalidInput("tried, succeeded", "both be given, or succeeded_id", "neither")
+    if tried > len(ids):
+        raise InvalidInput("tried", f"be at most {len(ids)}, the sequence's length", tried)
+    if succeeded and tried == 0:
+        raise InvalidInput("tried", "be at least 1 where something succeeded", 0)
+    return tried, succeeded
+
+
+def _why_not(
+    request: OutcomeRequest, tried: int, succeeded: bool, frozen: bool, expired: bool
+) -> str | None:
+    """Say why an outcome is not learned from; None if it is."""
+    if frozen:
+        return "frozen"
+    if expired:
+        return "expired"
+    if tried == 0:
+        return "nothing was tried"
+    failures = tried - succeeded
+    left_out = len(set(request.not_attributable)) if request.attributable else failures
+    if not succeeded and left_out == failures:
+        return "not attributable"
+    return None

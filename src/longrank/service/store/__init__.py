@@ -1,0 +1,1 @@
+"""The store: models, keys, the log and snapshots, in SQLite or PostgreSQL."""

@@ -1,0 +1,220 @@
+"""Records of the log: decisions and outcomes, in entries with a checksum."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.cascade import Outcome, Ranking
+from longrank.payoffs import Payoffs
+from longrank.service.errors import StoreDamaged
+
+DECISION, OUTCOME = 0, 1
+VERSION = 1  # of the records' layout
+_PAIR = b"\x92"  # MessagePack's mark of an array of two: a version and a record
+_HEAD = struct.Struct("<qqqdd")
+
+
+class Sequence(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A sequence of candidates to try; the arrays are little-endian float64."""
+
+    ids: list[str]
+    order: list[int]
+    estimates: bytes
+    optimistic: bytes
+    values: bytes
+
+    @classmethod
+    def of(cls, ranking: Ranking, ids: list[str]) -> Sequence:
+        order = ranking.order.tolist()
+        return cls(
+            [ids[i] for i in order],
+            order,
+            ranking.estimates.tobytes(),
+            ranking.probabilities.tobytes(),
+            ranking.values.tobytes(),
+        )
+
+    def ranking(self, rows: NDArray[np.float64]) -> Ranking:
+        """Return the receipt, with these rows to learn from."""
+        return Ranking(
+            np.array(self.order, np.int64),
+            doubles(self.optimistic),
+            doubles(self.estimates),
+            doubles(self.values),
+            rows,
+        )
+
+    @property
+    def value(self) -> float:
+        """The expected value of the sequence."""
+        return float(doubles(self.values)[len(self.ids)])
+
+
+class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A decision in the log: all that repeating the answer, learning and explaining need.
+
+    ``propensities`` are there where the policy is randomised and its own choice was played: the
+    probability of each prefix of the sequence, and last that of the whole sequence.
+    """
+
+    digest: bytes
+    mode: str
+    version: int
+    played: Sequence
+    dim: int
+    rows: bytes
+    rewards: bytes
+    losses: bytes
+    proposal: Sequence | None = None
+    baseline: list[str] | None = None
+    candidates: list[str] | None = None
+    features: bytes | None = None
+    propensities: bytes | None = None
+
+    @property
+    def ranking(self) -> Ranking:
+        """The receipt that a policy learns from."""
+        return self.played.ranking(doubles(self.rows).reshape(len(self.played.ids), self.dim))
+
+    @property
+    def choice(self) -> Ranking:
+        """The model's own choice, which in shadow mode is not what was played."""
+        if self.proposal is None:
+            return self.ranking
+        return self.proposal.ranking(np.empty((len(self.proposal.ids), self.dim)))
+
+    @property
+    def payoffs(self) -> Payoffs:
+        """The payoffs of the round."""
+        return Payoffs(doubles(self.rewards), doubles(self.losses))
+
+    def observed(self, outcome: OutcomeRecord) -> tuple[Ranking, Outcome]:
+        """Return what to learn from: without the failures that are not attributable."""
+        ranking, tried = self.ranking, outcome.tried
+        if outcome.attributable and not outcome.not_attributable:
+            return ranking, Outcome(tried, outcome.succeeded)
+        last = tried if outcome.succeeded else 0
+        left_out = set(outcome.not_attributable if outcome.attributable else range(1, tried + 1))
+        kept = [i for i in range(tried) if i + 1 == last or i + 1 not in left_out]
+        return ranking.subset(kept), Outcome(len(kept), outcome.succeeded)
+
+    def reward(self, outcome: OutcomeRecord) -> float:
+        """Return what an outcome was worth."""
+        if outcome.succeeded:
+            return float(doubles(self.rewards)[outcome.tried - 1])
+        return float(doubles(self.losses)[outcome.tried])
+
+
+class OutcomeRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """An outcome in the log; ``learn`` was decided when it arrived, so that replay is exact."""
+
+    tried: int
+    succeeded: bool
+    learn: bool
+    why: str | None = None
+    attributable: bool = True
+    not_attributable: list[int] = []
+    reason: str | None = None
+    at: float | None = None
+    automatic: bool = False
+
+    @property
+    def content(self) -> tuple[Any, ...]:
+        """What two reports of the same outcome must agree on."""
+        positions = tuple(sorted(set(self.not_attributable)))
+        return self.tried, self.succeeded, self.attributable, positions, self.reason, self.at
+
+
+class Draft(NamedTuple):
+    """An entry to append; ``known`` is what the engine need not read from the body again.
+
+    Of a decision it is the record and the model's own choice, of an outcome both records.
+    """
+
+    model: int
+    kind: int
+    id: str
+    at: float
+    expires: float
+    body: bytes
+    known: Any = None
+
+
+class Entry(NamedTuple):
+    """An entry of the log."""
+
+    seq: int
+    model: int
+    kind: int
+    id: str
+    at: float
+    expires: float
+    body: bytes
+
+    def checksum(self) -> bytes:
+        """Return the checksum over all fields."""
+        head = _HEAD.pack(self.seq, self.model, self.kind, self.at, self.expires)
+        return hashlib.sha256(b"".join((head, self.id.encode(), self.body))).digest()[:8]
+
+    def decision(self) -> DecisionRecord:
+        """Read the decision in the body."""
+        return _read_decision.decode(self._record())
+
+    def outcome(self) -> OutcomeRecord:
+        """Read the outcome in the body."""
+        return _read_outcome.decode(self._record())
+
+    def _record(self) -> bytes | memoryview:
+        """Return the record in the body without its version."""
+        if self.body[:1] != _PAIR:
+            return self.body  # written before records had a version; the layout is that of 1
+        if self.body[1] > VERSION:
+            raise StoreDamaged(
+                f"log entry {self.seq} ({self.id!r}) has version {self.body[1]}; this longrank "
+                f"reads versions up to {VERSION}: upgrade longrank"
+            )
+        return memoryview(self.body)[2:]
+
+
+def checked(row: tuple[Any, ...]) -> Entry:
+    """Return the entry in a row of the log; StoreDamaged if its checksum does not match."""
+    seq, model, kind, name, at, expires, body, total = row
+    try:
+        entry = Entry(seq, model, kind, name, at, expires, bytes(body))
+        if entry.checksum() == bytes(total):
+            return entry
+    except (TypeError, struct.error, AttributeError, UnicodeError):
+        pass  # a column of another type than was written
+    raise StoreDamaged(
+        f"log entry {seq!r} is damaged: its checksum does not match its content; "
+        "restore the store from a backup"
+    )
+
+
+def blob(value: Any) -> bytes:
+    """Return the bytes in a column; StoreDamaged if it holds anything else."""
+    if isinstance(value, bytes | memoryview):
+        return bytes(value)
+    raise StoreDamaged("a column of the store holds no bytes; restore the store from a backup")
+
+
+def doubles(data: bytes) -> NDArray[np.float64]:
+    """Return little-endian float64 as an array that owns its memory."""
+    return np.frombuffer(data, "<f8").astype(np.float64)
+
+
+def encode(record: DecisionRecord | OutcomeRecord) -> bytes:
+    """Return the body of an entry: a pair of the layout's version and the record."""
+    return _PREFIX + _encode(record)
+
+
+_PREFIX = _PAIR + bytes([VERSION])
+_encode = msgspec.msgpack.Encoder().encode
+_read_decision = msgspec.msgpack.Decoder(DecisionRecord)
+_read_outcome = msgspec.msgpack.Decoder(OutcomeRecord)

@@ -1,0 +1,360 @@
+"""Every SQL statement, as functions of a session: the same on every database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+from longrank.service.errors import Conflict, Duplicate, StoreDamaged
+from longrank.service.store.records import DECISION, OUTCOME, Draft, Entry, blob, checked
+from longrank.service.store.snapshots import Snapshot, read_snapshot
+
+FORMAT = 2  # 1 had no first snapshots
+MAX_SNAPSHOTS = 3  # of each model, beside the first; older ones are deleted
+Settled = tuple[Entry, Entry | None]  # a decision and its outcome
+
+
+class Session(Protocol):
+    """A connection to a database."""
+
+    def execute(self, sql: str, args: Any = ()) -> list[tuple[Any, ...]]:
+        """Run one statement with ``?`` for arguments; return its rows."""
+
+    def change(self, sql: str, args: Any) -> int:
+        """Run one statement that changes rows; return how many it changed."""
+
+    def begin(self) -> None:
+        """Begin a transaction that writes."""
+
+    def commit(self) -> None:
+        """Make the transaction durable."""
+
+    def rollback(self) -> None:
+        """Undo the transaction."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+class ModelRow(NamedTuple):
+    """A row of the table of models."""
+
+    model: int
+    name: str
+    created: float
+    floor: int  # the log is complete after this entry only; older decisions were dropped
+    spec: bytes
+
+
+class KeyRow(NamedTuple):
+    """A row of the table of keys: a key's SHA-256, never the key."""
+
+    digest: bytes
+    model: int
+    id: str
+    created: float
+
+
+# schema
+
+SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS format(version BIGINT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS counter(seq BIGINT NOT NULL, model BIGINT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS models(model BIGINT PRIMARY KEY, name TEXT NOT NULL UNIQUE, "
+    "created DOUBLE PRECISION NOT NULL, floor BIGINT NOT NULL, spec {blob} NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS keys(digest {blob} PRIMARY KEY, model BIGINT NOT NULL, "
+    "id TEXT NOT NULL, created DOUBLE PRECISION NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS log(seq {key}, model BIGINT NOT NULL, "
+    "kind BIGINT NOT NULL, id TEXT NOT NULL, at DOUBLE PRECISION NOT NULL, "
+    "expires DOUBLE PRECISION NOT NULL, body {blob} NOT NULL, sum {blob} NOT NULL)",
+    "CREATE UNIQUE INDEX IF NOT EXISTS log_id ON log(model, id, kind)",
+    "CREATE INDEX IF NOT EXISTS log_expires ON log(model, expires) WHERE kind = 0",
+    "CREATE INDEX IF NOT EXISTS log_order ON log(model, seq)",
+    "CREATE TABLE IF NOT EXISTS snapshots(model BIGINT NOT NULL, seq BIGINT NOT NULL, "
+    "body {blob} NOT NULL, sum {blob} NOT NULL, PRIMARY KEY(model, seq))",
+    "CREATE TABLE IF NOT EXISTS published(model BIGINT PRIMARY KEY, seq BIGINT NOT NULL, "
+    "body {blob} NOT NULL, sum {blob} NOT NULL)",
+)
+
+
+def prepare(session: Session, blob: str, key: str) -> int:
+    """Create missing tables; return the version of their format.
+
+    ``blob`` and ``key`` are the database's names of these types.
+    """
+    session.begin()
+    for statement in SCHEMA:
+        session.execute(statement.format(blob=blob, key=key))
+    rows = session.execute("SELECT version FROM format")
+    if not rows:
+        session.execute("INSERT INTO format(version) VALUES(?)", (FORMAT,))
+        session.execute("INSERT INTO counter(seq, model) VALUES(0, 0)")
+    session.commit()
+    version = int(rows[0][0]) if rows else FORMAT
+    if not 1 <= version <= FORMAT:
+        raise StoreDamaged(
+            f"the store has format version {version}; this longrank reads versions up to "
+            f"{FORMAT}: upgrade longrank"
+        )
+    return version
+
+
+def upgrade(session: Session, firsts: Mapping[int, tuple[bytes, bytes]]) -> None:
+    """Turn a store of format 1 into one of format 2: add the models' first snapshots, packed."""
+    for model, (body, total) in firsts.items():
+        _insert_snapshot(session, model, 0, body, total)
+    session.execute("UPDATE format SET version = ?", (FORMAT,))
+
+
+# models
+
+_MODEL_TABLES = ("models", "keys", "log", "snapshots", "published")
+
+
+def models(session: Session) -> list[ModelRow]:
+    """List the models by name."""
+    rows = session.execute("SELECT model, name, created, floor, spec FROM models ORDER BY name")
+    return [ModelRow(row[0], row[1], row[2], row[3], blob(row[4])) for row in rows]
+
+
+def floor(session: Session, model: int) -> int:
+    """Return the entry after which a model's log is complete; 0 where there is no such model."""
+    rows = session.execute("SELECT floor FROM models WHERE model = ?", (model,))
+    return int(rows[0][0]) if rows else 0
+
+
+def create_model(
+    session: Session, name: str, spec: bytes, created: float, body: bytes, total: bytes
+) -> int:
+    """Create a model with its first snapshot, packed, which a replay begins with.
+
+    Return its number, which is never reused; Conflict if the name is taken.
+    """
+    model: int
+    ((model,),) = session.execute("UPDATE counter SET model = model + 1 RETURNING model")
+    sql = (
+        "INSERT INTO models(model, name, created, floor, spec) VALUES(?, ?, ?, 0, ?) "
+        "ON CONFLICT DO NOTHING RETURNING model"
+    )
+    if not session.execute(sql, (model, name, created, spec)):
+        raise Conflict(f"there is a model {name!r} already")
+    _insert_snapshot(session, model, 0, body, total)
+    return model
+
+
+def update_model(session: Session, model: int, spec: bytes) -> None:
+    """Replace a model's spec."""
+    session.execute("UPDATE models SET spec = ? WHERE model = ?", (spec, model))
+
+
+def delete_model(session: Session, model: int) -> None:
+    """Delete a model with its keys, log and snapshots."""
+    for table in _MODEL_TABLES:
+        session.execute(f"DELETE FROM {table} WHERE model = ?", (model,))
+
+
+# keys
+
+
+def keys(session: Session) -> list[KeyRow]:
+    """List all keys, oldest first."""
+    rows = session.execute("SELECT digest, model, id, created FROM keys ORDER BY created")
+    return [KeyRow(blob(digest), model, name, at) for digest, model, name, at in rows]
+
+
+def add_key(session: Session, key: KeyRow) -> None:
+    """Add a key."""
+    session.execute("INSERT INTO keys(digest, model, id, created) VALUES(?, ?, ?, ?)", key)
+
+
+def delete_key(session: Session, model: int, name: str) -> bool:
+    """Delete a key; return whether it existed."""
+    sql = "DELETE FROM keys WHERE model = ? AND id = ? RETURNING id"
+    return bool(session.execute(sql, (model, name)))
+
+
+# appending to the log
+
+_COLUMNS = "seq, model, kind, id, at, expires, body, sum"
+# A decision needs its model, an outcome its decision: neither may have been dropped meanwhile.
+_PARENT = (
+    "(v.column3 = 0 AND EXISTS(SELECT 1 FROM models m WHERE m.model = v.column2)) OR "
+    "(v.column3 = 1 AND EXISTS(SELECT 1 FROM log d WHERE d.model = v.column2 "
+    "AND d.id = v.column4 AND d.kind = 0))"
+)
+_MAX_ROWS = 128
+_APPENDS = {
+    count: f"INSERT INTO log({_COLUMNS}) SELECT * FROM (VALUES "
+    + ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?)"] * count)
+    + f") AS v WHERE {_PARENT} ON CONFLICT DO NOTHING"
+    for count in (2**power for power in range(_MAX_ROWS.bit_length()))
+}
+
+
+def last_seq(session: Session) -> int:
+    """Return the number of the newest entry of any model."""
+    return int(session.execute("SELECT seq FROM counter")[0][0])
+
+
+def append(session: Session, drafts: list[Draft]) -> list[Entry | Duplicate]:
+    """Append drafts; return the entry of each, or Duplicate where it could not be appended."""
+    # the row's lock makes the order of numbers that of commits
+    sql = "UPDATE counter SET seq = seq + ? RETURNING seq"
+    first = session.execute(sql, (len(drafts),))[0][0] - len(drafts) + 1
+    entries = [Entry(first + i, *draft[:6]) for i, draft in enumerate(drafts)]
+    inserted = _insert(session, entries)
+    return [
+        entry if entry.seq in inserted else Duplicate(f"{entry.id} cannot be appended")
+        for entry in entries
+    ]
+
+
+def _insert(session: Session, entries: list[Entry]) -> set[int]:
+    """Insert entries; return the numbers of those that are in the log now.
+
+    Many rows go into one statement, as each statement costs a change of threads.
+    """
+    inserted: set[int] = set()
+    first = 0
+    while first < len(entries):
+        count = min(_MAX_ROWS, 1 << ((len(entries) - first).bit_length() - 1))
+        chunk = entries[first : first + count]
+        first += count
+        args = [value for entry in chunk for value in (*entry, entry.checksum())]
+        if session.change(_APPENDS[count], args) == count:
+            inserted.update(entry.seq for entry in chunk)
+            continue
+        sql = "SELECT seq FROM log WHERE seq >= ? AND seq <= ?"
+        inserted.update(seq for (seq,) in session.execute(sql, (chunk[0].seq, chunk[-1].seq)))
+    return inserted
+
+
+# reading the log
+
+_OPEN = "NOT EXISTS(SELECT 1 FROM log o WHERE o.model = d.model AND o.id = d.id AND o.kind = 1)"
+
+
+def find(session: Session, model: int, name: str) -> tuple[Entry | None, Entry | None]:
+    """Return a decision and its outcome, by the decision's id."""
+    sql = f"SELECT {_COLUMNS} FROM log WHERE model = ? AND id = ?"
+    found = {row[2]: checked(row) for row in session.execute(sql, (model, name))}
+    return found.get(DECISION), found.get(OUTCOME)
+
+
+def after(session: Session, model: int, seq: int, limit: int) -> list[Entry]:
+    """Return a model's entries after ``seq``, in order."""
+    sql = f"SELECT {_COLUMNS} FROM log WHERE model = ? AND seq > ? ORDER BY seq LIMIT ?"
+    return [checked(row) for row in session.execute(sql, (model, seq, limit))]
+
+
+def after_of_all(session: Session, seq: int) -> list[Entry]:
+    """Return the entries of all models after ``seq``, in order."""
+    sql = f"SELECT {_COLUMNS} FROM log WHERE seq > ? ORDER BY seq"
+    return [checked(row) for row in session.execute(sql, (seq,))]
+
+
+def latest(session: Session, model: int, before: int | None, limit: int) -> list[Settled]:
+    """Return decisions with their outcomes, newest first."""
+    below = 2**62 if before is None else before
+    sql = (
+        f"SELECT {_COLUMNS} FROM log WHERE model = ? AND kind = 0 AND seq < ? "
+        "ORDER BY seq DESC LIMIT ?"
+    )
+    return _settled(session, session.execute(sql, (model, below, limit)))
+
+
+def oldest(session: Session, model: int, after: int, limit: int) -> list[Settled]:
+    """Return decisions with their outcomes, oldest first."""
+    sql = (
+        f"SELECT {_COLUMNS} FROM log WHERE model = ? AND kind = 0 AND seq > ? ORDER BY seq LIMIT ?"
+    )
+    return _settled(session, session.execute(sql, (model, after, limit)))
+
+
+def _settled(session: Session, rows: list[tuple[Any, ...]]) -> list[Settled]:
+    sql = f"SELECT {_COLUMNS} FROM log WHERE model = ? AND id = ? AND kind = 1"
+    result: list[Settled] = []
+    for entry in map(checked, rows):
+        found = session.execute(sql, (entry.model, entry.id))
+        result.append((entry, checked(found[0]) if found else None))
+    return result
+
+
+def pending(session: Session, model: int, now: float) -> int:
+    """Count decisions that have no outcome and have not expired."""
+    sql = f"SELECT count(*) FROM log d WHERE model = ? AND kind = 0 AND expires > ? AND {_OPEN}"
+    return int(session.execute(sql, (model, now))[0][0])
+
+
+def overdue(session: Session, model: int, since: float, now: float, limit: int) -> list[Entry]:
+    """Return decisions without an outcome that expired after ``since`` and by ``now``."""
+    sql = (
+        f"SELECT {_COLUMNS} FROM log d WHERE model = ? AND kind = 0 AND expires > ? "
+        f"AND expires <= ? AND {_OPEN} ORDER BY expires LIMIT ?"
+    )
+    return [checked(row) for row in session.execute(sql, (model, since, now, limit))]
+
+
+def drop(session: Session, model: int, before: float, now: float, upto: int) -> int:
+    """Delete decisions made before a time and expired by ``now``, up to an entry; count them.
+
+    A decision whose outcome comes after that entry stays: a replay from there needs it.
+    """
+    old = (
+        "SELECT d.id FROM log d LEFT JOIN log o ON o.model = d.model AND o.id = d.id "
+        "AND o.kind = 1 WHERE d.model = ? AND d.kind = 0 AND d.expires <= ? AND d.at < ? "
+        "AND d.seq <= ? AND (o.seq IS NULL OR o.seq <= ?)"
+    )
+    sql = f"DELETE FROM log WHERE model = ? AND id IN ({old}) RETURNING kind"
+    kinds = session.execute(sql, (model, model, now, before, upto, upto))
+    if kinds:
+        raised = "UPDATE models SET floor = ? WHERE model = ? AND floor < ?"
+        session.execute(raised, (upto, model, upto))
+    return sum(kind == DECISION for (kind,) in kinds)
+
+
+# snapshots, and states published to other processes
+
+
+def save_snapshot(session: Session, model: int, seq: int, body: bytes, total: bytes) -> None:
+    """Store a packed snapshot; delete all but the newest few and the first."""
+    _insert_snapshot(session, model, seq, body, total)
+    session.execute(
+        "DELETE FROM snapshots WHERE model = ? AND seq > 0 AND seq NOT IN (SELECT seq FROM "
+        "snapshots WHERE model = ? ORDER BY seq DESC LIMIT ?)",
+        (model, model, MAX_SNAPSHOTS),
+    )
+
+
+def _insert_snapshot(session: Session, model: int, seq: int, body: bytes, total: bytes) -> None:
+    session.execute(
+        "INSERT INTO snapshots(model, seq, body, sum) VALUES(?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (model, seq, body, total),
+    )
+
+
+def snapshots(session: Session, model: int) -> list[Snapshot | StoreDamaged]:
+    """List a model's snapshots, newest first; an error in place of a damaged one."""
+    sql = "SELECT seq, body, sum FROM snapshots WHERE model = ? ORDER BY seq DESC"
+    rows = session.execute(sql, (model,))
+    return [read_snapshot(seq, blob(body), blob(total)) for seq, body, total in rows]
+
+
+def publish(session: Session, model: int, seq: int, body: bytes, total: bytes) -> None:
+    """Publish a packed state to other processes, unless a newer one is published."""
+    session.execute(
+        "INSERT INTO published(model, seq, body, sum) VALUES(?, ?, ?, ?) ON CONFLICT(model) "
+        "DO UPDATE SET seq = excluded.seq, body = excluded.body, sum = excluded.sum "
+        "WHERE published.seq < excluded.seq",
+        (model, seq, body, total),
+    )
+
+
+def published(session: Session, model: int, beyond: int) -> Snapshot | None:
+    """Return the published state if it is newer than entry ``beyond``."""
+    sql = "SELECT seq, body, sum FROM published WHERE model = ? AND seq > ?"
+    for seq, body, total in session.execute(sql, (model, beyond)):
+        found = read_snapshot(seq, blob(body), blob(total))
+        if isinstance(found, Snapshot):
+            return found
+    return None

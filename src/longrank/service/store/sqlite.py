@@ -1,0 +1,155 @@
+"""The store in a SQLite file: nothing else to install or configure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from longrank.service.errors import StoreDamaged, StoreFailed
+from longrank.service.store.sql import Session
+from longrank.service.store.store import Store
+
+MIN_VERSION = (3, 51, 3)  # older ones can corrupt a write-ahead log of several connections
+CHECKPOINT_PAGES = 8000  # 32 MB
+CHECKED_BYTES = 1 << 30  # larger files are read in full by `longrank doctor` only
+
+
+class SqliteSession:
+    """A connection to the file."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self.connection = connection
+
+    def execute(self, sql: str, args: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self.connection.execute(sql, args).fetchall()
+
+    def change(self, sql: str, args: Sequence[Any]) -> int:
+        self.connection.execute(sql, args)
+        return self.connection.changes()
+
+    def begin(self) -> None:
+        self.connection.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        self.connection.execute("COMMIT")
+
+    def rollback(self) -> None:
+        if self.connection.in_transaction:
+            self.connection.execute("ROLLBACK")
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+class SqliteStore(Store):
+    """A store for one process, in one file. A commit is on disk when it is acknowledged.
+
+    Opening it checks the version of SQLite, locks the file against a second process, and moves the
+    write-ahead log into the database, so that it does not rely on pages that a failed fsync may
+    have lost.
+    """
+
+    failures = (apsw.Error, OSError, UnicodeDecodeError)
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        max_queued: int = 4096,
+        vfs: str | None = None,
+        shared: bool = False,
+    ) -> None:
+        if version() < MIN_VERSION:
+            minimum = ".".join(map(str, MIN_VERSION))
+            raise StoreFailed(
+                f"SQLite {apsw.sqlite_lib_version()} is too old: {minimum} or newer is needed, as "
+                "older ones can corrupt the store; pip install -U apsw"
+            )
+        self.path = Path(path)
+        self._vfs = vfs
+        self._guard = None if shared or vfs else _Lock(self.path)
+        try:
+            super().__init__(max_queued=max_queued)
+        except BaseException:
+            self._release()
+            raise
+
+    def connect(self, *, write: bool) -> Session:
+        connection = apsw.Connection(str(self.path), vfs=self._vfs)
+        try:
+            connection.set_busy_timeout(10_000)
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            if write:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+            else:
+                connection.execute("PRAGMA query_only = ON")
+                connection.execute("PRAGMA wal_autocheckpoint = 0")
+        except BaseException:
+            connection.close()
+            raise
+        return SqliteSession(connection)
+
+    def failed(self, error: Exception) -> StoreFailed | StoreDamaged:
+        if isinstance(error, apsw.CorruptError | apsw.NotADBError | UnicodeDecodeError):
+            return StoreDamaged(
+                f"{self.path} is damaged ({error}); restore it from a backup or an export"
+            )
+        return super().failed(error)
+
+    def verify(self) -> None:
+        with self.reading() as session:
+            for (found,) in session.execute("PRAGMA integrity_check(1)"):
+                if found != "ok":
+                    raise StoreDamaged(f"{self.path} is damaged: {found}; restore it from a backup")
+        super().verify()
+
+    def worth_verifying(self) -> bool:
+        """Whether reading the whole file takes seconds at most."""
+        return self._vfs is not None or self.path.stat().st_size < CHECKED_BYTES
+
+    def close(self) -> None:
+        try:
+            super().close()
+        finally:
+            self._release()
+
+    def _release(self) -> None:
+        if self._guard is not None:
+            self._guard.release()
+            self._guard = None
+
+
+class _Lock:
+    """A lock on a file beside the store, released when the process ends."""
+
+    def __init__(self, path: Path) -> None:
+        import fcntl
+
+        name = f"{path}.lock"
+        try:
+            self._file = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreFailed(f"cannot open {name}: {error.strerror}") from error
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._file)
+            raise StoreFailed(
+                f"{path} is in use by another process; several processes need PostgreSQL"
+            ) from None
+
+    def release(self) -> None:
+        with suppress(OSError):
+            os.close(self._file)
+
+
+def version() -> tuple[int, ...]:
+    """Return the version of SQLite that is in use."""
+    return tuple(int(part) for part in apsw.sqlite_lib_version().split("."))

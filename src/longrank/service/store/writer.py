@@ -1,0 +1,268 @@
+"""Group commit: one thread writes; all that is queued goes into one transaction with one fsync."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from longrank.service.errors import Busy, ServiceError, StoreFailed, sentence
+from longrank.service.store import sql
+from longrank.service.store.records import Draft, Entry
+
+T = TypeVar("T")
+log = logging.getLogger("longrank.service")
+MAX_GATHERED = 32  # drafts of an event loop that go to the writer at once
+
+
+class Append:
+    """A draft on its way into the log, and the future of whoever waits for it."""
+
+    __slots__ = ("draft", "future", "result")
+
+    def __init__(
+        self, draft: Draft, future: Future[Entry] | asyncio.Future[Entry], result: Any = None
+    ) -> None:
+        self.draft, self.future = draft, future
+        self.result = result  # the Entry when it is committed, or an exception
+
+
+class _Call:
+    """Other work for a transaction, and the future of whoever waits for it."""
+
+    __slots__ = ("future", "result", "work")
+
+    def __init__(self, work: Callable[[sql.Session], Any], future: Future[Any]) -> None:
+        self.work, self.future = work, future
+        self.result: Any = None
+
+
+Committed = Callable[[list[Append]], Sequence[Append]]
+
+
+class Writer:
+    """Run what is submitted, in order, in a thread and with a connection of its own.
+
+    ``failures`` are the exceptions that a session raises when the database fails. After one,
+    nothing of the batch is acknowledged, and the connection is reopened before the next batch; the
+    log is then read on from the last known entry, since a commit that failed may have reached it
+    all the same.
+
+    ``committed`` is called with what was appended, after the commit; it returns those that are
+    acknowledged at once, and must see to it that the others are: see :func:`acknowledge`.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], sql.Session],
+        failures: tuple[type[Exception], ...],
+        max_queued: int,
+    ) -> None:
+        self._connect, self._failures = connect, failures
+        self.max_queued = max_queued
+        self.committed: Committed = lambda appends: appends
+        self.batches = 0
+        self._queue: list[Append | _Call] = []
+        self._wake = threading.Condition()
+        self._closing = False
+        self._gathering: _Gathering | None = None
+        self._session: sql.Session | None = connect()
+        self._last = sql.last_seq(self._session)
+        self._thread = threading.Thread(target=self._run, name="longrank-writer", daemon=True)
+        self._thread.start()
+
+    def append(self, draft: Draft) -> Future[Entry]:
+        """Append to the log, for a thread that waits.
+
+        The future is done when the entry is durable; it raises Duplicate if there is one.
+        """
+        future: Future[Entry] = Future()
+        self.submit([Append(draft, future)])
+        return future
+
+    def append_soon(self, draft: Draft) -> asyncio.Future[Entry]:
+        """Append to the log, for the running event loop: as :meth:`append`, to be awaited."""
+        loop = asyncio.get_running_loop()
+        if self._gathering is None or self._gathering.loop is not loop:
+            self._gathering = _Gathering(self, loop)
+        return self._gathering.append(draft)
+
+    def call(self, work: Callable[[sql.Session], T]) -> T:
+        """Run other work in a transaction, and wait for its result."""
+        future: Future[T] = Future()
+        self.submit([_Call(work, future)])
+        return future.result()
+
+    def submit(self, items: Sequence[Append | _Call]) -> None:
+        """Queue items for the next transaction; Busy if too many are queued."""
+        with self._wake:
+            if self._closing:
+                raise StoreFailed("the store is closed")
+            if len(self._queue) >= self.max_queued:
+                raise Busy(f"{len(self._queue)} writes are waiting; try again later")
+            self._queue.extend(items)
+            self._wake.notify()
+
+    @property
+    def queued(self) -> int:
+        """How many writes are queued."""
+        return len(self._queue)
+
+    def close(self) -> None:
+        """Write what is queued, then stop."""
+        with self._wake:
+            self._closing = True
+            self._wake.notify()
+        self._thread.join()
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    def _run(self) -> None:
+        while True:
+            with self._wake:
+                while not self._queue and not self._closing:
+                    self._wake.wait()
+                if not self._queue:
+                    return
+                batch, self._queue = self._queue, []
+            try:
+                acknowledge(self._write(batch))
+            except ServiceError as error:
+                refuse(batch, error)
+            except Exception:  # the thread must survive, and nobody may wait forever
+                log.exception("a batch of writes failed")
+                refuse(batch, StoreFailed("a batch failed; the service's log says why"))
+
+    def _write(self, batch: list[Append | _Call]) -> Sequence[Append | _Call]:
+        """Write a batch; return what may be acknowledged now, with its results."""
+        try:
+            session = self._reopen() if self._session is None else self._session
+            _transact(session, batch)
+        except Exception as error:
+            self._abandon()  # nothing of it may be left half done
+            if not isinstance(error, self._failures):
+                raise
+            reason = f"the store could not write: {sentence(error)}"
+            log.error(reason)
+            raise StoreFailed(reason) from error
+        self.batches += 1
+        done: list[Append | _Call] = []
+        appended: list[Append] = []
+        for item in batch:
+            if isinstance(item, Append) and isinstance(item.result, Entry):
+                appended.append(item)
+            else:
+                done.append(item)
+        if appended:
+            self._last = appended[-1].result.seq
+            done += self.committed(appended)
+        return done
+
+    def _abandon(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            with suppress(*self._failures):
+                session.rollback()
+            with suppress(*self._failures):
+                session.close()
+
+    def _reopen(self) -> sql.Session:
+        session = self._connect()
+        try:
+            missed = sql.after_of_all(session, self._last)
+        except BaseException:
+            session.close()
+            raise
+        self._session = session
+        if missed:
+            self._last = missed[-1].seq
+            self.committed([Append(Draft(*entry[1:]), Future(), entry) for entry in missed])
+        return session
+
+
+class _Gathering:
+    """Drafts of one event loop that go to the writer together.
+
+    A commit costs about the same for one entry as for ten, and so does waking the threads. So
+    drafts wait for as long as each turn of the loop brings another, which without load is one
+    turn, some microseconds; what is read meanwhile would have had to wait for the next commit.
+    """
+
+    def __init__(self, writer: Writer, loop: asyncio.AbstractEventLoop) -> None:
+        self._writer, self.loop = writer, loop
+        self._appends: list[Append] = []
+
+    def append(self, draft: Draft) -> asyncio.Future[Entry]:
+        """Gather a draft; the future is done when the entry is durable."""
+        future: asyncio.Future[Entry] = self.loop.create_future()
+        if not self._appends:
+            self.loop.call_soon(self._gather, 0)
+        self._appends.append(Append(draft, future))
+        return future
+
+    def _gather(self, before: int) -> None:
+        """At the end of a turn, wait for another or submit."""
+        if before < len(self._appends) < MAX_GATHERED:
+            self.loop.call_soon(self._gather, len(self._appends))
+            return
+        appends, self._appends = self._appends, []
+        try:
+            self._writer.submit(appends)
+        except ServiceError as error:
+            for append in appends:
+                append.result = error
+            _set_results(appends)
+
+
+def _transact(session: sql.Session, batch: list[Append | _Call]) -> None:
+    """Append all drafts and make all calls in one transaction; set the result of each."""
+    session.begin()
+    appends = [item for item in batch if isinstance(item, Append)]
+    if appends:
+        results = sql.append(session, [item.draft for item in appends])
+        for append, result in zip(appends, results, strict=True):
+            append.result = result
+    for call in batch:
+        if isinstance(call, _Call):
+            try:
+                call.result = call.work(session)
+            except ServiceError as error:
+                call.result = error
+    session.commit()
+
+
+def refuse(items: Sequence[Append | _Call], error: Exception) -> None:
+    """Deliver an error to whoever waits for these items."""
+    for item in items:
+        item.result = error
+    acknowledge(items)
+
+
+def acknowledge(items: Sequence[Append | _Call]) -> None:
+    """Deliver results: to threads directly, to each event loop with one wake-up."""
+    loops: dict[asyncio.AbstractEventLoop, list[Append | _Call]] = {}
+    for item in items:
+        if isinstance(item.future, asyncio.Future):
+            loops.setdefault(item.future.get_loop(), []).append(item)
+        else:
+            _set_results([item])
+    for loop, waiting in loops.items():
+        try:
+            loop.call_soon_threadsafe(_set_results, waiting)
+        except RuntimeError:
+            log.error("could not deliver a commit result: event loop closed")
+
+
+def _set_results(items: Sequence[Append | _Call]) -> None:
+    for item in items:
+        if item.future.done():
+            continue  # its client has gone; the entry is in the log all the same
+        if isinstance(item.result, Exception):
+            item.future.set_exception(item.result)
+        else:
+            item.future.set_result(item.result)

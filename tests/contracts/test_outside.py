@@ -1,0 +1,49 @@
+"""The part that the documentation builds keeps the contract, found through its entry points."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+
+import pytest
+
+import longrank
+from longrank.policies import from_bytes
+from longrank.testing import LearnerContract, PolicyContract
+
+PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
+POINTS = """
+[longrank.learners]
+Momentum = extending:Momentum
+
+[longrank.policies]
+momentum = extending:momentum
+"""
+
+
+@pytest.fixture
+def momentum(install_package):
+    """The module of the page, installed as a package."""
+    examples = doctest.DocTestParser().get_examples(PAGE.read_text())
+    install_package("extending", "\n".join(example.source for example in examples), POINTS)
+    import extending
+
+    return extending
+
+
+class TestLearner(LearnerContract):
+    @pytest.fixture(autouse=True)
+    def _each(self, momentum):
+        self.make_learner = lambda: momentum.Momentum(4)
+
+
+class TestPolicy(PolicyContract):
+    @pytest.fixture(autouse=True)
+    def _each(self, momentum):  # noqa: ARG002
+        self.make_policy = lambda: longrank.named("momentum", dim=4, rate=0.2)
+
+
+def test_the_newer_layout_of_the_page_reads_the_older_one(momentum):
+    old = longrank.UCB(momentum.Momentum(4, rate=0.3), exploration=0.1).to_bytes()
+    momentum.Momentum = momentum.Momentum2
+    assert from_bytes(old).learner.rate == 0.6

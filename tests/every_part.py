@@ -1,0 +1,105 @@
+"""Every implementation of each interface: a new one goes into these tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from longrank import (
+    UCB,
+    Coverage,
+    EpsilonGreedy,
+    Laplace,
+    MaximumLikelihood,
+    Mixture,
+    OnlineNewton,
+    Oracle,
+    PlackettLuce,
+    Plain,
+    Polynomial,
+    Random,
+    Ridge,
+    Thompson,
+    recommended,
+)
+from longrank.testing import DIM, MAX_BUDGET
+
+FEATURES = {
+    "plain": Plain,
+    "matrix": lambda: Coverage(np.eye(DIM)),
+    "mixture": lambda: Coverage(
+        Mixture(np.full(DIM, 0.25), 0.8 * np.eye(DIM), np.tile(2.5 * np.eye(DIM), (DIM, 1, 1)))
+    ),
+    "function": lambda: Coverage(lambda items: items**2),
+    "capped-sum": lambda: Coverage(np.eye(DIM), gain=np.minimum),
+    "maximum": lambda: Coverage(np.eye(DIM), gain=lambda r, c: np.maximum(c - (1.0 - r), 0.0)),
+}
+
+# These make rows of another length than the items'.
+POLYNOMIALS = {
+    "polynomial-1": lambda: Polynomial(1),
+    "polynomial-2": lambda: Polynomial(2),
+}
+
+LEARNERS = {
+    "newton-logistic": lambda: OnlineNewton(DIM, max_budget=MAX_BUDGET),
+    "newton-probit": lambda: OnlineNewton(DIM, max_budget=MAX_BUDGET, radius=2.0, link="probit"),
+    "newton-tuned": lambda: OnlineNewton(DIM, max_budget=MAX_BUDGET, radius=0.3, rate=20.0),
+    "ridge": lambda: Ridge(DIM),
+    "likelihood-logistic": lambda: MaximumLikelihood(DIM, penalty=0.1),
+    "likelihood-probit": lambda: MaximumLikelihood(DIM, link="probit"),
+    "laplace": lambda: Laplace(DIM, penalty=0.3),
+    "laplace-forgetting": lambda: Laplace(DIM, forgetting=0.05, max_budget=MAX_BUDGET),
+}
+
+TRUTH = [3.0, 1.0, -2.0, 0.5]
+
+
+def _ucb(learner: str, features: str) -> Callable[[], UCB]:
+    return lambda: UCB(LEARNERS[learner](), features=FEATURES[features](), exploration=0.5)
+
+
+def _eps(features: str) -> Callable[[], EpsilonGreedy]:
+    learner = LEARNERS["newton-logistic"]
+    return lambda: EpsilonGreedy(learner(), features=FEATURES[features](), epsilon=0.5, rng=11)
+
+
+def _plackett_luce(learner: str, features: str) -> Callable[[], PlackettLuce]:
+    learned, seen = LEARNERS[learner], FEATURES[features]
+    return lambda: PlackettLuce(learned(), features=seen(), temperature=0.2, rng=13)
+
+
+def _expanding(features: str) -> Callable[[], UCB]:
+    def make() -> UCB:
+        seen = POLYNOMIALS[features]()
+        return UCB(Laplace(seen.length(DIM), penalty=0.3), features=seen, exploration=0.5)
+
+    return make
+
+
+POLICIES = {
+    **{f"ucb/{name}/plain": _ucb(name, "plain") for name in LEARNERS},
+    **{f"ucb/{name}/matrix": _ucb(name, "matrix") for name in LEARNERS},
+    **{f"ucb/newton-logistic/{name}": _ucb("newton-logistic", name) for name in FEATURES},
+    **{f"ucb/laplace/{name}": _expanding(name) for name in POLYNOMIALS},
+    "epsilon-greedy/plain": _eps("plain"),
+    "epsilon-greedy/maximum": _eps("maximum"),
+    "plackett-luce/plain": _plackett_luce("newton-tuned", "plain"),
+    "plackett-luce/likelihood": _plackett_luce("likelihood-probit", "plain"),
+    "plackett-luce/maximum": _plackett_luce("newton-tuned", "maximum"),
+    "plackett-luce/polynomial": lambda: PlackettLuce(
+        Laplace(15), features=Polynomial(2), temperature=0.2, rng=16
+    ),
+    "thompson/polynomial": lambda: Thompson(Laplace(15), features=Polynomial(2), rng=17),
+    "thompson/plain": lambda: Thompson(LEARNERS["laplace"](), rng=14),
+    "thompson/maximum": lambda: Thompson(
+        LEARNERS["newton-tuned"](), features=FEATURES["maximum"](), scale=0.5, rng=15
+    ),
+    "recommended": lambda: recommended(dim=DIM, max_budget=MAX_BUDGET),
+    "random": lambda: Random(rng=12),
+    "oracle/plain": lambda: Oracle(TRUTH),
+    "oracle/probit": lambda: Oracle(TRUTH, link="probit"),
+    "oracle/matrix": lambda: Oracle(TRUTH, features=FEATURES["matrix"]()),
+    "oracle/exact": lambda: Oracle(TRUTH, features=FEATURES["mixture"](), exact=True),
+}

@@ -1,0 +1,69 @@
+"""What the wheel and the sdist hold."""
+
+from __future__ import annotations
+
+import subprocess
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from installing import ROOT, build, required, requirements
+
+import longrank
+
+
+def files(wheel: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def sources() -> set[str]:
+    """The files of the package in the source tree, without what Python and numba leave there."""
+    folder = ROOT / "src" / "longrank"
+    found = (path for path in folder.rglob("*") if path.is_file())
+    kept = (path for path in found if path.parent.name != "__pycache__")
+    return {path.relative_to(ROOT / "src").as_posix() for path in kept}
+
+
+def test_the_wheel_holds_every_file_of_the_package_and_no_other(wheel):
+    held = {name for name in files(wheel) if ".dist-info/" not in name}
+    assert held == sources()
+
+
+def test_the_files_of_the_package_are_those_that_git_tracks():
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a checkout")
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "src/longrank"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    tracked = {line for line in listed.splitlines() if (ROOT / line).is_file()}
+    assert {name.removeprefix("src/") for name in tracked} == sources()
+
+
+def test_the_sdist_builds_an_equal_wheel(wheel, sdist, tmp_path):
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    [source] = tmp_path.iterdir()
+    build(tmp_path / "again", source, "wheel")
+    [again] = (tmp_path / "again").glob("*.whl")
+    assert files(again) == files(wheel)
+
+
+def test_the_metadata_is_that_of_the_project(wheel):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert wheel.name == f"longrank-{longrank.__version__}-py3-none-any.whl"
+    assert project["version"] == longrank.__version__
+    assert sorted(requirements(wheel)[1]) == sorted(project["optional-dependencies"])
+
+
+@pytest.mark.parametrize("extra", ["cluster", "docs", "test", "check"])
+def test_what_the_other_extras_require_is_installed_in_versions_that_agree(wheel, extra):
+    wanted, _ = requirements(wheel)
+    assert required(wanted, {extra}) > required(wanted, set())
+
+
+def test_the_base_install_is_small(wheel):
+    wanted, _ = requirements(wheel)
+    direct = {requirement.name for requirement in wanted if requirement.marker is None}
+    assert direct == {"numpy", "numba", "typer", "rich"}

@@ -1,0 +1,125 @@
+"""Learning: what is acknowledged is learned, and nobody waits for a learner who need not."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+from serving import asked, make, told
+
+from longrank.service.errors import StoreFailed
+
+
+@pytest.fixture
+def stuck(engine):
+    """A learner of ``m`` that is busy until it is released, as a long refit would be."""
+    observe, busy, release = (
+        engine.model("m").policy.learner.observe,
+        threading.Event(),
+        threading.Event(),
+    )
+
+    def slowly(rows, succeeded):
+        busy.set()
+        assert release.wait(30)
+        observe(rows, succeeded)
+
+    engine.model("m").policy.learner.observe = slowly
+    slowly.busy, slowly.release = busy, release
+    yield slowly
+    release.set()
+
+
+def test_a_learner_that_is_busy_keeps_no_decision_waiting(engine, stuck):
+    """Neither of its own model nor of another, nor the outcomes of the other."""
+    make(engine, "other")
+
+    async def work():
+        for name in "abc":
+            await engine.aio.decide("m", asked(name))
+        learning = asyncio.create_task(engine.aio.settle("m", "a", told()))
+        await asyncio.to_thread(stuck.busy.wait, 30)
+        meanwhile = [
+            await asyncio.wait_for(engine.aio.decide("m", asked("x")), 10),
+            await asyncio.wait_for(engine.aio.decide("other", asked("y")), 10),
+        ]
+        elsewhere = await asyncio.wait_for(engine.aio.settle("other", "y", told()), 10)
+        second = asyncio.create_task(engine.aio.settle("m", "b", told()))
+        later = await asyncio.wait_for(engine.aio.decide("other", asked("z")), 10)
+        assert not learning.done()
+        assert not second.done()
+        assert [decision.version for decision in meanwhile] == [0, 0]
+        assert (elsewhere.learned, later.version) == (True, 1)
+        stuck.release.set()
+        assert (await learning).learned
+        assert (await second).learned
+        return await engine.aio.decide("m", asked("w"))
+
+    assert asyncio.run(asyncio.wait_for(work(), 60)).version == 2
+    assert engine.model("m").stats.decisions == 5
+
+
+def test_what_is_learned_late_is_learned_in_the_order_of_the_log(engine, stuck, reopen):
+    async def work():
+        await asyncio.gather(*(engine.aio.decide("m", asked(f"d{i}", seed=i)) for i in range(20)))
+        settling = [
+            asyncio.create_task(engine.aio.settle("m", f"d{i}", told(1, i % 3 == 0)))
+            for i in range(20)
+        ]
+        await asyncio.to_thread(stuck.busy.wait, 30)
+        await asyncio.gather(*(engine.aio.decide("m", asked(f"e{i}", seed=i)) for i in range(20)))
+        stuck.release.set()
+        await asyncio.gather(*settling)
+
+    asyncio.run(asyncio.wait_for(work(), 60))
+    state = engine.model("m").snapshot()
+    engine.store.writer.call(lambda session: session.execute("DELETE FROM snapshots WHERE seq > 0"))
+    engine.ready = False  # no last snapshot
+    engine.close()
+    assert reopen().model("m").snapshot() == state
+
+
+def test_what_is_being_learned_at_the_end_is_learned(engine, stuck, reopen):
+    engine.decide("m", asked("x"))
+    settling = threading.Thread(target=engine.settle, args=("m", "x", told()))
+    settling.start()
+    assert stuck.busy.wait(30)
+    threading.Timer(0.2, stuck.release.set).start()
+    engine.close()
+    settling.join()
+    assert reopen().model("m").version == 1
+
+
+def test_a_learner_that_fails_stops_everything_and_all_who_wait_are_told(engine, stuck):
+    async def work():
+        for name in "abc":
+            await engine.aio.decide("m", asked(name))
+        first = asyncio.create_task(engine.aio.settle("m", "a", told()))
+        await asyncio.to_thread(stuck.busy.wait, 30)
+        second = asyncio.create_task(engine.aio.settle("m", "b", told()))
+        await asyncio.wait_for(engine.aio.decide("m", asked("x")), 10)
+        engine.model("m").policy.learner.observe = None
+        stuck.release.set()
+        return await asyncio.gather(first, second, return_exceptions=True)
+
+    first, second = asyncio.run(asyncio.wait_for(work(), 60))
+    assert first.learned
+    assert isinstance(second, StoreFailed)
+    assert "could not learn entry" in str(second)
+    with pytest.raises(StoreFailed, match="could not learn"):
+        engine.decide("m", asked("y"))
+
+
+def test_who_reads_sees_one_belief_while_another_is_learned(engine):
+    """A published view is never written to: its bytes stay, and its answers too."""
+    model = engine.model("m")
+    engine.decide("m", asked("x"))
+    view = model.view
+    weights, inverse = view.policy.learner.weights.copy(), view.policy.learner.inverse.copy()
+    engine.settle("m", "x", told())
+    assert model.view is not view
+    assert (view.version, model.view.version) == (0, 1)
+    assert (view.policy.learner.weights == weights).all()
+    assert (view.policy.learner.inverse == inverse).all()
+    assert (model.view.policy.learner.inverse != inverse).any()

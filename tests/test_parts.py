@@ -1,0 +1,233 @@
+"""Parts: kinds, versions, migrations, and what comes from outside of the package."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from longrank import UCB, BadFile, InvalidInput, Laplace, Outcome, Payoffs, Ridge, load, named
+from longrank.packing import pack, unpack
+from longrank.parts import Kinds, Part
+from longrank.policies import from_bytes, registry
+
+ITEMS = np.eye(3)[[1, 0, 2]] * 0.9
+
+OUTSIDE = '''
+"""Parts of somebody else's."""
+
+import numpy as np
+
+from longrank import UCB, Plain, Ridge
+from longrank.policies import Recipe
+
+
+class Halved(Ridge):
+    """Ridge regression that remembers how often it was asked to observe."""
+
+    kind = "halved"
+
+    def __init__(self, dim):
+        super().__init__(dim)
+        self.cascades = 0
+
+    def observe(self, rows, succeeded):
+        super().observe(0.5 * rows, succeeded)
+        self.cascades += 1
+
+    def state(self):
+        return super().state() | {"cascades": self.cascades}
+
+    @classmethod
+    def from_state(cls, state):
+        learner = super().from_state(state)
+        learner.cascades = state["cascades"]
+        return learner
+
+
+class Flipped(Plain):
+    """Items with the opposite sign."""
+
+    kind = "flipped"
+
+    def prepare(self, items, dim, lazy=False):
+        return super().prepare(-np.asarray(items), dim, lazy)
+
+
+class Careful(UCB):
+    """A UCB of somebody else's."""
+
+    kind = "careful"
+
+
+def simple(*, dim, exploration=0.3):
+    """Optimism on a learner and features from outside."""
+    return UCB(Halved(dim), features=Flipped(), exploration=exploration)
+
+
+careful = Recipe(
+    lambda *, dim, rng: Careful(Ridge(dim), exploration=rng),
+    "Careful",
+    "With a recipe.",
+    {"quick": {"exploration": [0.1]}},
+)
+broken = 3
+'''
+
+POINTS = """
+[longrank.learners]
+halved = outside_parts:Halved
+
+[longrank.features]
+flipped = outside_parts:Flipped
+
+[longrank.policies]
+simple = outside_parts:simple
+careful-one = outside_parts:careful
+careful = outside_parts:Careful
+broken = outside_parts:broken
+"""
+
+
+@pytest.fixture
+def outside(install_package):
+    """An installed package with parts of its own."""
+    install_package("outside_parts", OUTSIDE, POINTS)
+
+
+def play(policy, rounds=5):
+    for t in range(rounds):
+        ranking = policy.rank(ITEMS, Payoffs.vanilla(2))
+        policy.learn(ranking, Outcome(2, t % 2 == 0))
+    return policy
+
+
+@pytest.mark.usefixtures("outside")
+def test_a_policy_from_outside_is_known_by_name():
+    assert {"simple", "careful-one"} <= set(registry.names())
+    assert registry.names()[0] == "recommended"
+    policy = named("simple", dim=3)
+    assert policy.exploration == 0.3
+    assert registry.get("simple").summary == "Optimism on a learner and features from outside."
+    assert registry.get("careful-one").grids["quick"] == {"exploration": [0.1]}
+    with pytest.raises(
+        InvalidInput, match=r"^settings must be among dim, exploration for 'simple'"
+    ):
+        named("simple", dim=3, speed=1)
+
+
+@pytest.mark.usefixtures("outside")
+def test_parts_from_outside_are_saved_loaded_and_continued(tmp_path):
+    policy = play(named("simple", dim=3))
+    policy.save(tmp_path / "policy")
+    again = load(tmp_path / "policy")
+    assert type(again.learner).__name__ == "Halved"
+    assert again.learner.cascades == 5
+    assert play(again).to_bytes() == play(policy).to_bytes()
+
+
+@pytest.mark.usefixtures("outside")
+def test_a_policy_class_from_outside_is_loaded_by_its_kind():
+    policy = play(named("careful-one", dim=3, rng=1))
+    again = from_bytes(policy.to_bytes())
+    assert type(again) is type(policy)
+    assert again.to_bytes() == policy.to_bytes()
+
+
+@pytest.mark.usefixtures("outside")
+def test_an_entry_point_that_is_no_policy_is_refused_by_name():
+    with pytest.raises(
+        InvalidInput, match=r"^the entry point 'broken' of 'longrank.policies' must"
+    ):
+        named("broken")
+
+
+@pytest.mark.usefixtures("outside")
+def test_without_the_package_its_parts_are_refused_by_name(monkeypatch):
+    data = named("simple", dim=3).to_bytes()
+    monkeypatch.setattr(sys, "path", sys.path[1:])
+    with pytest.raises(BadFile, match=r"unknown feature map 'flipped': known are .* entry points"):
+        from_bytes(data)
+
+
+def test_a_policy_takes_of_what_is_offered_what_it_needs():
+    offered = {"dim": 3, "max_budget": 2, "rng": 7}
+    for name in ("recommended", "thompson", "plackett-luce", "rand", "eps", "c-ucb1", "gl-cdcm"):
+        assert len(registry.make(name, offered, {}).rank(ITEMS, Payoffs.vanilla(2))) == 2
+    assert registry.make("ind", offered, {"exploration": 0.7}).exploration == 0.7
+    with pytest.raises(InvalidInput, match=r"^settings must not name 'dim', which is given"):
+        registry.make("ind", offered, {"dim": 4})
+    with pytest.raises(InvalidInput, match=r"^settings must be among .* got speed"):
+        registry.make("ind", offered, {"speed": 4})
+
+
+def test_the_table_in_the_docstring_of_named_is_the_registry():
+    rows = [line.split(None, 1) for line in (named.__doc__ or "").splitlines()]
+    table = {row[0]: row[1] for row in rows if len(row) == 2 and row[0] in registry.names()}
+    assert set(table) == set(registry.names())
+    for name in set(table) - {"dep"}:
+        recipe = registry.get(name)
+        for setting, parameter in recipe.parameters.items():
+            assert setting in table[name], (name, setting)
+            if isinstance(parameter.default, float):
+                assert f"{setting}={parameter.default}" in table[name]
+
+
+def test_every_part_of_a_state_says_what_it_is():
+    state = unpack(play(named("recommended", dim=3)).to_bytes())["policy"]
+    for part in (state, state["learner"], state["features"]):
+        assert {"kind", "version"} <= set(part)
+
+
+@pytest.mark.parametrize("part", ["policy", "learner", "features"])
+@pytest.mark.parametrize("version", [2, 99])
+def test_a_newer_part_is_refused_by_name(part, version):
+    tree = unpack(named("recommended", dim=3).to_bytes())
+    node = tree["policy"] if part == "policy" else tree["policy"][part]
+    node["version"] = version
+    kind = {"policy": "UCB", "learner": "Laplace", "features": "polynomial"}[part]
+    with pytest.raises(BadFile, match=rf"file: '{kind}' was saved in version {version} of its"):
+        from_bytes(pack(tree), source="file")
+
+
+@pytest.mark.parametrize("version", ["1", 1.5, None, -1, True])
+def test_a_version_that_is_no_number_is_refused(version):
+    tree = unpack(UCB(Ridge(2), exploration=1.0).to_bytes())
+    tree["policy"]["version"] = version
+    with pytest.raises(BadFile, match="which is not a number"):
+        from_bytes(pack(tree))
+
+
+def test_a_state_from_before_foresight_and_probing_is_migrated():
+    policy = play(UCB(Laplace(3), exploration=0.5))
+    tree = unpack(policy.to_bytes())
+    for name in ("version", "foresight", "probing", "given_up"):
+        del tree["policy"][name]
+    del tree["policy"]["learner"]["version"], tree["policy"]["features"]["version"]
+    assert from_bytes(pack(tree)).to_bytes() == policy.to_bytes()
+
+
+class _Grown(Part):
+    version = 3
+    migrations = {0: lambda s: {**s, "a": 1}, 2: lambda s: {**s, "b": s["a"] + 1}}  # noqa: RUF012
+
+
+def test_migrations_run_from_the_version_that_was_found():
+    assert _Grown.migrate({"kind": "_Grown"}) == {"kind": "_Grown", "a": 1, "b": 2, "version": 3}
+    assert _Grown.migrate({"a": 5, "version": 2}) == {"a": 5, "b": 6, "version": 3}
+    assert _Grown.migrate({"version": 3}) == {"version": 3}
+    kinds = Kinds("thing", _Grown, "longrank.things", [_Grown])
+    assert kinds.read({"kind": "_Grown"})[0] is _Grown
+    for state in (None, [], {"kind": 3}, {}):
+        with pytest.raises(BadFile, match=r"^unknown thing .*: known are \['_Grown'\]"):
+            kinds.read(state)
+
+
+def test_names_of_policies_are_still_found_where_they_were():
+    import longrank.policies
+
+    with pytest.warns(DeprecationWarning, match=r"use longrank.policies.registry.names\(\)"):
+        assert registry.names() == longrank.policies.NAMES
+    with pytest.raises(AttributeError, match="no attribute 'NOTHING'"):
+        _ = longrank.policies.NOTHING

@@ -1,0 +1,77 @@
+"""The settings of the policies, and the names of the paper."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from longrank import (
+    UCB,
+    Coverage,
+    EpsilonGreedy,
+    InvalidInput,
+    Laplace,
+    MaximumLikelihood,
+    OnlineNewton,
+    Oracle,
+    Payoffs,
+    PlackettLuce,
+    Plain,
+    Polynomial,
+    Random,
+    Ridge,
+    Thompson,
+    named,
+)
+from longrank.policies.registry import names
+
+ITEMS = np.eye(4)[[1, 0, 3, 2, 1]] * 0.9
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: UCB(Ridge(2), exploration=-1.0), r"exploration must be at least 0, got -1\.0"),
+        (lambda: UCB(Ridge(2), exploration=np.inf), r"exploration must be finite, got inf"),
+        (lambda: EpsilonGreedy(Ridge(2), epsilon=1.5, rng=0), r"epsilon must be at most 1, got 1"),
+        (lambda: EpsilonGreedy(Ridge(2), epsilon=0.5, rng=-1), r"rng must be at least 0, got -1"),
+        (lambda: Random(rng="seed"), r"rng must be a whole number, got 'seed'"),
+        (lambda: Oracle([np.nan]), r"weights must be finite, got nan at index 0"),
+        (lambda: Oracle([]), r"dim must be at least 1, got 0"),
+        (
+            lambda: named("best"),
+            r"name must be one of recommended, thompson, .*, rand, eps, .*, oracle, got 'best'",
+        ),
+        (
+            lambda: named("ind", dim=3),
+            r"settings must include 'max_budget' for 'ind', got \['dim'\]",
+        ),
+        (lambda: named("rand", rng=1, dim=3), r"settings must be among rng for 'rand', got dim"),
+    ],
+)
+def test_bad_settings_are_refused(make, message):
+    with pytest.raises(InvalidInput, match=f"^{message}"):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "policy", "learner", "features"),
+    [
+        ("thompson", {"dim": 4, "rng": 1}, Thompson, Laplace, Polynomial),
+        ("plackett-luce", {"dim": 4, "rng": 1}, PlackettLuce, Laplace, Polynomial),
+        ("rand", {"rng": 1}, Random, None, None),
+        ("eps", {"dim": 4, "max_budget": 5, "rng": 1}, EpsilonGreedy, OnlineNewton, Plain),
+        ("c-ucb1", {"dim": 4}, UCB, Ridge, Plain),
+        ("gl-cdcm", {"dim": 4}, UCB, MaximumLikelihood, Plain),
+        ("ind", {"dim": 4, "max_budget": 5}, UCB, OnlineNewton, Plain),
+        ("dep", {"dim": 4, "max_budget": 5, "topics": np.eye(4)}, UCB, OnlineNewton, Coverage),
+        ("oracle", {"weights": np.ones(4)}, Oracle, None, Plain),
+    ],
+)
+def test_names_are_combinations(name, settings, policy, learner, features):
+    assert name in names()
+    made = named(name.upper(), **settings)
+    assert type(made) is policy
+    assert learner is None or type(made.learner) is learner
+    assert features is None or type(made.features) is features
+    assert len(made.rank(ITEMS, Payoffs.vanilla(5))) == 5

@@ -9,17 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from every_part import FEATURES, LEARNERS, POLICIES
+from every_part import LEARNERS, POLICIES
 from longrank.testing import Rounds
 
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
 settings.load_profile("fixed")
-
-
-@pytest.fixture(params=FEATURES)
-def features(request):
-    """A feature map that turns items of length 4 into rows of length 4."""
-    return FEATURES[request.param]()
 
 
 @pytest.fixture(params=LEARNERS)

@@ -17,6 +17,7 @@ from longrank import (
     Oracle,
     PlackettLuce,
     Plain,
+    Polynomial,
     Random,
     Ridge,
     Thompson,
@@ -33,6 +34,12 @@ FEATURES = {
     "function": lambda: Coverage(lambda items: items**2),
     "capped-sum": lambda: Coverage(np.eye(DIM), gain=np.minimum),
     "maximum": lambda: Coverage(np.eye(DIM), gain=lambda r, c: np.maximum(c - (1.0 - r), 0.0)),
+}
+
+# These make rows of another length than the items'.
+POLYNOMIALS = {
+    "polynomial-1": lambda: Polynomial(1),
+    "polynomial-2": lambda: Polynomial(2),
 }
 
 LEARNERS = {
@@ -63,15 +70,28 @@ def _plackett_luce(learner: str, features: str) -> Callable[[], PlackettLuce]:
     return lambda: PlackettLuce(learned(), features=seen(), temperature=0.2, rng=13)
 
 
+def _expanding(features: str) -> Callable[[], UCB]:
+    def make() -> UCB:
+        seen = POLYNOMIALS[features]()
+        return UCB(Laplace(seen.length(DIM), penalty=0.3), features=seen, exploration=0.5)
+
+    return make
+
+
 POLICIES = {
     **{f"ucb/{name}/plain": _ucb(name, "plain") for name in LEARNERS},
     **{f"ucb/{name}/matrix": _ucb(name, "matrix") for name in LEARNERS},
     **{f"ucb/newton-logistic/{name}": _ucb("newton-logistic", name) for name in FEATURES},
+    **{f"ucb/laplace/{name}": _expanding(name) for name in POLYNOMIALS},
     "epsilon-greedy/plain": _eps("plain"),
     "epsilon-greedy/maximum": _eps("maximum"),
     "plackett-luce/plain": _plackett_luce("newton-tuned", "plain"),
     "plackett-luce/likelihood": _plackett_luce("likelihood-probit", "plain"),
     "plackett-luce/maximum": _plackett_luce("newton-tuned", "maximum"),
+    "plackett-luce/polynomial": lambda: PlackettLuce(
+        Laplace(15), features=Polynomial(2), temperature=0.2, rng=16
+    ),
+    "thompson/polynomial": lambda: Thompson(Laplace(15), features=Polynomial(2), rng=17),
     "thompson/plain": lambda: Thompson(LEARNERS["laplace"](), rng=14),
     "thompson/maximum": lambda: Thompson(
         LEARNERS["newton-tuned"](), features=FEATURES["maximum"](), scale=0.5, rng=15

@@ -21,23 +21,35 @@ def direction(d, seed, norm=1.0):
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("seed", range(50))
-def test_with_theory_s_alpha_the_confidence_bounds_and_theorem_1_hold(seed, scenario):
+def test_under_theory_s_alpha_it_learns_and_alpha_is_a_hundred_times_what_was_needed(
+    seed, scenario
+):
+    """What theory promises cannot fail here, so it is compared with what can.
+
+    Alpha is 11,930 and Theorem 1 bounds the regret by 445,347, where 200 rounds cannot cost more
+    than 400. Of the runs below none needed more than 60 for alpha, and none lost more than 72 % of
+    what a random order loses; a learner that mistakes success for failure loses at least 92 %.
+    """
     b, d, T, delta, D = 5, 5, 200, 0.05, 1.0
     payoffs = SCENARIOS[scenario]
     world = LogisticWorld(direction(d, seed, norm=D), items=20, seed=seed)
     alpha = theory.exploration(b, d, T, delta, D)
     policy = UCB(OnlineNewton(d, max_budget=b, radius=D), exploration=alpha)
-    regret, loosest = 0.0, 0.0
+    chance = Random(rng=seed)
+    regret, by_chance, needed = 0.0, 0.0, 0.0
     for t in range(T):
         dealt = world.deal(t)
         means, widths = policy.learner.score(dealt.items)
-        loosest = max(loosest, np.max(np.abs(dealt.items @ world.weights - means) / widths))
+        needed = max(needed, np.max(np.abs(dealt.items @ world.weights - means) / widths) ** 2)
         ranking = policy.rank(dealt.items, payoffs)
         policy.learn(ranking, dealt.play(ranking.order))
-        regret += dealt.optimum(payoffs) - dealt.value(ranking.order, payoffs)
-    assert loosest**2 <= alpha, f"alpha would have to be {loosest**2:.1f}, is {alpha:.0f}"
-    bound = theory.regret_bound(b, d, T, delta, D)
-    assert regret <= bound, f"regret {regret:.1f}, bound {bound:.0f}"
+        best = dealt.optimum(payoffs)
+        regret += best - dealt.value(ranking.order, payoffs)
+        by_chance += best - dealt.value(chance.rank(dealt.items, payoffs).order, payoffs)
+    assert needed <= alpha / 100, f"alpha would have to be {needed:.1f}, is {alpha:.0f}"
+    assert regret < 0.8 * by_chance, f"regret {regret:.1f}, of a random order {by_chance:.1f}"
+    worst = T * (payoffs.rewards[0] - payoffs.losses[-1])
+    assert worst < theory.regret_bound(b, d, T, delta, D) / 1000  # Theorem 1 does not bind
 
 
 def exponent(run):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from longrank.experiments.figures.style import panels, save
+from longrank.experiments.figures import panels, save
 
 HATCHES = ("", "///", "...")
 COLOURS = ("#0072b2", "#cfe3f1", "#f2c9a0")

@@ -12,7 +12,7 @@ import numpy as np
 from rich.progress import track
 
 from longrank import Payoffs, recommended, unit_rows
-from longrank.experiments.figures.style import panels, save
+from longrank.experiments.figures import panels, save
 from longrank.simulation import PaymentWorld, Stream, live
 
 ROUNDS, SEEDS = 6_000, 6

@@ -12,7 +12,7 @@ import numpy as np
 from rich.progress import track
 
 from longrank import recommended
-from longrank.experiments.figures.style import panels, save
+from longrank.experiments.figures import panels, save
 from longrank.simulation import live
 from longrank.simulation.small import small_world
 

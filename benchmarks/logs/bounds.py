@@ -11,7 +11,7 @@ from together import each, options
 
 from longrank import UCB, Payoffs
 from longrank.logs import History, fit, record
-from longrank.logs.evidence import gather
+from longrank.logs.evaluation.evidence import gather
 from longrank.simulation import LogisticWorld
 
 

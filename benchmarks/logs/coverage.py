@@ -7,6 +7,7 @@ In every run there is a new log, and the model of doubly robust is fitted to it 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -14,9 +15,13 @@ from setting import COSTLY, FREE, Setting
 from together import each, options
 
 from longrank.logs import Estimate
-from longrank.logs.importance import importance, self_normalised
-from longrank.logs.robust import doubly_robust, doubly_robust_normalised
-from longrank.logs.value import Settings
+from longrank.logs.evaluation.estimators import (
+    doubly_robust,
+    doubly_robust_normalised,
+    importance,
+    self_normalised,
+)
+from longrank.logs.evaluation.intervals import IntervalSettings
 
 SETTINGS = [
     Setting("Plackett-Luce", "Plackett-Luce", COSTLY),
@@ -28,15 +33,9 @@ SETTINGS = [
 def judged(setting: Setting, seed: int) -> list[Estimate]:
     """The candidate by the estimators that rest on weights."""
     found = setting.evidence(seed)
-    settings = Settings(resamples=500, seed=seed)
-    weighted = found.rewards, found.weights, found.last, settings
-    doubly = found.starts, found.deltas, found.weights, found.last, found.expected, settings
-    return [
-        importance("", *weighted),
-        self_normalised("", *weighted),
-        doubly_robust("", *doubly),
-        doubly_robust_normalised("", *doubly),
-    ]
+    settings = IntervalSettings(resamples=500, seed=seed)
+    kinds = (importance, self_normalised, doubly_robust, doubly_robust_normalised)
+    return [replace(kind(found, settings), estimator=kind.__name__) for kind in kinds]
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from longrank import (
     Random,
 )
 from longrank.logs import History, fit, record
-from longrank.logs.evidence import Evidence, gather
+from longrank.logs.evaluation.evidence import Evidence, gather
 from longrank.simulation import LogisticWorld
 
 TRUTH = np.array([2.0, -1.0, 1.0, 0.5])

@@ -14,14 +14,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import threading
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from longrank.errors import BadFile
+from longrank.files import write as write
 
 MAGIC = b"longrank "
 VERSION = 1
@@ -90,18 +88,3 @@ def unpack(data: bytes, source: str = "data") -> Tree:
     if not isinstance(tree, dict):
         raise BadFile(f"{source} does not hold a tree")
     return tree
-
-
-def write(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write all of it or nothing: into a temporary file beside the target, then renamed."""
-    target = Path(path)
-    temporary = target.with_name(f"{target.name}.{os.getpid()}.{threading.get_ident()}.part")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

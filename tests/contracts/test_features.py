@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.mixture import GaussianMixture
 
-from every_part import FEATURES
+from every_part import FEATURES, POLYNOMIALS
 from longrank import LOGISTIC, BadFile, Coverage, InvalidInput, Mixture, Plain, Polynomial
 from longrank.belief import Belief
 from longrank.features import from_state
@@ -16,7 +16,7 @@ from longrank.packing import pack, unpack
 from longrank.testing import FeaturesContract
 from longrank.testing.features_contract import ITEMS
 
-MAPS = FEATURES | {"polynomial-1": lambda: Polynomial(1), "polynomial-2": lambda: Polynomial(2)}
+MAPS = FEATURES | POLYNOMIALS
 
 
 class TestFeatures(FeaturesContract):

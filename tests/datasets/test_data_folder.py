@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
-from longrank.datasets.folder import atomic, cache_folder, data_folder, visible
+from longrank.datasets.folder import cache_folder, data_folder
 
 HOME = Path("/home/ada")
 
@@ -55,37 +54,3 @@ def test_every_platform_has_its_cache(
     platform: str, variables: dict[str, str], expected: Path
 ) -> None:
     assert cache_folder(platform, variables, HOME) == expected
-
-
-def test_an_atomic_file_appears_when_the_block_ends(tmp_path: Path) -> None:
-    target = tmp_path / "new" / "file"
-    with atomic(target) as temporary:
-        temporary.write_bytes(b"all")
-        assert not target.exists()
-        assert not visible(temporary)
-    assert target.read_bytes() == b"all"
-    assert os.listdir(target.parent) == ["file"]
-
-
-def test_a_failing_block_leaves_the_older_file_and_nothing_else(tmp_path: Path) -> None:
-    target = tmp_path / "file"
-    target.write_bytes(b"older")
-
-    def half() -> None:
-        with atomic(target) as temporary:
-            temporary.write_bytes(b"half")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        half()
-    assert target.read_bytes() == b"older"
-    assert os.listdir(tmp_path) == ["file"]
-
-
-def test_a_hard_link_to_the_target_itself_leaves_nothing_behind(tmp_path: Path) -> None:
-    target = tmp_path / "file"
-    target.write_bytes(b"all")
-    with atomic(target) as temporary:
-        temporary.unlink()
-        os.link(target, temporary)
-    assert os.listdir(tmp_path) == ["file"]

@@ -9,10 +9,15 @@ import numpy as np
 import pytest
 from made_up import row
 
-from longrank.experiments.figures import LOOKS, average_rewards, over_budgets, over_classes
-from longrank.experiments.figures.style import MARKERS
+from longrank.experiments import figures
+from longrank.experiments.figures import (
+    LOOKS,
+    MARKERS,
+    average_rewards,
+    over_budgets,
+    over_classes,
+)
 from longrank.experiments.latent import latent
-from longrank.experiments.report import pictures
 from longrank.experiments.scores import scores
 from longrank.experiments.tables import LABELS, SIX
 
@@ -51,7 +56,7 @@ def test_every_policy_has_a_look_of_its_own_without_colours():
 
 
 def test_figure_2_has_eight_panels_and_the_empty_ones_say_so(found, tmp_path: Path):
-    files, picture = pictures.figure_2(found, tmp_path)
+    files, picture = figures.figure_2(found, tmp_path)
     drawn(files)
     svg = texts(files[1])
     assert svg.count('<g id="axes_') == 8
@@ -66,9 +71,9 @@ def test_figure_2_has_eight_panels_and_the_empty_ones_say_so(found, tmp_path: Pa
 def test_figure_2_shows_averages_of_the_rewards_so_far(found, tmp_path, monkeypatch):
     shown = {}
     monkeypatch.setattr(
-        pictures, "average_rewards", lambda panels, path, **_: shown.update(panels) or [path] * 2
+        figures, "average_rewards", lambda panels, path, **_: shown.update(panels) or [path] * 2
     )
-    pictures.figure_2(found, tmp_path)
+    figures.figure_2(found, tmp_path)
     curves = shown["MNIST, class 0: vanilla, b = 1"]
     assert list(curves) == ["Rand", "Eps", "C-UCB1", "GL-CDCM", "Ind", "Dep"]
     rewards = found[("mnist-0", "vanilla", 1, "ind")].rewards
@@ -77,7 +82,7 @@ def test_figure_2_shows_averages_of_the_rewards_so_far(found, tmp_path, monkeypa
 
 
 def test_figure_3_shows_both_measures_over_the_classes(found, tmp_path: Path):
-    files, _ = pictures.figure_3(found, tmp_path)
+    files, _ = figures.figure_3(found, tmp_path)
     drawn(files)
     svg = texts(files[1])
     assert svg.count('<g id="axes_') == 4
@@ -94,10 +99,10 @@ def test_figure_3_without_results_says_so(tmp_path: Path):
 def test_times_are_medians_and_lengths_parts_of_the_budget():
     rows = [row(task=f"mnist-{i}", seconds=s, budget=10) for i, s in enumerate((1e-3, 2e-3, 9e-3))]
     found = scores([*rows, row(task="digits-0", seconds=5.0, budget=10)])
-    assert pictures.seconds(found) == {"vanilla": {"Ind": {10: pytest.approx(20.0)}}}
-    assert pictures.lengths(found) == {"vanilla": {"Ind": {10: 0.5}}}
+    assert figures.seconds(found) == {"vanilla": {"Ind": {10: pytest.approx(20.0)}}}
+    assert figures.lengths(found) == {"vanilla": {"Ind": {10: 0.5}}}
     only = scores([row(task="digits-0", seconds=1e-3)])
-    assert pictures.seconds(only) == {"vanilla": {"Ind": {1: pytest.approx(10.0)}}}
+    assert figures.seconds(only) == {"vanilla": {"Ind": {1: pytest.approx(10.0)}}}
 
 
 def test_measures_over_budgets_have_a_line_for_each_policy(tmp_path: Path):
@@ -113,7 +118,7 @@ def test_measures_over_budgets_have_a_line_for_each_policy(tmp_path: Path):
 def test_the_same_numbers_give_the_same_files(found, tmp_path: Path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
-    for draw in (pictures.figure_2, pictures.figure_3, pictures.figure_of_seconds):
+    for draw in (figures.figure_2, figures.figure_3, figures.figure_of_seconds):
         one, other = (draw(found, tmp_path / folder)[0] for folder in ("a", "b"))
         for a, b in zip(one, other, strict=True):
             assert a.read_bytes() == b.read_bytes()

@@ -12,19 +12,15 @@ from made_up import as_published, row
 from typer.testing import CliRunner
 
 from longrank import cli
+from longrank.document import Field, Grid
 from longrank.errors import InvalidInput
-from longrank.experiments.agreement import agreements
-from longrank.experiments.report import report
-from longrank.experiments.report.document import Field, Grid, Text, number
-from longrank.experiments.report.files import to_latex
-from longrank.experiments.report.markdown import to_markdown
-from longrank.experiments.report.page import to_html
-from longrank.experiments.report.sections import summary
+from longrank.experiments.claims import agreements
+from longrank.experiments.report import report, summary
 from longrank.experiments.results import write_cell
 from longrank.experiments.runner import run
 from longrank.experiments.scores import scores
 from longrank.experiments.settings import Cell, cells
-from longrank.experiments.tables import PAPER_TASKS, tables
+from longrank.experiments.tables import PAPER_TASKS, tables, to_latex
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 STRANGE = "<script>alert('1')</script> & | *x* _y_ 100% {z}"
@@ -205,21 +201,6 @@ def test_the_same_results_give_the_same_files(whole: Path, tmp_path: Path):
     assert len(again) == 2 + 2 * 5 + 2 * 13
     for file in again:
         assert file.read_bytes() == (whole / file.relative_to(tmp_path)).read_bytes(), file
-
-
-def test_numbers_are_written_for_readers():
-    texts = [number(x) for x in (0.005001, -0.004, -4.56, float("nan"), None)]
-    assert texts == ["0.01", "0.00", "−4.56", "–", "–"]
-    assert [number(x, 1, sign=True) for x in (0.26, 0.0, -0.26)] == ["+0.3", "+0.0", "−0.3"]
-
-
-def test_code_in_a_sentence_is_code_on_the_page_and_in_markdown(tmp_path: Path):
-    blocks = [Text("see `a_b | c` and a_b"), Grid(("x",), ((Field("`p|q` <b>", "r", True),),))]
-    html = to_html(blocks, "t<t")
-    assert "see <code>a_b | c</code> and a_b" in html
-    assert "<title>t&lt;t</title>" in html
-    assert "&lt;b&gt;" in html
-    assert to_markdown(blocks, tmp_path).endswith("| x |\n| --- |\n| **`p\\|q` \\<b\\>** (r) |\n")
 
 
 def test_a_folder_without_results_is_refused(tmp_path: Path):

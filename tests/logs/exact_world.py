@@ -9,9 +9,9 @@ import numpy as np
 from small_world import FREE, PAYOFFS, Rows, believing
 
 from longrank import EpsilonGreedy, Outcome, Payoffs, PlackettLuce, Policy, Random, unit_rows
-from longrank.logs import History, Model, fit
-from longrank.logs.evidence import Evidence, gather
-from longrank.logs.model import values_along
+from longrank.logs import History, OutcomeModel, fit
+from longrank.logs.evaluation.evidence import Evidence, gather
+from longrank.logs.evaluation.outcome_model import values_along
 from longrank.policies import Randomised
 
 ROUNDS = np.stack([unit_rows(np.random.default_rng(i).normal(size=(3, 2))) for i in range(4)])
@@ -45,7 +45,7 @@ class World:
         """
         pilot = self.sample(200, np.random.default_rng(seed))
         parts = fit(History([self.rows[i] | {"id": t} for t, i in enumerate(pilot)]))
-        model = Model(parts.weights[:1], parts.stops[:1], parts.predictions)
+        model = OutcomeModel(parts.weights[:1], parts.stops[:1], parts.predictions)
         return gather(policy, History(self.rows), model, draws=0)
 
 

@@ -16,7 +16,8 @@ from longrank import (
     Policy,
     Random,
 )
-from longrank.logs import record
+from longrank.logs import Checked, record
+from longrank.logs.evaluation.evidence import Evidence
 from longrank.simulation import LogisticWorld
 
 TRUTH = np.array([2.0, -1.0, 1.0, 0.5])
@@ -72,3 +73,20 @@ def logged(
             record(t, ranking, outcome, payoffs, items=dealt.items, propensities=chances, time=t)
         )
     return rows
+
+
+def weighted(weights: np.ndarray) -> Evidence:
+    """Evidence of decisions that each earned 1 at their first action, with these weights."""
+    n = len(weights)
+    nothing = np.zeros(n)
+    return Evidence(
+        rewards=np.ones(n),
+        weights=weights,
+        last=np.zeros(n, np.int64),
+        bounds=np.zeros((n, 3)),
+        expected=np.zeros((n, 2)),
+        deltas=np.zeros(weights.shape),
+        log=Checked("made up", decisions=n, with_propensity=n),
+        **dict.fromkeys(("matches", "unsupported", "starts", "modelled"), nothing),
+        **dict.fromkeys(("stops", "short"), nothing),
+    )

@@ -8,10 +8,8 @@ from small_world import FREE, JUDGED, PAYOFFS, TRUTH, greedy, logged
 
 from longrank import Outcome, Payoffs
 from longrank.logs import History, evaluate, fit
-from longrank.logs.bounds import bound
 from longrank.logs.decision import Decision
-from longrank.logs.evidence import gather
-from longrank.logs.target import Target
+from longrank.logs.evaluation.evidence import Target, bound, gather
 from longrank.policies.randomised import certain_choices
 from longrank.simulation import LogisticWorld
 
@@ -45,7 +43,7 @@ def test_what_a_policy_would_have_earned_lies_in_the_bounds_in_every_decision(na
 def test_the_policy_that_made_the_log_is_known_exactly():
     maker = greedy([0.5, 0.5, 0.5, 0.5])
     history = History(logged(maker, 60))
-    found = {e.estimator: e for e in evaluate({"same": maker}, history, resamples=50)}
+    found = {e.estimator: e for e in evaluate(history, {"same": maker}, resamples=50)}
     assert found["bounds"].exact == 1.0
     np.testing.assert_allclose(found["bounds"].value, found["mean reward"].value)
     np.testing.assert_allclose(found["bounds"].low, found["bounds"].high)

@@ -6,15 +6,14 @@ import copy
 
 import numpy as np
 import pytest
-from small_world import FREE, JUDGED, PAYOFFS, TRUTH, chance, logged
+from small_world import FREE, JUDGED, PAYOFFS, TRUTH, chance, logged, weighted
 
 from longrank import Random
 from longrank.logs import History, evaluate, fit
-from longrank.logs.evidence import gather
-from longrank.logs.importance import importance, self_normalised
-from longrank.logs.model import calibration, values_along
-from longrank.logs.robust import doubly_robust
-from longrank.logs.value import Settings
+from longrank.logs.evaluation.estimators import doubly_robust, importance, self_normalised
+from longrank.logs.evaluation.evidence import gather
+from longrank.logs.evaluation.intervals import IntervalSettings
+from longrank.logs.evaluation.outcome_model import calibration, values_along
 from longrank.simulation import LogisticWorld
 
 
@@ -32,7 +31,7 @@ def true_value(policy, payoffs=PAYOFFS, early=0.0, rounds=2500):
 def test_every_estimator_finds_a_uniform_log_of_the_judged_policy():
     truth = true_value(JUDGED["greedy"](), FREE)
     history = History(logged(Random(rng=5), 1000, 7, FREE))
-    found = evaluate({"x": JUDGED["greedy"]()}, history, resamples=200)
+    found = evaluate(history, {"x": JUDGED["greedy"]()}, resamples=200)
     assert not [e for e in found if e.refused]
     for e in found[1:]:
         assert e.low - 0.05 <= truth <= e.high + 0.05, str(e)
@@ -63,13 +62,11 @@ def test_the_formulas_of_open_bandit_pipeline_give_the_same_values():
     before = np.concatenate([np.ones((120, 1)), iw[:, :-1]], axis=1)
     taken = np.take_along_axis(q_hat, action[:, :, None], axis=2)[:, :, 0]
     cascade_dr = (iw * (reward - taken) + before * (dist * q_hat).sum(axis=2)).sum() / 120
-    settings = Settings(resamples=2)
-    args = found.rewards, found.weights, found.last, settings
-    assert importance("", *args).value == pytest.approx((reward * iw).sum() / 120, abs=1e-9)
+    settings = IntervalSettings(resamples=2)
+    assert importance(found, settings).value == pytest.approx((reward * iw).sum() / 120, abs=1e-9)
     snrips = (reward * iw / iw.mean(axis=0)).sum() / 120
-    assert self_normalised("", *args).value == pytest.approx(snrips, abs=1e-9)
-    parts = found.starts, found.deltas, found.weights, found.last, found.expected
-    robust = doubly_robust("", *parts, settings)
+    assert self_normalised(found, settings).value == pytest.approx(snrips, abs=1e-9)
+    robust = doubly_robust(found, settings)
     assert robust.value == pytest.approx(cascade_dr, abs=1e-9)
 
 
@@ -78,24 +75,24 @@ def test_doubly_robust_wants_the_propensities_of_prefixes():
         {k: v for k, v in row.items() if k != "prefix_propensities"} for row in logged(chance(), 60)
     ]
     history = History(rows)
-    found = {e.estimator: e for e in evaluate({"x": JUDGED["chance"]()}, history, resamples=100)}
+    found = {e.estimator: e for e in evaluate(history, {"x": JUDGED["chance"]()}, resamples=100)}
     assert not found["importance sampling"].refused
     assert "no prefix_propensities" in found["doubly robust"].refused
 
 
 def test_weights_that_are_off_by_chance_are_noted():
-    rewards, last, settings = np.ones(400), np.zeros(400, np.int64), Settings(resamples=2)
+    settings = IntervalSettings(resamples=2)
     for average in (0.85, 1.0, 1.2):
         weights = np.random.default_rng(0).exponential(size=(400, 1))
         weights *= average / weights.mean()
-        noted = "".join(importance("", rewards, weights, last, settings).notes)
-        assert (f"average {average:.2f} in place of 1" in noted) == (average != 1.0)
+        noted = "".join(importance(weighted(weights), settings).notes)
+        assert (f"average {average:.2f} instead of 1" in noted) == (average != 1.0)
 
 
 def test_evaluation_leaves_the_policies_as_they_are():
     policies = {name: make() for name, make in JUDGED.items()}
     before = {name: policy.to_bytes() for name, policy in policies.items()}
-    evaluate(policies, History(logged(chance(), 30)), resamples=5)
+    evaluate(History(logged(chance(), 30)), policies, resamples=5)
     assert {name: policy.to_bytes() for name, policy in policies.items()} == before
 
 

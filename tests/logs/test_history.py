@@ -13,7 +13,7 @@ import pytest
 from small_world import chance, logged
 
 from longrank import InvalidInput, Outcome, Payoffs
-from longrank.logs import History, check, source, write
+from longrank.logs import History, check, formats, write
 
 FORMS = {
     "parquet": lambda rows, folder: _written(folder / "log.parquet", rows),
@@ -67,7 +67,7 @@ def test_ids_of_candidates_and_missing_columns_are_read(form, sound, tmp_path):
 
 
 def test_files_are_read_in_batches(tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "BATCH", 7)
+    monkeypatch.setattr(formats, "BATCH", 7)
     rows = logged(chance(), 40)
     wanted = [_plain(decision) for decision in History(rows).decisions()]
     for form in ("parquet", "pandas", "polars", "pyarrow"):
@@ -156,7 +156,7 @@ def test_what_is_learned_follows_the_outcomes_and_leaves_out_what_says_nothing(
     assert (first.order.tolist(), third.order.tolist(), len(second)) == ([0], [2, 0], 0)
     assert first.features.tolist() == rows[1]["features"][1:]
     warm = check(history).abilities[0]
-    assert warm.reason == "4 decisions with 8 tries; 1 of them are not to be learned from"
+    assert warm.reason == "4 decisions with 8 attempts; 1 of them must not be learned from"
 
 
 def test_json_that_nobody_needs_is_cut_out_and_nothing_else(sound, tmp_path):
@@ -171,7 +171,7 @@ def test_json_that_nobody_needs_is_cut_out_and_nothing_else(sound, tmp_path):
     history = History(path)
     assert [(ranking.features.tolist(), outcome) for ranking, outcome in history] == wanted
     unneeded = frozenset(("items", "rewards", "losses", "propensity", "prefix_propensities"))
-    for row, (_, found) in zip(rows, history.source.rows(unneeded), strict=True):
+    for row, (_, found) in zip(rows, history.table.read(unneeded), strict=True):
         wanted = {name: value for name, value in row.items() if name not in unneeded}
         wanted["raw"] = found["raw"] = None  # not of the format: what is in it does not matter
         assert found == wanted

@@ -9,19 +9,20 @@ from scipy import stats
 from small_world import JUDGED, believing, chance, logged
 
 from longrank import PlackettLuce
-from longrank.logs import History, Model, evaluate
-from longrank.logs.evidence import gather
-from longrank.logs.importance import importance
-from longrank.logs.intervals import (
+from longrank.logs import History, OutcomeModel, evaluate
+from longrank.logs.evaluation.estimators import doubly_robust, importance, robust_variance
+from longrank.logs.evaluation.evidence import gather
+from longrank.logs.evaluation.intervals import (
+    IntervalSettings,
     bernstein,
     bootstrap,
+    cautions,
+    effective_size,
     mean_interval,
     normal,
     ratio,
     ratio_interval,
 )
-from longrank.logs.robust import doubly_robust, variance
-from longrank.logs.value import Settings, cautions, effective_size
 
 RUNS, ROUNDS = 800, 400
 
@@ -38,11 +39,9 @@ def test_intervals_cover_the_truth_as_often_as_they_say(log):
     rng, covered = np.random.default_rng(5), np.zeros(2)
     for seed in range(RUNS):
         rows = world.sample(ROUNDS, rng)
-        settings = Settings(resamples=200, seed=seed)
-        weights, last = found.weights[rows], found.last[rows]
-        parts = found.starts[rows], found.deltas[rows], weights, last, found.expected[rows]
-        weighted = importance("", found.rewards[rows], weights, last, settings)
-        for i, one in enumerate((weighted, doubly_robust("", *parts, settings))):
+        settings = IntervalSettings(resamples=200, seed=seed)
+        here = found.take(rows)
+        for i, one in enumerate((importance(here, settings), doubly_robust(here, settings))):
             covered[i] += one.low <= truth <= one.high
     least, most = stats.binom.ppf([0.001, 0.999], RUNS, [0.93, 0.97])
     assert (covered >= least).all(), covered / RUNS
@@ -54,7 +53,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say(log):
 def test_a_model_that_is_right_expects_the_squares_that_there_are(log, early):
     make, payoffs = LOGS[log]
     world = logged_by(make(), payoffs, early)
-    model = Model(np.array([[1.5, -1.0, 0.0]]), np.array([[0.0, early, early, 0.0]]), None)
+    model = OutcomeModel(np.array([[1.5, -1.0, 0.0]]), np.array([[0.0, early, early, 0.0]]), None)
     found = gather(judged(), History(world.rows), model, draws=0)
     sums = (found.weights * found.deltas).sum(axis=1)
     for power, expected in zip((2, 4), found.expected.T, strict=True):
@@ -67,7 +66,7 @@ def test_the_log_is_believed_as_far_as_it_contradicts_the_model():
     terms = starts + sums
 
     def found(terms, sums, square, fourth):
-        return 2000 * variance(terms, sums, np.tile([square, fourth], (2000, 1)))
+        return 2000 * robust_variance(terms, sums, np.tile([square, fourth], (2000, 1)))
 
     right = found(terms, sums, 1.0, 3.0)  # of a standard normal
     assert right == pytest.approx(terms.var() - (sums**2).mean() + 1.0)
@@ -80,35 +79,35 @@ def test_the_log_is_believed_as_far_as_it_contradicts_the_model():
 
 def test_the_bootstrap_of_a_symmetric_mean_is_that_of_student():
     values = np.random.default_rng(0).normal(size=400)
-    low, high, method = mean_interval(values, 1.0, Settings(resamples=4000))
+    low, high, method = mean_interval(values, 1.0, IntervalSettings(resamples=4000))
     wanted = stats.t.interval(0.95, 399, values.mean(), values.std(ddof=1) / 20.0)
     np.testing.assert_allclose((low, high), wanted, atol=0.006)
-    found = normal(float(values.mean()), values.var() / 400, Settings())
+    found = normal(float(values.mean()), values.var() / 400, IntervalSettings())
     np.testing.assert_allclose(found, wanted, atol=0.002)
     assert method == "bootstrap"
 
 
 def test_the_bootstrap_reaches_further_where_the_tail_is():
     values = np.random.default_rng(0).lognormal(sigma=1.5, size=300)
-    low, high, _ = mean_interval(values, 1.0, Settings())
+    low, high, _ = mean_interval(values, 1.0, IntervalSettings())
     assert high - values.mean() > 1.5 * (values.mean() - low)
-    mirrored = mean_interval(-values, 1.0, Settings())
+    mirrored = mean_interval(-values, 1.0, IntervalSettings())
     np.testing.assert_allclose(mirrored[:2], (-high, -low), rtol=0.01)
 
 
 def test_what_hangs_on_one_decision_has_no_upper_end_and_what_never_varies_has_both():
     values = np.zeros(50)
-    assert mean_interval(values, 1.0, Settings())[:2] == (0.0, 0.0)
+    assert mean_interval(values, 1.0, IntervalSettings())[:2] == (0.0, 0.0)
     values[7] = 1.0
-    low, high, _ = mean_interval(values, 1.0, Settings())
+    low, high, _ = mean_interval(values, 1.0, IntervalSettings())
     assert (low <= 0.02, high) == (True, np.inf)
 
 
 def test_a_ratio_with_equal_weights_is_a_mean():
     terms, weights = np.random.default_rng(0).lognormal(size=(200, 1)), np.full((200, 1), 2.0)
-    value, low, high = ratio_interval(terms, weights, Settings())
+    value, low, high = ratio_interval(terms, weights, IntervalSettings())
     assert value == pytest.approx(terms.mean() / 2.0)
-    wanted = mean_interval(terms[:, 0] / 2.0, 1.0, Settings())[:2]
+    wanted = mean_interval(terms[:, 0] / 2.0, 1.0, IntervalSettings())[:2]
     np.testing.assert_allclose((low, high), wanted, rtol=1e-9)
 
 
@@ -125,7 +124,7 @@ def test_the_influence_of_a_decision_is_how_far_it_moves_a_ratio():
 def test_few_effective_decisions_are_noted_by_every_estimator_with_an_interval():
     def noted(rounds, **settings):
         history = History(logged(chance(), rounds))
-        found = evaluate({"x": JUDGED["chance"]()}, history, resamples=20, **settings)
+        found = evaluate(history, {"x": JUDGED["chance"]()}, resamples=20, **settings)
         return {e.estimator for e in found if any("may be too narrow" in n for n in e.notes)}
 
     weighted = {"importance sampling", "importance sampling, self-normalised"}
@@ -139,7 +138,7 @@ def test_few_effective_decisions_are_noted_by_every_estimator_with_an_interval()
 
 def test_the_bernstein_interval_is_wider_than_the_bootstrap_and_holds_the_mean():
     values = np.random.default_rng(0).random(400)
-    settings = Settings(resamples=300)
+    settings = IntervalSettings(resamples=300)
     low, high = bernstein(values, 1.0, settings)
     narrow = bootstrap(values[:, None], lambda m: m[:, 0], values, settings)
     assert low < narrow[0] < values.mean() < narrow[1] < high
@@ -151,7 +150,7 @@ def test_the_bernstein_interval_is_wider_than_the_bootstrap_and_holds_the_mean()
 
 def test_bernstein_intervals_are_given_where_wanted():
     found = evaluate(
-        {"x": JUDGED["chance"]()}, History(logged(chance(), 60)), interval="bernstein", resamples=20
+        History(logged(chance(), 60)), {"x": JUDGED["chance"]()}, interval="bernstein", resamples=20
     )
     by = {e.estimator: e.method for e in found}
     assert by["importance sampling"] == by["doubly robust"] == by["model"] == "bernstein"

@@ -17,7 +17,7 @@ LONG = [
 ]
 LONG_BROKEN = {
     "a gap": ({"position": 3}, 0, 1, "position", "without a gap"),
-    "a place twice": ({"position": 1}, 0, 3, "position", "only once in a decision"),
+    "a place twice": ({"position": 1}, 0, 3, "position", "be unique within a decision"),
     "a place of none": ({"position": 0}, 0, 1, "position", "be 1, 2, ... or missing"),
     "a place in words": ({"position": "last"}, 0, 1, "position", "be 1, 2, ... or missing"),
     "a place between": ({"position": 1.5}, 0, 1, "position", "be 1, 2, ... or missing"),
@@ -36,7 +36,7 @@ def test_long_form_gives_the_same_decisions(data):
 
 def test_candidates_of_a_decision_that_are_apart_are_reported():
     [problem] = check(History([*LONG, *LONG[:3]])).problems
-    assert (problem.row, problem.column, problem.rule) == (7, "id", "be there only once")
+    assert (problem.row, problem.column, problem.rule) == (7, "id", "be unique")
 
 
 @pytest.mark.parametrize(

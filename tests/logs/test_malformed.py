@@ -43,8 +43,8 @@ MALFORMED = {
     "no decision": (lambda rows: rows.clear(), 0, "id", "be a column"),
     "id missing": (put(id=None), 2, "id", "be text or a whole number"),
     "id empty": (put(id=""), 2, "id", "be text or a whole number"),
-    "id twice": (put(id="d0"), 2, "id", "be there only once"),
-    "time missing": (put(time=None), 2, "time", "be there in every row or in none"),
+    "id twice": (put(id="d0"), 2, "id", "be unique"),
+    "time missing": (put(time=None), 2, "time", "be present in every row or in none"),
     "time unreadable": (put(time="yesterday"), 2, "time", "be ISO 8601"),
     "time falls": (put(time="2025-12-31T00:00:00"), 2, "time", "be no earlier"),
     "time of two kinds": (put(time="2026-01-02T12:00:00Z"), 2, "time", "without a time zone"),
@@ -55,7 +55,7 @@ MALFORMED = {
     "order negative": (put(order=[0, -1]), 2, "order", "be at least 0"),
     "order of an unknown item": (put(order=["a", "x"]), 2, "order", "ids of the candidates"),
     "order repeats": (put(order=["a", "a"]), 2, "order", "no candidate twice"),
-    "order beyond the budget": (put(budget=1), 2, "order", "as long as the budget, 1"),
+    "order beyond the budget": (put(budget=1), 2, "order", "no longer than the budget, 1"),
     "tried beyond the order": (put(tried=3), 2, "tried", "at most 2, the length of order"),
     "tried negative": (put(tried=-1), 2, "tried", "be at least 0"),
     "tried NaN": (put(tried=NAN), 2, "tried", "be a whole number"),
@@ -74,7 +74,7 @@ MALFORMED = {
         lambda rows: [row.update(outcome_seq=7) for row in rows],
         2,
         "outcome_seq",
-        "be there only once",
+        "be unique",
     ),
     "outcomes some in order": (put(outcome_seq=7), 2, "outcome_seq", "in every row or in none"),
     "outcomes by fractions": (put(outcome_seq=0.5), 2, "outcome_seq", "be a whole number"),
@@ -99,15 +99,20 @@ MALFORMED = {
     "features too few": (put(features=ones(1)), 2, "features", "have 2 rows, as many as order"),
     "features too long": (put(features=[[3.0, 4.0]] * 2), 2, "features", "norm at most 1"),
     "features of another dimension": (put(features=[[0.1]] * 2), 2, "features", "2 numbers"),
-    "neither features nor items": (put(features=None, items=None), 2, "features", "where items"),
-    "candidates twice": (put(candidates=["a", "a", "c", "d"]), 2, "candidates", "only once"),
+    "neither features nor items": (
+        put(features=None, items=None),
+        2,
+        "features",
+        "where items are missing",
+    ),
+    "candidates twice": (put(candidates=["a", "a", "c", "d"]), 2, "candidates", "be unique"),
     "candidates too few": (put(candidates=["a", "c"]), 2, "candidates", "be 4, as many as items"),
     "rewards rise": (put(rewards=[0.1, 0.5, 0.2]), 2, "rewards", "be non-increasing"),
     "rewards negative": (put(rewards=[1.0, 0.5, -0.2]), 2, "rewards", "be at least 0"),
     "rewards NaN": (put(rewards=[1.0, NAN, 0.2]), 2, "rewards", "be finite"),
     "losses positive": (put(losses=[0.1, 0, 0, 0]), 2, "losses", "be at most 0"),
     "losses too few": (put(losses=[0.0, -0.1]), 2, "losses", "have 4 numbers"),
-    "losses without rewards": (put(rewards=None), 2, "rewards", "be there where losses are"),
+    "losses without rewards": (put(rewards=None), 2, "rewards", "be present where losses are"),
     "budget negative": (put(budget=-1), 2, "budget", "be at least 0"),
     "budget beyond the payoffs": (put(budget=4), 2, "budget", "at most the payoffs' 3"),
     "propensity negative": (put(propensity=-0.1), 2, "propensity", "be above 0"),
@@ -116,7 +121,12 @@ MALFORMED = {
     "propensity NaN": (put(propensity=NAN), 2, "propensity", "be finite"),
     "propensity above its prefix": (put(propensity=0.2), 2, "propensity", "be at most 0.1"),
     "prefixes too few": (put(prefix_propensities=[0.3]), 2, "prefix_propensities", "be 2, as many"),
-    "prefixes rise": (put(prefix_propensities=[0.1, 0.3]), 2, "prefix_propensities", "never rise"),
+    "prefixes rise": (
+        put(prefix_propensities=[0.1, 0.3]),
+        2,
+        "prefix_propensities",
+        "never increase",
+    ),
     "prefixes negative": (
         put(prefix_propensities=[0.3, -0.1]),
         2,
@@ -165,7 +175,7 @@ def test_every_problem_of_every_row_is_reported(sound):
 
 
 def test_an_error_shows_the_first_five_problems_and_counts_the_rest(sound, monkeypatch):
-    monkeypatch.setattr(problems, "MOST", 6)
+    monkeypatch.setattr(problems, "MAX_KEPT", 6)
     rows = [row | {"id": i, "tried": 9} for i, row in enumerate([*sound(), *sound(), *sound()])]
     for row in rows:
         del row["time"]
@@ -175,7 +185,7 @@ def test_an_error_shows_the_first_five_problems_and_counts_the_rest(sound, monke
         History(rows).validate()
     lines = str(error.value).splitlines()
     assert lines[0] == "rows, row 1: tried must be at most 2, the length of order, got 9"
-    assert lines[5:] == ["and 4 more; longrank logs check lists them"]
+    assert lines[5:] == ["and 4 more; 'longrank logs check' lists them"]
 
 
 def test_a_log_without_any_outcome_is_refused(sound):

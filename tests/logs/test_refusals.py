@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from small_world import FREE, JUDGED, chance, greedy, logged
+from small_world import FREE, JUDGED, chance, greedy, logged, weighted
 
 from longrank import InvalidInput, Outcome, Random
 from longrank.logs import ESTIMATORS, History, evaluate, fit
 from longrank.logs.decision import Decision
-from longrank.logs.importance import no_support
-from longrank.logs.target import Target, weights
+from longrank.logs.evaluation.estimators import no_support
+from longrank.logs.evaluation.evidence import Target, weigh
 from longrank.policies.randomised import certain_choices
 
 
 def test_a_deterministic_log_is_refused_with_the_reason_and_gets_bounds():
     rows = logged(greedy([0.5, 0.5, 0.5, 0.5]), 60)
-    without = {e.estimator: e for e in evaluate({"x": JUDGED["greedy"]()}, History(rows))}
+    without = {e.estimator: e for e in evaluate(History(rows), {"x": JUDGED["greedy"]()})}
     assert "a deterministic policy made the log" in without["importance sampling"].refused
     certain = [
         row | {"propensity": 1.0, "prefix_propensities": [1.0] * len(row["order"])} for row in rows
     ]
-    found = {e.estimator: e for e in evaluate({"x": JUDGED["greedy"]()}, History(certain))}
+    found = {e.estimator: e for e in evaluate(History(certain), {"x": JUDGED["greedy"]()})}
     for name in ("importance sampling", "doubly robust", "importance sampling, self-normalised"):
         assert "a deterministic log gives bounds only" in found[name].refused
     assert "a deterministic log shows only what it played" in found["replay"].refused
@@ -34,7 +34,7 @@ def test_a_deterministic_log_is_refused_with_the_reason_and_gets_bounds():
 def test_a_policy_that_stops_where_the_log_never_does_is_refused():
     history = History(logged(Random(rng=1), 100, items=3))
     stops = greedy([6.0, 0.0, 0.0, 0.0])
-    found = {e.estimator: e for e in evaluate({"x": stops}, history, resamples=10)}
+    found = {e.estimator: e for e in evaluate(history, {"x": stops}, resamples=10)}
     assert "it always uses up the budget" in found["importance sampling"].refused
     assert "it always uses up the budget" in found["doubly robust"].refused
 
@@ -47,19 +47,19 @@ def test_what_the_log_could_not_have_done_counts_up_to_the_outcome_only():
     for outcome, lost in ((Outcome(1, True), 0.0), (Outcome(2, True), 1.0)):
         known = {"prefix": np.array([0.5, 0.5]), "propensity": 0.5}
         decision = Decision(1, 1, order, outcome, **known)
-        assert weights(would, decision).unsupported == lost
+        assert weigh(would, decision).unsupported == lost
 
 
 def test_weights_that_do_not_average_1_are_refused():
-    weights, last = np.full((400, 2), 0.3), np.zeros(400, np.int64)
-    assert "the weights average 0.300 in place of 1" in no_support(weights, last, np.zeros(400))
-    assert "began as this policy would" in no_support(0.0 * weights, last, np.zeros(400))
-    assert no_support(weights / 0.3, last, np.zeros(400)) == ""
+    weights = np.full((400, 2), 0.3)
+    assert "the weights average 0.300 instead of 1" in no_support(weighted(weights))
+    assert "began as this policy would" in no_support(weighted(0.0 * weights))
+    assert no_support(weighted(weights / 0.3)) == ""
 
 
 def test_a_log_without_candidates_or_payoffs_is_refused_with_the_reason(sound):
     rows = [{k: v for k, v in row.items() if k != "items"} for row in sound()]
-    found = evaluate({"x": greedy([0.0, 0.0])}, History(rows))
+    found = evaluate(History(rows), {"x": greedy([0.0, 0.0])})
     assert [e.estimator for e in found] == list(ESTIMATORS)
     assert {e.refused for e in found} == {"3 of 3 decisions have no items"}
 
@@ -68,22 +68,22 @@ def test_a_model_wants_items_and_an_evaluation_wants_decisions(sound):
     rows = [{k: v for k, v in row.items() if k != "items"} for row in sound()]
     with pytest.raises(InvalidInput, match="history must have the items of every decision"):
         fit(History(rows))
-    found = evaluate({"x": greedy([0.0, 0.0])}, History(sound()).part(3))
-    assert {e.refused for e in found} == {"there are no decisions to judge by"}
+    found = evaluate(History(sound()).part(3), {"x": greedy([0.0, 0.0])})
+    assert {e.refused for e in found} == {"there are no decisions to evaluate"}
 
 
 def test_replay_wants_equally_likely_sequences_and_a_match():
     found = {
-        e.estimator: e for e in evaluate({"x": JUDGED["greedy"]()}, History(logged(chance(), 50)))
+        e.estimator: e for e in evaluate(History(logged(chance(), 50)), {"x": JUDGED["greedy"]()})
     }
     assert "not equally likely" in found["replay"].refused
     few = {
         e.estimator: e
-        for e in evaluate({"x": JUDGED["greedy"]()}, History(logged(Random(rng=1), 3, 0, FREE)))
+        for e in evaluate(History(logged(Random(rng=1), 3, 0, FREE)), {"x": JUDGED["greedy"]()})
     }
     assert "none of the 3 decisions played" in few["replay"].refused
 
 
 def test_settings_out_of_range_are_refused(sound):
     with pytest.raises(InvalidInput, match="interval must be 'bootstrap' or 'bernstein'"):
-        evaluate({}, History(sound()), interval="normal")
+        evaluate(History(sound()), {}, interval="normal")

@@ -166,7 +166,7 @@ def test_a_policy_is_judged_on_the_export(lived):
     history = History(path)
     policy = fresh(name)
     learn_from(policy, history.part(0, 100))
-    found = {e.estimator: e for e in evaluate({"x": policy}, history.part(100), resamples=50)}
+    found = {e.estimator: e for e in evaluate(history.part(100), {"x": policy}, resamples=50)}
     assert not found["bounds"].refused
     assert found["bounds"].low < found["bounds"].high
     for estimator in ("importance sampling", "doubly robust"):

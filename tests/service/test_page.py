@@ -80,7 +80,7 @@ def test_it_asks_for_a_key(browser, played):
     browser.execute_script("sessionStorage.clear()")
     browser.refresh()
     state = browser.find_element(By.ID, "state")
-    until(lambda: "give a key" in state.text)
+    until(lambda: "Enter a key" in state.text)
 
 
 def test_it_shows_the_models_and_follows_them(browser, played):

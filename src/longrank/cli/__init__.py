@@ -9,7 +9,7 @@ import typer
 
 from longrank import __version__
 from longrank.cli import bench, data, demo, doctor, evaluate, logs, report, reproduce, run, serve
-from longrank.cli.console import console, refuse
+from longrank.cli.terminal import console, refuse
 from longrank.errors import LongrankError
 
 app = typer.Typer(
@@ -50,9 +50,13 @@ def longrank(
 
 
 def main() -> None:
-    """Run the command line; print what longrank refuses as one sentence, with exit code 2."""
+    """Run the command line; print what is refused as one sentence, with exit code 2."""
     try:
         app()
     except LongrankError as error:
         refuse(str(error))
-        sys.exit(2)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        refuse(f"cannot use {error.filename}: {error.strerror}")
+    sys.exit(2)

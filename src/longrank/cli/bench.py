@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from longrank.cli.console import console, names
+from longrank.cli.terminal import console, names
 from longrank.errors import InvalidInput
 from longrank.experiments.bench import BENCHMARKS
 

@@ -9,7 +9,7 @@ import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
-from longrank.cli.console import console
+from longrank.cli.terminal import console
 from longrank.datasets import SOURCES, add, data_folder, find, get
 from longrank.datasets.sources import source
 from longrank.errors import LongrankError

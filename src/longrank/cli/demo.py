@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from longrank.cli.console import console, counted, needs
+from longrank.cli.terminal import console, counted, needs
 
 
 @needs("experiments")

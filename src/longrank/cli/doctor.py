@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from longrank.cli.console import console, needs
+from longrank.cli.terminal import console, needs
 
 
 @needs("service")

@@ -13,7 +13,7 @@ from rich.box import SIMPLE_HEAD
 from rich.progress import Progress, TaskID
 from rich.table import Table
 
-from longrank.cli.console import console, counted, names
+from longrank.cli.terminal import console, counted, names
 from longrank.errors import InvalidInput
 from longrank.logs import Estimate, History, learn_from
 from longrank.logs import evaluate as estimate
@@ -70,25 +70,20 @@ def evaluate(
 
     Example: `longrank evaluate log.csv --policy recommended --policy ind:rate=5`
     """
-    for parameter, number in (
-        ("learn", learn),
-        ("confidence", confidence),
-        ("extra_cost", extra_cost),
-    ):
-        if number is not None and not math.isfinite(number):
-            raise InvalidInput(parameter, "be finite", number)
-    history = History(log)
-    total = history.validate()
+    if extra_cost is not None and not math.isfinite(extra_cost):
+        raise InvalidInput("extra_cost", "be finite", extra_cost)
+    history = History(log).keep()
+    total = len(history)
     cut = math.floor(total * learn)
     policies = _policies(policy, history, cut, seed)
     judged = history.part(cut)
-    console.print(f"{total} decisions: {cut} to learn from, {total - cut} to judge policies by")
+    console.print(f"{total} decisions: {cut} to learn from, {total - cut} to judge by")
     with console.status("estimating"):
-        found = estimate(policies, judged, confidence=confidence, interval=interval, seed=seed)
+        found = estimate(judged, policies, confidence=confidence, interval=interval, seed=seed)
     _show(found)
     if report is not None:
         with console.status("writing the report"):
-            write_report(policies, judged, report, found, extra_cost=extra_cost)
+            write_report(judged, policies, report, found, extra_cost=extra_cost)
         console.print(f"Wrote the report to {report}")
 
 

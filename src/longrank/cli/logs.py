@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from longrank.cli.console import console, deprecated
-from longrank.logs import COLUMNS, History
+from longrank.cli.terminal import console, deprecated
+from longrank.logs import COLUMNS
 from longrank.logs import check as check_history
 
 app = typer.Typer(
@@ -39,7 +39,7 @@ def check(
     """
     shown = most or max_problems
     with console.status(f"reading {file}"):
-        found = check_history(History(file))
+        found = check_history(file)
     for problem in found.problems[:shown]:
         console.print(str(problem), style="red", markup=False, highlight=False, soft_wrap=True)
     rest = len(found.problems) + found.more - shown

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longrank.cli.console import console, needs
 from longrank.cli.report import write
 from longrank.cli.run import Grid, run_shown
+from longrank.cli.terminal import console, needs
 from longrank.datasets import SOURCES, TASKS, available
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def reproduce(
 
     Needs `pip install 'longrank[experiments]'`.
 
-    Example: `longrank data get mnist && longrank reproduce --jobs 4`
+    Example: `longrank reproduce --jobs 4`, after `longrank data get mnist`
     """
     from longrank.experiments.tables import PAPER_TASKS
 

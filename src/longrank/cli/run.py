@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from longrank.cli.console import console, counted, needs, numbers, some
+from longrank.cli.terminal import console, counted, needs, numbers, some
 
 if TYPE_CHECKING:
     from longrank.experiments.runner import Failure

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from longrank.cli.console import console, deprecated, needs
+from longrank.cli.terminal import console, deprecated, needs
 from longrank.errors import InvalidInput
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")

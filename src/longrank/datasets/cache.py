@@ -1,10 +1,9 @@
-"""Prepared arrays on disk: a file named after all that they depend on."""
+"""The cache of prepared arrays: files named after everything that they depend on."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from longrank.datasets.embed import Arrays
-from longrank.datasets.folder import atomic
+from longrank.files import atomic
 
 VERSION = 1  # raised whenever equal settings give other arrays
 _DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
@@ -27,9 +26,9 @@ def prepared(
     files: tuple[Path, ...],
     build: Callable[[], Arrays],
 ) -> Arrays:
-    """The arrays of these settings and files: read if they were built before, else built.
+    """Return the arrays of these settings and files: read if built before, otherwise built.
 
-    A damaged file is built anew.
+    A damaged file is built again.
     """
     key = describe(settings, files)
     path = folder / "prepared" / f"{name}-{hashlib.sha256(key).hexdigest()[:16]}.npz"
@@ -41,7 +40,7 @@ def prepared(
 
 
 def describe(settings: Mapping[str, Any], files: tuple[Path, ...]) -> bytes:
-    """All that the arrays depend on, as text; a file counts by name, size and time."""
+    """Describe everything that the arrays depend on; files count by name, size and time."""
     stamps = []
     for file in files:
         status = file.stat()
@@ -62,7 +61,6 @@ def _load(path: Path, key: bytes) -> Arrays | None:
 
 
 def _store(path: Path, key: bytes, arrays: Arrays) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     with atomic(path) as temporary, temporary.open("wb") as file:
         np.savez(file, allow_pickle=False, key=np.frombuffer(key, np.uint8), **arrays)
-        file.flush()
-        os.fsync(file.fileno())

@@ -1,4 +1,4 @@
-"""The ``longrank run`` lines that give the numbers of a table."""
+"""The ``longrank run`` commands that give the numbers of a table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Command:
     held_out: int
 
     def __str__(self) -> str:
-        ten = set(MNIST) <= set(self.tasks)  # have one name
+        ten = set(MNIST) <= set(self.tasks)  # the ten have one name
         tasks = dict.fromkeys("mnist" if ten and task in MNIST else task for task in self.tasks)
         words = [
             *("longrank", "run", *tasks),
@@ -42,7 +42,7 @@ class Command:
 
 
 def commands(scores: Iterable[Score]) -> list[str]:
-    """As few lines as say exactly what was run."""
+    """Return the fewest commands that say exactly what was run."""
     found = [
         Command(
             tasks=(score.key.task,),
@@ -62,11 +62,12 @@ def commands(scores: Iterable[Score]) -> list[str]:
 
 def _order(score: Score) -> tuple[str, int, bool, str, int]:
     task, scenario, budget, policy = score.key
-    return task, POLICIES.index(policy), scenario != "vanilla", scenario, budget
+    order = POLICIES.index(policy) if policy in POLICIES else len(POLICIES)
+    return task, order, scenario != "vanilla", scenario, budget
 
 
 def _merged(found: list[Command], name: str) -> list[Command]:
-    """Make one of those commands that differ in this list only."""
+    """Merge commands that differ in this list only."""
     alike: dict[Command, dict[object, None]] = {}
     for command in found:
         without: dict[str, Any] = {name: ()}

@@ -1,4 +1,4 @@
-"""Figure 3: does Dep do badly where its latent space does Ind harm?"""
+"""Figure 3: whether Dep does badly where its latent space harms Ind."""
 
 from __future__ import annotations
 
@@ -34,18 +34,19 @@ class Latent:
 
     @property
     def correlation(self) -> float:
-        """Of ``dep`` and ``difference``; NaN where there are too few classes, or no variation."""
+        """Correlation of ``dep`` and ``difference``; NaN with too few classes or no variation."""
         if len(self.classes) < 3 or np.ptp(self.dep) == 0 or np.ptp(self.difference) == 0:
             return float("nan")
         return float(np.corrcoef(self.dep, self.difference)[0, 1])
 
     @property
     def complete(self) -> bool:
+        """Whether there are results for all ten classes."""
         return len(self.classes) == len(MNIST)
 
 
 def latent(found: Scores, scenario: str, budget: int) -> Latent:
-    """The classes for which all three policies have a score."""
+    """Return the classes for which all three policies have a score."""
     rewards = {}
     for pivot, task in enumerate(MNIST):
         keys = [Key(task, scenario, budget, policy) for policy in POLICIES]
@@ -61,13 +62,13 @@ def latent(found: Scores, scenario: str, budget: int) -> Latent:
     )
 
 
-def few_topics(rows: Iterable[Row], most: int) -> Scores:
-    """Scores when Dep and Ind on its latent space may use at most so many components (d')."""
+def few_topics(rows: Iterable[Row], max_topics: int) -> Scores:
+    """Score Dep and Ind on its latent space with at most so many components (d')."""
     wanted = {(task, *panel) for task in MNIST for panel in PANELS}
     return scores(
         row
         for row in rows
         if (row["task"], row["scenario"], row["budget"]) in wanted
         and row["policy"] in POLICIES
-        and json.loads(row["settings"]).get("topics", 0) <= most
+        and json.loads(row["settings"]).get("topics", 0) <= max_topics
     )

@@ -1,12 +1,11 @@
 """Results on disk: one Parquet file per cell, in one folder.
 
-Any tool reads the folder as one table (``pandas.read_parquet("results")``). A file is there whole
-or not at all, and is never overwritten.
+Any tool reads the folder as one table (``pandas.read_parquet("results")``). Files are complete,
+and are never overwritten.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TypedDict, cast
 
 from longrank.errors import BadFile, InvalidInput, MissingExtra
 from longrank.experiments.settings import Cell
+from longrank.files import atomic
 
 try:
     import pyarrow as pa
@@ -70,30 +70,28 @@ _SCHEMA = pa.schema(
 
 
 def path_of(out: Path, cell: Cell) -> Path:
+    """Return the results file of a cell."""
     return out / f"{cell.name}.parquet"
 
 
 def finished(out: Path, cell: Cell) -> bool:
-    """Whether this cell has been run before."""
+    """Tell whether this cell has been run before."""
     return path_of(out, cell).exists()
 
 
 def write_cell(out: Path, cell: Cell, rows: list[Row]) -> Path:
-    """Add the rows of a cell; refuses to replace what is there."""
+    """Add the rows of a cell; refuse to replace existing ones."""
     path = path_of(out, cell)
-    part = path.with_suffix(".part")
     try:
-        pq.write_table(pa.Table.from_pylist(rows, schema=_SCHEMA), part, compression="zstd")
-        os.link(part, path)  # fails where the name exists: nothing is overwritten
+        with atomic(path, replace=False) as part:
+            pq.write_table(pa.Table.from_pylist(rows, schema=_SCHEMA), part, compression="zstd")
     except FileExistsError:
         raise InvalidInput("out", "not hold this cell already", path) from None
-    finally:
-        part.unlink(missing_ok=True)
     return path
 
 
 def read_results(folders: Iterable[Path]) -> list[Row]:
-    """All rows of all cells below these folders."""
+    """Read all rows of all cells in these folders."""
     rows: list[Row] = []
     for folder in folders:
         files = sorted(Path(folder).glob("*.parquet"))
@@ -108,9 +106,9 @@ def read_results(folders: Iterable[Path]) -> list[Row]:
 
 
 def choose(out: Path, cells: Sequence[Cell]) -> dict[str, str]:
-    """For every kind of cell the setting with the best mean reward over its finished shuffles.
+    """Choose the setting with the best mean reward over its finished shuffles, per kind of cell.
 
-    By the name of its cell of seed 0.
+    The kinds are named after their cell of seed 0.
     """
     totals: dict[str, dict[str, float]] = {}
     for cell in cells:

@@ -1,4 +1,4 @@
-"""From result rows to one score for each task, scenario, budget and policy, by two protocols."""
+"""Scores: the results of each task, scenario, budget and policy, by two protocols."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from longrank.experiments.results import Row
 
 
 class Key(NamedTuple):
-    """What a score is the score of."""
+    """What a score belongs to."""
 
     task: str
     scenario: str
@@ -24,10 +24,10 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class HeldOut:
-    """``ncr_published`` of a setting on shuffles that had no part in choosing it."""
+    """``ncr_published`` of a setting on shuffles that played no part in choosing it."""
 
     mean: float
-    deviation: float  # of one shuffle, NaN if there is but one
+    deviation: float  # of one shuffle; NaN if there is only one
     seeds: int
     settings: str  # JSON
 
@@ -36,9 +36,9 @@ class HeldOut:
 class Score:
     """The best setting of a grid on the same stream, as in the paper; a mean over the seeds.
 
-    ``settings`` has the best setting (JSON) of each seed, ``tried`` is how many there were to
+    ``settings`` has the best setting (JSON) of each seed, ``tried`` is the number of settings to
     choose from, ``rewards`` are those of every round on the first seed, and ``seconds`` is the
-    time of one round, the median over all settings.
+    time per round, the median over all settings.
     """
 
     key: Key
@@ -67,7 +67,7 @@ Scores = dict[Key, Score]
 
 
 def scores(rows: Iterable[Row]) -> Scores:
-    """The score of every cell; of several grids, the one with the most settings counts."""
+    """Score every cell; of several grids, the one with the most settings counts."""
     kinds: dict[Key, dict[str, list[Row]]] = {}
     for row in rows:
         key = Key(row["task"], row["scenario"], row["budget"], row["policy"])
@@ -111,7 +111,7 @@ def _score(key: Key, grid: str, tried: int, rows: Sequence[Row]) -> Score:
 
 
 def _best_by_seed(rows: Iterable[Row]) -> list[Row]:
-    """The row with the largest reward of each seed; of equal ones the first."""
+    """Return the row with the largest reward of each seed; the first of equal ones."""
     best: dict[int, Row] = {}
     for row in rows:
         known = best.get(row["seed"])

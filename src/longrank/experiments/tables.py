@@ -1,14 +1,17 @@
-"""The paper's 13 tables in its layout, our value and the published one in every field."""
+"""The paper's 13 tables in its layout, with our value and the published one in every field."""
 
 from __future__ import annotations
 
 import csv
 import functools
+import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from itertools import groupby
 
+from longrank.document import number
 from longrank.experiments.scores import Key, Score, Scores
 from longrank.experiments.settings import BUDGETS
 
@@ -21,7 +24,8 @@ LABELS = {
     "dep": "Dep",
     "ind-gmm": "Ind-GMM",
 }
-SIX = tuple(policy for policy in LABELS if policy != "ind-gmm")
+_FIGURE_3_ONLY = ("ind-gmm",)
+SIX = tuple(policy for policy in LABELS if policy not in _FIGURE_3_ONLY)
 MNIST = tuple(f"mnist-{pivot}" for pivot in range(10))
 PAPER_TASKS = {
     "msd": "Million Songs (MSD)",
@@ -30,11 +34,16 @@ PAPER_TASKS = {
     **{task: f"MNIST, pivot class {task[-1]}" for task in MNIST},
 }
 _IN_THE_PAPER = {"vanilla": SIX, "exponential": ("rand", "ind", "dep")}
+_CSV_COLUMNS = (
+    *("task", "scenario", "budget", "policy", "ncr", "ncr_published", "paper", "difference"),
+    *("best", "held_out_mean", "held_out_deviation", "held_out_seeds", "mean_length"),
+    *("cumulative_reward", "cr_rand", "cr_max", "grid", "seeds", "settings"),
+)
 
 
 @dataclass(frozen=True)
 class Published:
-    """A number of the paper's tables, and whether it stands there in bold."""
+    """A number of the paper's tables, and whether it is bold there."""
 
     ncr: float
     bold: bool
@@ -42,7 +51,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Column:
-    """A policy in a scenario; ``ours_only`` where the paper has no such column."""
+    """A policy in a scenario; ``ours_only`` if the paper has no such column."""
 
     scenario: str
     policy: str
@@ -50,15 +59,16 @@ class Column:
 
     @property
     def label(self) -> str:
-        return LABELS[self.policy]
+        """The policy's name for readers."""
+        return LABELS.get(self.policy, self.policy)
 
 
 @dataclass(frozen=True)
 class Entry:
     """A field of a table.
 
-    ``best`` and ``best_held_out`` say that no column of the scenario has more, at the two
-    decimals shown. A column that is ours only does not take this away from the paper's.
+    ``best`` and ``best_held_out`` say that no column of the scenario is better at the two decimals
+    shown. Columns that are ours only do not count against the paper's.
     """
 
     column: Column
@@ -78,7 +88,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Table:
-    """A task: one row for each budget; ``number`` is that in the paper, if it is there."""
+    """A task with one row per budget; ``number`` is that in the paper, if it has one."""
 
     task: str
     title: str
@@ -88,24 +98,24 @@ class Table:
 
     @property
     def name(self) -> str:
-        """What its files are called."""
-        name = re.sub(r"[^A-Za-z0-9.-]+", "-", self.task)  # nothing that leads elsewhere
+        """The name of its files."""
+        name = re.sub(r"[^A-Za-z0-9.-]+", "-", self.task)  # no way out of the folder
         return name if self.number is None else f"table-{self.number:02d}-{name}"
 
     def entries(self) -> Iterator[Entry]:
-        """All fields, row by row."""
+        """Iterate over all fields, row by row."""
         for row in self.rows:
             yield from row
 
     @property
     def scores(self) -> list[Score]:
-        """What we have of it."""
+        """Our scores."""
         return [entry.score for entry in self.entries() if entry.score is not None]
 
 
 @functools.cache
 def published() -> dict[Key, Published]:
-    """All 585 numbers of the paper's tables, by our names."""
+    """Return all 585 numbers of the paper's tables, by our names."""
     policies = {label: policy for policy, label in LABELS.items()}
     tasks = {"movielens": "movielens-25m"}
     text = resources.files("longrank.experiments").joinpath("published.csv").read_text("utf-8")
@@ -118,7 +128,7 @@ def published() -> dict[Key, Published]:
 
 
 def tables(scores: Scores) -> list[Table]:
-    """The paper's 13, whether we have results or not, then those of all other tasks."""
+    """Return the paper's 13, with or without results, then those of all other tasks."""
     others = sorted({key.task for key in scores} - set(PAPER_TASKS))
     numbers = {task: number for number, task in enumerate(PAPER_TASKS, start=1)}
     return [
@@ -128,7 +138,8 @@ def tables(scores: Scores) -> list[Table]:
 
 
 def _table(task: str, title: str, number: int | None, scores: Scores) -> Table:
-    here = [key for key in scores if key.task == task and key.policy in SIX]
+    here = [key for key in scores if key.task == task and key.policy not in _FIGURE_3_ONLY]
+    policies = (*SIX, *sorted({key.policy for key in here} - set(SIX)))
     layout = [(scenario, policy) for scenario, run in _IN_THE_PAPER.items() for policy in run]
     columns = [Column(*names) for names in layout] if number else []
     scenarios = dict.fromkeys([*_IN_THE_PAPER, *sorted(key.scenario for key in here)])
@@ -136,7 +147,7 @@ def _table(task: str, title: str, number: int | None, scores: Scores) -> Table:
         run = {key.policy for key in here if key.scenario == scenario}
         if number:
             run -= set(_IN_THE_PAPER.get(scenario, ()))
-        columns += [Column(scenario, policy, bool(number)) for policy in SIX if policy in run]
+        columns += [Column(scenario, policy, bool(number)) for policy in policies if policy in run]
     budgets = {key.budget for key in here} | (set(BUDGETS) if number else set())
     rows = tuple(_row(task, budget, columns, scores) for budget in sorted(budgets))
     return Table(task, title, number, tuple(columns), rows)
@@ -155,7 +166,7 @@ def _row(task: str, budget: int, columns: Sequence[Column], scores: Scores) -> t
 
 
 def _best(columns: Sequence[Column], values: Sequence[float | None]) -> list[bool]:
-    """Whether each value is the largest of its scenario's, after rounding, as in the paper."""
+    """Tell whether each value is the largest of its scenario after rounding, as in the paper."""
     rounded = [None if value is None else round(value, 2) for value in values]
     tops: dict[str, tuple[bool, float]] = {}
     for column, value in zip(columns, rounded, strict=True):
@@ -166,3 +177,94 @@ def _best(columns: Sequence[Column], values: Sequence[float | None]) -> list[boo
         value is not None and value >= tops[column.scenario][1]
         for column, value in zip(columns, rounded, strict=True)
     ]
+
+
+def to_csv(table: Table) -> str:
+    """Write one line per field that has a score, with all its numbers."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, _CSV_COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for entry in table.entries():
+        if entry.score is not None:
+            writer.writerow(_record(entry))
+    return text.getvalue()
+
+
+def _record(entry: Entry) -> dict[str, object]:
+    score = entry.score
+    assert score is not None
+    held_out = score.held_out
+    record = {
+        **score.key._asdict(),
+        "ncr": score.ncr,
+        "ncr_published": score.ncr_published,
+        "paper": None if entry.published is None else entry.published.ncr,
+        "difference": None if entry.difference is None else round(entry.difference, 6),
+        "best": int(entry.best),
+        "held_out_mean": None if held_out is None else held_out.mean,
+        "held_out_deviation": None if held_out is None else held_out.deviation,
+        "held_out_seeds": 0 if held_out is None else held_out.seeds,
+        "mean_length": score.mean_length,
+        "cumulative_reward": score.cumulative_reward,
+        "cr_rand": score.cr_rand,
+        "cr_max": score.cr_max,
+        "grid": score.grid,
+        "seeds": score.seeds,
+        "settings": " ".join(score.settings),
+    }
+    return {name: "" if value != value else value for name, value in record.items()}
+
+
+def to_latex(table: Table) -> str:
+    """Write a table for the package booktabs: our value, and the paper's next to it."""
+    groups = [(s, len(list(run))) for s, run in groupby(table.columns, lambda c: c.scenario)]
+    titles, rules, column = [], [], 2
+    for scenario, span in groups:
+        titles.append(rf"\multicolumn{{{span}}}{{c}}{{{_escaped(scenario.capitalize())}}}")
+        rules.append(rf"\cmidrule(lr){{{column}-{column + span - 1}}}")
+        column += span
+    lines = [
+        "% needs \\usepackage{booktabs}",
+        r"\begin{table}",
+        r"\centering\small",
+        rf"\caption{{{_escaped(_caption(table))}}}",
+        rf"\label{{tab:{_escaped(table.name)}}}",
+        rf"\begin{{tabular}}{{r{'r' * len(table.columns)}}}",
+        r"\toprule",
+        " & ".join(["", *titles]) + r" \\",
+        " ".join(rules),
+        " & ".join([r"$b_t$", *(_name(column) for column in table.columns)]) + r" \\",
+        r"\midrule",
+        *(" & ".join([str(row[0].budget), *map(_cell, row)]) + r" \\" for row in table.rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _caption(table: Table) -> str:
+    return (
+        f"{table.title}: normalized cumulative reward of the best setting, ours and, in brackets, "
+        "the paper's. A star marks columns that the paper does not have."
+    )
+
+
+def _name(column: Column) -> str:
+    return column.label + ("$^*$" if column.ours_only else "")
+
+
+def _cell(entry: Entry) -> str:
+    ours = _number(None if entry.score is None else entry.score.ncr_published)
+    ours = rf"\textbf{{{ours}}}" if entry.best else ours
+    if entry.published is None:
+        return ours
+    return rf"{ours} {{\scriptsize ({_number(entry.published.ncr)})}}"
+
+
+def _number(value: float | None) -> str:
+    return number(value).replace("\N{MINUS SIGN}", "$-$").replace("\N{EN DASH}", "--")
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([&%$#_{}])", r"\\\1", text.replace("\\", r"\textbackslash "))

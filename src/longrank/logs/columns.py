@@ -1,64 +1,107 @@
-"""The columns of a history: their names, what they hold, and what each makes possible."""
+"""The columns of a log: what each holds, its type, and what it is needed for."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Literal
+
+Row = dict[str, Any]
+Kind = Literal["text", "time", "index", "truth", "whole", "number"]
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column; ``lists`` says how deep its lists are (in CSV they are JSON text)."""
+    """A column of the format.
+
+    ``kind`` is the type of its values (``text`` may also be a whole number, ``index`` also the
+    id of a candidate), ``lists`` how deeply they are nested (CSV stores lists as JSON text).
+    """
 
     name: str
     holds: str
     enables: str
+    kind: Kind
     lists: int = 0
 
 
 COLUMNS = {
     column.name: column
     for column in (
-        Column("id", "the decision's id: text or a whole number, each once", "everything"),
-        Column("time", "ISO 8601 text, a timestamp, or a number; never falling", "drift over time"),
-        Column("policy_version", "what decided: text or a whole number", "telling versions apart"),
-        Column("candidates", "ids of the candidates, each once", "ids in `order`", 1),
-        Column("items", "one row of features for each candidate", "evaluation", 2),
-        Column("order", "the candidates played, in order: indices from 0, or ids", "everything", 1),
-        Column("features", "the rows that were played, as they were ranked", "warm start", 2),
-        Column("tried", "how many of `order` were tried", "everything"),
-        Column("succeeded", "whether the last one tried succeeded", "everything"),
-        Column("learned", "false where the outcome is not to be learned from", "warm start"),
+        Column("id", "id of the decision: unique text or whole number", "everything", "text"),
+        Column(
+            "time",
+            "ISO 8601 text, timestamp or number, never decreasing",
+            "drift over time",
+            "time",
+        ),
+        Column(
+            "policy_version",
+            "version of the policy that decided: text or whole number",
+            "telling versions apart",
+            "text",
+        ),
+        Column("candidates", "unique ids of the candidates", "ids in `order`", "text", 1),
+        Column("items", "one row of features per candidate", "evaluation", "number", 2),
+        Column(
+            "order",
+            "the candidates played, in order: indices from 0, or ids",
+            "everything",
+            "index",
+            1,
+        ),
+        Column(
+            "features",
+            "the rows that were played, as the policy's feature map made them",
+            "warm start (or `items`)",
+            "number",
+            2,
+        ),
+        Column("tried", "number of attempts in `order`", "everything", "whole"),
+        Column("succeeded", "whether the last attempt succeeded", "everything", "truth"),
+        Column("learned", "false if the outcome must not be learned from", "warm start", "truth"),
         Column(
             "not_attributable",
             "positions, from 1, of failures that say nothing about the candidates",
             "warm start",
+            "whole",
             1,
         ),
         Column(
             "outcome_seq",
-            "whole numbers, each once: outcomes came in, and are learned, in this order",
+            "unique whole numbers: outcomes arrived, and are learned, in this order",
             "warm start in another order than that of the rows",
+            "whole",
         ),
-        Column("rewards", "for a success at try 1, 2, ..., b", "evaluation", 1),
-        Column("losses", "for giving up after 0, 1, ..., b tries", "evaluation", 1),
-        Column("budget", "the most tries that were allowed; b where it is missing", "evaluation"),
+        Column("rewards", "reward of a success at attempt 1, 2, ..., b", "evaluation", "number", 1),
+        Column(
+            "losses", "loss of giving up after 0, 1, ..., b attempts", "evaluation", "number", 1
+        ),
+        Column("budget", "maximum number of attempts; b if missing", "evaluation", "whole"),
         Column(
             "propensity",
-            "the probability of this sequence and of its length, above 0",
+            "probability of this sequence including its length, above 0",
             "replay and importance sampling",
+            "number",
         ),
         Column(
             "prefix_propensities",
-            "the probability of its first 1, 2, ..., len(order) items",
+            "probability of its first 1, 2, ..., len(order) items",
             "doubly robust estimates, and importance sampling with less variance",
+            "number",
             1,
         ),
     )
 }
 REQUIRED = ("id", "order", "tried", "succeeded")
+FOR_EVALUATION = frozenset(("items", "rewards", "losses", "propensity", "prefix_propensities"))
 
-# Long form has one row for each candidate, those of a decision one after the other. The columns
-# of the decision are repeated; these two stand in place of `candidates`, `items` and `order`.
-POSITION = "position"  # 1, 2, ... in the order played; missing for a candidate that was not
+# Long form has one row per candidate, those of a decision next to each other. It repeats the
+# columns of the decision; these replace `candidates`, `items` and `order`.
+POSITION = "position"  # 1, 2, ... in the order played; missing for candidates not played
 CANDIDATE = "candidate"
-FEATURE_PREFIX = "x_"  # x_0, x_1, ...: the features of the candidate
+FEATURE_PREFIX = "x_"  # x_0, x_1, ...: features of the candidate
+
+
+def is_known(name: str) -> bool:
+    """Tell whether a column belongs to the format, in either form."""
+    return name in COLUMNS or name in (POSITION, CANDIDATE) or name.startswith(FEATURE_PREFIX)

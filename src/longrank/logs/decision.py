@@ -1,4 +1,4 @@
-"""One decision of a log, checked: what was played and what became of it."""
+"""A decision of a log: what was played and how it ended."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.cascade import Outcome, Ranking
+from longrank.features import Features
 from longrank.payoffs import Payoffs
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A row of a history. What the log does not have is None.
+    """A checked row of a history. What the log does not have is None.
 
     ``items`` has shape (k, d); ``features``, of what was played, (n, dim); ``time`` is in
     seconds; ``prefix`` holds the probabilities of the first 1, ..., n items, and ``propensity``
-    that of the sequence with its length. ``learned`` is False where the outcome is known but not
-    to be learned from; ``left_out`` are the positions, from 1, of failures that say nothing about
-    the candidates; ``turn`` says when the outcome came in, counted against those of other rows.
+    that of the sequence with its length. ``learned`` is False if the outcome must not be learned
+    from; ``left_out`` are the positions, from 1, of failures that say nothing about the
+    candidates; ``turn`` orders the outcomes of a log by when they arrived.
     """
 
     row: int
@@ -39,10 +40,10 @@ class Decision:
     turn: int | None = None
 
     def observed(self, rows: NDArray[np.float64] | None = None) -> tuple[Ranking, Outcome]:
-        """The receipt and the outcome to learn from, without the failures that are left out.
+        """Return the receipt and the outcome to learn from, without the failures left out.
 
-        ``rows`` are the features to learn; by default those of the log, or the items themselves.
-        What the policy believed then is not in a log: NaN.
+        ``rows`` are the features to learn; by default those of the log, or else the items. A log
+        does not hold what the policy believed at the time: those numbers are NaN.
         """
         if rows is None:
             rows = self.features
@@ -53,29 +54,34 @@ class Decision:
         if self.left_out:
             kept = [i for i in range(outcome.tried) if i + 1 not in self.left_out]
             order, rows, outcome = order[kept], rows[kept], Outcome(len(kept), outcome.succeeded)
-        unknown, values = np.full(len(order), np.nan), np.full(len(order) + 1, np.nan)
-        receipt = Ranking(order, unknown, unknown, values, np.array(rows, np.float64, order="C"))
+        receipt = Ranking.blind(order, rows, len(order), np.nan)
         return receipt, outcome
+
+    def observed_by(self, features: Features | None) -> tuple[Ranking, Outcome]:
+        """Return the same with rows that ``features`` makes of the items, where there are any."""
+        if self.items is None or features is None:
+            return self.observed()
+        return self.observed(features.along(features.prepare(self.items, None), self.order))
 
     @property
     def reward(self) -> float:
-        """What it earned."""
+        """The reward that the decision earned."""
         assert self.payoffs is not None
         return self.payoffs.reward(self.outcome)
 
     @property
     def tries(self) -> int:
-        """The most tries that it allowed: by the budget, and by the candidates where known."""
+        """The maximum number of attempts, by the budget and by the candidates where known."""
         assert self.payoffs is not None
-        most = self.payoffs.budget if self.budget is None else self.budget
-        return most if self.items is None else min(most, len(self.items))
+        limit = self.payoffs.budget if self.budget is None else self.budget
+        return limit if self.items is None else min(limit, len(self.items))
 
     def under(self, payoffs: Payoffs | None = None, budget: int | None = None) -> Decision:
-        """The same decision under other payoffs, or cut off after ``budget`` tries.
+        """Return the decision under other payoffs, or truncated after ``budget`` attempts.
 
-        A sequence that is cut off is what the same policy would have played with less budget: it
-        ends without a success where the success came later, and its probability is that of its
-        first ``budget`` items. A larger budget than the log's changes nothing: nothing was seen.
+        A truncated sequence is what the same policy would have played with a smaller budget: it
+        ends without success if the success came later, and its probability is that of its first
+        ``budget`` items. A larger budget than the log's changes nothing.
         """
         changed = self if payoffs is None else replace(self, payoffs=payoffs)
         if budget is None or (changed.budget is not None and budget >= changed.budget):
@@ -87,7 +93,7 @@ class Decision:
         cut = n < len(self.order)
         prefix = None if self.prefix is None else self.prefix[:n]
         propensity = self.propensity
-        if cut or n == budget:  # STOP after the last try is no longer a choice
+        if cut or n == budget:  # STOP after the last attempt is no longer a choice
             propensity = (1.0 if n == 0 else float(prefix[-1])) if prefix is not None else None
         return replace(
             changed,

@@ -1,34 +1,39 @@
-"""A history: decisions and what became of them, from any of the formats."""
+"""A history: the decisions of a log and their outcomes, read from any format."""
 
 from __future__ import annotations
 
+import tempfile
+import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from dataclasses import replace
+from typing import IO, Any
+
+import numpy as np
 
 from longrank import checks
 from longrank.cascade import Outcome, Ranking
 from longrank.errors import InvalidInput
+from longrank.features import Features
 from longrank.logs import long_form
-from longrank.logs.columns import REQUIRED
+from longrank.logs.columns import FOR_EVALUATION, REQUIRED
 from longrank.logs.decision import Decision
-from longrank.logs.opening import open_source
+from longrank.logs.formats import Unneeded, open_table
 from longrank.logs.problems import BadLog, Problem, empty, keep
 from longrank.logs.rules import Rules
-from longrank.logs.source import Unneeded
 from longrank.payoffs import Payoffs
+from longrank.policies import Policy
 
-_FOR_EVALUATION: Unneeded = frozenset(
-    ("items", "rewards", "losses", "propensity", "prefix_propensities")
-)
+MAX_KEPT_BYTES = 256 * 2**20  # items and features that History.keep holds in memory
+Progress = Callable[[int, int], None]
+_OFTEN = 1000  # decisions between two reports of progress
 
 
 class History:
-    """A log that can be read again and again, one batch in memory at a time.
+    """A log that can be read repeatedly, one batch in memory at a time.
 
-    Iterating gives pairs of ranking and outcome to learn from, in the order of the outcomes, for
-    :meth:`longrank.Policy.learn_from`; :meth:`decisions` gives all that the log has. Before the
-    first one the whole log is checked, once, so that nothing is learned from a log with an error
-    in its last row.
+    Iterating gives pairs of ranking and outcome to learn from, in the order of the outcomes;
+    :meth:`decisions` gives everything that the log holds. The whole log is checked once before
+    the first one, so that nothing is learned from a log with an error in its last row.
 
     Parameters
     ----------
@@ -45,34 +50,43 @@ class History:
     """
 
     def __init__(self, data: Any) -> None:
-        source = open_source(data)
-        self.source = long_form.decisions(source) if long_form.is_long(source.columns) else source
-        self.name = source.name
-        self.table_columns = source.columns
+        table = open_table(data)
+        self.table = long_form.by_decision(table) if long_form.is_long(table.columns) else table
+        self.name = table.name
+        self.table_columns = table.columns
         self._count: int | None = None
         self._learnable = False  # whether every row has features to learn from
-        self._turns: list[int] = []  # of every row, where the log tells in which order to learn
+        self._turns: list[int] = []  # of every row, if the log has an order to learn in
         self._part: tuple[int, int | None] = (0, None)
         self._change: Callable[[Decision], Decision] | None = None
+        self._kept: _Kept | None = None
+
+    @classmethod
+    def of(cls, source: Any) -> History:
+        """Return a history of anything that holds a log; a history is returned as it is."""
+        return source if isinstance(source, History) else cls(source)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Of the table; those of a decision where it is in long form."""
-        return self.source.columns
+        """The columns of the table; of its decisions if the table is in long form."""
+        return self.table.columns
 
     def read(self, unneeded: Unneeded = frozenset()) -> Iterator[Decision | list[Problem]]:
-        """Every row: the decision, or what is wrong with it. Checks nothing else.
+        """Read every row once: the decision, or what is wrong with it.
 
-        A decision whose outcome is not known yet, neither ``tried`` nor ``succeeded``, is passed
-        over: unobserved is not failed.
+        A decision without an outcome, neither ``tried`` nor ``succeeded``, is skipped: unobserved
+        is not failed.
         """
+        if self._kept is not None:
+            yield from self._kept
+            return
         for name in REQUIRED:
             if name not in self.columns:
                 shown = ", ".join(self.columns) or "none"
                 yield [Problem(self.name, 0, name, "be a column", shown)]
                 return
         rules = Rules(self.name)
-        for number, row in self.source.rows(unneeded):
+        for number, row in self.table.read(unneeded):
             if isinstance(row, Problem):
                 yield [row]
                 continue
@@ -82,34 +96,61 @@ class History:
             yield problems if decision is None else decision
 
     def validate(self) -> int:
-        """Check all of it, once; returns the number of decisions, or raises :class:`BadLog`."""
+        """Check the whole log, once; return the number of decisions, or raise :class:`BadLog`."""
         if self._count is None:
-            kept: list[Problem] = []
-            more = count = 0
-            self._learnable, self._turns = True, []
-            for found in self.read():
-                count += 1
-                if not isinstance(found, list):
-                    self._learnable &= found.features is not None
-                    if found.turn is not None:
-                        self._turns.append(found.turn)
-                else:
-                    more += keep(kept, found)
-            if count == 0:
-                kept.append(empty(self.name))
-            if kept:
-                raise BadLog(kept, more)
-            self._count = count
+            self._validate(lambda _: None)
+        assert self._count is not None
         return self._count
 
+    def _validate(self, each: Callable[[Decision], None]) -> None:
+        """Check the whole log; ``each`` is called with every decision."""
+        kept: list[Problem] = []
+        more = count = 0
+        learnable, turns = True, []
+        for found in self.read():
+            count += 1
+            if isinstance(found, list):
+                more += keep(kept, found)
+                continue
+            learnable &= found.features is not None
+            if found.turn is not None:
+                turns.append(found.turn)
+            each(found)
+        if count == 0:
+            kept.append(empty(self.name))
+        if kept:
+            raise BadLog(kept, more)
+        self._count, self._learnable, self._turns = count, learnable, turns
+
+    def keep(self) -> History:
+        """Read and check the log once; return a history that needs not read it again.
+
+        Evaluations use it, since they pass over the decisions many times. Items and features
+        beyond 256 MB are kept in a temporary file, and the rest in memory.
+        """
+        if self._kept is not None:
+            return self
+        kept, index = _Kept(), 0
+        first, last = self._part
+
+        def add(decision: Decision) -> None:
+            nonlocal index
+            if index >= first and (last is None or index < last):
+                kept.add(decision)
+            index += 1
+
+        self._validate(add)
+        changes = {"_kept": kept, "_count": len(kept), "_turns": self._turns[first:last]}
+        return self._copy(_part=(0, None), **changes)
+
     def __len__(self) -> int:
-        """The number of decisions; reads the log, the first time."""
+        """Return the number of decisions; the first call reads the log."""
         first, last = self._part
         total = self.validate()
         return max(0, (total if last is None else min(last, total)) - first)
 
     def decisions(self) -> Iterator[Decision]:
-        """Every decision, in order."""
+        """Return every decision, in order."""
         self.validate()
         return self._decisions(frozenset())
 
@@ -120,19 +161,19 @@ class History:
                 return
             if i < first:
                 continue
-            if isinstance(found, list):  # the file has changed since
+            if isinstance(found, list):  # the file has changed since it was checked
                 raise BadLog(found)
             yield found if self._change is None else self._change(found)
 
     def learned(self, *, items: bool = False) -> Iterator[Decision]:
-        """The decisions to learn from, in the order in which their outcomes came in.
+        """Return the decisions to learn from, in the order in which their outcomes arrived.
 
-        Those whose outcome came before that of an earlier decision are kept in memory meanwhile.
-        Where all have ``features`` there need not be ``items``, which take time to read.
+        Decisions whose outcome overtook that of an earlier one wait in memory. ``items`` are read
+        only if wanted, or if some decision has no ``features``: reading them takes time.
         """
         self.validate()
         enough = self._learnable and self._change is None and not items
-        unneeded = _FOR_EVALUATION if enough else frozenset()
+        unneeded = FOR_EVALUATION if enough else frozenset()
         first, last = self._part
         turns = iter(sorted(self._turns[first:last]))
         due = next(turns, None)
@@ -148,8 +189,39 @@ class History:
     def __iter__(self) -> Iterator[tuple[Ranking, Outcome]]:
         return (decision.observed() for decision in self.learned())
 
+    def pairs(
+        self, policy: Policy, progress: Progress | None = None
+    ) -> Iterator[tuple[Ranking, Outcome]]:
+        """Return rankings and outcomes with the features of ``policy``, for it to learn from.
+
+        If the log has no ``features``, or those of another feature map, they are made from its
+        ``items``; what the policy's feature map refuses is refused before the first pair.
+        """
+        features = getattr(policy, "features", None)
+        total, anew = len(self), not self._features_are(features)
+        if anew:
+            for decision in self.learned(items=True):
+                decision.observed_by(features)
+        for done, decision in enumerate(self.learned(items=anew)):
+            if progress is not None and done % _OFTEN == 0:
+                progress(done, total)
+            yield decision.observed_by(features) if anew else decision.observed()
+        if progress is not None:
+            progress(total, total)
+
+    def _features_are(self, features: Features | None) -> bool:
+        """Tell whether the log's rows are those of a feature map, by the first one played."""
+        if "items" not in self.columns:
+            return True
+        first = next((one for one in self.decisions() if len(one.order)), None)
+        if first is None or first.items is None or first.features is None:
+            return first is None
+        made, _ = first.observed_by(features)
+        logged, _ = first.observed()
+        return np.array_equal(made.features, logged.features)
+
     def part(self, first: int, last: int | None = None) -> History:
-        """The decisions from ``first`` up to, not including, ``last``; counted in this history."""
+        """Return the decisions from ``first`` up to, but not including, ``last``."""
         start = self._part[0] + checks.whole("first", first)
         end = self._part[1]
         if last is not None:
@@ -157,14 +229,14 @@ class History:
                 raise InvalidInput("last", f"be at least first, {first}", last)
             wanted = self._part[0] + last
             end = wanted if end is None else min(end, wanted)
-        return self._copy((start, end), self._change)
+        return self._copy(_part=(start, end))
 
     def under(
         self,
         payoffs: Payoffs | Callable[[Payoffs], Payoffs] | None = None,
         budget: int | None = None,
     ) -> History:
-        """The same decisions under other payoffs, or with a smaller budget.
+        """Return the same decisions under other payoffs, or with a smaller budget.
 
         ``payoffs`` may be a function of those of the log. See :meth:`Decision.under`.
         """
@@ -175,14 +247,71 @@ class History:
             new = payoffs(one.payoffs) if callable(payoffs) and one.payoffs else payoffs
             return one.under(new if isinstance(new, Payoffs) else None, budget)
 
-        return self._copy(self._part, change)
+        return self._copy(_change=change)
 
-    def _copy(
-        self, part: tuple[int, int | None], change: Callable[[Decision], Decision] | None
-    ) -> History:
+    def _copy(self, **changes: object) -> History:
         copy = object.__new__(History)
-        copy.__dict__ = self.__dict__ | {"_part": part, "_change": change}
+        copy.__dict__ = self.__dict__ | changes
         return copy
 
     def __repr__(self) -> str:
         return f"History({self.name!r})"
+
+
+class _Kept:
+    """Checked decisions, in memory up to a limit; the matrices of the others in a file."""
+
+    def __init__(self) -> None:
+        self._room = MAX_KEPT_BYTES
+        self._entries: list[tuple[Decision, dict[str, tuple[int, tuple[int, ...]]]]] = []
+        self._file: IO[bytes] | None = None
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def add(self, decision: Decision) -> None:
+        found = {"items": decision.items, "features": decision.features}
+        matrices = {name: matrix for name, matrix in found.items() if matrix is not None}
+        self._room -= sum(matrix.nbytes for matrix in matrices.values())
+        if self._room >= 0:
+            self._entries.append((decision, {}))
+            return
+        if self._file is None:
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115
+            weakref.finalize(self, self._file.close)
+        places = {}
+        for name, matrix in matrices.items():
+            places[name] = self._file.tell(), matrix.shape
+            self._file.write(matrix.tobytes())
+        self._entries.append((replace(decision, items=None, features=None), places))
+
+    def __iter__(self) -> Iterator[Decision]:
+        for decision, places in self._entries:
+            yield replace(decision, **self._load(places)) if places else decision
+
+    def _load(self, places: dict[str, tuple[int, tuple[int, ...]]]) -> dict[str, Any]:
+        assert self._file is not None
+        found = {}
+        for name, (start, shape) in places.items():
+            self._file.seek(start)
+            data = self._file.read(8 * int(np.prod(shape)))
+            found[name] = np.frombuffer(data).reshape(shape).copy()
+        return found
+
+
+def learn_from(policy: Policy, source: Any, *, progress: Progress | None = None) -> int:
+    """Learn the decisions of a log in the order of their outcomes; return how many.
+
+    The state is the same, bit for bit, as that of a policy that learned them online in that
+    order. The whole log is checked first: nothing is learned from a log with an error. If the
+    log has no ``features``, or those of another feature map than the policy's, they are made from
+    its ``items``. :meth:`longrank.Policy.learn_from` of a :class:`History` does the same.
+
+    Parameters
+    ----------
+    source
+        A :class:`History`, or whatever it takes: a file, a frame, a list of dictionaries.
+    progress
+        Called with the number of decisions done and their total, every thousand and at the end.
+    """
+    return policy.learn_from(History.of(source).pairs(policy, progress))

@@ -1,4 +1,4 @@
-"""Long form, one row for each candidate, as one row for each decision."""
+"""Long form, one row per candidate, turned into one row per decision."""
 
 from __future__ import annotations
 
@@ -7,53 +7,54 @@ from typing import Any
 import numpy as np
 
 from longrank.errors import InvalidInput
-from longrank.logs import cells
-from longrank.logs.columns import CANDIDATE, COLUMNS, FEATURE_PREFIX, POSITION
+from longrank.logs.columns import CANDIDATE, COLUMNS, FEATURE_PREFIX, POSITION, Row
+from longrank.logs.formats import LogTable, Rows, Unneeded
 from longrank.logs.problems import Problem
-from longrank.logs.source import Row, Rows, Source, Unneeded
+from longrank.logs.rules import whole
 
 
 def is_long(columns: tuple[str, ...]) -> bool:
-    """Whether a table has one row for each candidate."""
+    """Tell whether a table has one row per candidate."""
     return POSITION in columns
 
 
-def decisions(source: Source) -> Source:
-    """The same log with one row for each decision; its number is that of its first candidate."""
-    features = [name for name in source.columns if name.startswith(FEATURE_PREFIX)]
-    kept = [name for name in source.columns if name in COLUMNS]
+def by_decision(table: LogTable) -> LogTable:
+    """Return the log with one row per decision, numbered by its first candidate."""
+    features = [name for name in table.columns if name.startswith(FEATURE_PREFIX)]
+    kept = [name for name in table.columns if name in COLUMNS]
     made = [name for name in ("items",) if features]
-    made += ["candidates"] if CANDIDATE in source.columns else []
+    made += ["candidates"] if CANDIDATE in table.columns else []
 
     def rows(_: Unneeded) -> Rows:
         group: list[tuple[int, Row]] = []
-        for number, row in source.rows(frozenset()):
+        for number, row in table.read():
             if isinstance(row, Problem):
                 yield number, row
                 continue
             if group and row.get("id") != group[0][1].get("id"):
-                yield _join(source.name, group, kept, features)
+                yield _join(table.name, group, kept, features)
                 group = []
             group.append((number, row))
         if group:
-            yield _join(source.name, group, kept, features)
+            yield _join(table.name, group, kept, features)
 
-    return Source(source.name, (*kept, *made, "order"), rows)
+    return LogTable(table.name, (*kept, *made, "order"), rows)
 
 
 def _join(
     name: str, group: list[tuple[int, Row]], kept: list[str], features: list[str]
 ) -> tuple[int, Row | Problem]:
-    first, whole = group[0][0], {column: group[0][1].get(column) for column in kept}
+    first, joined = group[0][0], {column: group[0][1].get(column) for column in kept}
     for number, row in group[1:]:
         for column in kept:
-            if not _same(row.get(column), whole[column]):
-                rule = f"be the same in all rows of a decision, as {whole[column]!r} in row {first}"
+            if not _same(row.get(column), joined[column]):
+                shown = repr(joined[column])
+                rule = f"be the same in all rows of a decision, as {shown} in row {first}"
                 return first, Problem(name, number, column, rule, repr(row.get(column)))
     places: dict[int, int] = {}
     for index, (number, row) in enumerate(group):
         try:
-            position = cells.whole(row, POSITION)
+            position = whole(row, POSITION)
         except InvalidInput:
             position = 0
         if position is None:
@@ -62,23 +63,23 @@ def _join(
             rule = "be 1, 2, ... or missing"
             return first, Problem(name, number, POSITION, rule, repr(row[POSITION]))
         if position in places:
-            rule = "be there only once in a decision"
+            rule = "be unique within a decision"
             return first, Problem(name, number, POSITION, rule, repr(position))
         places[position] = index
     if sorted(places) != list(range(1, len(places) + 1)):
         rule = "count from 1 without a gap"
         return first, Problem(name, first, POSITION, rule, repr(sorted(places)))
-    whole["order"] = [places[position] for position in sorted(places)]
+    joined["order"] = [places[position] for position in sorted(places)]
     if features:
         items = [[row.get(column) for column in features] for _, row in group]
-        whole["items"] = items
+        joined["items"] = items
         for (number, _), values in zip(group, items, strict=True):
             for column, value in zip(features, values, strict=True):
                 if isinstance(value, bool) or not isinstance(value, int | float | np.number):
                     return first, Problem(name, number, column, "be a number", repr(value))
     if CANDIDATE in group[0][1]:
-        whole["candidates"] = [row.get(CANDIDATE) for _, row in group]
-    return first, whole
+        joined["candidates"] = [row.get(CANDIDATE) for _, row in group]
+    return first, joined
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What is wrong with a log, and where."""
+"""Problems of a log: which row breaks which rule."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from dataclasses import dataclass
 
 from longrank.errors import BadFile
 
+MAX_KEPT = 1000  # problems held in memory; further ones are only counted
+_SHOWN = 5
+
 
 @dataclass(frozen=True)
 class Problem:
-    """A rule that a row breaks. ``row`` counts the rows of the table from 1; 0 is all of it.
+    """A rule that a row breaks; ``row`` counts from 1, and 0 stands for the whole table.
 
     >>> print(Problem("log.csv", 7, "tried", "be at most 3, the length of order", "5"))
     log.csv, row 7: tried must be at most 3, the length of order, got 5
@@ -27,18 +30,15 @@ class Problem:
         return f"{where}: {self.column} must {self.rule}, got {self.value}"
 
 
-MOST = 1000  # problems in memory; the rest is counted
-
-
 def keep(kept: list[Problem], found: Sequence[Problem]) -> int:
-    """Add to the problems that are kept; returns how many found no room."""
-    room = max(MOST - len(kept), 0)
+    """Add to the kept problems up to the limit; return how many did not fit."""
+    room = max(MAX_KEPT - len(kept), 0)
     kept += found[:room]
     return len(found[room:])
 
 
 def empty(file: str) -> Problem:
-    """What is wrong with a log without decisions."""
+    """Return the problem of a log without decisions."""
     return Problem(file, 0, "the log", "hold at least one decision", "none")
 
 
@@ -51,6 +51,7 @@ class BadLog(BadFile):
         self.more = more
 
     def __str__(self) -> str:
-        shown = "\n".join(map(str, self.problems[:5]))
-        rest = len(self.problems) + self.more - 5
-        return shown + (f"\nand {rest} more; longrank logs check lists them" if rest > 0 else "")
+        shown = "\n".join(map(str, self.problems[:_SHOWN]))
+        rest = len(self.problems) + self.more - _SHOWN
+        more = f"\nand {rest} more; 'longrank logs check' lists them" if rest > 0 else ""
+        return shown + more

@@ -1,7 +1,8 @@
-"""The rules that a row must keep as a whole and beside the others, and the decision it then is."""
+"""The rules of a log: what each cell must hold, and how rows must agree with each other."""
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -10,24 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks, kernels
+from longrank.cascade import Outcome
 from longrank.errors import InvalidInput
-from longrank.logs import cells
+from longrank.logs.columns import Row
 from longrank.logs.decision import Decision
 from longrank.logs.problems import Problem
-from longrank.logs.source import Row
 from longrank.payoffs import Payoffs
 
 T = TypeVar("T")
 Array = NDArray[np.float64]
-LARGEST = 3.0 * checks.UNIT  # squared norm of a row: an item's, Polynomial's constant, its products
+MAX_SQUARE = 3.0 * checks.UNIT  # squared norm of a row: the item, Polynomial's constant, products
+_MAX_PAYOFFS = 10_000  # distinct payoffs in memory
+_ROUNDING = 1e-9  # propensities are products of rounded numbers
 
 
 class Rules:
-    """Reads the rows of one log, in order: some rules compare a row with those before it."""
+    """Checks the rows of one log in order: some rules compare a row with earlier ones."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._seen: set[str | int] = set()
+        self._ids: set[str | int] = set()
         self._time: tuple[float, str] | None = None
         self._turns: set[int] = set()
         self._has: dict[str, bool] = {}  # columns that every row must have, or none
@@ -35,7 +38,7 @@ class Rules:
         self._payoffs: dict[tuple[bytes, bytes], Payoffs] = {}
 
     def read(self, number: int, row: Row) -> tuple[Decision | None, list[Problem]]:
-        """The decision of a row, or what is wrong with it."""
+        """Return the decision of a row, or what is wrong with it."""
         problems: list[Problem] = []
 
         def take(rule: Callable[..., T], *more: Any) -> T | None:
@@ -52,20 +55,20 @@ class Rules:
         time = take(self._moment)
         items = take(self._matrix, "items", number)
         features = take(self._matrix, "features", number)
-        names = take(cells.candidates, items)
+        names = take(_candidates, items)
         size = len(items) if items is not None else (len(names) if names is not None else None)
-        order = take(cells.order, names, size)
-        outcome = take(cells.outcome, None if order is None else len(order))
-        learned = take(cells.learned)
-        left_out = take(cells.not_attributable, outcome)
+        order = take(_order, names, size)
+        outcome = take(_outcome, None if order is None else len(order))
+        learned = take(_learned)
+        left_out = take(_not_attributable, outcome)
         turn = take(self._turn)
         payoffs = take(self._pay)
-        budget = take(cells.budget, payoffs)
+        budget = take(_budget, payoffs)
         if not problems:
             assert order is not None
-            take(_fit, order, features, items, payoffs, budget)
-            prefix = take(cells.prefix, len(order))
-            propensity = take(cells.propensity, prefix)
+            take(_agree, order, features, items, payoffs, budget)
+            prefix = take(_prefix, len(order))
+            propensity = take(_propensity, prefix)
         if problems:
             return None, problems
         assert id_ is not None
@@ -96,42 +99,42 @@ class Rules:
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
             raise InvalidInput("id", "be text or a whole number", repr(value))
-        if value in self._seen:
-            raise InvalidInput("id", "be there only once", repr(value))
-        self._seen.add(value)
+        if value in self._ids:
+            raise InvalidInput("id", "be unique", repr(value))
+        self._ids.add(value)
         return value
 
     def _moment(self, row: Row) -> float | None:
-        found = cells.moment(row)
-        self._alike("time", found)
+        found = _moment(row)
+        self._consistent("time", found)
         if found is None:
             return None
         if self._time is not None:
             shown = repr(row["time"])
             if found[1] != self._time[1]:
-                raise InvalidInput("time", f"be {self._time[1]}, as before", shown)
+                raise InvalidInput("time", f"be {self._time[1]}, as in earlier rows", shown)
             if found[0] < self._time[0]:
-                raise InvalidInput("time", "be no earlier than that of the row before", shown)
+                raise InvalidInput("time", "be no earlier than in the row before", shown)
         self._time = found
         return found[0]
 
     def _turn(self, row: Row) -> int | None:
-        found = cells.whole(row, "outcome_seq")
-        self._alike("outcome_seq", found)
+        found = whole(row, "outcome_seq")
+        self._consistent("outcome_seq", found)
         if found is None:
             return None
         if found in self._turns:
-            raise InvalidInput("outcome_seq", "be there only once", found)
+            raise InvalidInput("outcome_seq", "be unique", found)
         self._turns.add(found)
         return found
 
-    def _alike(self, column: str, found: object) -> None:
+    def _consistent(self, column: str, found: object) -> None:
         if self._has.setdefault(column, found is not None) != (found is not None):
-            shown = "nothing" if found is None else "it here, and nothing before"
-            raise InvalidInput(column, "be there in every row or in none", shown)
+            shown = "nothing" if found is None else "a value here and nothing in earlier rows"
+            raise InvalidInput(column, "be present in every row or in none", shown)
 
     def _matrix(self, row: Row, column: str, number: int) -> Array | None:
-        found = cells.matrix(row, column)
+        found = _matrix(row, column)
         if found is None:
             return None
         if not len(found):
@@ -147,19 +150,158 @@ class Rules:
         if rewards is None and losses is None:
             return None
         if rewards is None:
-            raise InvalidInput("rewards", "be there where losses are", "nothing")
+            raise InvalidInput("rewards", "be present where losses are", "nothing")
         if losses is None:
-            raise InvalidInput("losses", "be there where rewards are", "nothing")
+            raise InvalidInput("losses", "be present where rewards are", "nothing")
         r, loss = checks.vector("rewards", rewards), checks.vector("losses", losses)
         key = r.tobytes(), loss.tobytes()
         if key not in self._payoffs:
-            if len(self._payoffs) > 10_000:
-                self._payoffs.clear()  # payoffs of their own in every row
+            if len(self._payoffs) > _MAX_PAYOFFS:
+                self._payoffs.clear()  # every row has payoffs of its own
             self._payoffs[key] = Payoffs(r, loss)
         return self._payoffs[key]
 
 
-def _fit(
+def whole(row: Row, column: str) -> int | None:
+    """Return a whole number, or None if the cell is empty."""
+    value = row.get(column)
+    if value is None:
+        return None
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # frames turn a column with gaps into floats
+    return checks.whole(column, value)
+
+
+def _moment(row: Row) -> tuple[float, str] | None:
+    """Return the time in seconds, and how it was written."""
+    value = row.get("time")
+    if value is None:
+        return None
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[us]").item()
+    if isinstance(value, str):
+        try:
+            value = datetime.datetime.fromisoformat(value)
+        except ValueError:
+            raise InvalidInput("time", "be ISO 8601 or a number", repr(value)) from None
+    if isinstance(value, datetime.datetime):
+        if value.tzinfo is None:
+            return value.replace(tzinfo=datetime.UTC).timestamp(), "without a time zone"
+        return value.timestamp(), "with a time zone"
+    return checks.real("time", value), "a number"
+
+
+def _matrix(row: Row, column: str) -> Array | None:
+    """Return finite rows of equal length; a matrix without rows has no columns either."""
+    value = row.get(column)
+    if value is None:
+        return None
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        value = value.tolist()
+    if isinstance(value, list):
+        if not value:
+            return np.empty((0, 0))
+        if isinstance(value[0], np.ndarray):
+            value = [list(part) for part in value]
+    found = checks.items(value, None, unit=False, parameter=column)
+    if found.shape[1] == 0:
+        raise InvalidInput(column, "have rows of at least one number", "empty rows")
+    return found.astype(np.float64, copy=False)
+
+
+def _candidates(row: Row, items: Array | None) -> list[Any] | None:
+    if row.get("candidates") is None:
+        return None
+    names = _listed(row, "candidates")
+    if any(isinstance(name, bool) or not isinstance(name, str | int) for name in names):
+        raise InvalidInput("candidates", "be texts or whole numbers", repr(names))
+    if len(set(names)) != len(names):
+        raise InvalidInput("candidates", "be unique", repr(names))
+    if items is not None and len(items) != len(names):
+        raise InvalidInput("candidates", f"be {len(items)}, as many as items", len(names))
+    return names
+
+
+def _order(row: Row, names: list[Any] | None, size: int | None) -> NDArray[np.int64]:
+    """Return what was played, as indices."""
+    found = _listed(row, "order")
+    if any(isinstance(entry, str) for entry in found):
+        if names is None:
+            raise InvalidInput("order", "hold indices where candidates are missing", repr(found))
+        where = {name: i for i, name in enumerate(names)}
+        for entry in found:
+            if entry not in where:
+                raise InvalidInput("order", "hold ids of the candidates", repr(entry))
+        found = [where[entry] for entry in found]
+    for entry in found:
+        index = checks.whole("order", entry)
+        if size is not None and index >= size:
+            raise InvalidInput("order", f"hold indices below {size}, the candidates", index)
+    if len(set(found)) != len(found):
+        raise InvalidInput("order", "hold no candidate twice", repr(found))
+    return np.array(found, np.int64)
+
+
+def _outcome(row: Row, length: int | None) -> Outcome:
+    tried = whole(row, "tried")
+    if tried is None:
+        raise InvalidInput("tried", "be a whole number", "nothing")
+    if length is not None and tried > length:
+        raise InvalidInput("tried", f"be at most {length}, the length of order", tried)
+    return Outcome(tried, _truth("succeeded", row.get("succeeded")))
+
+
+def _learned(row: Row) -> bool:
+    value = row.get("learned")
+    return True if value is None else _truth("learned", value)
+
+
+def _not_attributable(row: Row, ended: Outcome | None) -> tuple[int, ...]:
+    if row.get("not_attributable") is None or ended is None:
+        return ()
+    found = tuple(
+        checks.whole("not_attributable", entry, least=1)
+        for entry in _listed(row, "not_attributable")
+    )
+    failures = ended.tried - ended.succeeded
+    if found and max(found) > failures:
+        rule = f"be positions of the {failures} failures"
+        raise InvalidInput("not_attributable", rule, max(found))
+    return found
+
+
+def _budget(row: Row, payoffs: Payoffs | None) -> int | None:
+    value = whole(row, "budget")
+    return value if value is None or payoffs is None else payoffs.tries(value)
+
+
+def _prefix(row: Row, length: int) -> Array | None:
+    value = row.get("prefix_propensities")
+    if value is None:
+        return None
+    found = checks.vector("prefix_propensities", value)
+    if len(found) != length:
+        raise InvalidInput("prefix_propensities", f"be {length}, as many as order", len(found))
+    if length and not (found.min() > 0.0 and found.max() <= 1.0 + _ROUNDING):
+        raise InvalidInput("prefix_propensities", "be above 0 and at most 1", found.tolist())
+    if (np.diff(found) > _ROUNDING).any():
+        raise InvalidInput("prefix_propensities", "never increase", found.tolist())
+    return found
+
+
+def _propensity(row: Row, before: Array | None) -> float | None:
+    """Return the probability of the sequence and its length, given that of its prefixes."""
+    value = row.get("propensity")
+    if value is None:
+        return None
+    found = checks.real("propensity", value, above=0.0, most=1.0 + _ROUNDING)
+    if before is not None and len(before) and found > before[-1] * (1.0 + _ROUNDING):
+        rule = f"be at most {before[-1]:.6g}, the probability of its items"
+        raise InvalidInput("propensity", rule, found)
+    return found
+
+
+def _agree(
     row: Row,  # noqa: ARG001
     order: NDArray[np.int64],
     features: Array | None,
@@ -167,18 +309,31 @@ def _fit(
     payoffs: Payoffs | None,
     budget: int | None,
 ) -> None:
-    """What the columns must be to each other."""
-    most = payoffs.budget if budget is None and payoffs is not None else budget
-    if most is not None and len(order) > most:
-        raise InvalidInput("order", f"be at most as long as the budget, {most}", len(order))
+    """Check the columns of a row against each other."""
+    limit = payoffs.budget if budget is None and payoffs is not None else budget
+    if limit is not None and len(order) > limit:
+        raise InvalidInput("order", f"be no longer than the budget, {limit}", len(order))
     if features is not None and len(features) != len(order):
         raise InvalidInput("features", f"have {len(order)} rows, as many as order", len(features))
     if features is not None:
         worst, square = kernels.worst_row(features)
-        if square > LARGEST:
+        if square > MAX_SQUARE:
             rule = "have rows of norm at most 1, or the square root of 3 with Polynomial's products"
             raise InvalidInput("features", rule, f"norm {math.sqrt(square):.6g} in row {worst}")
-    elif items is not None:  # then they are what is learned
+    elif items is not None:  # then the items are learned from
         checks.items(items, None, unit=True)
     else:
-        raise InvalidInput("features", "be there where items are not", "nothing")
+        raise InvalidInput("features", "be present where items are missing", "nothing")
+
+
+def _listed(row: Row, column: str) -> list[Any]:
+    value = row.get(column)
+    if not isinstance(value, list | tuple | np.ndarray):
+        raise InvalidInput(column, "be a list", repr(value))
+    return value.tolist() if isinstance(value, np.ndarray) else list(value)
+
+
+def _truth(column: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidInput(column, "be true or false", repr(value))
+    return bool(value)

@@ -6,7 +6,7 @@ import copy
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import ClassVar, Self
+from typing import ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,14 @@ from longrank.payoffs import Payoffs
 
 Chance = tuple[NDArray[np.bool_], NDArray[np.float64]]
 Seed = np.random.Generator | int
+
+
+@runtime_checkable
+class Log(Protocol):
+    """A log of decisions, which can be read with the features of a policy."""
+
+    def pairs(self, policy: Policy) -> Iterable[tuple[Ranking, Outcome]]:
+        """Return rankings and outcomes with the features of ``policy``."""
 
 
 class Policy(Part, ABC):
@@ -91,14 +99,15 @@ class Policy(Part, ABC):
         Only what was observed counts. After an error nothing has changed.
         """
 
-    def learn_from(self, history: Iterable[tuple[Ranking, Outcome]]) -> int:
-        """Learn from pairs of rankings and outcomes in the order given; return how many.
+    def learn_from(self, history: Iterable[tuple[Ranking, Outcome]] | Log) -> int:
+        """Learn from rankings and their outcomes in the order given; return how many.
 
-        The state is the same, bit for bit, as if it had learned from them one by one. For logs
-        (frames, files, histories) see :func:`longrank.logs.learn_from`.
+        The state is the same, bit for bit, as if it had learned from them one by one. Of a
+        ``longrank.logs.History`` it learns what ``longrank.logs.learn_from`` does: the log is
+        checked as a whole first, and its rows are made with this policy's features.
         """
         count = 0
-        for ranking, outcome in history:
+        for ranking, outcome in history.pairs(self) if isinstance(history, Log) else history:
             self.learn(ranking, outcome)
             count += 1
         return count

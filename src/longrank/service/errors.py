@@ -1,14 +1,14 @@
-"""What the engine and the stores refuse.
+"""Errors of the service.
 
 LongrankError
 └── ServiceError
-    ├── Unknown       no such model, decision or key
-    ├── Conflict      the same id with another content
-    ├── Duplicate     the log has such an entry already
-    ├── Busy          too much is waiting; try again later
+    ├── Unknown       there is no such model, decision or key
+    ├── Conflict      it exists already, with other content
+    ├── Duplicate     the log has this entry already
+    ├── Busy          too many writes are queued; try again later
     ├── NotReady      the log is being replayed
-    ├── StoreFailed   the store could not write; nothing was acknowledged
-    └── StoreDamaged  what the store holds is not what was written
+    ├── StoreFailed   the store could not read or write; nothing was acknowledged
+    └── StoreDamaged  the store does not hold what was written
 """
 
 from __future__ import annotations
@@ -17,37 +17,37 @@ from longrank.errors import LongrankError
 
 
 class ServiceError(LongrankError):
-    """Everything that the service refuses for other reasons than an argument."""
+    """Base class of the service's errors that are not about an argument."""
 
 
 class Unknown(ServiceError):
-    """There is no such thing."""
+    """There is no such model, decision or key."""
 
 
 class Conflict(ServiceError):
-    """There is one of that name already, and it is another one."""
+    """It exists already, with other content."""
 
 
 class Duplicate(ServiceError):
-    """The log has such an entry already, or not what it belongs to; nothing was appended."""
+    """The log has this entry already, or lacks what it belongs to; nothing was appended."""
 
 
 class Busy(ServiceError):
-    """Too much is waiting; nothing was done."""
+    """Too many writes are queued; nothing was done."""
 
 
 class NotReady(ServiceError):
-    """The service is starting and replays its log."""
+    """The service is starting, or cannot work any more."""
 
 
 class StoreFailed(ServiceError):
-    """The store could not write or read; what was asked for is not acknowledged."""
+    """The store could not read or write; the request is not acknowledged."""
 
 
 class StoreDamaged(ServiceError):
-    """The store holds something else than was written, or is of another format."""
+    """The store does not hold what was written, or has another format."""
 
 
 def sentence(error: Exception) -> str:
-    """What a database says of a failure; the lines after the first may quote what was stored."""
+    """Return the first line of a database's error; the others may quote what was stored."""
     return (str(error).splitlines() or [type(error).__name__])[0]

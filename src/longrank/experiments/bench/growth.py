@@ -11,7 +11,7 @@ from longrank.experiments.bench.dependent import usual
 from longrank.experiments.bench.measure import Play, alternate
 from longrank.experiments.bench.plain import NumpyInd
 from longrank.experiments.bench.rounds import playing, playing_numpy, rounds, through
-from longrank.experiments.figures.style import panels, save
+from longrank.experiments.figures import panels, save
 
 Pair = tuple[Play, Play, int]  # ours, the plain one, and how many rounds a call is
 ROUNDS = 5

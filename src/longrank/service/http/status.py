@@ -126,7 +126,7 @@ class _EngineCollector(Collector):
         }
         reward = GaugeMetricFamily("longrank_model_reward_sum", "Sum of rewards.", labels=["model"])
         pending = GaugeMetricFamily(
-            "longrank_model_pending", "Decisions without an outcome.", labels=["model"]
+            "longrank_model_pending", "Decisions that wait for an outcome.", labels=["model"]
         )
         for model in engine.models():
             for name, family in families.items():

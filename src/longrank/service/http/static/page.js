@@ -1,9 +1,9 @@
 "use strict";
-// The page of the service: what it shows comes from the same API as everything else.
+// The service's page: everything it shows comes from the public API.
 
 const EVERY = 2000;
 const WIDTH = 320, HEIGHT = 120, LEFT = 40, BOTTOM = 18, TOP = 8;
-const waiting = new Map(); // model -> pending decisions, as seen since the page was opened
+const waiting = new Map(); // model -> counts of pending decisions since the page was opened
 const $ = (id) => document.getElementById(id);
 
 function element(tag, attributes, ...children) {
@@ -39,7 +39,7 @@ function frame(low, high, title) {
 
 function curve(values, title, from = 0) {
   const known = values.filter((v) => v !== null);
-  if (!known.length) return element("p", { class: "soft" }, "nothing yet");
+  if (!known.length) return element("p", { class: "soft" }, "no data yet");
   const low = Math.min(from, ...known), high = Math.max(from + 1e-9, ...known);
   const { svg, y } = frame(low, high, title);
   const step = (WIDTH - LEFT - 6) / Math.max(1, known.length - 1);
@@ -50,7 +50,7 @@ function curve(values, title, from = 0) {
 }
 
 function bars(positions, title) {
-  if (!positions.length) return element("p", { class: "soft" }, "nothing yet");
+  if (!positions.length) return element("p", { class: "soft" }, "no data yet");
   const { svg, y, floor } = frame(0, 1, title);
   const step = (WIDTH - LEFT) / positions.length;
   positions.forEach((p, i) => {
@@ -102,11 +102,11 @@ function card(model) {
       tile("mean reward", shown(s.mean_reward)), tile("mean length", shown(s.mean_length, 2)),
       tile("success rate", shown(s.success_rate)), tile("give-ups", shown(s.give_ups))),
     element("div", { class: "charts" },
-      chart("Average reward so far, by outcome", curve(runningMean(c.outcomes, c.reward), "average reward")),
-      chart("Success by position", bars(s.by_position, "success by position")),
+      chart("Mean reward so far, by outcome", curve(runningMean(c.outcomes, c.reward), "mean reward")),
+      chart("Success rate by position", bars(s.by_position, "success rate by position")),
       chart("Mean length", curve(grouped(c.outcomes, c.length), "mean length")),
       chart("Share of give-ups", curve(grouped(c.outcomes, c.give_ups), "give-ups")),
-      chart("Pending outcomes, since this page is open", curve(history, "pending outcomes"))));
+      chart("Pending decisions since the page was opened", curve(history, "pending decisions"))));
 }
 
 async function refresh() {
@@ -115,33 +115,33 @@ async function refresh() {
     const models = name ? [await call(`/v1/models/${encodeURIComponent(name)}`)]
       : (await call("/v1/models")).models;
     $("models").replaceChildren(...models.map(card));
-    if (!models.length) $("models").append(element("p", { class: "card soft" }, "There is no model yet."));
+    if (!models.length) $("models").append(element("p", { class: "card soft" }, "No models yet."));
     if (!$("lookup-model").value && models.length) $("lookup-model").value = models[0].name;
     $("state").textContent = `live, ${new Date().toLocaleTimeString()}`;
   } catch (error) {
-    $("state").textContent = error.status === 401 ? "give a key to see the models"
-      : error.status === 403 ? "give the name of the model that this key opens" : error.message;
+    $("state").textContent = error.status === 401 ? "Enter a key to see the models."
+      : error.status === 403 ? "Enter the name of the model that this key is for." : error.message;
   }
 }
 
 function sequence(d) {
   const tries = d.sequence.length, most = d.values.length - 1, row = 26;
   const width = 620, name = 150, scale = 240, height = 34 + row * (most + 1) + 8;
-  const svg = element("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "the decision" });
+  const svg = element("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "sequence and expected values" });
   const known = d.values.filter((v) => v !== null);
   const low = Math.min(...known), high = Math.max(...known, low + 1e-9);
   const x = (v) => name + scale + 40 + (v - low) / (high - low) * 120;
   svg.append(element("text", { x: 0, y: 14, class: "strong" }, "try"),
-    element("text", { x: name, y: 14, class: "strong" }, "estimate, with bonus"),
-    element("text", { x: name + scale + 40, y: 14, class: "strong" }, "value if it ends here"));
+    element("text", { x: name, y: 14, class: "strong" }, "estimate, and with bonus"),
+    element("text", { x: name + scale + 40, y: 14, class: "strong" }, "expected value if it stops here"));
   for (let i = 0; i <= most; i++) {
     const y = 34 + row * i;
     if (d.values[i] !== null) svg.append(
       element("circle", { class: i === tries ? "chosen" : "dot", cx: x(d.values[i]), cy: y, r: i === tries ? 6 : 4 }),
       element("text", { x: x(d.values[i]) + 10, y: y + 4 }, shown(d.values[i])));
-    if (i === 0) { svg.append(element("text", { x: 0, y: y + 4 }, "0  give up at once")); continue; }
+    if (i === 0) { svg.append(element("text", { x: 0, y: y + 4 }, "0  (try nothing)")); continue; }
     const choice = d.sequence[i - 1];
-    if (!choice) { svg.append(element("text", { x: 0, y: y + 4 }, `${i}  (not worth a try)`)); continue; }
+    if (!choice) { svg.append(element("text", { x: 0, y: y + 4 }, `${i}  (not worth trying)`)); continue; }
     const label = choice.id.length > 16 ? choice.id.slice(0, 15) + "…" : choice.id;
     svg.append(element("text", { x: 0, y: y + 4, class: "strong" }, `${i}  ${label}`));
     if (choice.optimistic !== null) svg.append(
@@ -163,8 +163,8 @@ async function explain(event) {
     const path = [$("lookup-model").value, $("lookup-id").value].map((s) => encodeURIComponent(s.trim()));
     const d = await call(`/v1/models/${path[0]}/decisions/${path[1]}`);
     const end = d.sequence.length, most = d.values.length - 1;
-    const why = end === most ? `It uses all ${most} tries.`
-      : `It stops after ${end} of ${most} tries: a longer sequence is not worth more.`;
+    const why = end === most ? `It uses all ${most} tries of the budget.`
+      : `It stops after ${end} of ${most} tries: no longer sequence has a higher expected value.`;
     target.replaceChildren(
       element("p", {}, `${d.status}; expected value ${shown(d.expected_value)}. ${why}`),
       sequence(d),

@@ -1,0 +1,42 @@
+"""Documents: blocks of text, tables and pictures, written as an HTML page or as Markdown.
+
+>>> print(to_markdown([Heading("Values", 2), Grid(("policy", "value"), (("a", "0.5"),))]))
+## Values
+<BLANKLINE>
+| policy | value |
+| --- | --- |
+| a | 0.5 |
+<BLANKLINE>
+"""
+
+from longrank.document.blocks import (
+    Block,
+    Code,
+    Drawing,
+    Field,
+    Grid,
+    Heading,
+    Links,
+    Picture,
+    Text,
+    number,
+)
+from longrank.document.charts import Chart
+from longrank.document.html import to_html
+from longrank.document.markdown import to_markdown
+
+__all__ = [
+    "Block",
+    "Chart",
+    "Code",
+    "Drawing",
+    "Field",
+    "Grid",
+    "Heading",
+    "Links",
+    "Picture",
+    "Text",
+    "number",
+    "to_html",
+    "to_markdown",
+]

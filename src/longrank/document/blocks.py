@@ -1,0 +1,97 @@
+"""The blocks of a document, independent of how it is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from longrank.document.charts import Chart
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading; ``level`` 1 is the title, ``name`` is the target of links."""
+
+    text: str
+    level: int
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph; text in backticks is code."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Code:
+    """Lines for the command line."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Links:
+    """Links to headings: their names with the texts shown."""
+
+    targets: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A cell of a table: its text, a remark in small print, and whether it is emphasised."""
+
+    text: str
+    remark: str = ""
+    strong: bool = False
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table; a cell that is plain text needs no :class:`Field`.
+
+    ``groups`` are titles above that many columns, ``folded`` hides the table behind a title, and
+    ``prose`` lists the columns that hold words rather than numbers.
+    """
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[Field | str, ...], ...]
+    groups: tuple[tuple[str, int], ...] = ()
+    folded: str = ""
+    prose: tuple[int, ...] = ()
+
+    def fields(self) -> list[list[Field]]:
+        """Return the rows with every cell as a field."""
+        return [[Field(one) if isinstance(one, str) else one for one in row] for row in self.rows]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure in an SVG file, with its caption."""
+
+    file: Path
+    caption: str
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A chart, with the names of its styles as a legend."""
+
+    chart: Chart
+    legend: tuple[str, ...] = ()
+
+
+Block = Heading | Text | Code | Links | Grid | Picture | Drawing
+
+
+def number(value: float | None, decimals: int = 2, sign: bool = False) -> str:
+    """Format a number for readers: no minus before zero, a dash for a missing one.
+
+    >>> number(-0.001), number(0.014, sign=True), number(None)
+    ('0.00', '+0.01', '–')
+    """
+    if value is None or value != value:
+        return "–"
+    rounded = round(value, decimals) + 0.0
+    return format(rounded, f"{'+' if sign else ''}.{decimals}f").replace("-", "\N{MINUS SIGN}")

@@ -1,0 +1,149 @@
+"""Charts as SVG text: axes, lines, bars, dots with intervals. Needs no other package."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555")
+DASHES = ("", "7 3", "2 2", "9 3 2 3", "5 5", "1 3", "12 4")
+_FONT = 'font-size="12" fill="#333"'
+_LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 14.0, 14.0, 40.0
+
+
+class Chart:
+    """A chart with two axes; ``label`` is its description for screen readers.
+
+    A ``style`` is a number: a colour with a dash pattern, repeated after seven.
+    """
+
+    def __init__(
+        self,
+        x: tuple[float, float],
+        y: tuple[float, float],
+        *,
+        label: str,
+        titles: tuple[str, str],
+        width: float = 640.0,
+        height: float = 280.0,
+        x_names: Sequence[str] = (),
+    ) -> None:
+        self.x, self.y = _widened(*x), _widened(*y)
+        self.width, self.height = width, height
+        self.label = label
+        self.parts: list[str] = []
+        self._axes(titles, x_names)
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        """Return a point in pixels."""
+        across = (x - self.x[0]) / (self.x[1] - self.x[0])
+        up = (y - self.y[0]) / (self.y[1] - self.y[0])
+        return (
+            _LEFT + across * (self.width - _LEFT - _RIGHT),
+            self.height - _BOTTOM - up * (self.height - _TOP - _BOTTOM),
+        )
+
+    def line(self, points: Sequence[tuple[float, float]], style: int = 0) -> None:
+        """Draw a line through points; points that are not finite are left out."""
+        pixels = [self.at(*point) for point in points if all(map(math.isfinite, point))]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in pixels)
+        self.parts.append(
+            f'<polyline points="{path}" fill="none" stroke="{_colour(style)}" stroke-width="2" '
+            f'stroke-dasharray="{DASHES[style % len(DASHES)]}"/>'
+        )
+
+    def dot(self, x: float, y: float, style: int = 0, size: float = 4.0) -> None:
+        """Draw a dot."""
+        px, py = self.at(x, y)
+        self.parts.append(
+            f'<circle cx="{px:.1f}" cy="{py:.1f}" r="{size:.1f}" fill="{_colour(style)}"/>'
+        )
+
+    def whisker(self, x: float, low: float, high: float, style: int = 0) -> None:
+        """Draw a vertical interval."""
+        (px, bottom), (_, top) = self.at(x, low), self.at(x, high)
+        for x1, y1, x2, y2 in (
+            (px, bottom, px, top),
+            (px - 4, bottom, px + 4, bottom),
+            (px - 4, top, px + 4, top),
+        ):
+            self.parts.append(
+                f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
+                f'stroke="{_colour(style)}" stroke-width="1.6"/>'
+            )
+
+    def bar(self, x: float, width: float, height: float, style: int = 0) -> None:
+        """Draw a bar from zero."""
+        left, top = self.at(x - width / 2, max(height, 0.0))
+        right, bottom = self.at(x + width / 2, min(max(0.0, self.y[0]), height))
+        self.parts.append(
+            f'<rect x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" '
+            f'height="{max(bottom - top, 0.0):.1f}" fill="{_colour(style)}" fill-opacity="0.75"/>'
+        )
+
+    def render(self) -> str:
+        """Return the chart as an element of a page."""
+        return (
+            f'<svg viewBox="0 0 {self.width:.0f} {self.height:.0f}" role="img" '
+            f'aria-label="{escape(self.label)}" style="max-width:{self.width:.0f}px">'
+            + "".join(self.parts)
+            + "</svg>"
+        )
+
+    @staticmethod
+    def legend(names: Sequence[str]) -> str:
+        """Return names with their lines, in the order of the styles, for below a chart."""
+        return " ".join(
+            f'<span><svg viewBox="0 0 34 8" width="34" height="8" aria-hidden="true">'
+            f'<line x1="0" y1="4" x2="34" y2="4" stroke="{_colour(i)}" stroke-width="3" '
+            f'stroke-dasharray="{DASHES[i % len(DASHES)]}"/></svg> {escape(name)}</span>'
+            for i, name in enumerate(names)
+        )
+
+    def _axes(self, titles: tuple[str, str], x_names: Sequence[str]) -> None:
+        right, bottom = self.width - _RIGHT, self.height - _BOTTOM
+        for tick in _ticks(*self.y):
+            _, py = self.at(self.x[0], tick)
+            self.parts.append(
+                f'<line x1="{_LEFT}" y1="{py:.1f}" x2="{right}" y2="{py:.1f}" stroke="#ddd"/>'
+            )
+            self._text(_LEFT - 6, py + 4, _number(tick), "end")
+        places = [(float(i), name) for i, name in enumerate(x_names)] or [
+            (tick, _number(tick)) for tick in _ticks(*self.x)
+        ]
+        for place, name in places:
+            self._text(self.at(place, self.y[0])[0], bottom + 16, name, "middle")
+        self._text((_LEFT + right) / 2, self.height - 6, titles[0], "middle")
+        middle = (_TOP + bottom) / 2
+        self.parts.append(
+            f'<text x="14" y="{middle:.1f}" text-anchor="middle" {_FONT} '
+            f'transform="rotate(-90 14 {middle:.1f})">{escape(titles[1])}</text>'
+        )
+        self.parts.append(f'<path d="M{_LEFT} {_TOP}V{bottom}H{right}" fill="none" stroke="#333"/>')
+
+    def _text(self, x: float, y: float, text: str, anchor: str) -> None:
+        self.parts.append(
+            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" {_FONT}>{escape(text)}</text>'
+        )
+
+
+def _colour(style: int) -> str:
+    return COLOURS[style % len(COLOURS)]
+
+
+def _widened(low: float, high: float) -> tuple[float, float]:
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Return about five round numbers."""
+    raw = (high - low) / 5.0
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(power * m for m in (1.0, 2.0, 5.0, 10.0) if power * m >= raw * 0.999)
+    first = math.ceil(low / step - 1e-9)
+    return [(first + i) * step for i in range(int((high / step + 1e-9) - first) + 1)]
+
+
+def _number(value: float) -> str:
+    return f"{round(value, 10) + 0.0:g}".replace("-", "\N{MINUS SIGN}")

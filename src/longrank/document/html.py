@@ -1,0 +1,142 @@
+"""A document as one HTML page without outside references: style and pictures are inside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from html import escape
+
+from longrank.document.blocks import (
+    Block,
+    Code,
+    Drawing,
+    Field,
+    Grid,
+    Heading,
+    Links,
+    Picture,
+    Text,
+)
+
+_STYLE = """
+:root { color-scheme: light; }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 1rem; max-width: 72rem; color: #1a1a1a; background: #fff;
+  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif; }
+h1 { font-size: 1.7rem; line-height: 1.2; margin: 1rem 0; }
+h2 { font-size: 1.3rem; margin: 2.5rem 0 .5rem; padding-top: .5rem; border-top: 2px solid #1a1a1a; }
+h3 { font-size: 1.08rem; margin: 1.8rem 0 .3rem; }
+p { max-width: 46rem; margin: .6rem 0; }
+nav ul { padding: 0; display: flex; flex-wrap: wrap; gap: .3rem 1.1rem; list-style: none; }
+a { color: #005a8f; }
+code, pre { font: .85em/1.45 ui-monospace, Menlo, Consolas, monospace; }
+pre { background: #f4f4f4; padding: .6rem .8rem; white-space: pre-wrap; overflow-wrap: anywhere; }
+.wide { overflow-x: auto; margin: .6rem 0; }
+table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .22rem .55rem; text-align: right; vertical-align: top; white-space: nowrap; }
+th { font-weight: 600; }
+thead tr:last-child th { border-bottom: 1px solid #1a1a1a; }
+thead .group { text-align: center; border-bottom: 1px solid #999; }
+tbody tr { border-bottom: 1px solid #e4e4e4; }
+tbody th { position: sticky; left: 0; background: #fff; }
+td small, th small { display: block; color: #595959; font-size: .78rem; line-height: 1.2; }
+td b { font-weight: 750; }
+.first { border-left: 1px solid #999; }
+.prose { text-align: left; white-space: normal; min-width: 4rem; }
+th.prose:first-child { min-width: 9rem; }
+tbody th.prose { position: static; font-weight: 400; }
+details { margin: .5rem 0; }
+summary { cursor: pointer; color: #005a8f; }
+figure { margin: 1rem 0; }
+figure svg { display: block; width: 100%; height: auto; }
+figure svg text { font-family: system-ui, sans-serif; }
+.legend span { margin-right: 1.2rem; white-space: nowrap; font-size: .88rem; }
+.legend svg { width: 34px; }
+figcaption { font-size: .88rem; color: #444; max-width: 46rem; }
+"""
+
+
+def to_html(blocks: Iterable[Block], title: str) -> str:
+    """Write a document as a page."""
+    body = "\n".join(_block(block) for block in blocks)
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n"
+        f"<body>\n{body}\n</body>\n</html>\n"
+    )
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Heading(text, level, name):
+            anchor = f' id="{escape(name)}"' if name else ""
+            return f"<h{level}{anchor}>{_text(text)}</h{level}>"
+        case Text(text):
+            return f"<p>{_text(text)}</p>"
+        case Code(lines):
+            return f"<pre>{escape(chr(10).join(lines))}</pre>"
+        case Links(targets):
+            links = (f'<li><a href="#{escape(to)}">{_text(text)}</a></li>' for to, text in targets)
+            return f"<nav><ul>{''.join(links)}</ul></nav>"
+        case Picture(file, caption):
+            svg = inline(file.read_text("utf-8"), file.stem, caption)
+            below = f"<figcaption>{_text(caption)}</figcaption>"
+            return f'<figure><div class="wide">{svg}</div>{below}</figure>'
+        case Drawing(chart, legend):
+            names = f'<p class="legend">{chart.legend(legend)}</p>' if legend else ""
+            return f'<figure><div class="wide">{chart.render()}</div>{names}</figure>'
+        case Grid():
+            return _grid(block)
+
+
+def inline(svg: str, name: str, label: str) -> str:
+    """Make an SVG file part of a page: without prolog and metadata, its names made unique."""
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+    for mark in ('id="', 'href="#', "url(#"):
+        svg = svg.replace(mark, f"{mark}{name}-")
+    head, rest = svg.split(">", 1)
+    width = 4 / 3 * float(re.findall(r'width="([\d.]+)pt"', head)[0])  # in pixels
+    head = re.sub(r'\s(width|height)="[^"]*"', "", head)
+    size = f"max-width:{width:.0f}px;min-width:{0.7 * width:.0f}px"
+    return f'{head} role="img" aria-label="{escape(label)}" style="{size}">{rest}'
+
+
+def _grid(grid: Grid) -> str:
+    starts, column = set(), 0
+    for _, span in grid.groups:
+        starts.add(column)
+        column += span
+    lines = []
+    if grid.groups:
+        cells = (f'<th class="group" colspan="{n}">{_text(text)}</th>' for text, n in grid.groups)
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    kinds = []
+    for i in range(len(grid.header)):
+        names = ["first"] * (i in starts and i > 0) + ["prose"] * (i in grid.prose)
+        kinds.append(f' class="{" ".join(names)}"' if names else "")
+    titles = (
+        f"<th{kind}>{_text(text)}</th>" for kind, text in zip(kinds, grid.header, strict=True)
+    )
+    head = "".join([*lines, f"<tr>{''.join(titles)}</tr>"])
+    rows = "".join(f"<tr>{_row(row, kinds)}</tr>\n" for row in grid.fields())
+    table = f"<table><thead>{head}</thead>\n<tbody>\n{rows}</tbody></table>"
+    table = f'<div class="wide">{table}</div>'
+    if grid.folded:
+        return f"<details><summary>{_text(grid.folded)}</summary>{table}</details>"
+    return table
+
+
+def _row(row: list[Field], kinds: list[str]) -> str:
+    cells = []
+    for i, (field, kind) in enumerate(zip(row, kinds, strict=True)):
+        text = _text(field.text)
+        text = f"<b>{text}</b>" if field.strong else text
+        remark = f"<small>{_text(field.remark)}</small>" if field.remark else ""
+        tag = "td" if i else "th"
+        cells.append(f"<{tag}{kind}>{text}{remark}</{tag}>")
+    return "".join(cells)
+
+
+def _text(text: str) -> str:
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text))

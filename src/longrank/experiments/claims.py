@@ -1,0 +1,294 @@
+"""Claims: what the paper says of its results, checked on ours."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+from longrank.experiments.latent import PANELS, SIGNIFICANT, few_topics, latent
+from longrank.experiments.results import Row
+from longrank.experiments.scores import Key, Score, Scores
+from longrank.experiments.settings import BUDGETS
+from longrank.experiments.tables import LABELS, MNIST, PAPER_TASKS, SIX, published
+
+TOLERANCE = 0.02  # ours may be this much lower: the published numbers have two decimals
+ENOUGH = 0.95  # share of the numbers
+ERRORS = 4.0  # standard errors that chance alone hardly exceeds
+LARGE, SMALL = (50, 100), (1, 5)  # budgets
+FAR = 5.0  # times slower counts as far slower
+FEW = 10  # components of a mixture at most count as few
+
+
+@dataclass(frozen=True)
+class Check:
+    """A claim, the numbers for or against it, and whether it holds.
+
+    ``holds`` is None if there are not enough results to decide.
+    """
+
+    sentence: str
+    figure: str
+    holds: bool | None
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in words."""
+        return {True: "holds", False: "does not hold", None: "not enough results"}[self.holds]
+
+
+def checks(rows: Sequence[Row], found: Scores) -> list[Check]:
+    """Check all claims."""
+    few = few_topics(rows, FEW)
+    return [
+        *(reached(one) for one in agreements(found)),
+        chance(found),
+        large_budgets(found),
+        small_budgets(found),
+        dep_leads(found),
+        dep_trails(found),
+        slower(found),
+        *(correlated(found, *panel) for panel in PANELS),
+        *(correlated(few, *panel, max_topics=FEW) for panel in PANELS),
+    ]
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """A score below the published number by more than the tolerance."""
+
+    score: Score
+    published: float
+
+    @property
+    def difference(self) -> float:
+        """Ours minus the published value."""
+        return self.score.ncr_published - self.published
+
+    @property
+    def reason(self) -> str:
+        """What the numbers say about the cause; otherwise the missing reward."""
+        score, needed = self.score, self.published - TOLERANCE
+        if score.perfect and self.published < 1.0:
+            theirs = score.cr_max - self.published / (1.0 - self.published)
+            return (
+                "no policy can earn more here; the paper's number means that its CR_rand was "
+                f"{theirs:.1f}, ours is {score.cr_rand:.1f}"
+            )
+        missing = (needed - score.ncr_published) * (score.cr_max - score.cr_rand + 1.0)
+        return f"CR is {missing:.1f} of {score.cr_max:.0f} too low"
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """A comparison of some tasks, policies and scenarios with the paper."""
+
+    policies: tuple[str, ...]
+    scores: tuple[Score, ...]
+    shortfalls: tuple[Shortfall, ...]
+    total: int  # published numbers, including those without a score of ours
+
+    @property
+    def reached(self) -> int:
+        """The number of published values that are reached."""
+        return len(self.scores) - len(self.shortfalls)
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether enough numbers are reached; None if missing results could still decide."""
+        if self.reached >= ENOUGH * self.total:
+            return True
+        return False if self.total - len(self.shortfalls) < ENOUGH * self.total else None
+
+    def by_policy(self) -> list[str]:
+        """Describe the count of each policy."""
+        lines = []
+        for policy in self.policies:
+            ours = sum(score.key.policy == policy for score in self.scores)
+            short = sum(one.score.key.policy == policy for one in self.shortfalls)
+            lines.append(f"{LABELS[policy]}: {ours - short} of {ours}")
+        return lines
+
+
+def agreement(
+    found: Scores, tasks: Sequence[str], policies: Sequence[str], scenarios: Sequence[str]
+) -> Agreement:
+    """Compare ``ncr_published`` of the best settings with the published numbers."""
+    numbers = {
+        key: number.ncr
+        for key, number in published().items()
+        if key.task in tasks and key.policy in policies and key.scenario in scenarios
+    }
+    ours = [found[key] for key in numbers if key in found]
+    short = [
+        Shortfall(score, numbers[score.key])
+        for score in ours
+        if score.ncr_published < numbers[score.key] - TOLERANCE - 1e-9
+    ]
+    return Agreement(tuple(policies), tuple(ours), tuple(short), len(numbers))
+
+
+def agreements(found: Scores) -> list[Agreement]:
+    """Compare on MNIST: the paper's algorithms in both scenarios, its baselines in vanilla."""
+    return [
+        agreement(found, MNIST, ("ind", "dep"), ("vanilla", "exponential")),
+        agreement(found, MNIST, ("rand", "eps", "c-ucb1", "gl-cdcm"), ("vanilla",)),
+    ]
+
+
+def reached(one: Agreement) -> Check:
+    """Check how many of the published numbers are reached."""
+    names = ", ".join(LABELS[policy] for policy in one.policies)
+    where = "vanilla and exponential" if "dep" in one.policies else "vanilla"
+    sentence = (
+        f"{names} on MNIST, {where}: `ncr_published` is at least the paper's number minus "
+        f"{TOLERANCE} in {ENOUGH:.0%} of the {one.total} cells"
+    )
+    missing = one.total - len(one.scores)
+    figure = f"{one.reached} of {len(one.scores)} cells ({'; '.join(one.by_policy())})"
+    bound = sum(short.score.perfect for short in one.shortfalls)
+    if bound:
+        figure += f"; in {bound} of the other {len(one.shortfalls)} no policy can earn more"
+    return Check(sentence, figure + (f"; {missing} not run" if missing else ""), one.holds)
+
+
+def chance(found: Scores) -> Check:
+    """Check one run of Rand against the mean of all: its NCR is 0 by construction."""
+    errors = []
+    for key, score in found.items():
+        if key.policy == "rand" and score.rewards is not None and score.rewards.std() > 0:
+            error = float(score.rewards.std()) * math.sqrt(score.rounds / score.seeds)
+            errors.append(abs(score.cumulative_reward - score.cr_rand) / error)
+    largest = max(errors, default=0.0)
+    return Check(
+        "Rand earns what random orders earn on average, up to chance (CR within "
+        f"{ERRORS:.0f} standard errors of CR_rand): its NCR is 0 by construction, as in the paper",
+        f"largest distance {largest:.1f}, of {len(errors)} cells" if errors else "no results",
+        largest < ERRORS if errors else None,
+    )
+
+
+def large_budgets(found: Scores) -> Check:
+    """Check that large budgets make all policies equal in the vanilla scenario."""
+    spreads: dict[int, float] = {}
+    for task in PAPER_TASKS:
+        for budget in BUDGETS:
+            ours = _row(found, task, "vanilla", budget, SIX)
+            if len(ours) > 1:
+                means = [score.cumulative_reward / score.rounds for score in ours.values()]
+                spreads[budget] = max(spreads.get(budget, 0.0), max(means) - min(means))
+    large = [spread for budget, spread in spreads.items() if budget in LARGE]
+    listed = ", ".join(f"{x:.3f} at b = {b}" for b, x in sorted(spreads.items()))
+    return Check(
+        "In the vanilla scenario large budgets make all policies equal, including Rand "
+        f"(CR / T within {TOLERANCE} at b = {LARGE[0]} and {LARGE[1]})",
+        f"largest difference of CR / T on any task: {listed}" if listed else "no results",
+        max(large) < TOLERANCE if len(large) == len(LARGE) else None,
+    )
+
+
+def small_budgets(found: Scores) -> Check:
+    """Check that the baselines seldom win in the vanilla scenario."""
+    ours = theirs = cells = 0
+    for task in PAPER_TASKS:
+        for budget in SMALL:
+            here = _row(found, task, "vanilla", budget, SIX)
+            if len(here) == len(SIX):
+                paper = {p: published()[score.key].ncr for p, score in here.items()}
+                cells += 1
+                ours += _wins({p: round(s.ncr_published, 2) for p, s in here.items()})
+                theirs += _wins(paper)
+    return Check(
+        f"In the vanilla scenario with small budgets (b = {SMALL[0]}, {SMALL[1]}) the winner is "
+        "mostly Ind or Dep",
+        f"best in {ours} of {cells} cells (in the paper {theirs})" if cells else "no results",
+        ours > cells / 2 if cells else None,
+    )
+
+
+def dep_leads(found: Scores) -> Check:
+    """Check Dep against Ind, cell by cell."""
+    leads = [(_leads(found, task), _published_leads(task)) for task in PAPER_TASKS]
+    ours = [lead >= 0 for mine, _ in leads for lead in mine.values()]
+    theirs = sum(paper[budget] >= 0 for mine, paper in leads for budget in mine)
+    return Check(
+        "In the exponential scenario Dep is generally at least as good as Ind",
+        f"in {sum(ours)} of {len(ours)} cells (in the paper {theirs})" if ours else "no results",
+        sum(ours) > len(ours) / 2 if ours else None,
+    )
+
+
+def dep_trails(found: Scores) -> Check:
+    """Check on which pivot classes Dep is worse than Ind, on average over the budgets."""
+    leads = {task: _leads(found, task) for task in MNIST}
+    whole = [task for task, lead in leads.items() if len(lead) == len(BUDGETS)]
+    ours = [task[-1] for task in whole if fmean(leads[task].values()) < -TOLERANCE]
+    theirs = [t[-1] for t in MNIST if fmean(_published_leads(t).values()) < -TOLERANCE]
+    return Check(
+        f"In the exponential scenario Dep is behind Ind on the classes {', '.join(theirs)} of "
+        f"MNIST and on no others (by more than {TOLERANCE}, mean over the budgets)",
+        f"ours: {', '.join(ours) or 'none'}, of {len(whole)} classes" if whole else "no results",
+        ours == theirs if len(whole) == len(MNIST) else None,
+    )
+
+
+def slower(found: Scores) -> Check:
+    """Check running times per round, as medians over the tasks."""
+    ratios = {}
+    for budget in BUDGETS:
+        rows = [_row(found, t, "vanilla", budget, ("ind", "gl-cdcm")) for t in PAPER_TASKS]
+        both = [row for row in rows if len(row) == 2]
+        if both:
+            ratios[budget] = median(row["gl-cdcm"].seconds / row["ind"].seconds for row in both)
+    return Check(
+        f"GL-CDCM is far slower than Ind (at least {FAR:.0f} times at every budget, vanilla)",
+        ", ".join(f"{x:.0f} times at b = {b}" for b, x in ratios.items()) or "no results",
+        min(ratios.values()) >= FAR if ratios else None,
+    )
+
+
+def correlated(found: Scores, scenario: str, budget: int, max_topics: int | None = None) -> Check:
+    """Check Figure 3, with any number of components or only with few."""
+    one = latent(found, scenario, budget)
+    few = "" if max_topics is None else f" with mixtures of at most {max_topics} components"
+    pairs = zip(one.classes, one.lead, one.difference, strict=True)
+    both = ", ".join(str(pivot) for pivot, lead, x in pairs if lead < 0 and x < 0) or "none"
+    size = "none" if math.isnan(one.correlation) else f"{one.correlation:.2f}"
+    figure = (
+        f"correlation {size} over {len(one.classes)} classes; Dep and Ind in the "
+        f"latent space both earn less than Ind on the classes: {both}"
+    )
+    return Check(
+        f"Figure 3, {scenario}, b = {budget}{few}: over the classes of MNIST, Dep's CR goes with "
+        f"what Ind loses in Dep's latent space (correlation above {SIGNIFICANT})",
+        figure if one.classes else "no results",
+        one.correlation > SIGNIFICANT if one.complete else None,
+    )
+
+
+def _row(
+    found: Scores, task: str, scenario: str, budget: int, policies: Sequence[str]
+) -> dict[str, Score]:
+    keys = [Key(task, scenario, budget, policy) for policy in policies]
+    return {key.policy: found[key] for key in keys if key in found}
+
+
+def _wins(values: dict[str, float]) -> bool:
+    return max(values["ind"], values["dep"]) >= max(values.values())
+
+
+def _leads(found: Scores, task: str) -> dict[int, float]:
+    """Return Dep minus Ind at two decimals, as in the tables, for each budget that has both."""
+    rows = {b: _row(found, task, "exponential", b, ("ind", "dep")) for b in BUDGETS}
+    return {
+        budget: round(round(row["dep"].ncr_published, 2) - round(row["ind"].ncr_published, 2), 2)
+        for budget, row in rows.items()
+        if len(row) == 2
+    }
+
+
+def _published_leads(task: str) -> dict[int, float]:
+    number = published()
+    keys = {b: [Key(task, "exponential", b, policy) for policy in ("dep", "ind")] for b in BUDGETS}
+    return {b: round(number[dep].ncr - number[ind].ncr, 2) for b, (dep, ind) in keys.items()}

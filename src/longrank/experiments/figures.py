@@ -1,0 +1,266 @@
+"""Figures that can be read in black and white, as PNG and SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import isnan
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.document import Picture
+from longrank.errors import MissingExtra
+from longrank.experiments.latent import PANELS, Latent, latent
+from longrank.experiments.scores import Key, Score, Scores
+from longrank.experiments.tables import LABELS, PAPER_TASKS, SIX
+
+Curves = Mapping[str, NDArray[np.float64]]
+Measured = Mapping[str, Mapping[int, float]]  # policy -> budget -> value
+
+# One look per policy, everywhere: colours of equal lightness steps, and different dashes.
+LOOKS: dict[str, dict[str, object]] = {
+    "Rand": {"color": "#999999", "linestyle": (0, (1, 1))},
+    "Eps": {"color": "#e69f00", "linestyle": (0, (5, 1, 1, 1))},
+    "C-UCB1": {"color": "#009e73", "linestyle": (0, (3, 1, 1, 1, 1, 1))},
+    "GL-CDCM": {"color": "#cc79a7", "linestyle": (0, (5, 2))},
+    "Ind": {"color": "#0072b2", "linestyle": "-"},
+    "Dep": {"color": "#d55e00", "linestyle": (0, (8, 2))},
+    "recommended": {"color": "#000000", "linestyle": (0, (12, 1))},
+}
+MARKERS = {
+    "Rand": "x",
+    "Eps": "^",
+    "C-UCB1": "s",
+    "GL-CDCM": "D",
+    "Ind": "o",
+    "Dep": "v",
+    "recommended": "*",
+}
+_FIGURE_2 = {
+    "msd": "MSD",
+    "yelp": "Yelp",
+    "movielens-25m": "MovieLens-25M",
+    "mnist-0": "MNIST, class 0",
+}
+_SHOWN = {"vanilla": SIX, "exponential": ("rand", "ind", "dep")}
+
+
+def figure_2(found: Scores, folder: Path) -> tuple[list[Path], Picture]:
+    """Draw CR(t) / t in eight panels."""
+    shown: dict[str, Curves | str] = {}
+    for scenario, budget in PANELS:
+        for task, name in _FIGURE_2.items():
+            curves = {}
+            for policy in _SHOWN[scenario]:
+                if (scenario, task, policy) == ("exponential", "mnist-0", "rand"):
+                    continue  # as in the paper: with it, the others are indistinguishable
+                score = found.get(Key(task, scenario, budget, policy))
+                if score is not None and score.rewards is not None:
+                    rounds = np.arange(1, len(score.rewards) + 1)
+                    curves[LABELS[policy]] = np.asarray(np.cumsum(score.rewards) / rounds)
+            shown[f"{name}: {scenario}, b = {budget}"] = curves or f"no results\nof {task}"
+    files = average_rewards(shown, folder / "figure-2", columns=4, width=3.0)
+    return files, Picture(
+        files[1],
+        "Figure 2: CR(t) / t of the best settings. Above vanilla with b = 1, below exponential "
+        "with b = 10; as in the paper, the bottom right panel omits Rand, far below the others.",
+    )
+
+
+def figure_3(
+    found: Scores, folder: Path, max_topics: int | None = None
+) -> tuple[list[Path], Picture]:
+    """Draw Dep and the effect of its latent space on Ind, for mixtures of limited size if given."""
+    name = "figure-3" if max_topics is None else "figure-3-few"
+    files = over_classes([latent(found, *panel) for panel in PANELS], folder / name)
+    small = "" if max_topics is None else f", with mixtures of at most {max_topics} components"
+    return files, Picture(
+        files[1],
+        f"Figure 3{small}: over the classes of MNIST, Dep's CR (above) and the CR of Ind on Dep's "
+        "latent space minus that of Ind on the items (below).",
+    )
+
+
+def seconds(found: Scores) -> dict[str, Measured]:
+    """Return microseconds per round: the median over settings, then over tasks."""
+    return _measured(found, lambda score: 1e6 * score.seconds, median)
+
+
+def lengths(found: Scores) -> dict[str, Measured]:
+    """Return the mean length of the best settings as a share of the budget."""
+    return _measured(found, lambda score: score.mean_length / score.key.budget, fmean)
+
+
+def figure_of_seconds(found: Scores, folder: Path) -> tuple[list[Path], Picture]:
+    """Draw the running time over the budgets."""
+    measure = "microseconds per round"
+    files = over_budgets(seconds(found), folder / "seconds", measure, log=True)
+    return files, Picture(
+        files[1],
+        "Running time per round (median over settings and tasks), on a log scale: ranking and "
+        "learning in the compiled loop, on the machine of the run, whatever else it was doing.",
+    )
+
+
+def figure_of_lengths(found: Scores, folder: Path) -> tuple[list[Path], Picture]:
+    """Draw lengths over the budgets."""
+    files = over_budgets(lengths(found), folder / "lengths", "mean length / budget")
+    return files, Picture(
+        files[1], "The length that a policy commits to, as a share of the budget (mean over tasks)."
+    )
+
+
+def _measured(
+    found: Scores, value: Callable[[Score], float], of: Callable[[Iterable[float]], float]
+) -> dict[str, Measured]:
+    """Return a value by scenario, policy and budget: over the paper's tasks, or else all."""
+    ours = [score for score in found.values() if score.key.task in PAPER_TASKS]
+    values: dict[str, dict[str, dict[int, list[float]]]] = {}
+    for policy in SIX:
+        for score in sorted(ours or found.values(), key=lambda score: score.key.budget):
+            if score.key.policy == policy:
+                lines = values.setdefault(score.key.scenario, {}).setdefault(LABELS[policy], {})
+                lines.setdefault(score.key.budget, []).append(value(score))
+    return {
+        scenario: {name: {b: of(x) for b, x in line.items()} for name, line in lines.items()}
+        for scenario, lines in sorted(values.items(), reverse=True)
+    }
+
+
+def average_rewards(
+    shown: Mapping[str, Curves | str], path: Path, columns: int = 3, width: float = 4.2
+) -> list[Path]:
+    """Draw CR(t) / t of every policy, one panel per world and scenario; return the files.
+
+    A panel given as text shows only that text.
+    """
+    figure, axes = panels(-(-len(shown) // columns), columns, width, 0.74 * width)
+    for axis, (title, curves) in zip(axes.flat, shown.items(), strict=False):
+        axis.set_title(title, fontsize=10)
+        if isinstance(curves, str):
+            empty(axis, curves)
+            continue
+        for name, curve in curves.items():
+            axis.plot(
+                np.arange(1, len(curve) + 1),
+                curve,
+                label=name,
+                linewidth=1.6,
+                **LOOKS.get(name, {}),
+            )
+        late = [curve[len(curve) // 20 :] for curve in curves.values()]
+        low, high = min(c.min() for c in late), max(c.max() for c in late)
+        margin = 0.05 * (high - low) + 1e-9
+        axis.set_ylim(low - margin, high + margin)  # the first rounds are noise
+        axis.set_xlabel("round t", fontsize=9)
+        axis.set_ylabel("CR(t) / t", fontsize=9)
+    for axis in axes.flat[len(shown) :]:
+        axis.set_visible(False)
+    legend(figure)
+    return save(figure, path)
+
+
+def over_budgets(
+    shown: Mapping[str, Measured], path: Path, measure: str, log: bool = False
+) -> list[Path]:
+    """Draw one panel per scenario and one line per policy; return the files."""
+    figure, axes = panels(1, max(len(shown), 1), height=3.4, sharey=True)
+    budgets = sorted({b for lines in shown.values() for line in lines.values() for b in line})
+    for axis, (title, lines) in zip(axes.flat, shown.items(), strict=False):
+        for name, line in lines.items():
+            axis.plot(
+                [budgets.index(budget) for budget in line],
+                list(line.values()),
+                label=name,
+                linewidth=1.3,
+                marker=MARKERS.get(name, "P"),
+                markersize=6,
+                markerfacecolor="white",
+                **LOOKS.get(name, {}),
+            )
+        axis.set_title(title, fontsize=10)
+        axis.set_xticks(range(len(budgets)), [str(budget) for budget in budgets])
+        axis.set_xlabel("budget b", fontsize=9)
+        axis.set_ylabel(measure, fontsize=9)
+        if log:
+            axis.set_yscale("log")
+    legend(figure)
+    return save(figure, path)
+
+
+def over_classes(shown: Sequence[Latent], path: Path) -> list[Path]:
+    """Draw one column per scenario: Dep's CR above, the difference of the two Inds below."""
+    figure, axes = panels(2, len(shown), height=2.3, sharex="col")
+    for column, one in enumerate(shown):
+        above, below = axes[0, column], axes[1, column]
+        above.set_title(f"{one.scenario}, b = {one.budget}", fontsize=10)
+        if not one.classes:
+            empty(above, "no results of Dep, Ind\nand Ind-GMM yet")
+            empty(below, "")
+            continue
+        above.plot(one.classes, one.dep, marker=MARKERS["Dep"], markersize=7, **LOOKS["Dep"])
+        above.set_ylabel("CR of Dep", fontsize=9)
+        below.bar(
+            one.classes, one.difference, 0.6, color="#cfe3f1", edgecolor="#0072b2", hatch="///"
+        )
+        below.axhline(0.0, color="black", linewidth=0.8)
+        below.set_ylabel("CR of Ind-GMM\nminus CR of Ind", fontsize=9)
+        size = "" if isnan(one.correlation) else f" (correlation {one.correlation:.2f})"
+        below.set_xlabel(f"pivot class{size}", fontsize=9)
+        below.set_xticks(range(10))
+    return save(figure, path)
+
+
+def panels(
+    rows: int, columns: int, width: float = 4.2, height: float = 3.1, **more: Any
+) -> tuple[Any, Any]:
+    """Start a figure with axes and room for a legend below."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtra("drawing", "experiments") from error
+    figure = Figure(figsize=(width * columns, height * rows + 0.5), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, **more)
+    for axis in axes.flat:
+        axis.grid(color="#dddddd", linewidth=0.6)
+        axis.set_axisbelow(True)
+    return figure, axes
+
+
+def empty(axis: Any, text: str) -> None:
+    """Say in a panel why it is empty."""
+    axis.text(0.5, 0.5, text, ha="center", va="center", fontsize=9, transform=axis.transAxes)
+    axis.grid(visible=False)
+    axis.set(xticks=[], yticks=[])
+
+
+def legend(figure: Any) -> None:
+    """Show every label of any panel once, below the figure."""
+    found: dict[str, Any] = {}
+    for axis in figure.axes:
+        handles, labels = axis.get_legend_handles_labels()
+        found |= dict(zip(labels, handles, strict=True)) | found
+    ordered = sorted(found, key=lambda name: list(LOOKS).index(name) if name in LOOKS else 99)
+    if ordered:
+        figure.legend(
+            [found[name] for name in ordered],
+            ordered,
+            loc="outside lower center",
+            ncols=len(ordered),
+            frameon=False,
+            handlelength=4,
+        )
+
+
+def save(figure: Any, path: Path) -> list[Path]:
+    """Write PNG and SVG; the same figure gives the same files."""
+    from matplotlib import rc_context
+
+    files = [path.with_suffix(".png"), path.with_suffix(".svg")]
+    with rc_context({"svg.hashsalt": "longrank"}):
+        figure.savefig(files[0], dpi=100)
+        figure.savefig(files[1], metadata={"Date": None})
+    return files

@@ -1,0 +1,287 @@
+"""The report: one page, the same as Markdown, and every table and figure as a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from longrank.datasets import SOURCES, TASKS
+from longrank.document import (
+    Block,
+    Code,
+    Field,
+    Grid,
+    Heading,
+    Links,
+    Text,
+    number,
+    to_html,
+    to_markdown,
+)
+from longrank.experiments import figures
+from longrank.experiments.claims import FEW, TOLERANCE, Agreement, Check, agreements, checks
+from longrank.experiments.commands import commands
+from longrank.experiments.figures import Measured
+from longrank.experiments.latent import PANELS, POLICIES, few_topics, latent
+from longrank.experiments.results import Row, read_results
+from longrank.experiments.scores import Scores, scores
+from longrank.experiments.tables import LABELS, MNIST, Entry, Table, tables, to_csv, to_latex
+
+TITLE = "Learning to rank long sequences: the paper's experiments, run again"
+_INTRODUCTION = (
+    "The experiments of “On Learning to Rank Long Sequences with Contextual Bandits” (Santara, "
+    "Gentile, Aggarwal, Li, 2021), run with longrank: our numbers next to the published ones, with "
+    "the settings, the spread and the command for every table."
+)
+_READING = (
+    "All values are normalised cumulative rewards (NCR), (CR − CR_rand) / (CR_max − CR_rand + 1): "
+    "CR is the cumulative reward, CR_rand the mean reward of random orders, CR_max that of a "
+    "clairvoyant. The 1 is not in the paper's formula but in its tables, so these values "
+    "(`ncr_published`) are compared with them; the files also have `ncr` without it. Bold marks "
+    "the best of each scenario at two decimals, as in the paper. Columns marked “ours only” are "
+    "not in the paper; they are bold where they are no worse than the best of the paper's columns.",
+    "There are two protocols. The paper's takes the best setting of a grid on the same stream that "
+    "it is reported for, which rewards noise: the more settings, the more. Held out means that the "
+    "setting was chosen on one shuffle and is reported on others that played no part in the "
+    "choice, with the standard deviation of one shuffle.",
+)
+
+
+def report(folders: Sequence[Path], out: Path) -> list[Path]:
+    """Write report.html, report.md, figures/ and tables/ to the folder ``out``.
+
+    Equal results give equal files. Return the files, the page first.
+    """
+    rows = read_results(folders)
+    found = scores(rows)
+    all_tables = tables(found)
+    drawn = out / "figures"
+    drawn.mkdir(parents=True, exist_ok=True)
+    blocks, files = _blocks(rows, found, all_tables, drawn)
+    page, markdown = out / "report.html", out / "report.md"
+    page.write_text(to_html(blocks, TITLE), "utf-8")
+    markdown.write_text(to_markdown(blocks, out), "utf-8")
+    return [page, markdown, *files, *_table_files(all_tables, out / "tables")]
+
+
+def _table_files(all_tables: Sequence[Table], folder: Path) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for table in all_tables:
+        if table.scores:
+            for ending, text in ((".csv", to_csv(table)), (".tex", to_latex(table))):
+                files.append(folder / f"{table.name}{ending}")
+                files[-1].write_text(text, "utf-8")
+    return files
+
+
+def _blocks(
+    rows: Sequence[Row], found: Scores, all_tables: Sequence[Table], folder: Path
+) -> tuple[list[Block], list[Path]]:
+    files: list[Path] = []
+    blocks: list[Block] = [
+        Heading(TITLE, 1),
+        Text(_INTRODUCTION),
+        Links(
+            (
+                ("summary", "Summary"),
+                ("figures", "Figures 2 and 3"),
+                ("time", "Running time"),
+                ("lengths", "Lengths"),
+                ("tables", "Tables"),
+                *((table.name, table.title) for table in all_tables),
+            )
+        ),
+        Heading("Summary", 2, "summary"),
+        Text(_extent(found, all_tables)),
+        *summary(checks(rows, found), agreements(found)),
+        Heading("Figures 2 and 3", 2, "figures"),
+    ]
+
+    def draw(drawn: tuple[list[Path], Block]) -> None:
+        files.extend(drawn[0])
+        blocks.append(drawn[1])
+
+    draw(figures.figure_2(found, folder))
+    draw(figures.figure_3(found, folder))
+    draw(figures.figure_3(few_topics(rows, FEW), folder, FEW))
+    blocks += figure_3_blocks(found)
+    blocks.append(Heading("Running time", 2, "time"))
+    draw(figures.figure_of_seconds(found, folder))
+    blocks += measured_blocks(figures.seconds(found), 1)
+    blocks.append(Heading("Lengths", 2, "lengths"))
+    draw(figures.figure_of_lengths(found, folder))
+    blocks += measured_blocks(figures.lengths(found), 2)
+    blocks.append(Heading("Tables", 2, "tables"))
+    blocks += [Text(text) for text in _READING]
+    for table in all_tables:
+        blocks += table_blocks(table)
+    return blocks, files
+
+
+def _extent(found: Scores, all_tables: Sequence[Table]) -> str:
+    there = sum(table.number is not None and bool(table.scores) for table in all_tables)
+    runs = sum(score.tried * score.seeds for score in found.values())
+    further = sum(0 if s.held_out is None else s.held_out.seeds for s in found.values())
+    grids = ", ".join(sorted({score.grid for score in found.values()}))
+    return (
+        f"Results for {there} of the paper's 13 tables: {len(found):,} cells, {runs:,} runs to "
+        f"search the settings (grid: {grids}) and {further:,} held-out runs."
+    )
+
+
+def summary(found: Sequence[Check], compared: Sequence[Agreement]) -> list[Block]:
+    """List every claim, and every published number that is not reached."""
+    rows = tuple((Field(c.sentence), Field(c.figure), Field(c.verdict, strong=True)) for c in found)
+    grid = Grid(("statement", "our results", "verdict"), rows, prose=(0, 1, 2))
+    return [grid, *(_shortfalls(one) for one in compared if one.shortfalls)]
+
+
+def _shortfalls(one: Agreement) -> Grid:
+    rows = []
+    for short in one.shortfalls:
+        task, scenario, budget, policy = short.score.key
+        held_out = short.score.held_out
+        numbers = (
+            number(short.score.ncr_published, 3),
+            number(short.published),
+            number(short.difference, 3, sign=True),
+            number(None if held_out is None else held_out.mean, 3),
+        )
+        cell = Field(f"{task}, {scenario}, b = {budget}, {LABELS[policy]}", short.reason)
+        rows.append((cell, *map(Field, numbers)))
+    names = ", ".join(LABELS[policy] for policy in one.policies)
+    title = f"{names}: the {len(rows)} cells more than {TOLERANCE} below the paper's number"
+    header = ("cell", "ours", "paper", "difference", "held out")
+    return Grid(header, tuple(rows), folded=title, prose=tuple(range(len(header))))
+
+
+def table_blocks(table: Table) -> list[Block]:
+    """Show a table by both protocols, with its settings and its commands."""
+    prefix = "" if table.number is None else f"Table {table.number}: "
+    heading = Heading(f"{prefix}{table.title}", 3, table.name)
+    if not table.scores:
+        return [heading, *_how_to_get(table.task)]
+    blocks: list[Block] = [
+        heading,
+        Text(
+            "Best of the grid on the same stream; in small print the paper's, and the difference:"
+        ),
+        _grid(table, _ours),
+    ]
+    if any(score.held_out for score in table.scores):
+        seeds = sorted({score.held_out.seeds for score in table.scores if score.held_out})
+        counts = " or ".join(map(str, seeds))
+        blocks += [
+            Text(f"Held out: mean over {counts} other shuffles; in small print the deviation:"),
+            _grid(table, _held_out),
+        ]
+    return [*blocks, _settings(table), Code(tuple(commands(table.scores)))]
+
+
+def _how_to_get(task: str) -> list[Block]:
+    source = SOURCES[TASKS[task].source]
+    get, add = f"longrank data get {source.name}", f"longrank data add {source.name} PATH"
+    if source.manual is None:
+        text = f"No results. Download the data as below, or use files that you have: `{add}`."
+    else:
+        text, get = f"No results. For the data, {source.manual}.", add
+    return [Text(text), Code((get, f"longrank run {task} --grid paper --held-out 4"))]
+
+
+def _grid(table: Table, field: Callable[[Entry], Field]) -> Grid:
+    scenarios = [
+        (f"{scenario} (ours only)" if ours_only else scenario, len(list(run)))
+        for (scenario, ours_only), run in groupby(
+            table.columns, lambda column: (column.scenario, column.ours_only)
+        )
+    ]
+    return Grid(
+        ("b", *(column.label for column in table.columns)),
+        tuple((Field(str(row[0].budget)), *map(field, row)) for row in table.rows),
+        (("", 1), *scenarios),
+    )
+
+
+def _ours(entry: Entry) -> Field:
+    ours = number(None if entry.score is None else entry.score.ncr_published)
+    if entry.published is None:
+        return Field(ours, strong=entry.best)
+    difference = "" if entry.difference is None else f", {number(entry.difference, sign=True)}"
+    return Field(ours, number(entry.published.ncr) + difference, entry.best)
+
+
+def _held_out(entry: Entry) -> Field:
+    one = None if entry.score is None else entry.score.held_out
+    if one is None:
+        return Field(number(None))
+    return Field(number(one.mean), f"± {number(one.deviation)}", entry.best_held_out)
+
+
+def _settings(table: Table) -> Grid:
+    header = (
+        "scenario",
+        "b",
+        "policy",
+        "settings",
+        "of",
+        "NCR",
+        "CR",
+        "CR_rand",
+        "CR_max",
+        "length",
+    )
+    rows = []
+    for score in table.scores:
+        texts = (
+            *(score.key.scenario, str(score.key.budget), LABELS[score.key.policy]),
+            " / ".join(map(readable, score.settings)),
+            str(score.tried),
+            number(score.ncr, 3),
+            number(score.cumulative_reward, 1),
+            number(score.cr_rand, 1),
+            number(score.cr_max, 1),
+            number(score.mean_length, 1),
+        )
+        rows.append(tuple(Field(text) for text in texts))
+    return Grid(header, tuple(rows), folded="Settings chosen, rewards and lengths")
+
+
+def readable(settings: str) -> str:
+    """Format settings in JSON as ``rate 3, radius 1``."""
+    return ", ".join(f"{name} {value}" for name, value in json.loads(settings).items()) or "none"
+
+
+def figure_3_blocks(found: Scores) -> list[Block]:
+    """List the commands behind Figure 3, and those for what it still lacks."""
+    used = [
+        score
+        for score in found.values()
+        if (score.key.scenario, score.key.budget) in PANELS
+        and score.key.policy in POLICIES
+        and score.key.task in MNIST
+    ]
+    blocks: list[Block] = [Code(tuple(commands(used)))] if used else []
+    lines = [
+        f"longrank run mnist --scenario {scenario} --budgets {budget} "
+        f"--policies {','.join(POLICIES)} --grid paper"
+        for scenario, budget in PANELS
+        if not latent(found, scenario, budget).complete
+    ]
+    return [*blocks, Text("To complete Figure 3:"), Code(tuple(lines))] if lines else blocks
+
+
+def measured_blocks(shown: Mapping[str, Measured], decimals: int) -> list[Block]:
+    """Show a measure of every policy over the budgets in numbers."""
+    budgets = sorted({b for lines in shown.values() for line in lines.values() for b in line})
+    rows = tuple(
+        (
+            Field(f"{scenario}: {name}"),
+            *(Field(number(line.get(budget), decimals)) for budget in budgets),
+        )
+        for scenario, lines in shown.items()
+        for name, line in lines.items()
+    )
+    return [Grid(("", *(f"b = {budget}" for budget in budgets)), rows, folded="In numbers")]

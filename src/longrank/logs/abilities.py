@@ -1,0 +1,134 @@
+"""What a log can be used for, and why not for the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from longrank.logs.columns import is_known
+from longrank.logs.decision import Decision
+from longrank.logs.history import History
+from longrank.logs.problems import Problem, empty, keep
+
+_ROUNDING = 1e-9
+CERTAIN = 1.0 - _ROUNDING  # a propensity above this is 1
+
+#: What each estimate needs of a log; :meth:`Checked.lacks` says why it has it not.
+NEEDS = {
+    "bounds": ("items", "payoffs"),
+    "model": ("items", "payoffs"),
+    "replay": ("items", "payoffs", "propensity", "chance", "equal propensities"),
+    "importance sampling": ("items", "payoffs", "propensity", "chance"),
+    "doubly robust": ("items", "payoffs", "propensity", "chance", "prefix_propensities"),
+}
+
+
+@dataclass(frozen=True)
+class Ability:
+    """Something to do with a log; ``reason`` says why it can or cannot be done."""
+
+    name: str
+    possible: bool
+    reason: str
+
+
+@dataclass
+class Checked:
+    """The result of :func:`check`."""
+
+    name: str
+    decisions: int = 0
+    problems: list[Problem] = field(default_factory=list)
+    more: int = 0  # problems beyond those kept
+    with_items: int = 0
+    with_payoffs: int = 0
+    with_propensity: int = 0
+    with_prefix: int = 0
+    randomised: int = 0  # decisions that could have been different
+    min_propensity: float = 1.0
+    max_propensity: float = 0.0
+    tries: int = 0
+    left_out: int = 0  # decisions that must not be learned from
+    ignored: tuple[str, ...] = ()  # columns that are not part of the format
+
+    def add(self, decision: Decision) -> None:
+        """Count a decision without problems."""
+        self.decisions += 1
+        self.tries += decision.outcome.tried
+        self.left_out += not decision.learned
+        self.with_items += decision.items is not None
+        self.with_payoffs += decision.payoffs is not None
+        self.with_propensity += decision.propensity is not None
+        self.with_prefix += decision.prefix is not None
+        if decision.propensity is not None:
+            self.randomised += decision.propensity < CERTAIN
+            self.min_propensity = min(self.min_propensity, decision.propensity)
+            self.max_propensity = max(self.max_propensity, decision.propensity)
+
+    def lacks(self, *needs: str) -> str:
+        """Return why the log does not meet one of these needs; empty if it meets them all."""
+        n = self.decisions
+        counted = {"items": self.with_items, "payoffs": self.with_payoffs}
+        missing = [
+            f"{n - have} of {n} decisions have no {what}"
+            for what, have in counted.items()
+            if what in needs and have < n
+        ]
+        if missing:
+            return "; ".join(missing)
+        if "propensity" in needs and self.with_propensity < n:
+            return (
+                f"{n - self.with_propensity} of {n} decisions have no propensity: either a "
+                "deterministic policy made the log, or its probabilities were not recorded"
+            )
+        if "chance" in needs and self.randomised == 0:
+            return "every propensity is 1: a deterministic log shows only what it played"
+        unequal = self.max_propensity > self.min_propensity * (1.0 + _ROUNDING)
+        if "equal propensities" in needs and unequal:
+            return (
+                "the log's sequences were not equally likely (propensities from "
+                f"{self.min_propensity:.3g} to {self.max_propensity:.3g}): use importance "
+                "sampling, which corrects for that"
+            )
+        if "prefix_propensities" in needs and self.with_prefix < n:
+            return f"{n - self.with_prefix} of {n} decisions have no prefix_propensities"
+        return ""
+
+    @property
+    def abilities(self) -> list[Ability]:
+        """Warm start and the estimates, each with the reason why it is possible or not."""
+        if self.problems:
+            total = len(self.problems) + self.more
+            reason = f"{total} problems: nothing is learned from a log that breaks a rule"
+            return [Ability(name, False, reason) for name in ("warm start", *NEEDS)]
+        teaches = f"{self.decisions} decisions with {self.tries} attempts"
+        if self.left_out:
+            teaches += f"; {self.left_out} of them must not be learned from"
+        found = [Ability("warm start", self.left_out < self.decisions, teaches)]
+        for name, needs in NEEDS.items():
+            reason = self.lacks(*needs)
+            able = "all candidates and payoffs are known"
+            if "chance" in needs:
+                able = f"{self.randomised} randomised decisions"
+            found.append(Ability(name, not reason, reason or able))
+        return found
+
+
+def check(source: Any) -> Checked:
+    """Read a log once, in batches; say what is wrong with it and what can be done with it.
+
+    ``source`` is a :class:`History`, or whatever it takes: a file, a frame, a list of
+    dictionaries.
+    """
+    history = History.of(source)
+    ignored = tuple(name for name in history.table_columns if not is_known(name))
+    found = Checked(history.name, ignored=ignored)
+    for one in history.read():
+        if isinstance(one, Decision):
+            found.add(one)
+            continue
+        found.more += keep(found.problems, one)
+        found.decisions += one[0].row > 0
+    if found.decisions == 0 and not found.problems:
+        found.problems.append(empty(history.name))
+    return found

@@ -1,0 +1,329 @@
+"""Evidence: what a log says about a policy, decision by decision."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.logs.abilities import Checked
+from longrank.logs.decision import Decision
+from longrank.logs.evaluation.outcome_model import DRAWS, OutcomeModel, expected_of, values_along
+from longrank.logs.history import History
+from longrank.policies import Policy, Randomised
+from longrank.policies.randomised import certain_choices, prefix_propensities
+
+Array = NDArray[np.float64]
+_CERTAIN = 1.0 - 1e-9
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the estimators need to know about one policy; every array has a row per decision."""
+
+    rewards: Array
+    bounds: Array  # low, high, exact
+    weights: Array  # after every action; the last one is repeated
+    last: NDArray[np.int64]  # the action that led to the outcome
+    matches: Array  # probability of playing exactly the sequence of the log
+    unsupported: Array
+    starts: Array
+    deltas: Array
+    expected: Array  # by the model: second and fourth moment of the sum of corrections
+    modelled: Array
+    stops: Array  # probability of stopping before the budget is used up, along the log
+    short: Array  # whether the log did
+    log: Checked
+
+    def take(self, rows: NDArray[np.int64]) -> Evidence:
+        """Return the evidence of some decisions."""
+        arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "log"}
+        return replace(self, **{name: array[rows] for name, array in arrays.items()})
+
+    @property
+    def final_weights(self) -> Array:
+        """The weight of every decision up to the action that led to its outcome."""
+        return np.asarray(self.weights[np.arange(len(self.weights)), self.last])
+
+
+def gather(
+    policy: Policy,
+    history: History,
+    model: OutcomeModel,
+    draws: int = DRAWS,
+    *,
+    learn: bool = False,
+) -> Evidence:
+    """Ask a policy about every decision of a log; the policy itself does not change.
+
+    ``draws`` is the number of sequences drawn for the model's estimate. With ``learn`` a copy of
+    the policy learns from each decision after it was asked.
+    """
+    asked = copy.deepcopy(policy)
+    log = Checked(history.name)
+    rows: list[tuple[float, ...]] = []
+    steps: list[Array] = []
+    deltas: list[Array] = []
+    for index, decision in enumerate(history.decisions()):
+        row, own, correction = _gather_one(asked, decision, model, index, draws)
+        if learn and decision.learned:
+            asked.learn(*decision.observed_by(getattr(asked, "features", None)))
+        log.add(decision)
+        rows.append(row)
+        steps.append(own)
+        deltas.append(correction)
+    table = np.array(rows)
+    return Evidence(
+        rewards=table[:, 0],
+        bounds=table[:, 1:4],
+        last=table[:, 4].astype(np.int64),
+        matches=table[:, 5],
+        unsupported=table[:, 6],
+        starts=table[:, 7],
+        expected=table[:, 8:10],
+        modelled=table[:, 10],
+        stops=table[:, 11],
+        short=table[:, 12],
+        weights=_padded(steps, repeat=True),
+        deltas=_padded(deltas, repeat=False, width=max(map(len, steps))),
+        log=log,
+    )
+
+
+def _gather_one(
+    policy: Policy, decision: Decision, model: OutcomeModel, index: int, draws: int
+) -> tuple[tuple[float, ...], Array, Array]:
+    target = aim(policy, decision)
+    weighed = weigh(target, decision)
+    steps, unsupported = np.zeros(len(decision.order) + 1), 0.0
+    if weighed is not None:
+        steps, unsupported = weighed.steps, weighed.unsupported
+    correction = correct(decision, target, model, index, steps)
+    row = (
+        decision.reward,
+        *bound(decision, target),
+        last_step(decision),
+        target.reached[-1],
+        unsupported,
+        correction.start,
+        correction.square,
+        correction.fourth,
+        expected_of(model, decision, index, policy, target.sequence, draws),
+        early_stops(target, decision),
+        len(decision.order) < decision.tries,
+    )
+    return row, steps, correction.deltas
+
+
+def _padded(rows: list[Array], *, repeat: bool, width: int | None = None) -> Array:
+    """Stack rows of different lengths, padded with their last number or with 0."""
+    table = np.zeros((len(rows), max(map(len, rows)) if width is None else width))
+    for row, target_row in zip(rows, table, strict=True):
+        target_row[: len(row)] = row
+        if repeat:
+            target_row[len(row) :] = row[-1]
+    return table
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a policy would do along the sequence of the log.
+
+    ``choices[i]`` are its probabilities of the next action after the first i items of the log,
+    STOP last; ``reached[i]`` is the probability that its first i actions are those of the log;
+    ``sequence`` is what it plays, if that is certain; ``reach`` is its maximum number of attempts.
+    """
+
+    choices: Array
+    reached: Array
+    sequence: NDArray[np.int64] | None
+    reach: int
+
+
+def aim(policy: Policy, decision: Decision) -> Target:
+    """Ask a policy what it would do in place of a decision of the log."""
+    items, payoffs = decision.items, decision.payoffs
+    assert items is not None
+    assert payoffs is not None
+    played, reach = None, decision.tries
+    if isinstance(policy, Randomised):
+        choices = policy.choices(items, payoffs, decision.order, decision.budget)
+    else:
+        played = policy.rank(items, payoffs, decision.budget).order
+        choices, reach = certain_choices(played, len(items), decision.order), len(played)
+    reached = np.ones(len(decision.order) + 2)
+    reached[1:] = prefix_propensities(choices, decision.order)
+    return Target(choices, reached, played, reach)
+
+
+def last_step(decision: Decision) -> int:
+    """Return the index of the action that led to the outcome.
+
+    That is the item that succeeded; STOP after the last one; or, after an early stop, the item
+    that would have come next: it was committed to, but not tried.
+    """
+    return decision.outcome.tried - decision.outcome.succeeded
+
+
+def early_stops(target: Target, decision: Decision) -> float:
+    """Return the probability that the policy chooses to stop inside the sequence of the log."""
+    until = min(last_step(decision) + 1, decision.tries)
+    return float(target.reached[:-1][:until] @ target.choices[:until, -1])
+
+
+@dataclass(frozen=True)
+class Weights:
+    """w_j = P(first j actions, policy) / P(first j actions, log), for every action of the log.
+
+    ``unsupported`` is the probability that the policy does, along the way, what the log could
+    not have done.
+    """
+
+    steps: Array
+    unsupported: float
+
+
+def weigh(target: Target, decision: Decision) -> Weights | None:
+    """Return the importance weights; None if the log has no propensity."""
+    propensity = decision.propensity
+    if propensity is None:
+        return None
+    theirs = target.reached
+    if decision.prefix is None:  # only that of the whole sequence is known
+        lost = 1.0 - float(theirs[-1]) if propensity >= _CERTAIN else 0.0
+        return Weights(np.full(len(theirs) - 1, theirs[-1] / propensity), lost)
+    ours = np.ones(len(theirs))
+    ours[1:-1], ours[-1] = decision.prefix, propensity
+    alone = ours[1:] >= ours[:-1] * _CERTAIN  # the log had no alternative here
+    alone[last_step(decision) + 1 :] = False
+    lost = float((theirs[:-1] - theirs[1:])[alone].sum())
+    return Weights(theirs[1:] / ours[1:], max(lost, 0.0))
+
+
+def bound(decision: Decision, target: Target) -> tuple[float, float, float]:
+    """Bound what the policy can have earned; return low, high, and the probability of exactness.
+
+    No assumption is made on what succeeds. The reward is known if both sequences share the prefix
+    up to the outcome, or if the policy stops inside the shared prefix. Otherwise it lies between
+    failure of everything and success of the first item that differs. For a randomised policy: the
+    expectation over its choices.
+    """
+    payoffs, outcome = decision.payoffs, decision.outcome
+    assert payoffs is not None
+    low = high = exact = 0.0
+    here = 1.0  # the probability that the policy has played the same so far
+    for i in range(outcome.tried + 1):
+        choices = target.choices[i]
+        if i == outcome.tried and i < len(decision.order):  # an early stop ends both sequences
+            return low + here * payoffs.losses[i], high + here * payoffs.losses[i], exact + here
+        stop, same = float(choices[-1]), 0.0
+        if i < outcome.tried:
+            same = float(choices[decision.order[i]])
+        other = 1.0 - stop - same
+        low += here * (stop * payoffs.losses[i] + other * payoffs.losses[target.reach])
+        high += here * stop * payoffs.losses[i]
+        if other > 1e-12:
+            high += here * other * payoffs.rewards[i]
+        else:
+            other = 0.0
+        exact += here * stop
+        here *= same
+        if here == 0.0:
+            break
+        if outcome.succeeded and i + 1 == outcome.tried:
+            reward = payoffs.rewards[i]
+            return low + here * reward, high + here * reward, exact + here
+    return low, high, exact
+
+
+class Correction(NamedTuple):
+    """V(start), and delta_j = r_j + V(after action j) - Q(action j) for every action of the log.
+
+    The doubly robust estimate of the decision is V(start) + sum_j w_j delta_j. It is unbiased for
+    any Q, as long as V is the policy's mean of Q over its actions. ``square`` and ``fourth`` are
+    the moments of the sum that the model expects, given what was played.
+    """
+
+    start: float
+    deltas: Array
+    square: float
+    fourth: float
+
+
+def correct(
+    decision: Decision, target: Target, model: OutcomeModel, index: int, weights: Array
+) -> Correction:
+    """Compute the correction with the model of decision ``index``; ``weights`` are per action."""
+    payoffs, tries = decision.payoffs, decision.tries
+    assert decision.items is not None
+    assert payoffs is not None
+    chances = model.chances(decision.items, index)
+    early = model.early(index, tries)
+    count = len(decision.order)
+    after = _continuations(decision, target, chances, early)
+    values, actions = np.zeros(count + 2), np.zeros(count + 1)
+    for i in range(count + 1):
+        loss, choices = payoffs.losses[i], target.choices[i]
+        if i == tries:  # the budget is used up: STOP is certain
+            values[i] = actions[i] = loss
+            continue
+        going = early[i] * loss + (1.0 - early[i]) * (
+            chances * payoffs.rewards[i] + (1.0 - chances) * after[i]
+        )
+        values[i] = choices[:-1] @ going + choices[-1] * loss
+        actions[i] = going[decision.order[i]] if i < count else loss
+    last = last_step(decision)
+    deltas = values[1 : last + 2] - actions[: last + 1]
+    deltas[last] = decision.reward - actions[last]  # nothing follows the end of the cascade
+    further = weights * (values[1:] - actions)  # what each failure adds
+    outcomes = _outcomes(decision, chances[decision.order], early, further, weights, actions)
+    likely, sums = np.array(outcomes).T
+    squares = sums**2
+    return Correction(float(values[0]), deltas, float(likely @ squares), float(likely @ squares**2))
+
+
+def _outcomes(
+    decision: Decision, chances: Array, early: Array, further: Array, weights: Array, actions: Array
+) -> list[tuple[float, float]]:
+    """List every possible outcome of what was played: its probability, and sum_j w_j delta_j."""
+    assert decision.payoffs is not None
+    rewards, losses = decision.payoffs.rewards, decision.payoffs.losses
+    found, total, here = [], 0.0, 1.0
+    for i, chance in enumerate(chances):
+        stop = here * early[i]
+        success = (here - stop) * chance
+        found.append((stop, total + weights[i] * (losses[i] - actions[i])))
+        found.append((success, total + weights[i] * (rewards[i] - actions[i])))
+        total += further[i]
+        here -= stop + success
+    n = len(chances)
+    return [*found, (here, total + weights[n] * (losses[n] - actions[n]))]
+
+
+def _continuations(decision: Decision, target: Target, chances: Array, early: Array) -> Array:
+    """Return the value left after one more failure, from each prefix of the log on.
+
+    Exact if the policy's sequence is certain. Otherwise it assumes that the policy's later choices
+    are those that it has now, which costs some variance but no bias.
+    """
+    payoffs, tries = decision.payoffs, decision.tries
+    assert payoffs is not None
+    after = np.zeros(len(decision.order) + 1)
+    if target.sequence is not None:
+        along = values_along(chances[target.sequence], early, payoffs)[1 : len(after) + 1]
+        after[: len(along)] = along
+        return after
+    for i in range(min(len(after), tries)):
+        choices = target.choices[i]
+        stop = choices[-1]
+        p = choices[:-1] @ chances / (1.0 - stop) if stop < 1.0 else 0.0
+        value = payoffs.losses[tries]
+        for j in range(tries - 1, i, -1):
+            on = p * payoffs.rewards[j] + (1.0 - p) * value
+            on = early[j] * payoffs.losses[j] + (1.0 - early[j]) * on
+            value = stop * payoffs.losses[j] + (1.0 - stop) * on
+        after[i] = value
+    return after

@@ -1,0 +1,127 @@
+"""Insights into a log and the policies on it: positions, lengths, learning, and what if."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.logs.evaluation.evidence import Evidence, gather
+from longrank.logs.evaluation.outcome_model import OutcomeModel
+from longrank.logs.history import History
+from longrank.payoffs import Payoffs
+from longrank.policies import Policy
+
+Array = NDArray[np.float64]
+Change = tuple[Callable[[Payoffs], Payoffs] | None, int | None]  # of the payoffs, of the budget
+
+
+@dataclass(frozen=True)
+class Positions:
+    """How often each position was tried, and how often it succeeded."""
+
+    tried: NDArray[np.int64]
+    succeeded: NDArray[np.int64]
+
+    @property
+    def rates(self) -> Array:
+        """The success rate at each position; NaN where nothing was tried."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.succeeded / self.tried)
+
+
+def by_position(history: History) -> Positions:
+    """Count successes by position in a log."""
+    longest = max(len(decision.order) for decision in history.decisions())
+    tried, succeeded = np.zeros(longest, np.int64), np.zeros(longest, np.int64)
+    for decision in history.decisions():
+        outcome = decision.outcome
+        tried[: outcome.tried] += 1
+        if outcome.succeeded:
+            succeeded[outcome.tried - 1] += 1
+    return Positions(tried, succeeded)
+
+
+def lengths(policy: Policy | None, history: History) -> NDArray[np.int64]:
+    """Count the sequences of length 0, 1, ... in a log, or of what a policy would play."""
+    counts: dict[int, int] = {}
+    for decision in history.decisions():
+        if policy is None:
+            length = len(decision.order)
+        else:
+            assert decision.items is not None
+            assert decision.payoffs is not None
+            length = len(policy.rank(decision.items, decision.payoffs, decision.budget))
+        counts[length] = counts.get(length, 0) + 1
+    table = np.zeros(max(counts) + 1, np.int64)
+    for length, count in counts.items():
+        table[length] = count
+    return table
+
+
+def robust_terms(found: Evidence) -> Array:
+    """Return the doubly robust estimate of every decision."""
+    return np.asarray(found.starts + (found.weights * found.deltas).sum(axis=1))
+
+
+def learning_curve(
+    policy: Policy, history: History, model: OutcomeModel, *, supported: bool, points: int = 60
+) -> list[tuple[int, float]]:
+    """Return the mean value up to each decision of a policy that learns from the log as it goes.
+
+    It is evaluated before every decision with what it has learned so far: doubly robust if the
+    log supports it, otherwise by the model.
+    """
+    found = gather(policy, history, model, learn=True)
+    terms = robust_terms(found) if supported else found.modelled
+    means = np.cumsum(terms) / np.arange(1, len(terms) + 1)
+    where = np.unique(np.linspace(max(len(means) // 20, 1), len(means), points).astype(int))
+    return [(int(t), float(means[t - 1])) for t in where]
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """A change and what each policy would then earn, by the model and, if supported, robustly."""
+
+    change: str
+    modelled: dict[str, float]
+    robust: dict[str, float]
+
+
+def what_if(
+    policies: Mapping[str, Policy],
+    history: History,
+    model: OutcomeModel,
+    changes: Mapping[str, Change],
+    supported: Sequence[str],
+) -> list[WhatIf]:
+    """Evaluate policies under other payoffs or smaller budgets; each decides again under them.
+
+    ``changes`` has for each name a function of the payoffs and a budget (None: unchanged);
+    ``supported`` are the policies whose doubly robust estimate was not refused.
+    """
+    found = []
+    for name, (payoffs, budget) in changes.items():
+        changed = history.under(payoffs, budget)
+        evidence = {each: gather(policy, changed, model) for each, policy in policies.items()}
+        found.append(
+            WhatIf(
+                name,
+                {each: float(one.modelled.mean()) for each, one in evidence.items()},
+                {each: float(robust_terms(evidence[each]).mean()) for each in supported},
+            )
+        )
+    return found
+
+
+def raise_costs(cost: float) -> Callable[[Payoffs], Payoffs]:
+    """Return a change of payoffs that makes every attempt more expensive by ``cost``."""
+
+    def change(payoffs: Payoffs) -> Payoffs:
+        tries = np.arange(payoffs.budget + 1)
+        rewards = np.maximum(payoffs.rewards - cost * tries[1:], 0.0)
+        return Payoffs(rewards, payoffs.losses - cost * tries)
+
+    return change

@@ -1,0 +1,143 @@
+"""Confidence intervals of a mean, or of a function of means, over the decisions of a log."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+FEW = 100  # effective decisions below which a bootstrap tends to be too narrow
+
+
+@dataclass(frozen=True)
+class IntervalSettings:
+    """How intervals are made."""
+
+    confidence: float = 0.95
+    interval: str = "bootstrap"  # or "bernstein", where it applies
+    resamples: int = 1000
+    seed: int = 0
+
+
+def bootstrap(
+    columns: Array,
+    statistic: Callable[[Array], Array],
+    influence: Array,
+    settings: IntervalSettings,
+) -> tuple[float, float]:
+    """Resample decisions: the studentised bootstrap (Efron, Tibshirani 1993, section 12.5).
+
+    Weighted rewards have a long tail on one side. A resample without the tail has a biased mean
+    and a spread that is too small, so the percentiles of means miss the truth on that side too
+    often; those of means in units of their own standard error do not.
+
+    Parameters
+    ----------
+    columns
+        One row per decision, shape (n, m).
+    statistic
+        Turns means of the columns, shape (resamples, m), into as many values.
+    influence
+        How far each decision moves the value, shape (n,): for a mean the number itself.
+    """
+    n = len(columns)
+    rng = np.random.default_rng(settings.seed)
+    moved = influence - influence.mean()
+    table = np.column_stack([columns, moved, moved**2])
+    means = np.empty((settings.resamples, table.shape[1]))
+    for b in range(settings.resamples):
+        counts = np.bincount(rng.integers(n, size=n), minlength=n)
+        means[b] = counts @ table / n
+    value, spread = float(statistic(columns.mean(axis=0)[np.newaxis])[0]), float(moved.std())
+    if spread == 0.0:
+        return value, value
+    off = statistic(means[:, :-2]) - value
+    spreads = np.sqrt(np.maximum(means[:, -1] - means[:, -2] ** 2, 0.0))
+    # If a resample has no spread at all, nothing is known about its error.
+    unknown = np.where(off == 0.0, 0.0, np.copysign(np.inf, off))
+    steps = np.divide(off, spreads, out=unknown, where=spreads > 1e-7 * spread)
+    tail = (1.0 - settings.confidence) / 2.0
+    lower, upper = np.quantile(steps, [tail, 1.0 - tail], method="inverted_cdf")
+    return float(value - upper * spread), float(value - lower * spread)
+
+
+def normal(value: float, variance: float, settings: IntervalSettings) -> tuple[float, float]:
+    """Return the normal interval of an estimate with this variance."""
+    tail = (1.0 - settings.confidence) / 2.0
+    reach = NormalDist().inv_cdf(1.0 - tail) * math.sqrt(variance)
+    return value - reach, value + reach
+
+
+def bernstein(values: Array, span: float, settings: IntervalSettings) -> tuple[float, float]:
+    """Return the empirical Bernstein interval of a mean (Maurer, Pontil 2009), valid for every n.
+
+    ``span`` is the length of an interval that holds every value.
+    """
+    n = len(values)
+    if n < 2:
+        return -math.inf, math.inf
+    log = math.log(4.0 / (1.0 - settings.confidence))  # half of the risk for each side
+    spread = math.sqrt(2.0 * float(values.var(ddof=1)) * log / n)
+    reach = spread + 7.0 * span * log / (3.0 * (n - 1))
+    mean = float(values.mean())
+    return mean - reach, mean + reach
+
+
+def mean_interval(
+    values: Array, span: float, settings: IntervalSettings
+) -> tuple[float, float, str]:
+    """Return the interval of a mean by the method of the settings, and that method."""
+    if settings.interval == "bernstein":
+        return (*bernstein(values, span, settings), "bernstein")
+    low, high = bootstrap(values[:, np.newaxis], lambda means: means[:, 0], values, settings)
+    return low, high, "bootstrap"
+
+
+def ratio(plain: Array, terms: Array, weights: Array) -> tuple[float, Array]:
+    """Return mean(plain) + sum_j mean(terms_j) / mean(weights_j), and each decision's influence.
+
+    This is the self-normalised form of an estimate: ``plain`` has shape (n,), the others (n, m).
+    A position without any weight counts 0.
+    """
+    weight = weights.mean(axis=0)
+    shares = _shares(terms.mean(axis=0), weight)
+    influence = plain + _shares(terms - shares * weights, weight).sum(axis=1)
+    return float(plain.mean() + shares.sum()), influence
+
+
+def ratio_interval(
+    terms: Array, weights: Array, settings: IntervalSettings
+) -> tuple[float, float, float]:
+    """Return sum_j mean(terms_j) / mean(weights_j) with its bootstrap interval."""
+    m = terms.shape[1]
+
+    def statistic(means: Array) -> Array:
+        return np.asarray(_shares(means[:, :m], means[:, m:]).sum(axis=1))
+
+    value, influence = ratio(np.zeros(len(terms)), terms, weights)
+    return value, *bootstrap(np.hstack([terms, weights]), statistic, influence, settings)
+
+
+def _shares(terms: Array, weights: Array) -> Array:
+    return np.divide(terms, weights, out=np.zeros_like(terms), where=weights > 0.0)
+
+
+def effective_size(weights: Array) -> float:
+    """Return (sum w)^2 / sum w^2, the number of equally weighted decisions that is as good."""
+    square = float((weights**2).sum())
+    return float(weights.sum()) ** 2 / square if square > 0.0 else 0.0
+
+
+def cautions(effective: float, method: str) -> tuple[str, ...]:
+    """Return what to know about an interval that rests on this many effective decisions."""
+    notes = []
+    if effective < FEW:
+        notes.append(f"only {effective:.1f} effective decisions: the interval may be too narrow")
+    if method == "bernstein":
+        notes.append("the interval assumes that the observed range is the whole range")
+    return tuple(notes)

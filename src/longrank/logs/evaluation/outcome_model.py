@@ -1,0 +1,170 @@
+"""The outcome model: success probabilities fitted to a log, and their calibration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.errors import InvalidInput
+from longrank.logs.decision import Decision
+from longrank.logs.history import History
+from longrank.payoffs import Payoffs
+from longrank.policies import Policy
+
+Array = NDArray[np.float64]
+Counts = NDArray[np.int64]
+FOLDS = 5
+DRAWS = 4  # sequences drawn from a randomised policy
+
+
+class Predictions(NamedTuple):
+    """The predicted probability of every attempt in the log, and whether it succeeded."""
+
+    predicted: Array
+    succeeded: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class OutcomeModel:
+    """Logistic regression of success on the item, and the frequency of early stops.
+
+    Cross-fitted in five folds, so that no decision is predicted by a model that has seen it.
+    ``weights`` has shape (folds, d + 1), the constant last; ``stops`` (folds, b + 1) is the share
+    of sequences that were abandoned after 0, 1, ... failures.
+    """
+
+    weights: Array
+    stops: Array
+    predictions: Predictions
+
+    def chances(self, items: Array, index: int) -> Array:
+        """Return the success probability of every item of decision ``index``, shape (k,)."""
+        own = self.weights[index % len(self.weights)]
+        return _sigma(items @ own[:-1] + own[-1])
+
+    def early(self, index: int, count: int) -> Array:
+        """Return the probability of an early stop after 0, ..., count failures."""
+        own = self.stops[index % len(self.stops)]
+        found = np.zeros(count + 1)
+        found[: len(own)] = own[: count + 1]
+        return found
+
+
+def fit(source: Any, folds: int = FOLDS, penalty: float = 1.0) -> OutcomeModel:
+    """Fit the outcome model to a log; only the items that were tried are held in memory.
+
+    ``source`` is a :class:`~longrank.logs.History`, or whatever it takes.
+    """
+    rows: list[Array] = []
+    ends: list[tuple[int, int, bool]] = []
+    for decision in History.of(source).decisions():
+        if decision.items is None:
+            rule = "have the items of every decision to fit an outcome model"
+            raise InvalidInput("history", rule, f"none in row {decision.row}")
+        outcome = decision.outcome
+        rows.append(decision.items[decision.order[: outcome.tried]])
+        ends.append((len(decision.order), outcome.tried, outcome.succeeded))
+    ended = np.array(ends, np.int64)
+    lengths, tried, succeeded = ended.T
+    fold_of = np.arange(len(ends)) % folds
+    x = np.concatenate(rows)
+    x = np.column_stack([x, np.ones(len(x))])
+    y = np.zeros(len(x))
+    y[(np.cumsum(tried) - 1)[succeeded > 0]] = 1.0
+    owner = np.repeat(fold_of, tried)
+    weights = np.stack([_logistic(x[owner != f], y[owner != f], penalty) for f in range(folds)])
+    stops = np.stack([_stops(ended[fold_of != f], int(lengths.max())) for f in range(folds)])
+    predicted = _sigma(np.einsum("ij,ij->i", x, weights[owner]))
+    return OutcomeModel(weights, stops, Predictions(predicted, y > 0.5))
+
+
+def _stops(ended: Counts, longest: int) -> Array:
+    """Return the share of sequences abandoned after 0, 1, ... failures, of those not finished.
+
+    ``ended`` has the length, the number of attempts and the success of each decision.
+    """
+    lengths, tried, succeeded = ended.T
+    reached = np.minimum(tried - succeeded, lengths - 1)
+    at_risk = (reached[:, np.newaxis] >= np.arange(longest + 1)).sum(axis=0)
+    early = tried[(succeeded == 0) & (tried < lengths)]
+    return np.asarray(np.bincount(early, minlength=longest + 1) / np.maximum(at_risk, 1))
+
+
+def _logistic(x: Array, y: Array, penalty: float) -> Array:
+    """Fit by Newton's method; the constant is hardly penalised, just enough to stay finite."""
+    w = np.zeros(x.shape[1])
+    pull = np.full(x.shape[1], penalty)
+    pull[-1] = 1e-6
+    for _ in range(50):
+        p = _sigma(x @ w)
+        gradient = x.T @ (y - p) - pull * w
+        hessian = (x * (p * (1.0 - p))[:, np.newaxis]).T @ x + np.diag(pull)
+        step = np.linalg.solve(hessian, gradient)
+        largest = float(np.abs(step).max())
+        w += step * min(1.0, 5.0 / largest) if largest else 0.0
+        if largest < 1e-10:
+            break
+    return w
+
+
+def _sigma(scores: Array) -> Array:
+    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(scores, -35.0, 35.0))))
+
+
+def values_along(chances: Array, early: Array, payoffs: Payoffs) -> Array:
+    """Return the expected reward from each point of a sequence on, given failures so far."""
+    n = len(chances)
+    values = np.empty(n + 1)
+    values[n] = payoffs.losses[n]
+    for i in range(n - 1, -1, -1):
+        p = chances[i]
+        on = p * payoffs.rewards[i] + (1.0 - p) * values[i + 1]
+        values[i] = early[i] * payoffs.losses[i] + (1.0 - early[i]) * on
+    return values
+
+
+def expected(
+    model: OutcomeModel, decision: Decision, index: int, order: NDArray[np.int64]
+) -> float:
+    """Return the reward that the model expects of a sequence instead of the one played."""
+    assert decision.items is not None
+    assert decision.payoffs is not None
+    chances = model.chances(decision.items, index)[order]
+    return float(values_along(chances, model.early(index, len(order)), decision.payoffs)[0])
+
+
+def expected_of(
+    model: OutcomeModel,
+    decision: Decision,
+    index: int,
+    policy: Policy,
+    certain: NDArray[np.int64] | None,
+    draws: int = DRAWS,
+) -> float:
+    """Return the same for a policy; unless its sequence is ``certain``, by drawing a few."""
+    assert decision.items is not None
+    assert decision.payoffs is not None
+    if certain is not None:
+        return expected(model, decision, index, certain)
+    total = 0.0
+    for _ in range(draws):
+        order = policy.rank(decision.items, decision.payoffs, decision.budget).order
+        total += expected(model, decision, index, order)
+    return total / draws if draws else float("nan")
+
+
+def calibration(predictions: Predictions, bins: int = 10) -> list[tuple[float, float, int]]:
+    """Return predicted and observed success rates with the number of attempts, by deciles."""
+    order = np.argsort(predictions.predicted, kind="stable")
+    return [
+        (
+            float(predictions.predicted[part].mean()),
+            float(predictions.succeeded[part].mean()),
+            len(part),
+        )
+        for part in np.array_split(order, bins)
+        if len(part)
+    ]

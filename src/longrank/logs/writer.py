@@ -1,0 +1,152 @@
+"""Writing a log: the row of a decision, and files of rows."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import json
+import os
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from longrank.cascade import Outcome, Ranking
+from longrank.errors import InvalidInput, MissingExtra
+from longrank.logs.columns import COLUMNS, Row
+from longrank.payoffs import Payoffs
+
+BATCH = 10_000  # rows in memory at once
+
+
+def record(
+    id: str | int,
+    ranking: Ranking,
+    outcome: Outcome,
+    payoffs: Payoffs,
+    *,
+    budget: int | None = None,
+    items: ArrayLike | None = None,
+    propensities: ArrayLike | None = None,
+    time: float | str | datetime.datetime | None = None,
+    candidates: list[str] | list[int] | None = None,
+    policy_version: str | int | None = None,
+) -> Row:
+    """Make the row of a decision, for a list of rows or :func:`write`.
+
+    ``items`` are all candidates of the round; without them the log allows a warm start but no
+    evaluation. ``propensities`` is what ``policy.propensities(items, payoffs, ranking.order)``
+    returned before the policy learned anything else.
+    """
+    row: Row = {
+        "id": id,
+        "time": time,
+        "policy_version": policy_version,
+        "candidates": candidates,
+        "items": None if items is None else np.asarray(items, np.float64).tolist(),
+        "order": ranking.order.tolist(),
+        "features": ranking.features.tolist(),
+        "tried": outcome.tried,
+        "succeeded": outcome.succeeded,
+        "rewards": payoffs.rewards.tolist(),
+        "losses": payoffs.losses.tolist(),
+        "budget": payoffs.budget if budget is None else budget,
+    }
+    if propensities is not None:
+        known = np.asarray(propensities, np.float64)
+        if known.shape != (len(ranking) + 1,):
+            rule = f"have {len(ranking) + 1} numbers, the last one for the whole sequence"
+            raise InvalidInput("propensities", rule, known.shape)
+        row |= {"propensity": float(known[-1]), "prefix_propensities": known[:-1].tolist()}
+    return {name: value for name, value in row.items() if value is not None}
+
+
+def write(path: str | os.PathLike[str], rows: Iterable[Row]) -> int:
+    """Write rows to a .parquet, .csv or .jsonl file, in batches; return how many.
+
+    Parquet and CSV have the columns of the first batch of 10,000 rows.
+    """
+    target = Path(path)
+    match target.suffix.lower():
+        case ".parquet":
+            return _parquet(target, rows)
+        case ".csv":
+            return _csv(target, rows)
+        case ".jsonl" | ".ndjson":
+            count = 0
+            with target.open("w", encoding="utf-8") as file:
+                for row in rows:
+                    file.write(json.dumps(row, default=str) + "\n")
+                    count += 1
+            return count
+        case other:
+            raise InvalidInput("path", "end in .parquet, .csv or .jsonl", repr(other))
+
+
+def _batches(rows: Iterable[Row]) -> Iterator[tuple[list[str], list[Row]]]:
+    """Return the columns of the first batch with each batch."""
+    rest, names = iter(rows), None
+    while batch := list(islice(rest, BATCH)):
+        found = list(dict.fromkeys(name for row in batch for name in row))
+        names = found if names is None else names
+        if new := set(found) - set(names):
+            rule = f"have only columns of the first {BATCH} rows"
+            raise InvalidInput("rows", rule, ", ".join(sorted(new)))
+        yield names, batch
+
+
+def _csv(target: Path, rows: Iterable[Row]) -> int:
+    count = 0
+    with target.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        for names, batch in _batches(rows):
+            if count == 0:
+                writer.writerow(names)
+            writer.writerows([_text(row.get(name)) for name in names] for row in batch)
+            count += len(batch)
+    return count
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return json.dumps(value) if isinstance(value, list | bool) else str(value)
+
+
+def _parquet(target: Path, rows: Iterable[Row]) -> int:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise MissingExtra("writing Parquet", "logs") from error
+    count, writer = 0, None
+    try:
+        for names, batch in _batches(rows):
+            if writer is None:
+                schema = pa.schema([(name, _kind(pa, name, batch)) for name in names])
+                writer = pq.ParquetWriter(target, schema, compression="zstd")
+            writer.write_table(pa.Table.from_pylist(batch, schema=writer.schema))
+            count += len(batch)
+        if writer is None:
+            pq.write_table(pa.table({}), target)
+    finally:
+        if writer is not None:
+            writer.close()
+    return count
+
+
+def _kind(pa: Any, name: str, batch: list[Row]) -> Any:
+    """Return the Arrow type of a column; texts, times and foreign columns as the rows have them."""
+    column = COLUMNS.get(name)
+    if column is None or column.kind in ("text", "time"):
+        return pa.array([row.get(name) for row in batch]).type
+    kinds = {"truth": pa.bool_(), "whole": pa.int64(), "number": pa.float64(), "index": pa.int64()}
+    kind = kinds[column.kind]
+    if column.kind == "index" and any(isinstance(entry, str) for r in batch for entry in r[name]):
+        kind = pa.string()
+    for _ in range(column.lists):
+        kind = pa.list_(kind)
+    return kind

@@ -1,0 +1,150 @@
+"""Data sets from their publishers, who are all on this machine."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longrank.datasets import SOURCES, DownloadFailed, File, MissingData, Source, find, get
+from longrank.datasets.acquisition import fetch
+from longrank.errors import BadFile, InvalidInput
+
+Md5 = Callable[[bytes], str]
+Names = Callable[[Path], list[str]]
+
+
+def zipped(name: str, data: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+def movielens(*files: File) -> Source:
+    return dataclasses.replace(SOURCES["movielens-1m"], files=files)
+
+
+def images_on(server: Any, folder: Path, md5: Md5) -> Source:
+    files = []
+    for path in sorted(folder.iterdir()):
+        data = path.read_bytes()
+        files.append(File(path.name, (server.put(path.name, data),), len(data), md5(data)))
+    return dataclasses.replace(SOURCES["mnist"], files=tuple(files))
+
+
+def test_a_data_set_of_one_file_is_got(
+    server: Any, small_ratings: Path, md5: Md5, names: Names, tmp_path: Path
+) -> None:
+    data = zipped("ml-1m/ratings.dat", small_ratings.read_bytes())
+    known = movielens(File("ml-1m.zip", (server.put("ml-1m.zip", data),), len(data), md5(data)))
+    folder = tmp_path / "data"
+    files = fetch(known, folder, accept_terms=True)
+    assert files == find("movielens-1m", folder)
+    assert names(folder) == ["movielens-1m/ml-1m.zip"]
+
+
+def test_a_data_set_of_four_files_is_got_with_progress_for_each(
+    server: Any, small_images: Path, md5: Md5, tmp_path: Path
+) -> None:
+    known = images_on(server, small_images, md5)
+    seen: dict[str, tuple[int, int | None]] = {}
+    files = fetch(known, tmp_path, progress=lambda name, *now: seen.update({name: now}))
+    assert {file.name for file in files} == set(seen)
+    assert all(done == total for done, total in seen.values())
+    assert set(find("mnist", tmp_path)) == set(files)
+
+
+def test_what_is_there_is_not_got_again(
+    server: Any, small_images: Path, md5: Md5, tmp_path: Path
+) -> None:
+    known = images_on(server, small_images, md5)
+    files = fetch(known, tmp_path)
+    assert len(server.requests) == 4
+    files[0].write_bytes(b"damaged")
+    fetch(known, tmp_path)
+    assert len(server.requests) == 5
+
+
+def test_a_mirror_is_asked_if_the_first_address_fails(
+    server: Any, small_ratings: Path, tmp_path: Path
+) -> None:
+    data = zipped("ratings.dat", small_ratings.read_bytes())
+    urls = (f"{server.url}/gone", server.put("ml-1m.zip", data))
+    (file,) = fetch(movielens(File("ml-1m.zip", urls)), tmp_path, accept_terms=True)
+    assert file.read_bytes() == data
+
+
+def test_if_all_addresses_fail_each_one_says_why(server: Any, names: Names, tmp_path: Path) -> None:
+    urls = (f"{server.url}/gone", server.put("bad", b"bad"))
+    known = movielens(File("ml-1m.zip", urls, size=4))
+    with pytest.raises(DownloadFailed, match=r"gone .*404 .*; .*bad must have 4 bytes"):
+        fetch(known, tmp_path, accept_terms=True)
+    assert names(tmp_path) == []
+
+
+def test_one_address_that_fails_says_why_by_itself(
+    server: Any, names: Names, tmp_path: Path
+) -> None:
+    known = movielens(File("ml-1m.zip", (server.put("bad", b"bad"),), size=4))
+    with pytest.raises(BadFile, match="bad must have 4 bytes, the server offers 3"):
+        fetch(known, tmp_path, accept_terms=True)
+    assert names(tmp_path) == []
+
+
+def test_without_a_checksum_the_beginning_is_read(
+    server: Any, names: Names, tmp_path: Path
+) -> None:
+    known = movielens(File("ml-1m.zip", (server.put("page", b"<html>moved</html>"),)))
+    with pytest.raises(BadFile, match="line 1 must be UserID::MovieID"):
+        fetch(known, tmp_path, accept_terms=True)
+    assert names(tmp_path) == []
+
+
+def test_what_was_there_before_in_another_form_gives_way(
+    server: Any, small_ratings: Path, names: Names, tmp_path: Path
+) -> None:
+    home = tmp_path / "movielens-1m"
+    (home / "unpacked").mkdir(parents=True)
+    (home / "ratings.dat").write_bytes(b"older")
+    (home / "unpacked" / "ratings.dat").write_bytes(b"older")
+    (home / "README").write_bytes(b"the user's own")
+    data = zipped("ratings.dat", small_ratings.read_bytes())
+    known = movielens(File("ml-1m.zip", (server.put("ml-1m.zip", data),)))
+    fetch(known, tmp_path, accept_terms=True)
+    assert names(home) == ["README", "ml-1m.zip"]
+
+
+def test_terms_must_be_accepted_first(names: Names, tmp_path: Path) -> None:
+    with pytest.raises(
+        InvalidInput, match=r"accept_terms must be True to get MovieLens-25M.*\.html"
+    ):
+        get("movielens-25m", tmp_path)
+    assert names(tmp_path) == []
+
+
+def test_what_cannot_be_downloaded_is_explained(tmp_path: Path) -> None:
+    with pytest.raises(MissingData, match=r"accept the agreement .* 'longrank data add yelp PATH'"):
+        get("yelp", tmp_path, accept_terms=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("mnist", "run 'longrank data get mnist'"),
+        ("yelp", "then run 'longrank data add yelp PATH'"),
+    ],
+)
+def test_a_data_set_that_is_not_there_says_how_to_get_it(
+    tmp_path: Path, name: str, how: str
+) -> None:
+    for _ in range(2):
+        with pytest.raises(MissingData, match=how) as caught:
+            find(name, tmp_path)
+        assert isinstance(caught.value, FileNotFoundError)
+        (tmp_path / name).mkdir(exist_ok=True)  # an empty folder is no better

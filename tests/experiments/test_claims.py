@@ -1,0 +1,172 @@
+"""The paper's claims as checks: on its own numbers, and on rows with known answers."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from made_up import ROUNDS, as_published, row
+
+from longrank.experiments import claims
+from longrank.experiments.claims import agreement, agreements, chance, reached
+from longrank.experiments.latent import few_topics, latent
+from longrank.experiments.scores import Scores, scores
+from longrank.experiments.tables import MNIST
+
+
+def ours(*policies: str, short: int = 0, missing: int = 0) -> Scores:
+    """The paper's numbers on MNIST: some 0.021 lower, some not there."""
+    rows = as_published(*policies, tasks=MNIST)
+    for one in rows[:short]:
+        one["ncr_published"] -= 0.021
+    return scores(rows[: len(rows) - missing])
+
+
+@pytest.mark.parametrize(
+    ("short", "missing", "holds"),
+    [(0, 0, True), (10, 0, True), (11, 0, False), (0, 10, True), (0, 11, None), (11, 50, False)],
+)
+def test_ten_of_two_hundred_numbers_may_be_missed(short, missing, holds):
+    one = agreements(ours("ind", "dep", short=short, missing=missing))[0]
+    assert (one.total, one.reached) == (200, 200 - short - missing)
+    assert one.holds is holds
+    assert reached(one).holds is holds
+
+
+def test_a_number_lower_by_exactly_the_tolerance_is_reached():
+    rows = as_published("ind", tasks=("mnist-0",))
+    for one in rows:
+        one["ncr_published"] -= 0.02
+    found = agreement(scores(rows), ["mnist-0"], ["ind"], ["vanilla", "exponential"])
+    assert (found.reached, found.shortfalls) == (10, ())
+
+
+def test_numbers_are_counted_by_policy_and_the_missed_ones_listed():
+    found = scores([*as_published("eps", "c-ucb1", tasks=MNIST), row("gl-cdcm", 60.0)])
+    one = agreements(found)[1]
+    counts = ["Rand: 0 of 0", "Eps: 50 of 50", "C-UCB1: 50 of 50", "GL-CDCM: 0 of 1"]
+    assert one.by_policy() == counts
+    [short] = one.shortfalls
+    assert (short.score.key.policy, short.published) == ("gl-cdcm", 0.98)
+    assert short.difference == pytest.approx(50 / 91 - 0.98)
+
+
+@pytest.mark.parametrize(
+    ("made", "reason"),
+    [
+        (row("ind", 60.45), "CR is 36.0 of 100 too low"),
+        (row("ind", 100.0, budget=50, cr_rand=99.0), "its CR_rand was 97.7, ours is 99.0"),
+    ],
+)
+def test_a_missed_number_comes_with_what_is_known_of_why(made, reason):
+    [short] = agreement(scores([made]), MNIST, ["ind", "rand"], ["vanilla"]).shortfalls
+    assert reason in short.reason
+
+
+def test_rand_is_what_zero_means_whatever_the_luck_of_its_run():
+    [score] = scores([row("rand", 5.0)]).values()
+    assert (score.ncr, score.ncr_published, score.cumulative_reward) == (0.0, 0.0, 5.0)
+
+
+def test_a_perfect_policy_is_not_blamed():
+    rows = as_published("ind", tasks=MNIST)
+    rows = [one for one in rows if (one["task"], one["budget"]) != ("mnist-0", 50)]
+    found = scores([*rows, row("ind", 100.0, budget=50, cr_rand=99.0)])
+    check = reached(agreements(found)[0])
+    assert "in 1 of the other 1 no policy can earn more" in check.figure
+
+
+@pytest.mark.parametrize(("reward", "holds"), [(70.0, True), (35.0, False)])
+def test_rand_may_be_off_by_chance_only(reward, holds):
+    made = row("rand", reward, cr_rand=60.0, curve=[0.0, 1.0] * (ROUNDS // 2))
+    check = chance(scores([made]))  # the standard error is 5
+    assert check.holds is holds
+    assert chance({}).holds is None
+
+
+@pytest.mark.parametrize(("worst", "holds"), [(99.0, True), (97.0, False)])
+def test_large_budgets_make_policies_equal(worst, holds):
+    rows = [row("ind", 100.0, budget=budget) for budget in (1, 50, 100)]
+    rows += [row("rand", x, budget=b) for b, x in ((1, 10.0), (50, worst), (100, 100.0))]
+    check = claims.large_budgets(scores(rows))
+    assert check.holds is holds
+    assert "0.900 at b = 1" in check.figure
+    assert claims.large_budgets(scores(rows[:2])).holds is None
+
+
+def test_the_papers_own_numbers_agree_with_its_trends():
+    found = scores(as_published())
+    assert claims.small_budgets(found).holds
+    assert claims.dep_leads(found).holds
+    assert claims.dep_trails(found).holds
+    assert claims.dep_trails(found).figure == "ours: 3, 4, 5, 8, 9, of 10 classes"
+
+
+def test_a_world_in_which_baselines_win_and_dep_trails_is_noticed():
+    policies = ("rand", "eps", "c-ucb1", "gl-cdcm", "ind", "dep")
+    rows = [row(policy, 50.0 + i) for i, policy in enumerate(reversed(policies))]
+    rows += [row("ind", 90.0, scenario="exponential"), row("dep", 80.0, scenario="exponential")]
+    found = scores(rows)
+    assert claims.small_budgets(found).holds is False
+    assert claims.small_budgets(found).figure.startswith("best in 0 of 1 cells")
+    assert claims.dep_leads(found).holds is False
+    assert claims.dep_trails(found).holds is None  # one class and one budget only
+
+
+@pytest.mark.parametrize(("times", "holds"), [(20.0, True), (2.0, False)])
+def test_the_slower_policy_is_found(times, holds):
+    rows = [row("ind", seconds=1e-3), row("gl-cdcm", seconds=1e-3 * times)]
+    check = claims.slower(scores(rows))
+    assert check.holds is holds
+    assert check.figure == f"{times:.0f} times at b = 1"
+
+
+def classes(gmm, dep, topics: int = 30, pivots: int = 10):
+    """Ind earns 80 on every class; Dep and Ind on the latent space what the functions say."""
+    rows = []
+    for pivot in range(pivots):
+        task = f"mnist-{pivot}"
+        rows.append(row("ind", 80.0, task=task))
+        rows.append(row("ind-gmm", gmm(pivot), task=task, settings={"topics": topics}))
+        rows.append(row("dep", dep(pivot), task=task, settings={"topics": topics}))
+    return rows
+
+
+def test_the_correlation_of_figure_3_is_that_of_dep_and_of_what_ind_loses():
+    rows = classes(lambda pivot: 75.0 + pivot, lambda pivot: 60.0 + 3 * pivot)
+    one = latent(scores(rows), "vanilla", 1)
+    assert one.complete
+    assert one.dep == tuple(60.0 + 3 * pivot for pivot in range(10))
+    assert one.difference == tuple(pivot - 5.0 for pivot in range(10))
+    assert one.lead == tuple(3.0 * pivot - 20.0 for pivot in range(10))
+    assert one.correlation == pytest.approx(1.0)
+    check = claims.correlated(scores(rows), "vanilla", 1)
+    assert check.holds is True
+    assert check.figure.endswith("on the classes: 0, 1, 2, 3, 4")
+
+
+def test_no_correlation_is_told_as_such_and_few_classes_decide_nothing():
+    falling = classes(lambda pivot: 75.0 + pivot, lambda pivot: 90.0 - pivot)
+    assert claims.correlated(scores(falling), "vanilla", 1).holds is False
+    assert claims.correlated(scores(falling[:-1]), "vanilla", 1).holds is None
+    assert claims.correlated({}, "vanilla", 1).figure == "no results"
+    flat = latent(scores(classes(lambda _: 75.0, lambda _: 70.0)), "vanilla", 1)
+    assert math.isnan(flat.correlation)
+
+
+def test_mixtures_with_few_components_are_looked_at_by_themselves():
+    good = classes(lambda _: 90.0, lambda _: 95.0)
+    few = classes(lambda pivot: 75.0 + pivot, lambda pivot: 60.0 + pivot, topics=5)
+    found = few_topics([*good, *few], 10)
+    assert latent(scores([*good, *few]), "vanilla", 1).dep == (95.0,) * 10
+    assert latent(found, "vanilla", 1).dep[:2] == (60.0, 61.0)
+
+
+def test_every_check_has_a_sentence_a_figure_and_a_verdict():
+    for rows in ([], as_published()):
+        found = claims.checks(rows, scores(rows))
+        assert len({check.sentence for check in found}) == len(found) == 12
+        for check in found:
+            assert check.figure
+            assert check.verdict in ("holds", "does not hold", "not enough results")
+    assert all(check.holds is None for check in claims.checks([], {}))

@@ -1,0 +1,137 @@
+"""Frames, files and histories are taken alike, by every function that reads a log."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from small_world import JUDGED, chance, logged
+
+import longrank.datasets
+import longrank.experiments
+import longrank.logs
+from longrank import UCB, Laplace, Polynomial, Random, recommended
+from longrank.logs import History, check, evaluate, learn_from, report, write
+from longrank.logs.formats import LogTable
+from longrank.logs.rules import Rules
+
+SOURCES = {
+    "history": lambda rows, _: History(rows),
+    "dictionaries": lambda rows, _: rows,
+    "pandas": lambda rows, _: pd.DataFrame(rows),
+    "polars": lambda rows, _: pl.DataFrame(rows),
+    "pyarrow": lambda rows, _: pa.Table.from_pylist(rows),
+    "parquet": lambda rows, folder: _written(folder / "log.parquet", rows),
+    "csv": lambda rows, folder: str(_written(folder / "log.csv", rows)),
+    "jsonl": lambda rows, folder: _written(folder / "log.jsonl", rows),
+}
+POLICIES = {
+    "recommended": lambda: recommended(dim=4, max_budget=3),
+    "polynomial": lambda: UCB(Laplace(15), features=Polynomial(2), exploration=0.1),
+    "chance": chance,
+    "rand": lambda: Random(rng=1),
+}
+
+
+def _written(path, rows):
+    write(path, rows)
+    return path
+
+
+@pytest.mark.parametrize("form", SOURCES)
+def test_every_function_takes_every_source(form, tmp_path):
+    rows = logged(chance(), 20)
+    source = SOURCES[form](rows, tmp_path)
+    assert check(source).decisions == 20
+    policy = recommended(dim=4)
+    assert learn_from(policy, source) == 20
+    estimates = evaluate(source, {"x": policy}, resamples=5)
+    wanted = evaluate(History(rows), {"x": policy}, resamples=5)
+    assert list(map(str, estimates)) == list(map(str, wanted))
+    assert report(source, {"x": policy}, tmp_path / "page.html", estimates).exists()
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("dropped", [(), ("features",)])
+def test_both_ways_of_learning_from_a_history_give_the_same_policy(name, dropped):
+    rows = [{k: v for k, v in r.items() if k not in dropped} for r in logged(chance(), 60)]
+    by_function, by_method = POLICIES[name](), POLICIES[name]()
+    assert learn_from(by_function, rows) == 60
+    assert by_method.learn_from(History(rows)) == 60
+    assert by_method.to_bytes() == by_function.to_bytes()
+
+
+@pytest.mark.parametrize("package", [longrank.logs, longrank.experiments, longrank.datasets])
+def test_no_function_shadows_a_module_of_its_own_package(package):
+    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        parent, _, name = found.name.rpartition(".")
+        there = getattr(__import__(parent, fromlist=[name]), name, None)
+        assert there is None or inspect.ismodule(there), f"{found.name} is hidden by {there!r}"
+
+
+def test_policies_before_the_source_still_work_and_warn():
+    rows, policies = logged(chance(), 20), {"x": JUDGED["greedy"]()}
+    wanted = evaluate(rows, policies, resamples=5)
+    with pytest.warns(DeprecationWarning, match="evaluate takes the log first"):
+        found = evaluate(policies, History(rows), resamples=5)
+    assert list(map(str, found)) == list(map(str, wanted))
+    with pytest.warns(DeprecationWarning, match="'source'"):
+        evaluate(policies=policies, history=History(rows), resamples=5)
+
+
+def test_the_old_name_of_the_outcome_model_still_works_and_warns():
+    with pytest.warns(DeprecationWarning, match="longrank.logs.OutcomeModel"):
+        assert longrank.logs.Model is longrank.logs.OutcomeModel
+
+
+@pytest.mark.parametrize("form", SOURCES)
+def test_an_evaluation_reads_and_checks_a_log_once(form, tmp_path, monkeypatch):
+    """Whatever the number of policies and estimators, and with the report."""
+    rows = logged(chance(), 30)
+    passes, checked = [], []
+    original, read = LogTable.read, Rules.read
+    monkeypatch.setattr(
+        LogTable, "read", lambda self, *more: passes.append(self) or original(self, *more)
+    )
+    monkeypatch.setattr(
+        Rules, "read", lambda self, *row: checked.append(row[0]) or read(self, *row)
+    )
+    history = History(SOURCES[form](rows, tmp_path)) if form != "history" else History(rows)
+    policies = {name: make() for name, make in JUDGED.items()}
+    evaluate(history.part(10), policies, resamples=5)
+    assert (len(passes), len(checked)) == (1, 30)
+    kept = history.keep()
+    learn_from(recommended(dim=4), kept.part(0, 10))
+    found = evaluate(kept.part(10), policies, resamples=5)
+    report(kept.part(10), policies, tmp_path / "page.html", found)
+    assert (len(passes), len(checked)) == (2, 60)
+
+
+def test_what_is_kept_beyond_the_memory_lies_in_a_file_and_is_the_same(monkeypatch):
+    rows = logged(chance(), 40)
+    history = History(rows)
+    kept = history.keep()
+    monkeypatch.setattr("longrank.logs.history.MAX_KEPT_BYTES", 1000)
+    spilled = history.keep()
+    for one, other, third in zip(
+        kept.decisions(), spilled.decisions(), spilled.decisions(), strict=True
+    ):
+        assert one.items.tobytes() == other.items.tobytes() == third.items.tobytes()
+        assert one.features.tobytes() == other.features.tobytes()
+        assert (one.id, one.order.tolist()) == (other.id, other.order.tolist())
+    found = evaluate(spilled, {"x": JUDGED["chance"]()}, resamples=5)
+    wanted = evaluate(kept, {"x": JUDGED["chance"]()}, resamples=5)
+    assert list(map(str, found)) == list(map(str, wanted))
+    assert np.isfinite(found[0].value)
+
+
+def test_a_history_needs_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        evaluate(logged(chance(), 5), {}, resamples=2)

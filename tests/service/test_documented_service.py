@@ -1,0 +1,57 @@
+"""docs/service.md: every endpoint, parameter, field, client method, metric and status is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+from serving import DIM, asked, told
+
+from longrank.service import messages
+from longrank.service.http.openapi import tree
+from longrank.service.http.routes import PAGES, ROUTES, Endpoints
+
+TEXT = (Path(__file__).parents[2] / "docs" / "service.md").read_text()
+CODE = set(re.findall(r"`([^`\n]+)`", TEXT))
+
+
+@pytest.mark.parametrize("route", [*ROUTES, *PAGES], ids=lambda route: route.name)
+def test_every_endpoint_is_documented_with_who_may_call_it(route):
+    assert f"{route.method} {route.path}" in CODE
+    who = {"admin": "administrator", "model": "model", "open": "none"}[route.scope]
+    rows = [line for line in TEXT.splitlines() if f"`{route.method} {route.path}`" in line]
+    assert rows[0].split("|")[2].strip() == who
+    for parameter in (*route.query, *route.headers):
+        assert parameter in TEXT
+
+
+@pytest.mark.parametrize(
+    "message", [messages.ModelRequest, messages.DecisionRequest, messages.OutcomeRequest]
+)
+def test_every_field_of_a_request_is_documented(message):
+    assert {field.name for field in msgspec.structs.fields(message)} <= CODE
+
+
+def test_every_method_of_the_client_is_documented():
+    methods = {name for name, value in vars(Endpoints).items() if hasattr(value, "route")}
+    shown = {name for code in CODE for name in re.findall(r"^(\w+)\(", code)}
+    assert methods <= shown
+
+
+def test_every_metric_is_documented(http):
+    http.put("/v1/models/m", json={"policy": "ind", "dim": DIM, "max_budget": 5})
+    http.engine.decide("m", asked("x"))
+    http.engine.settle("m", "x", told())
+    types = re.findall(r"^# TYPE (\S+) (\w+)$", http.get("/metrics").text, re.MULTILINE)
+    names = {name for name, _ in types if not name.endswith("_created")}
+    assert len(names) >= 12
+    assert names == {code for code in CODE if code.startswith("longrank_")}
+
+
+def test_every_status_is_documented():
+    paths = tree()["paths"].values()
+    found = {status for path in paths for one in path.values() for status in one["responses"]}
+    rows = [line.split("|")[1] for line in TEXT.splitlines() if re.match(r"\| [45]\d\d", line)]
+    assert {status for status in found if status >= "400"} <= set(re.findall(r"\d+", str(rows)))

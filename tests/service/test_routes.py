@@ -1,0 +1,84 @@
+"""The table of endpoints, and what is derived from it: handlers' arguments, clients' methods."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import subprocess
+import sys
+from typing import get_type_hints
+
+import pytest
+from serving import ADMIN, DIM
+
+from longrank.service import AsyncClient, Client, messages
+from longrank.service.http.router import Reply, endpoint
+from longrank.service.http.routes import FIELD, PAGES, ROUTES, Endpoints
+
+
+def identified(route):
+    return f"{route.method} {route.path}"
+
+
+@pytest.mark.parametrize("route", [*ROUTES, *PAGES], ids=identified)
+def test_a_handler_takes_what_its_route_says_and_answers_it(route):
+    handler = endpoint(route).handler
+    takes = list(inspect.signature(handler).parameters)
+    headers = [name.lower().replace("-", "_") for name in route.headers]
+    body = ["body"] if route.takes else []
+    assert takes[0] == "service"
+    assert sorted(takes[1:]) == sorted([*FIELD.findall(route.path), *route.query, *headers, *body])
+    hints = get_type_hints(handler)
+    assert hints.get("body") == route.takes
+    answers = [kind or type(None) for kind in route.answers.values()]
+    assert hints["return"] in answers or (hints["return"] is Reply and answers == [bytes])
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=identified)
+def test_an_endpoint_has_a_name_a_summary_and_a_scope(route):
+    assert route.summary.endswith(".")
+    assert (route.scope == "open") == (not route.path.startswith("/v1/"))
+    assert [other.name for other in ROUTES].count(route.name) == 1
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_every_endpoint_is_a_method_of_both_clients(kind):
+    client = kind("http://127.0.0.1:9")
+    methods = {name for name, value in vars(Endpoints).items() if hasattr(value, "route")}
+    assert len(methods) == len(ROUTES)
+    for name in methods:
+        method = getattr(client, name)
+        assert method.__doc__
+        assert "self" not in inspect.signature(method).parameters
+    asyncio.run(client.aclose()) if kind is AsyncClient else client.close()
+
+
+def test_arguments_become_a_path_a_query_and_a_body():
+    call = Endpoints.latest.call("a b", limit=3)
+    assert (call.target, call.body) == ("/v1/models/a%20b/decisions?limit=3", None)
+    assert Endpoints.latest.call("m", "41").target.endswith("?cursor=41&limit=50")
+    settled = Endpoints.settle.call("m", "x/y", tried=1, succeeded=True)
+    assert settled.target == "/v1/models/m/decisions/x%2Fy/outcome"
+    assert b"tried" in settled.body
+    with pytest.raises(TypeError, match="missing a required argument"):
+        Endpoints.read.call("m")
+
+
+def test_the_calls_of_an_administrator_go_through(http):
+    with Client(str(http.base_url), ADMIN) as client:
+        client.create_model("m", dim=DIM, policy="ind")
+        made = client.create_key("m")
+        assert isinstance(made, messages.KeyCreated)
+        assert made.id in [key.id for key in client.list_keys("m").keys]
+        assert client.delete_key("m", made.id) is None
+        assert client.drop("m", older_than=60).dropped == 0
+        assert (client.health().status, client.ready().status) == ("alive", "ready")
+        assert b"longrank_ready 1.0" in client.metrics()
+
+
+def test_a_client_imports_no_server():
+    code = "import sys, longrank.service.client; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(run.stdout.split())
+    assert "httpx" in loaded
+    assert not loaded & {"starlette", "uvicorn", "apsw", "psycopg", "prometheus_client"}

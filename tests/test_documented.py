@@ -1,0 +1,90 @@
+"""What a user can type, set or read is documented, and what is documented exists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+import commands
+from longrank.logs import COLUMNS
+
+ROOT = Path(__file__).parent.parent
+TOP = ("--version", "--install-completion", "--show-completion")  # of longrank itself
+
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / name).read_text()
+
+
+def sections(name: str) -> dict[str, str]:
+    """The sections of a page by their headings."""
+    _, *parts = re.split(r"^## ", page(name), flags=re.MULTILINE)
+    return {part.partition("\n")[0]: part for part in parts}
+
+
+def rows(text: str) -> set[str]:
+    """All code in the first cells of a text's tables."""
+    cells = re.findall(r"^\| (`[^|]*) \|", text, flags=re.MULTILINE)
+    return {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
+
+
+def documented_commands() -> set[str]:
+    return {head for head in sections("commands.md") if head.startswith("longrank ")}
+
+
+def documented_options() -> set[str]:
+    found = sections("commands.md")
+    return {f"{head} {row}" for head in documented_commands() for row in rows(found[head])}
+
+
+def variables() -> set[str]:
+    """Names of environment variables, wherever the package speaks of one."""
+    texts = [path.read_text() for path in (ROOT / "src").rglob("*.py")]
+    return {name for text in texts for name in re.findall(r"LONGRANK_[A-Z_]+", text)}
+
+
+# A kind of thing: the names that exist, and those that stand in the documentation.
+KINDS: dict[str, tuple[Callable[[], Iterable[str]], Callable[[], Iterable[str]]]] = {
+    "command": (
+        lambda: (f"longrank {words}" for words, _ in commands.commands()),
+        documented_commands,
+    ),
+    "option": (
+        lambda: (
+            f"longrank {option.command} {option.flag}"
+            for option in commands.options()
+            if not option.info.hidden
+        ),
+        documented_options,
+    ),
+    "environment variable": (
+        variables,
+        lambda: rows(sections("commands.md")["Environment variables"]),
+    ),
+    "column": (lambda: COLUMNS, lambda: rows(sections("logs.md")["The format"])),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_everything_is_documented_and_everything_documented_exists(kind: str) -> None:
+    existing, documented = (set(names()) for names in KINDS[kind])
+    assert existing
+    assert existing - documented == set(), f"{kind}: not documented"
+    assert documented - existing == set(), f"{kind}: documented, and not there"
+
+
+def test_the_options_of_longrank_itself_are_documented() -> None:
+    assert rows(page("commands.md").partition("## ")[0]) == set(TOP)
+
+
+def test_every_command_has_a_help_with_an_example() -> None:
+    for words, function in commands.commands():
+        assert f"Example: `longrank {words}" in function.__doc__, words
+
+
+def test_the_page_is_linked_from_the_index_and_the_readme() -> None:
+    assert "\ncommands\n" in page("index.md")
+    assert "(docs/commands.md)" in (ROOT / "README.md").read_text()

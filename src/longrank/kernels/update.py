@@ -16,6 +16,8 @@ from longrank.kernels.curve import residual
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
+_NOTHING = 1e-200  # a row so short that projecting along it would overflow
+
 
 @compiled
 def times_row(inverse: Matrix, row: Vector, direction: Vector) -> float:
@@ -58,7 +60,7 @@ def observe_row(
     mean = 0.0
     for i in range(row.shape[0]):
         mean += weights[i] * row[i]
-    if abs(mean) > radius:
+    if abs(mean) > radius and square > _NOTHING:
         edge = math.copysign(radius, mean)
         shift = (mean - edge) / square
         for i in range(row.shape[0]):

@@ -14,6 +14,13 @@ from longrank.kernels.live import STEPS
 from longrank.links import Link
 from longrank.packing import Tree
 
+MIN_PENALTY = 1e-12  # below it rounding swamps what is learned
+
+
+def checked_penalty(value: float) -> float:
+    """The precision of a prior, large enough for its inverse to be updated soundly."""
+    return checks.real("penalty", checks.real("penalty", value, above=0.0), least=MIN_PENALTY)
+
 
 class Learner(ABC):
     """A belief about a weight vector: the mean of a row x is x.w, its width sqrt(x' M^-1 x).

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from longrank import checks, kernels
 from longrank.kernels.live import LAPLACE
-from longrank.learners.base import Learner
+from longrank.learners.base import Learner, checked_penalty
 from longrank.links import LOGISTIC
 from longrank.packing import Tree
 
@@ -25,7 +25,7 @@ class Laplace(Learner):
     dim
         The length of a row.
     penalty
-        The precision of the prior, M = penalty * I.
+        The precision of the prior, M = penalty * I, at least 1e-12.
     forgetting
         The share of what is known that is given up with every cascade, for worlds that drift: the
         covariance is mixed with the prior's by this share. 0 forgets nothing; 0.0003 follows a
@@ -53,7 +53,7 @@ class Laplace(Learner):
     ) -> None:
         if max_budget is not None:
             self.max_budget = checks.whole("max_budget", max_budget, least=1)
-        self.penalty = checks.real("penalty", penalty, above=0.0)
+        self.penalty = checked_penalty(penalty)
         super().__init__(dim, self.penalty, LOGISTIC)
         self.forgetting = forgetting
 

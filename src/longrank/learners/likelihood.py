@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank import checks, kernels
+from longrank import kernels
 from longrank.kernels.live import REFITS
-from longrank.learners.base import Learner
+from longrank.learners.base import Learner, checked_penalty
 from longrank.links import LINKS, LOGISTIC, Link, sigmoid
 from longrank.packing import Tree
 
@@ -25,7 +25,7 @@ class MaximumLikelihood(Learner):
     dim
         The length of a row.
     penalty
-        The weight of the squared norm, the paper's lambda.
+        The weight of the squared norm, the paper's lambda, at least 1e-12.
     link
         ``"logistic"`` or ``"probit"``.
     """
@@ -33,7 +33,7 @@ class MaximumLikelihood(Learner):
     method = REFITS
 
     def __init__(self, dim: int, *, penalty: float = 1.0, link: Link | str = LOGISTIC) -> None:
-        self.penalty = checks.real("penalty", penalty, above=0.0)
+        self.penalty = checked_penalty(penalty)
         super().__init__(dim, self.penalty, sigmoid("link", link))
         self._curvature = self.inverse.copy()  # the inverse Hessian of some recent weights
         self._rows = np.empty((64, self.dim))

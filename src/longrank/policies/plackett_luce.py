@@ -130,9 +130,9 @@ class PlackettLuce(Believer, Randomised):
         if stop >= 1.0:
             chances[size] = 1.0
             return chances
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             odds = np.log(np.append(estimates, stop)) - np.log1p(-np.append(estimates, stop))
-        odds = (odds - odds.max()) / self.temperature
+            odds = (odds - odds.max()) / self.temperature
         weights = np.exp(odds)
         return np.asarray(weights / weights.sum())
 
@@ -184,4 +184,6 @@ def _break_even(best: NDArray[np.float64], payoffs: Payoffs, tried: int, count: 
     now, reward = float(losses[tried]), float(rewards[tried])
     if now <= losses[count]:
         return 0.0  # tries are free
+    if now <= value:
+        return _CLIP  # this one is, whatever it earns
     return max((now - value) / (reward - value), _CLIP)

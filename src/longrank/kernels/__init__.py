@@ -11,7 +11,14 @@ from longrank.kernels.decision import decide, decide_plain
 from longrank.kernels.expand import expand
 from longrank.kernels.foresight import greedy_foreseeing
 from longrank.kernels.laplace import laplace_cascade
-from longrank.kernels.length import best_length, enough_to_go_on, probe_is_due, sequence_values
+from longrank.kernels.length import (
+    best_length,
+    best_stop,
+    enough_to_go_on,
+    probe_is_due,
+    sequence_values,
+    values_ahead,
+)
 from longrank.kernels.likelihood import fit_likelihood, grow_and_fit
 from longrank.kernels.live import live
 from longrank.kernels.ranking import (
@@ -26,6 +33,7 @@ from longrank.kernels.update import observe_cascade, observe_row
 
 __all__ = [
     "best_length",
+    "best_stop",
     "coverage_along",
     "decide",
     "decide_plain",
@@ -49,5 +57,6 @@ __all__ = [
     "score_rows",
     "sequence_values",
     "slope",
+    "values_ahead",
     "worst_row",
 ]

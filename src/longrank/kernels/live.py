@@ -68,7 +68,7 @@ def live(
     """
     d = items.shape[1]
     weights, inverse = np.zeros(d), np.eye(d) / prior
-    curvature = inverse.copy()
+    curvature, penalties = inverse.copy(), np.full(d, prior)
     most = starts.shape[0] - 1
     history = np.empty((wins.shape[0] if method == REFITS else 0, d))
     successes = np.empty(history.shape[0], np.bool_)
@@ -129,7 +129,7 @@ def live(
                 history[: seen + attempts],
                 successes[: seen + attempts],
                 seen,
-                prior,
+                penalties,
                 link,
                 weights,
                 inverse,

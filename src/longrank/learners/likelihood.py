@@ -35,6 +35,7 @@ class MaximumLikelihood(Learner):
     def __init__(self, dim: int, *, penalty: float = 1.0, link: Link | str = LOGISTIC) -> None:
         self.penalty = checked_penalty(penalty)
         super().__init__(dim, self.penalty, sigmoid("link", link))
+        self._penalties = np.full(self.dim, self.penalty)
         self._curvature = self.inverse.copy()  # the inverse Hessian of some recent weights
         self._rows = np.empty((64, self.dim))
         self._successes = np.empty(64, np.bool_)
@@ -53,7 +54,7 @@ class MaximumLikelihood(Learner):
             self._rows[: self.updates],
             self._successes[: self.updates],
             first,
-            self.penalty,
+            self._penalties,
             self.link.code,
             self.weights,
             self.inverse,

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.checks import unit_rows
+from longrank.links import LOGISTIC
 from longrank.payoffs import Payoffs
 from longrank.simulation.stream import Stream
 
@@ -20,7 +21,7 @@ def small_world(seed: int, rounds: int = 5_000) -> tuple[Stream, Payoffs, NDArra
     u = rng.normal(size=d)
     u *= rng.uniform(0.3, 4.0) / np.linalg.norm(u)
     items = unit_rows(rng.normal(size=(rounds * k, d))) * rng.uniform(0.3, 1.0)
-    chances = 1.0 / (1.0 + np.exp(-(items @ u + rng.uniform(-5.0, 1.0))))
+    chances = LOGISTIC.probability(items @ u + rng.uniform(-5.0, 1.0))
     cost = float(rng.uniform(0.02, min(0.9, 1.0 / b)))
     payoffs = [
         Payoffs.exponential(b),

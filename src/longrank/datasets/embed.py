@@ -17,7 +17,6 @@ from longrank.datasets.ratings import Ratings
 from longrank.datasets.tables import Matrix, Vector
 from longrank.datasets.threads import one_thread
 from longrank.errors import InvalidInput, MissingExtra
-from longrank.links import LOGISTIC
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -99,7 +98,7 @@ def embed_ratings(
     with one_thread("embed_ratings"):
         left, values = _singular(matrix[:, fit].astype(np.float64), dim, rng)
         coordinates = _unit((matrix.T @ left) / values)
-    chances = LOGISTIC.probability(means - np.median(means))
+    chances = _sigma(means - np.median(means))
     return {
         "items": coordinates[rest],
         "chances": chances[rest],
@@ -169,3 +168,7 @@ def _signed(axes: Matrix) -> Matrix:
 def _unit(rows: Matrix) -> Matrix:
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(norms > 0.0, norms, 1.0))
+
+
+def _sigma(scores: Vector) -> Vector:
+    return np.asarray(0.5 + 0.5 * np.tanh(0.5 * scores))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +14,9 @@ from longrank.datasets import TASKS, Table, data_folder, table
 from longrank.datasets.threads import one_thread
 from longrank.errors import BadFile, InvalidInput
 from longrank.experiments.settings import Settings
-from longrank.features import Coverage, Mixture
+from longrank.features import Coverage, Features, Mixture, from_state
 from longrank.links import LOGISTIC
-from longrank.policies import Policy, named, recommended
+from longrank.policies import Policy, named
 from longrank.simulation import PaymentWorld, Stream, TableWorld
 
 EMBEDDING_SEED = 0  # the embedding is part of the task; only shuffle and outcomes change by seed
@@ -75,36 +76,51 @@ def mixture(task: str, topics: int, folder: str | None) -> Mixture:
 
 
 @functools.lru_cache(maxsize=8)
-def topic_stream(task: str, seed: int, topics: int, folder: str | None) -> Stream:
-    """The stream as coverage of topics."""
-    features = Coverage(mixture(task, topics, folder))
-    with one_thread("topics"):
-        return stream(task, seed, folder).seen_through(features)
+def prepared_stream(task: str, seed: int, folder: str | None, features: bytes) -> Stream:
+    """The stream with its items prepared by features (their packed state), once for all settings.
+
+    It uses one thread, since more would change the last bits.
+    """
+    with one_thread("features"):
+        return stream(task, seed, folder).seen_through(from_state(packing.unpack(features)))
 
 
 def situation(
     task: str, policy: str, settings: Settings, budget: int, seed: int, folder: str | None
 ) -> tuple[Policy, Stream]:
     """A policy with these settings, and the stream as it sees it."""
-    plain = stream(task, seed, folder)
+    dealt = stream(task, seed, folder)
+    own: dict[str, Any] = dict(settings)
+    topics = mixture(task, own.pop("topics"), folder) if "topics" in own else None
+    if topics is None:
+        made = _made(policy, own, dealt.items.shape[1], budget, seed)
+    elif policy == "ind-gmm":
+        # Ind on the latent space of Dep: the topics are its items (the paper's further
+        # investigation).
+        covered = _seen_through(task, seed, folder, Coverage(topics)).choice
+        assert covered is not None
+        dealt = Stream(covered.items, dealt.starts, dealt.wins)
+        return _made("ind", own, topics.components, budget, seed), dealt
+    else:
+        made = _made(policy, own | {"topics": topics}, topics.components, budget, seed)
+    features = getattr(made, "features", None)
+    return made, _seen_through(task, seed, folder, features) if features else dealt
+
+
+def _seen_through(task: str, seed: int, folder: str | None, features: Features) -> Stream:
+    return prepared_stream(task, seed, folder, packing.pack(features.state()))
+
+
+def _made(policy: str, settings: dict[str, Any], dim: int, budget: int, seed: int) -> Policy:
+    """A policy by its name, with what it needs to know of the task."""
     own = dict(settings)
-    if policy in ("ind", "eps", "dep", "ind-gmm"):
+    if policy != "rand":
+        own["dim"] = dim
+    if policy in ("ind", "eps", "dep", "recommended", "thompson", "plackett-luce"):
         own["max_budget"] = budget
-    if policy in ("eps", "rand"):
+    if policy in ("eps", "rand", "thompson", "plackett-luce"):
         own["rng"] = seed
-    if policy == "rand":
-        return named("rand", **own), plain
-    if policy == "recommended":
-        made = recommended(dim=plain.items.shape[1], max_budget=budget, **own)
-        return made, plain.seen_through(made.features)
-    if policy not in ("dep", "ind-gmm"):
-        return named(policy, dim=plain.items.shape[1], **own), plain
-    count = own.pop("topics")
-    covered = topic_stream(task, seed, count, folder)
-    if policy == "dep":
-        return named("dep", dim=count, topics=mixture(task, count, folder), **own), covered
-    # Ind on the latent space of Dep: the topics are its items (the paper's further investigation)
-    return named("ind", dim=count, **own), Stream(covered.items, covered.starts, covered.wins)
+    return named(policy, **own)
 
 
 def all_tasks(given: Sequence[str]) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -72,6 +74,11 @@ class Polynomial(Features):
 
     def rows(self, prepared: Prepared) -> NDArray[np.float64]:
         return np.asarray(prepared, np.float64)  # prepared is the rows
+
+    def compiled_choice(self, items: NDArray[np.float64]) -> kernels.Choice:
+        rows = self.prepare(items, None)
+        longest = math.sqrt(kernels.worst_row(rows)[1])
+        return kernels.Choice(rows, kernels.greedy_plain, kernels.rows_along, longest)
 
     def state(self) -> Tree:
         return {"kind": "polynomial", "degree": self.degree}

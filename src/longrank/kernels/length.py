@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.kernels.compiled import compiled
+from longrank.kernels.compilation import compiled
 
 Vector = NDArray[np.float64]
 
@@ -44,7 +44,8 @@ def best_stop(probabilities: Vector, rewards: Vector, losses: Vector) -> tuple[i
     of (1 - p) do.
     """
     n = probabilities.shape[0]
-    length, value = n, losses[n]
+    length = int(n)
+    value = float(losses[n])
     for i in range(n - 1, -1, -1):
         value = _of_a_try(probabilities[i], rewards[i], value)
         if losses[i] > value:

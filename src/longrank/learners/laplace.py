@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks, kernels
-from longrank.kernels.live import LAPLACE
 from longrank.learners.base import Learner, checked_penalty
 from longrank.links import LOGISTIC
 from longrank.packing import Tree
@@ -41,8 +40,6 @@ class Laplace(Learner):
     array([1.043, 0.   ])
     """
 
-    method = LAPLACE
-
     def __init__(
         self,
         dim: int,
@@ -71,6 +68,10 @@ class Laplace(Learner):
             self.weights, self.inverse, rows, succeeded, self.penalty, self._forgetting
         )
         self.updates += len(rows)
+
+    def compiled_step(self, capacity: int) -> kernels.Step:  # noqa: ARG002
+        belief = self.weights.copy(), self.inverse.copy()
+        return kernels.Step(kernels.laplace_step, (*belief, self.penalty, self.forgetting))
 
     def state(self) -> Tree:
         return super().state() | {

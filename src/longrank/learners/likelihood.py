@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import kernels
-from longrank.kernels.live import REFITS
 from longrank.learners.base import Learner, checked_penalty
 from longrank.links import LINKS, LOGISTIC, Link, sigmoid
 from longrank.packing import Tree
@@ -29,8 +28,6 @@ class MaximumLikelihood(Learner):
     link
         ``"logistic"`` or ``"probit"``.
     """
-
-    method = REFITS
 
     def __init__(self, dim: int, *, penalty: float = 1.0, link: Link | str = LOGISTIC) -> None:
         self.penalty = checked_penalty(penalty)
@@ -60,6 +57,14 @@ class MaximumLikelihood(Learner):
             self.inverse,
             self._curvature,
         )
+
+    def compiled_step(self, capacity: int) -> kernels.Step:
+        seen = self.updates
+        rows, successes = np.empty((seen + capacity, self.dim)), np.empty(seen + capacity, np.bool_)
+        rows[:seen], successes[:seen] = self._rows[:seen], self._successes[:seen]
+        fit = self.weights.copy(), self.inverse.copy(), self._curvature.copy(), self._penalties
+        history = rows, successes, np.array([seen])
+        return kernels.Step(kernels.likelihood_step, (*fit, self.link.code, *history))
 
     def state(self) -> Tree:
         return super().state() | {

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from longrank import checks, learners
+from longrank import checks, kernels, learners
 from longrank.cascade import Ranking
 from longrank.features import Features
 from longrank.features.base import Prepared
@@ -88,6 +88,9 @@ class EpsilonGreedy(Believer, Randomised):
             rounds.append(self.rng.random() < self.epsilon)
             keys.append(self.rng.random(size) if rounds[-1] else np.zeros(size))
         return np.array(rounds, np.bool_), np.concatenate([np.empty(0), *keys])
+
+    def compiled_rule(self) -> kernels.Rule:
+        return kernels.Rule(kernels.mixed_rule)
 
     def state(self) -> Tree:
         return super().state() | {"epsilon": self.epsilon, "rng": generator_state(self.rng)}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from longrank import checks, kernels, learners
 from longrank.cascade import Ranking
 from longrank.errors import InvalidInput
@@ -98,6 +100,12 @@ class UCB(Believer):
         rows = self.features.rows(prepared)
         greedy = kernels.greedy_foreseeing(rows, *belief, count, self.foresight)
         return self._decide(greedy, payoffs, int(due))
+
+    def compiled_rule(self) -> kernels.Rule:
+        settings = self.bonus, self.probing, np.array([self.given_up])
+        if self.foresight:
+            return kernels.Rule(kernels.foreseeing_rule, (*settings, self.foresight))
+        return kernels.Rule(kernels.optimistic_rule, settings)
 
     def state(self) -> Tree:
         return super().state() | {

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from serving import asked
-
 from longrank.service.recent import Recent
+from serving import asked
 
 
 def test_only_so_many_are_kept_in_memory_and_the_others_are_found_in_the_store(engine):

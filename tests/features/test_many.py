@@ -111,3 +111,17 @@ def test_random_rounds_over_many_learn_from_the_items_as_they_are():
     for _ in range(6):
         ranking = policy.rank(items, PAYOFFS)
         assert np.array_equal(ranking.features, items[ranking.order].astype(np.float64))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_scores_that_differ_by_rounding_only_are_ranked_exactly(seed):
+    """The bounds of such items are their scores, but for rounding: none may be ruled out by it."""
+    rng = np.random.default_rng(seed)
+    one = rng.random(DIM)
+    items = rng.permuted(np.tile(one / (2 * np.linalg.norm(one)), (LARGE // DIM + 77, 1)), axis=1)
+    policy = named("ind", **NEWTON)
+    policy.learner.weights[:] = 0.7
+    policy.learner.inverse[:] = 0.3 * np.eye(DIM)
+    means, _ = policy.learner.score(items)
+    assert 0.0 < np.ptp(means) < 1e-14
+    np.testing.assert_array_equal(policy.rank(items, PAYOFFS).order, exhaustive(policy, items))

@@ -175,3 +175,12 @@ def test_json_that_nobody_needs_is_cut_out_and_nothing_else(sound, tmp_path):
         wanted = {name: value for name, value in row.items() if name not in unneeded}
         wanted["raw"] = found["raw"] = None  # not of the format: what is in it does not matter
         assert found == wanted
+
+
+def test_where_a_smaller_budget_ends_the_sequence_stopping_there_was_no_choice(sound):
+    [first, *_] = History(sound()).under(budget=2).decisions()
+    assert (first.order.tolist(), first.propensity) == ([2, 0], 0.1)  # not 0.05: that was to stop
+    [first, *_] = History(sound()).under(budget=1).decisions()
+    assert (first.order.tolist(), first.propensity) == ([2], 0.3)
+    [first, *_] = History(sound()).under(budget=3).decisions()
+    assert (first.order.tolist(), first.propensity) == ([2, 0], 0.05)

@@ -39,7 +39,7 @@ def test_every_call_goes_through(http, client, items):
     told_again = {"id": "x", "tried": 1, "succeeded": True}
     batch = client.settle_many("m", [told_again, {"id": "y", "tried": 0, "succeeded": False}])
     assert [one.status for one in batch.results] == [200, 404]
-    assert client.read("m", "x").outcome == messages.Outcome(1, True)
+    assert client.read("m", "x").outcome == messages.Observed(1, True)
     assert [one.id for one in client.latest("m", limit=5).decisions] == ["x"]
     assert client.model("m").stats.learned == 1
     assert client.export("m")[:4] == b"PAR1"
@@ -160,3 +160,14 @@ def test_one_commit_serves_all_that_wait(http):
     asyncio.run(run())
     assert engine.store.writer.batches - before <= 4
     assert engine.model("m").version == 100
+
+
+@pytest.mark.parametrize(
+    ("former", "name"),
+    [("Model", "ModelAnswer"), ("Decision", "DecisionAnswer"), ("Outcome", "Observed")],
+)
+def test_the_former_name_of_a_message_warns_and_names_the_new_one(former, name):
+    with pytest.warns(DeprecationWarning, match=f"{former} is now called {name}"):
+        assert getattr(messages, former) is getattr(messages, name)
+    with pytest.raises(AttributeError, match="nobody"):
+        _ = messages.nobody

@@ -32,7 +32,7 @@ def test_an_outcome_can_be_the_id_of_what_succeeded(engine):
     decision = engine.decide("m", asked("x"))
     second = decision.sequence[1].id
     answer = engine.settle("m", "x", messages.OutcomeRequest(succeeded_id=second))
-    assert answer.outcome == messages.Outcome(2, True)
+    assert answer.outcome == messages.Observed(2, True)
     assert engine.settle("m", "x", told(2, True)).repeated
 
 
@@ -69,7 +69,7 @@ def test_after_expiry_an_outcome_is_recorded_and_not_learned(engine, clock):
     answer = engine.settle("m", "x", told())
     assert (answer.learned, answer.why) == (False, "expired")
     assert engine.model("m").state_hash() == before
-    assert engine.read("m", "x").outcome == messages.Outcome(1, True)
+    assert engine.read("m", "x").outcome == messages.Observed(1, True)
 
 
 def test_a_failure_that_is_not_attributable_is_recorded_and_not_learned(engine):
@@ -114,7 +114,7 @@ def test_a_missing_outcome_means_failed_where_the_model_says_so(engine, clock, r
     for _ in range(2):
         Upkeep(engine).once()
     assert (model.stats.outcomes, model.stats.learned) == (1, 1)
-    assert engine.read("strict", "x").outcome == messages.Outcome(len(decision.sequence), False)
+    assert engine.read("strict", "x").outcome == messages.Observed(len(decision.sequence), False)
     with pytest.raises(Conflict, match="when it expired"):
         engine.settle("strict", "x", told())
     state = model.snapshot()

@@ -6,6 +6,7 @@ fields. Nothing here knows about HTTP, the engine or the store.
 
 from __future__ import annotations
 
+import warnings
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
@@ -351,8 +352,17 @@ class Health(Struct, frozen=True):
     status: str
 
 
-# former names
-MOST_SECONDS = MAX_SECONDS
-Model = ModelAnswer
-Decision = DecisionAnswer
-Outcome = Observed
+_FORMER = {
+    "Decision": DecisionAnswer,
+    "Model": ModelAnswer,
+    "Outcome": Observed,
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FORMER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    new = _FORMER[name]
+    text = f"longrank.service.messages.{name} is now called {new.__name__}"
+    warnings.warn(text, DeprecationWarning, stacklevel=2)
+    return new

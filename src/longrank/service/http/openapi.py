@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from longrank import __version__
-from longrank.service.http.problems import Problem
+from longrank.service.http.problems import ProblemDetails
 from longrank.service.http.routes import FIELD, JSON, PATH, ROUTES, Route
 
 _REASONS = {
@@ -33,7 +33,7 @@ def document() -> bytes:
 
 def tree() -> dict[str, Any]:
     """Return the document as a tree of dictionaries."""
-    kinds: list[Any] = [Problem]
+    kinds: list[Any] = [ProblemDetails]
     for route in ROUTES:
         kinds += [kind for kind in (route.takes, *route.answers.values()) if _is_message(kind)]
     unique = list(dict.fromkeys(kinds))
@@ -71,7 +71,7 @@ def _operation(route: Route[..., Any], found: dict[Any, Any]) -> dict[str, Any]:
             statuses += [404, 422]
     if route.takes is not None:
         statuses += [400, 409, 413, 415]
-    problem = {"application/problem+json": {"schema": found[Problem]}}
+    problem = {"application/problem+json": {"schema": found[ProblemDetails]}}
     responses = {str(status): _answer(route, kind, found) for status, kind in route.answers.items()}
     for status in sorted(statuses):
         responses[str(status)] = {"description": _REASONS[status], "content": problem}

@@ -29,7 +29,7 @@ _STATUSES = (
 )
 
 
-class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
+class ProblemDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """Problem details (RFC 9457); ``parameter`` names the field that breaks a rule."""
 
     type: str
@@ -73,7 +73,7 @@ def report(error: Exception, request_id: str) -> tuple[int, dict[str, str], byte
     parameter = error.parameter if isinstance(error, Refused | InvalidInput) else None
     detail = _without_features(error)[:_MAX_DETAIL]
     title = HTTPStatus(status).phrase
-    problem = Problem("about:blank", title, status, detail, request_id, parameter)
+    problem = ProblemDetails("about:blank", title, status, detail, request_id, parameter)
     return status, headers, msgspec.json.encode(problem)
 
 

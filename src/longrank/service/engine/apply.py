@@ -6,13 +6,13 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from longrank.errors import BadFile
 from longrank.service.engine import legacy
-from longrank.service.engine.model import Model, Stats, pack, read_spec
+from longrank.service.engine.model import Model, Spec, Stats, pack, read_spec
 from longrank.service.errors import StoreDamaged, StoreFailed
 from longrank.service.store.records import DECISION, OUTCOME, DecisionRecord, Entry
 from longrank.service.store.snapshots import Snapshot
@@ -169,11 +169,14 @@ def replay(store: Store, row: ModelRow, *, fresh: bool = False) -> Model:
     ``fresh`` begins with the oldest one: the first, unless the log after it was dropped.
     """
     spec = read_spec(row.spec, row.name)
+    found = _snapshots(store, row.model, row.name)
+    if store.outdated:
+        found.append(_legacy_first(spec))
 
     def load(snapshot: Snapshot) -> Model:
         return Model(row.model, row.name, row.created, spec, snapshot)
 
-    model = _load(store, row.model, row.name, row.floor, load, oldest=fresh)
+    model = _load(found[::-1] if fresh else found, row.name, row.floor, load)
     catch_up(store, model, Recent(store, _MAX_REPLAYED))
     return model
 
@@ -184,7 +187,8 @@ def catch_up(store: Store, model: Model, recent: Recent) -> None:
         entries = store.after(model.number, model.seq)
         floor = store.floor(model.number)
         if floor > model.seq:  # another process dropped decisions that this one had not applied
-            _load(store, model.number, model.name, floor, model.restore)
+            found = _snapshots(store, model.number, model.name)
+            _load(found, model.name, floor, model.restore)
             continue
         if not entries:
             return
@@ -197,34 +201,36 @@ def catch_up(store: Store, model: Model, recent: Recent) -> None:
 
 
 def upgrade(store: Store) -> None:
-    """Give every model of an older store the first snapshot that its log lacks."""
+    """Bring an outdated store to the present format: give every model its first snapshot."""
     if store.outdated:
-        firsts = {}
-        for row in store.models():
-            spec = read_spec(row.spec, row.name)
-            firsts[row.model] = pack(legacy.make_policy(spec), Stats())
-        store.upgrade(firsts)
+        rows = store.models()
+        specs = {row.model: read_spec(row.spec, row.name) for row in rows}
+        store.upgrade({number: _legacy_first(spec) for number, spec in specs.items()})
+
+
+def _legacy_first(spec: Spec) -> Snapshot:
+    return pack(legacy.make_policy(spec), Stats())
+
+
+def _snapshots(store: Store, number: int, name: str) -> list[Snapshot | StoreDamaged]:
+    try:
+        return store.snapshots(number)
+    except StoreDamaged as error:
+        raise StoreDamaged(f"model {name!r} cannot be loaded: {error}") from error
 
 
 def _load(
-    store: Store,
-    number: int,
-    name: str,
-    floor: int,
-    load: Callable[[Snapshot], T],
-    *,
-    oldest: bool = False,
+    found: list[Snapshot | StoreDamaged], name: str, floor: int, load: Callable[[Snapshot], T]
 ) -> T:
-    """Load the newest good snapshot from which the log is complete, or the oldest one."""
-    try:
-        found: Iterable[Snapshot | StoreDamaged] = store.snapshots(number)
-        for snapshot in reversed(list(found)) if oldest else found:
-            if isinstance(snapshot, StoreDamaged):
-                log.warning("model %s: %s; using an older one", name, snapshot)
-            elif snapshot.seq >= floor:
+    """Load the first good snapshot from which the log is complete."""
+    for snapshot in found:
+        if isinstance(snapshot, StoreDamaged):
+            log.warning("model %s: %s; using another one", name, snapshot)
+        elif snapshot.seq >= floor:
+            try:
                 return load(snapshot)
-    except (BadFile, StoreDamaged) as error:  # not damaged, but written by other code than this
-        raise StoreDamaged(f"model {name!r} cannot be loaded: {error}") from error
+            except BadFile as error:  # not damaged, but written by other code than this
+                raise StoreDamaged(f"model {name!r} cannot be loaded: {error}") from error
     raise StoreDamaged(
         f"model {name!r} has no good snapshot from which its log is complete (entry {floor} or "
         "later); restore the store from a backup"

@@ -60,7 +60,7 @@ class Applier:
         self._store, self._models, self._recent = store, models, recent
         self.broken: str | None = None
         self._queues: dict[int, list[Append]] = {}  # of the models that learn in the pool
-        self._costs: dict[int, float] = {}  # seconds that a model took for each of its last entries
+        self._costs: dict[int, float] = {}  # seconds that a model took for an outcome
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(MAX_LEARNING, thread_name_prefix="longrank-learner")
 
@@ -75,14 +75,14 @@ class Applier:
         done: list[Append] = []
         for number, batch in batches.items():
             model = self._models.get(number)
+            decisions = [append for append in batch if append.result.kind == DECISION]
             if model is None:  # deleted meanwhile
                 done += batch
             elif not self._store.exclusive:
-                self._remember(batch)
+                self._remember(decisions)
                 done += batch
-            elif self._queued(model, batch):
-                self._remember(batch)
-                done += [append for append in batch if append.result.kind == DECISION]
+            elif self._queued(model, batch, decisions):
+                done += decisions
             elif self._apply(model, batch):
                 done += batch
             else:
@@ -103,19 +103,18 @@ class Applier:
         """Wait until all that was committed is applied."""
         self._pool.shutdown()
 
-    def _queued(self, model: Model, batch: list[Append]) -> bool:
+    def _queued(self, model: Model, batch: list[Append], decisions: list[Append]) -> bool:
         """Leave a batch to the pool if learning may take long, or the model is there already."""
         with self._lock:
             queue = self._queues.get(model.number)
-            if queue is not None:
-                queue += batch
-                return True
-            if all(append.result.kind == DECISION for append in batch):
+            outcomes = len(batch) - len(decisions)
+            quick = outcomes * self._costs.get(model.number, 1.0) < MAX_INLINE
+            if queue is None and quick:
                 return False
-            if self._costs.get(model.number, 1.0) * len(batch) < MAX_INLINE:
-                return False
-            self._queues[model.number] = batch
-        self._pool.submit(self._learn, model)
+            self._remember(decisions)
+            self._queues[model.number] = [*(queue or ()), *batch]
+        if queue is None:
+            self._pool.submit(self._learn, model)
         return True
 
     def _learn(self, model: Model) -> None:
@@ -139,7 +138,7 @@ class Applier:
         """Apply a batch to its model and publish the result; return whether that worked."""
         if self.broken is not None:
             return False
-        learning, started = model.stats.learned, time.perf_counter()
+        before, started = model.stats.learned, time.perf_counter()
         try:
             for append in batch:
                 entry = append.result
@@ -149,15 +148,15 @@ class Applier:
             self.broken = f"model {model.name!r} could not learn entry {entry.seq}"
             log.exception(self.broken)
             return False
-        if model.stats.learned > learning:
-            self._costs[model.number] = (time.perf_counter() - started) / len(batch)
+        learned = model.stats.learned - before
+        if learned:
+            self._costs[model.number] = (time.perf_counter() - started) / learned
         return True
 
-    def _remember(self, batch: list[Append]) -> None:
-        for append in batch:
+    def _remember(self, decisions: list[Append]) -> None:
+        for append in decisions:
             entry, known = append.result, append.draft.known
-            if entry.kind == DECISION:
-                self._recent.remember(entry, known[0] if known else entry.decision())
+            self._recent.remember(entry, known[0] if known else entry.decision())
 
 
 # at the start, and behind other processes

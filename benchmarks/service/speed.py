@@ -23,6 +23,8 @@ from pathlib import Path
 from servers import ADMIN, bare, call, pinned, round_body, serving
 
 from longrank.service.doctor import syncs
+from longrank.service.engine.engine import Engine
+from longrank.service.messages import ModelRequest
 from longrank.service.store import sql
 from longrank.service.store.records import DECISION, Draft
 from longrank.service.store.sqlite import SqliteStore
@@ -105,7 +107,7 @@ def measure(where: Path, seconds: float, repeats: int) -> dict[str, list[float]]
 def commit(where: Path) -> float:
     """Seconds for the commit of one decision, when the write-ahead log has its full size."""
     store = SqliteStore(where / "commits.db")
-    model = store.create_model("m", b"", 0.0)
+    model = Engine(store).start().create("m", ModelRequest(dim=10))[0].number
     session = store.connect(write=True)
     times = []
     for i in range(4000):

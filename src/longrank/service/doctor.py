@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
-from longrank.service.engine.apply import replay, upgrade
+from longrank.service.engine.apply import replay
 from longrank.service.errors import ServiceError
 from longrank.service.store import sqlite
 from longrank.service.store.store import open_store
@@ -89,7 +89,6 @@ def stored(where: str) -> Iterator[Finding]:
         return
     try:
         store.verify()
-        upgrade(store)
         rows = store.models()
         yield Finding("store", True, f"all checksums match; {len(rows)} models")
         for row in rows:

@@ -6,13 +6,13 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from longrank.errors import BadFile
 from longrank.service.engine import legacy
-from longrank.service.engine.model import Model, Stats, pack, read_spec
+from longrank.service.engine.model import Model, Spec, Stats, pack, read_spec
 from longrank.service.errors import StoreDamaged, StoreFailed
 from longrank.service.store.records import DECISION, OUTCOME, DecisionRecord, Entry
 from longrank.service.store.snapshots import Snapshot
@@ -60,7 +60,7 @@ class Applier:
         self._store, self._models, self._recent = store, models, recent
         self.broken: str | None = None
         self._queues: dict[int, list[Append]] = {}  # of the models that learn in the pool
-        self._costs: dict[int, float] = {}  # seconds that a model took for each of its last entries
+        self._costs: dict[int, float] = {}  # seconds that a model took for an outcome
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(MAX_LEARNING, thread_name_prefix="longrank-learner")
 
@@ -75,14 +75,14 @@ class Applier:
         done: list[Append] = []
         for number, batch in batches.items():
             model = self._models.get(number)
+            decisions = [append for append in batch if append.result.kind == DECISION]
             if model is None:  # deleted meanwhile
                 done += batch
             elif not self._store.exclusive:
-                self._remember(batch)
+                self._remember(decisions)
                 done += batch
-            elif self._queued(model, batch):
-                self._remember(batch)
-                done += [append for append in batch if append.result.kind == DECISION]
+            elif self._queued(model, batch, decisions):
+                done += decisions
             elif self._apply(model, batch):
                 done += batch
             else:
@@ -103,19 +103,18 @@ class Applier:
         """Wait until all that was committed is applied."""
         self._pool.shutdown()
 
-    def _queued(self, model: Model, batch: list[Append]) -> bool:
+    def _queued(self, model: Model, batch: list[Append], decisions: list[Append]) -> bool:
         """Leave a batch to the pool if learning may take long, or the model is there already."""
         with self._lock:
             queue = self._queues.get(model.number)
-            if queue is not None:
-                queue += batch
-                return True
-            if all(append.result.kind == DECISION for append in batch):
+            outcomes = len(batch) - len(decisions)
+            quick = outcomes * self._costs.get(model.number, 1.0) < MAX_INLINE
+            if queue is None and quick:
                 return False
-            if self._costs.get(model.number, 1.0) * len(batch) < MAX_INLINE:
-                return False
-            self._queues[model.number] = batch
-        self._pool.submit(self._learn, model)
+            self._remember(decisions)
+            self._queues[model.number] = [*(queue or ()), *batch]
+        if queue is None:
+            self._pool.submit(self._learn, model)
         return True
 
     def _learn(self, model: Model) -> None:
@@ -139,7 +138,7 @@ class Applier:
         """Apply a batch to its model and publish the result; return whether that worked."""
         if self.broken is not None:
             return False
-        learning, started = model.stats.learned, time.perf_counter()
+        before, started = model.stats.learned, time.perf_counter()
         try:
             for append in batch:
                 entry = append.result
@@ -149,15 +148,15 @@ class Applier:
             self.broken = f"model {model.name!r} could not learn entry {entry.seq}"
             log.exception(self.broken)
             return False
-        if model.stats.learned > learning:
-            self._costs[model.number] = (time.perf_counter() - started) / len(batch)
+        learned = model.stats.learned - before
+        if learned:
+            self._costs[model.number] = (time.perf_counter() - started) / learned
         return True
 
-    def _remember(self, batch: list[Append]) -> None:
-        for append in batch:
+    def _remember(self, decisions: list[Append]) -> None:
+        for append in decisions:
             entry, known = append.result, append.draft.known
-            if entry.kind == DECISION:
-                self._recent.remember(entry, known[0] if known else entry.decision())
+            self._recent.remember(entry, known[0] if known else entry.decision())
 
 
 # at the start, and behind other processes
@@ -169,11 +168,14 @@ def replay(store: Store, row: ModelRow, *, fresh: bool = False) -> Model:
     ``fresh`` begins with the oldest one: the first, unless the log after it was dropped.
     """
     spec = read_spec(row.spec, row.name)
+    found = _snapshots(store, row.model, row.name)
+    if store.outdated:
+        found.append(_legacy_first(spec))
 
     def load(snapshot: Snapshot) -> Model:
         return Model(row.model, row.name, row.created, spec, snapshot)
 
-    model = _load(store, row.model, row.name, row.floor, load, oldest=fresh)
+    model = _load(found[::-1] if fresh else found, row.name, row.floor, load)
     catch_up(store, model, Recent(store, _MAX_REPLAYED))
     return model
 
@@ -184,7 +186,8 @@ def catch_up(store: Store, model: Model, recent: Recent) -> None:
         entries = store.after(model.number, model.seq)
         floor = store.floor(model.number)
         if floor > model.seq:  # another process dropped decisions that this one had not applied
-            _load(store, model.number, model.name, floor, model.restore)
+            found = _snapshots(store, model.number, model.name)
+            _load(found, model.name, floor, model.restore)
             continue
         if not entries:
             return
@@ -197,34 +200,36 @@ def catch_up(store: Store, model: Model, recent: Recent) -> None:
 
 
 def upgrade(store: Store) -> None:
-    """Give every model of an older store the first snapshot that its log lacks."""
+    """Bring an outdated store to the present format: give every model its first snapshot."""
     if store.outdated:
-        firsts = {}
-        for row in store.models():
-            spec = read_spec(row.spec, row.name)
-            firsts[row.model] = pack(legacy.make_policy(spec), Stats())
-        store.upgrade(firsts)
+        rows = store.models()
+        specs = {row.model: read_spec(row.spec, row.name) for row in rows}
+        store.upgrade({number: _legacy_first(spec) for number, spec in specs.items()})
+
+
+def _legacy_first(spec: Spec) -> Snapshot:
+    return pack(legacy.make_policy(spec), Stats())
+
+
+def _snapshots(store: Store, number: int, name: str) -> list[Snapshot | StoreDamaged]:
+    try:
+        return store.snapshots(number)
+    except StoreDamaged as error:
+        raise StoreDamaged(f"model {name!r} cannot be loaded: {error}") from error
 
 
 def _load(
-    store: Store,
-    number: int,
-    name: str,
-    floor: int,
-    load: Callable[[Snapshot], T],
-    *,
-    oldest: bool = False,
+    found: list[Snapshot | StoreDamaged], name: str, floor: int, load: Callable[[Snapshot], T]
 ) -> T:
-    """Load the newest good snapshot from which the log is complete, or the oldest one."""
-    try:
-        found: Iterable[Snapshot | StoreDamaged] = store.snapshots(number)
-        for snapshot in reversed(list(found)) if oldest else found:
-            if isinstance(snapshot, StoreDamaged):
-                log.warning("model %s: %s; using an older one", name, snapshot)
-            elif snapshot.seq >= floor:
+    """Load the first good snapshot from which the log is complete."""
+    for snapshot in found:
+        if isinstance(snapshot, StoreDamaged):
+            log.warning("model %s: %s; using another one", name, snapshot)
+        elif snapshot.seq >= floor:
+            try:
                 return load(snapshot)
-    except (BadFile, StoreDamaged) as error:  # not damaged, but written by other code than this
-        raise StoreDamaged(f"model {name!r} cannot be loaded: {error}") from error
+            except BadFile as error:  # not damaged, but written by other code than this
+                raise StoreDamaged(f"model {name!r} cannot be loaded: {error}") from error
     raise StoreDamaged(
         f"model {name!r} has no good snapshot from which its log is complete (entry {floor} or "
         "later); restore the store from a backup"

@@ -14,6 +14,7 @@ from longrank.cascade import Ranking
 from longrank.errors import BadFile, InvalidInput
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy, Randomised, from_bytes
+from longrank.policies.base import Believer
 from longrank.service.errors import StoreDamaged
 from longrank.service.messages import Curve, ModelRequest, ModelStats, PositionStats
 from longrank.service.store.records import DecisionRecord, OutcomeRecord
@@ -178,7 +179,7 @@ class Model:
         policy, version = self.view
         spec = self.spec
         width = spec.request.dim
-        if not hasattr(policy, "learner") and len(items) and items.shape[1] != width:
+        if not isinstance(policy, Believer) and len(items) and items.shape[1] != width:
             raise InvalidInput("features", f"have {width} columns", items.shape[1])
         rng = None
         if policy.rng is not None:

@@ -25,7 +25,7 @@ from vowpalwabbit import Workspace
 from longrank import Outcome, Payoffs, Policy, datasets, named, recommended
 from longrank.datasets.threads import one_thread
 from longrank.experiments.bench.measure import Times
-from longrank.experiments.bench.plain import NumpyInd
+from longrank.experiments.bench.reference import NumpyInd
 from longrank.simulation import Stream, TableWorld
 from longrank.simulation.metrics import normalised
 
@@ -250,7 +250,7 @@ def main() -> None:
     print("|---|--:|--:|--:|--:|--:|")
     for name, taken in times.items():
         print(
-            f"| {name} | {taken.median * 1e6:.1f} us | {taken.least * 1e6:.1f} us "
+            f"| {name} | {taken.median * 1e6:.1f} us | {taken.minimum * 1e6:.1f} us "
             f"| {taken.median / base.median:.1f} | {found[3][name][1]:.3f} "
             f"| {found[9][name][1]:.3f} |"
         )

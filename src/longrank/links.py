@@ -1,4 +1,4 @@
-"""Links: the curve from a score to a probability of success."""
+"""Links: curves from a score to a probability of success."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from longrank.kernels import curve
 class Link:
     """A symmetric, increasing curve sigma with sigma(-x) = 1 - sigma(x).
 
-    The paper uses the logistic curve and notes that others do as well: every step of its
-    Algorithm 1 and of the proof needs sigma and the bounds on it, not its formula. ``code``
-    tells the kernels which curve it is; scores above ``ceiling`` all count as equal.
+    The paper uses the logistic curve and notes that others work as well: Algorithm 1 and its
+    proof need sigma and bounds on it, not its formula. ``code`` identifies the curve to the
+    kernels; scores above ``ceiling`` count as equal.
 
     >>> LOGISTIC.probability([0.0, 2.0])
     array([0.5       , 0.88079708])
@@ -30,25 +30,25 @@ class Link:
     ceiling: float = math.inf
 
     def probability(self, scores: ArrayLike) -> NDArray[np.float64]:
-        """sigma(scores)."""
+        """Compute sigma(scores)."""
         array = np.asarray(scores, np.float64)
         return kernels.probabilities(self.code, array.ravel()).reshape(array.shape)
 
     def slope(self, scores: ArrayLike) -> NDArray[np.float64]:
-        """sigma'(scores)."""
+        """Compute sigma'(scores)."""
         array = np.asarray(scores, np.float64)
         return kernels.densities(self.code, array.ravel()).reshape(array.shape)
 
 
 LOGISTIC = Link("logistic", curve.LOGISTIC)
 PROBIT = Link("probit", curve.PROBIT)
-LINEAR = Link("linear", curve.LINEAR, ceiling=1.0)  # the score itself, cut to [0, 1]
+LINEAR = Link("linear", curve.LINEAR, ceiling=1.0)  # the score itself, clipped to [0, 1]
 
 LINKS = {link.name: link for link in (LOGISTIC, PROBIT, LINEAR)}
 
 
 def sigmoid(parameter: str, value: Link | str) -> Link:
-    """A link by itself or by name; only those with a bounded curve serve a generalised model."""
+    """Return a link given as such or by name; it must be a sigmoid, not linear."""
     link = LINKS.get(value) if isinstance(value, str) else value
     if not isinstance(link, Link) or link.code == LINEAR.code:
         raise InvalidInput(parameter, "be 'logistic' or 'probit'", repr(value))

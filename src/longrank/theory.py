@@ -2,8 +2,8 @@
 
 `exploration` is alpha(b, d, T, delta), `regret_bound` is Theorem 1, `approximation_ratio` is
 gamma(s) of the Lemma on Greedy, `remark_budget` is the b of the Remark. The proof's own constants
-are larger in two places and its slope z = 1 is loose (the logistic has 1/4): see the page of
-departures.
+are larger in two places, and its slope z = 1 is loose (the logistic curve has 1/4): see the page
+on departures.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MAX = sys.float_info.max
 
 
 def _constants(radius: float, link: Link) -> tuple[float, float, float]:
-    """c_sigma / c_sigma', 1 / c_sigma' and the odds c_sigma / (1 - c_sigma).
+    """Compute c_sigma / c_sigma', 1 / c_sigma' and the odds c_sigma / (1 - c_sigma).
 
     1 - c_sigma is sigma(-radius): the difference would cancel.
     """
@@ -41,7 +41,7 @@ def _overflow(radius: float) -> InvalidInput:
 
 
 def c_sigma(radius: float, link: Link = LOGISTIC) -> float:
-    """c_sigma: the largest probability of scores in [-radius, radius].
+    """Compute c_sigma, the largest probability of scores in [-radius, radius].
 
     >>> round(c_sigma(1.0), 6)  # e / (1 + e)
     0.731059
@@ -50,7 +50,7 @@ def c_sigma(radius: float, link: Link = LOGISTIC) -> float:
 
 
 def c_sigma_prime(radius: float, link: Link = LOGISTIC) -> float:
-    """c_sigma': the smallest slope of the link over scores in [-radius, radius].
+    """Compute c_sigma', the smallest slope of the link over scores in [-radius, radius].
 
     >>> round(c_sigma_prime(1.0), 6)
     0.196612
@@ -61,7 +61,7 @@ def c_sigma_prime(radius: float, link: Link = LOGISTIC) -> float:
 def exploration(
     budget: int, dim: int, horizon: int, delta: float, radius: float = 1.0, link: Link = LOGISTIC
 ) -> float:
-    """alpha(b, d, T, delta), the factor of the squared width in Algorithms 1 and 2.
+    """Compute alpha(b, d, T, delta), the factor of the squared width in Algorithms 1 and 2.
 
     It holds with probability 1 - delta, and is very conservative:
 
@@ -100,7 +100,7 @@ def regret_bound(
     link: Link = LOGISTIC,
     slope: float = 1.0,
 ) -> float:
-    """Theorem 1: the cumulative regret of Algorithm 1 is below this with probability 1 - delta.
+    """Bound the cumulative regret of Algorithm 1 with probability 1 - delta (Theorem 1).
 
     ``slope`` is the paper's z, any bound on the slope of the link; rewards are in [0, 1] and
     losses in [-1, 0]. For Algorithm 2, with ``dim`` the number of topics, it bounds the scaled
@@ -119,12 +119,12 @@ def regret_bound(
 def remark_budget(
     budget: int, dim: int, horizon: int, delta: float, radius: float = 1.0, link: Link = LOGISTIC
 ) -> int:
-    """The b of the Remark: the ``max_budget`` of at least ``budget`` with the smallest bound.
+    """Find the b of the Remark: the ``max_budget`` (at least ``budget``) with the smallest bound.
 
     Minimises b D^2 + (c_sigma / c_sigma')^2 d log(1 + (T e^D + log(T / delta)) / b) over whole
     b, where e^D stands for c_sigma / (1 - c_sigma) of the link.
     """
-    least = checks.whole("budget", budget, least=1)
+    minimum = checks.whole("budget", budget, least=1)
     per_slope, _, odds = _constants(radius, link)
     weight = per_slope * per_slope * checks.whole("dim", dim, least=1)
     t = checks.whole("horizon", horizon, least=1)
@@ -139,13 +139,13 @@ def remark_budget(
     # The bound is convex in b: D^2 = weight inner / (b (b + inner)) at its minimum.
     share = weight / radius / radius
     root = 2.0 * share / (math.sqrt(1.0 + 4.0 * share / inner) + 1.0)
-    low = max(least, math.floor(root))
+    low = max(minimum, math.floor(root))
     return min((low, low + 1), key=bound)
 
 
 @dataclass(frozen=True)
 class Approximation:
-    """gamma(s), and which of its conditions hold.
+    """The ratio gamma(s), and which of its conditions hold.
 
     ``ratio`` is a promise only where all three are true: Greedy then earns at least ``ratio``
     times the expected reward of the best sequence of length s.
@@ -169,7 +169,7 @@ def approximation_ratio(
     link: Link = LOGISTIC,
     slope: float = 1.0,
 ) -> Approximation:
-    """gamma(s) of Greedy against the best sequence of length s, with its conditions checked.
+    """Compute gamma(s) of Greedy against the best sequence of length s, and check its conditions.
 
     ``weights`` is the true u over the topics, ``radius`` the D that bounds all scores.
     """

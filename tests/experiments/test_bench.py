@@ -1,6 +1,8 @@
-"""The benchmarks run and their results are right; how long things take is not tested."""
+"""The benchmarks report what they measure; how long things take is not tested."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -9,14 +11,14 @@ from typer.testing import CliRunner
 from longrank import kernels
 from longrank.cli import app
 from longrank.experiments import bench
-from longrank.experiments.bench import dependent, growth, likelihood, long, many, plain, simulated
+from longrank.experiments.bench import growth, learning, measure, ranking, reference, rounds
 from longrank.experiments.bench.measure import Row, Times, alternate, ratio, shown
 
 
 def test_times_have_units_that_fit():
     assert [shown(2.0), shown(0.25), shown(3e-6)] == ["2 s", "250 ms", "3 us"]
     assert Times((3.0, 1.0, 2.0)).median == 2.0
-    assert Times((4.0,)).per(2).least == 2.0
+    assert Times((4.0,)).per(2).minimum == 2.0
 
 
 def test_plays_alternate_after_one_that_is_not_timed():
@@ -34,29 +36,133 @@ def test_a_row_knows_whether_its_aim_is_met():
 
 
 def test_the_plain_greedy_is_ours():
-    case = dependent.usual(50, 7)
+    case = ranking.usual(50, 7)
     order = kernels.greedy_coverage(*case, np.inf, 20)[0]
-    assert np.array_equal(order, plain.greedy(*case, 20))
+    assert np.array_equal(order, reference.greedy(*case, 20))
 
 
 def test_every_dependent_ranking_is_that_of_the_plain_greedy():
-    assert all("same sequence" in row.raw for row in dependent.figures())
+    assert all("same sequence" in row.raw for row in ranking.measure_dependent())
 
 
 def test_many_candidates_are_ranked_as_one_would_rank_them_all():
-    rows = many.figures((5_000,))
+    rows = ranking.measure_many((5_000,))
     ranked = [row for row in rows if row.what.startswith("rank")]
     assert ranked
     assert all("result as exhaustive" in row.raw for row in ranked)
 
 
-def test_the_fit_is_that_of_a_cold_one():
-    assert likelihood.figures()[1].met
+class Clock:
+    """Time passes only where work is done, and twice as fast on the wall as in the processor."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def process_time(self) -> float:
+        return self.now
+
+    def perf_counter(self) -> float:
+        return 2.0 * self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def work(self, seconds: float) -> Callable[[], None]:
+        def done() -> None:
+            self.now += seconds
+
+        return done
 
 
-@pytest.mark.parametrize("module", [simulated, long, bench.rounds])
-def test_the_others_run(module):
-    assert all(row.value > 0.0 for row in module.figures())
+@pytest.fixture
+def clock(monkeypatch) -> Clock:
+    made = Clock()
+    for module in (measure, learning):
+        monkeypatch.setattr(module, "time", made)
+    return made
+
+
+@pytest.mark.parametrize(("threads", "pace"), [(False, 1.0), (True, 2.0)])
+def test_what_is_timed_is_the_work_and_nothing_else(clock, threads, pace):
+    plays = {"ours": clock.work(3.0), "other": clock.work(12.0)}
+    times = alternate(plays, blocks=3, calls=5, threads=threads)
+    assert times["ours"].blocks == pytest.approx([3.0 * pace] * 3)
+    assert times["other"].blocks == pytest.approx([12.0 * pace] * 3)
+    row = ratio("x", times["ours"], times["other"], 0.25, "other")
+    assert row.value == pytest.approx(0.25)
+    assert f"longrank {times['ours']}, other {times['other']}" in row.raw
+
+
+# Of each benchmark: the seconds that its plays pretend to take, and what it must report.
+KNOWN = {
+    "round": ({"longrank": 30.0, "numpy": 60.0}, [(0.5, None)]),
+    "simulated": ({"ours": 40.0, "BLAS": 10.0}, [(4.0, 5.0)]),
+    "long": (
+        {"n": 2.0, "2n": 5.0, "numpy": 40.0, "best": 30.0, "sum": 1.0},
+        [(0.05, 0.1), (2.5, 2.2), (30.0, 20.0)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_every_figure_is_the_ratio_of_what_was_measured_beside_its_aim(name, monkeypatch):
+    seconds, expected = KNOWN[name]
+
+    def pretended(plays, blocks, calls=1, threads=False):  # noqa: ARG001
+        for play in plays.values():
+            play()
+        return {play: Times((0.9 * seconds[play], seconds[play], 9.0)) for play in plays}
+
+    def middle(self):
+        return self.blocks[1]
+
+    monkeypatch.setattr(Times, "median", property(middle))
+    for module in (rounds, learning):
+        monkeypatch.setattr(module, "alternate", pretended)
+    found = [(row.value, row.aim) for row in bench.BENCHMARKS[name]()]
+    assert found == [(pytest.approx(value), aim) for value, aim in expected]
+    assert [row.met for row in bench.BENCHMARKS[name]()] == [
+        aim is None or value <= aim for value, aim in expected
+    ]
+
+
+def test_a_likelihood_round_is_timed_as_one_of_ind_and_its_fit_is_that_of_a_cold_one(
+    clock, monkeypatch
+):
+    plays = learning.playing
+
+    def slow(policy, payoffs):
+        play = plays(policy, payoffs)
+        spend = clock.work(6.0 if "Likelihood" in repr(policy) else 2.0)
+
+        def done(items, wins):
+            play(items, wins)
+            spend()
+
+        return done
+
+    monkeypatch.setattr(learning, "playing", slow)
+    monkeypatch.setattr(learning, "BLOCKS", 1)
+    timed, fit = learning.measure_likelihood()
+    assert timed.value == pytest.approx(3.0)
+    assert (timed.aim, fit.aim) == (30.0, 1e-8)
+    assert fit.met
+
+
+def test_the_start_is_that_of_new_processes(monkeypatch):
+    starts = iter([(7.0, 9.0, "compiling"), *[(0.5, 0.4, "")] * rounds.STARTS])
+    monkeypatch.setattr(rounds, "_start", lambda _: next(starts))
+    cached, first = rounds.measure_start()
+    assert (cached.value, cached.aim, cached.unit) == (0.5, 2.0, "s")
+    assert (first.value, first.aim) == (7.0, 15.0)
+    assert "it says nothing" in cached.raw
+    assert "it says: compiling" in first.raw
+
+
+def test_a_process_that_starts_reports_its_times_and_what_it_says(monkeypatch, tmp_path):
+    told = "import os, sys; print(0.25, 0.5); print(os.environ['NUMBA_CACHE_DIR'], file=sys.stderr)"
+    monkeypatch.setattr(rounds, "CODE", told)
+    assert rounds._start(str(tmp_path)) == (0.25, 0.5, str(tmp_path))
 
 
 def test_pictures_of_growth(tmp_path):

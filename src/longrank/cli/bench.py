@@ -33,8 +33,8 @@ def bench(
     for name in chosen:
         for row in BENCHMARKS[name]():
             unit = "" if row.unit in ("x", "relative") else f" {row.unit}"
-            aim = "" if row.most is None else f"≤ {row.most:g}{unit}"
-            verdict = "" if row.most is None else "met" if row.met else "missed"
+            aim = "" if row.aim is None else f"≤ {row.aim:g}{unit}"
+            verdict = "" if row.aim is None else "met" if row.met else "missed"
             _line(row.what, f"{row.value:.3g}{unit}", aim, verdict, row.raw)
 
 

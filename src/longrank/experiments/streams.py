@@ -1,4 +1,4 @@
-"""Tasks as streams of rounds, and what a policy sees of them."""
+"""Tasks as streams of rounds, and policies that fit them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ROUNDS = 500
 
 @functools.lru_cache(maxsize=2)
 def task_table(task: str, folder: str | None) -> Table:
-    """The items of a task, and others to fit topics to."""
+    """Return the items of a task, and others to fit topics to."""
     if task not in SYNTHETIC:
         return table(task, EMBEDDING_SEED, folder)
     rng = np.random.default_rng(EMBEDDING_SEED)
@@ -45,7 +45,7 @@ def task_table(task: str, folder: str | None) -> Table:
 
 @functools.lru_cache(maxsize=1)
 def stream(task: str, seed: int, folder: str | None) -> Stream:
-    """All rounds of a task, shuffled by the seed; payments stay in the order they came."""
+    """Return all rounds of a task, shuffled by the seed; payments keep their order."""
     data = task_table(task, folder)
     if task.startswith("payments"):
         size = int(task.partition("-")[2])
@@ -56,9 +56,9 @@ def stream(task: str, seed: int, folder: str | None) -> Stream:
 
 @functools.lru_cache(maxsize=8)
 def mixture(task: str, topics: int, folder: str | None) -> Mixture:
-    """Topics, fitted to items that are not ranked; scaled to norm 1, as the paper does.
+    """Fit topics to items that are not ranked, scaled to norm 1 as in the paper.
 
-    The fit is kept in the data folder. It uses one thread, since more would change the last bits.
+    The fit is cached in the data folder. It uses one thread, since more would change the last bits.
     """
     items = task_table(task, folder).embedding_items
     key = hashlib.sha256(items.tobytes() + f"{topics} {EMBEDDING_SEED} 1".encode()).hexdigest()
@@ -77,7 +77,7 @@ def mixture(task: str, topics: int, folder: str | None) -> Mixture:
 
 @functools.lru_cache(maxsize=8)
 def prepared_stream(task: str, seed: int, folder: str | None, features: bytes) -> Stream:
-    """The stream with its items prepared by features (their packed state), once for all settings.
+    """Prepare the items of a stream by features (their packed state), once for all settings.
 
     It uses one thread, since more would change the last bits.
     """
@@ -88,7 +88,7 @@ def prepared_stream(task: str, seed: int, folder: str | None, features: bytes) -
 def situation(
     task: str, policy: str, settings: Settings, budget: int, seed: int, folder: str | None
 ) -> tuple[Policy, Stream]:
-    """A policy with these settings, and the stream as it sees it."""
+    """Make a policy with these settings, and prepare the stream for it."""
     dealt = stream(task, seed, folder)
     own: dict[str, Any] = dict(settings)
     topics = mixture(task, own.pop("topics"), folder) if "topics" in own else None
@@ -112,7 +112,7 @@ def _seen_through(task: str, seed: int, folder: str | None, features: Features) 
 
 
 def all_tasks(given: Sequence[str]) -> list[str]:
-    """Tasks by name, each once; ``mnist`` stands for its ten. Unknown ones are refused."""
+    """Resolve names of tasks, each once; ``mnist`` stands for its ten. Refuse unknown ones."""
     chosen: list[str] = []
     for name in given:
         classes = [task for task in TASKS if task.rpartition("-")[0] == name]

@@ -1,9 +1,12 @@
 """The compiled inner loops; nothing else in longrank is compiled.
 
-They take and fill plain arrays and check nothing: the callers do. Each runs as plain Python
-too (``NUMBA_DISABLE_JIT=1``). What a learner's state depends on is written with additions,
-multiplications, divisions and square roots in a fixed order, so that the state is the same bit
-for bit on every machine.
+Kernels take and fill plain arrays. They do not validate: their callers do. Each also runs as plain
+Python (``NUMBA_DISABLE_JIT=1``). Whatever a learner's state depends on uses additions,
+multiplications, divisions and square roots in a fixed order, so that the state is the same bit for
+bit on every machine.
+
+Parts from outside of the package write their own with ``compiled`` (and ``generic`` for a rule),
+and return them as :class:`Rule`, :class:`Choice` or :class:`Step`.
 """
 
 from longrank.kernels.compilation import compiled, generic

@@ -1,7 +1,7 @@
 """The curves from a score to a probability: logistic, normal, and linear.
 
-They stand on an exponential of our own, made of basic operations only, because the one of the C
-library differs in the last bit between machines.
+They use an exponential of our own, made of basic operations only, because that of the C library
+differs in the last bit between machines.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _ERFC = np.array(
 
 @compiled
 def exponential(x: float) -> float:
-    """e^x to about one unit in the last place."""
+    """Compute e^x to about one unit in the last place."""
     if x != x:
         return x
     if x > _LARGEST:
@@ -79,7 +79,7 @@ def exponential(x: float) -> float:
 
 @compiled
 def normal_distribution(x: float) -> float:
-    """Phi(x), the normal distribution function, to about 1e-14 relative."""
+    """Compute Phi(x), the normal distribution function, to a relative 1e-14."""
     if x != x:
         return x
     size = min(abs(x), 40.0)  # beyond it the tail is 0
@@ -99,7 +99,7 @@ def normal_distribution(x: float) -> float:
 
 @compiled
 def probability(link: int, score: float) -> float:
-    """sigma(score); the linear curve is the score itself, cut to [0, 1]."""
+    """Compute sigma(score); the linear curve is the score itself, clipped to [0, 1]."""
     if link == LOGISTIC:
         if score >= 0.0:
             return 1.0 / (1.0 + exponential(-score))
@@ -112,7 +112,7 @@ def probability(link: int, score: float) -> float:
 
 @compiled
 def slope(link: int, score: float) -> float:
-    """sigma'(score)."""
+    """Compute sigma'(score)."""
     if link == LOGISTIC:
         shrunk = exponential(-abs(score))
         return shrunk / ((1.0 + shrunk) * (1.0 + shrunk))
@@ -123,7 +123,7 @@ def slope(link: int, score: float) -> float:
 
 @compiled
 def residual(link: int, score: float, success: bool) -> float:
-    """What was seen minus what was expected: s sigma(-s score), which is y - sigma(score)."""
+    """Compute y - sigma(score) as s sigma(-s score), which does not cancel."""
     if link == LINEAR:
         return (1.0 if success else 0.0) - score
     return probability(link, -score) if success else -probability(link, score)
@@ -131,7 +131,7 @@ def residual(link: int, score: float, success: bool) -> float:
 
 @compiled
 def probabilities(link: int, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """sigma of every score. O(n)."""
+    """Compute sigma of every score. O(n)."""
     result = np.empty(scores.shape[0])
     for i in range(scores.shape[0]):
         result[i] = probability(link, scores[i])
@@ -140,7 +140,7 @@ def probabilities(link: int, scores: NDArray[np.float64]) -> NDArray[np.float64]
 
 @compiled
 def densities(link: int, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """sigma' of every score. O(n)."""
+    """Compute sigma' of every score. O(n)."""
     result = np.empty(scores.shape[0])
     for i in range(scores.shape[0]):
         result[i] = slope(link, scores[i])

@@ -1,4 +1,4 @@
-"""From the items of a round to the decision: order, length, and why."""
+"""Decisions: the order, the length, and the numbers of the receipt."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def decide(
     rewards: Vector,
     losses: Vector,
     link: int,
-    least: int,
+    minimum: int,
     chosen: Order,
     numbers: Vector,
 ) -> int:
-    """How much of an order to play, by its scores, but at least so many; fills a receipt. O(n d).
+    """Truncate an order at the best length by its scores (at least ``minimum`` items). O(n d).
 
-    ``chosen`` becomes the order, and ``numbers`` what :class:`longrank.Ranking` keeps: the
-    probabilities, the estimates, the values of all lengths, the rows.
+    Returns the length and fills a receipt: ``chosen`` with the order, ``numbers`` with what
+    :class:`longrank.Ranking` keeps (probabilities, estimates, values of all lengths, rows).
     """
     count, d = rows.shape
     probabilities = numbers[:count]
@@ -39,7 +39,7 @@ def decide(
         chosen[i] = order[i]
         probabilities[i] = probability(link, scores[i])
     fill_values(probabilities, rewards, losses, numbers[2 * count : 3 * count + 1])
-    n = max(best_length(probabilities, rewards, losses), least)
+    n = max(best_length(probabilities, rewards, losses), minimum)
     for i in range(n):
         numbers[count + i] = probability(link, means[i])
         for j in range(d):
@@ -57,12 +57,12 @@ def decide_plain(
     rewards: Vector,
     losses: Vector,
     link: int,
-    least: int,
+    minimum: int,
     chosen: Order,
     numbers: Vector,
 ) -> int:
-    """``greedy_plain`` and ``decide`` at one go: a call of a kernel costs as much as they do."""
+    """Run ``greedy_plain`` and ``decide`` in one call, since a call costs as much as they do."""
     order, rows, means, scores = greedy_plain(
         items, weights, inverse, bonus, ceiling, chosen.shape[0]
     )
-    return decide(order, rows, means, scores, rewards, losses, link, least, chosen, numbers)
+    return decide(order, rows, means, scores, rewards, losses, link, minimum, chosen, numbers)

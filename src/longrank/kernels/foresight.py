@@ -1,4 +1,4 @@
-"""Choosing the item of each position for the case in which it is reached: all above it failed."""
+"""Greedy choice with foresight: each position is chosen as if all items above it had failed."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ def _products(columns: Matrix, direction: Vector, products: Vector) -> None:
 def greedy_foreseeing(
     items: Matrix, weights: Vector, inverse: Matrix, bonus: float, count: int, foresight: int
 ) -> Greedy:
-    """The best ``count`` items, each by what would be believed had all above it failed.
+    """Choose ``count`` items, each by what would be believed if all above it had failed.
 
-    Of a normal belief about a logistic model. The step that ``laplace_row`` would take on a
-    failure of an item moves the mean of every other item x by g x.h and the square of its width
+    The belief is a normal one about a logistic model. The step that ``laplace_row`` would take on
+    a failure of an item moves the mean of every other item x by g x.h and the square of its width
     by -factor (x.h)^2, with h = M^-1 of the failed one. So each failure foreseen costs O(k d)
-    beside the O(k d^2) of the scores; M itself stays as it is, and what the earlier failures took
-    from it is subtracted from h. After ``foresight`` failures the belief is taken as it is then.
+    in addition to the O(k d^2) of the scores; M itself is not changed, and what the earlier
+    failures took from it is subtracted from h. Positions after ``foresight`` failures use the
+    belief as it is then.
     """
     k, d = items.shape
     ahead = min(foresight, count)

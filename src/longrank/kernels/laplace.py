@@ -1,4 +1,4 @@
-"""The Bayesian step of logistic regression: one observed item, with the curvature that it has."""
+"""Bayesian logistic regression by the Laplace approximation, one observed item at a time."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Matrix = NDArray[np.float64]
 
 @compiled
 def implicit_residual(mean: float, square: float, success: bool) -> float:
-    """The root g of g = y - sigma(mean + g square), which is what the step leaves unexplained.
+    """Solve g = y - sigma(mean + g square), the residual after the step.
 
-    The right side falls in g, so there is one root, between 0 and y - sigma(mean). Newton, with
-    bisection where it leaves the bracket or is slow: alone it cycles for large squares.
+    The right side falls in g, so there is one root, between 0 and y - sigma(mean). Newton steps,
+    with bisection where they leave the bracket or are slow: alone they cycle for large squares.
     """
     far = residual(LOGISTIC, mean, success)
     low, high = min(far, 0.0), max(far, 0.0)
@@ -45,7 +45,7 @@ def implicit_residual(mean: float, square: float, success: bool) -> float:
 def laplace_row(
     weights: Vector, inverse: Matrix, row: Vector, success: bool, direction: Vector
 ) -> None:
-    """Move a normal belief to the mode of its posterior, with the curvature there. O(d^2)."""
+    """Move a normal belief to the mode of its posterior and take the curvature there. O(d^2)."""
     square = times_row(inverse, row, direction)
     mean = 0.0
     for i in range(row.shape[0]):
@@ -59,7 +59,7 @@ def laplace_row(
 
 @compiled
 def forget(inverse: Matrix, prior: float, share: float) -> None:
-    """Mix the belief's covariance with that of the prior, I / prior. O(d^2)."""
+    """Mix the covariance of the belief with that of the prior, I / prior. O(d^2)."""
     for i in range(inverse.shape[0]):
         for j in range(inverse.shape[0]):
             inverse[i, j] *= 1.0 - share
@@ -75,7 +75,7 @@ def laplace_cascade(
     prior: float,
     forgetting: float,
 ) -> None:
-    """Every observed item in order, after what is forgotten since the last cascade. O(n d^2)."""
+    """Forget, then learn from every observed item in order. O(n d^2)."""
     if forgetting > 0.0:
         forget(inverse, prior, forgetting)
     direction = np.empty(weights.shape[0])

@@ -1,4 +1,4 @@
-"""How long a sequence should be."""
+"""The value of a sequence and its best length."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Vector = NDArray[np.float64]
 
 @compiled
 def fill_values(probabilities: Vector, rewards: Vector, losses: Vector, values: Vector) -> None:
-    """``sequence_values`` into a given array."""
+    """Fill ``values`` with ``sequence_values``. O(n)."""
     values[0] = losses[0]
     gained, survival = 0.0, 1.0
     for i in range(probabilities.shape[0]):
@@ -23,7 +23,7 @@ def fill_values(probabilities: Vector, rewards: Vector, losses: Vector, values: 
 
 @compiled
 def sequence_values(probabilities: Vector, rewards: Vector, losses: Vector) -> Vector:
-    """E of every length 0..n along the sequence (equation 4 of the paper). O(n)."""
+    """Compute the value of every length 0..n of a sequence (equation 4 of the paper). O(n)."""
     values = np.empty(probabilities.shape[0] + 1)
     fill_values(probabilities, rewards, losses, values)
     return values
@@ -31,13 +31,13 @@ def sequence_values(probabilities: Vector, rewards: Vector, losses: Vector) -> V
 
 @compiled
 def _of_a_try(p: float, reward: float, value: float) -> float:
-    """The expected reward of a try, where a failure is worth ``value``."""
+    """Compute the expected reward of a try after which a failure is worth ``value``."""
     return p * reward + (1.0 - p) * value
 
 
 @compiled
 def best_stop(probabilities: Vector, rewards: Vector, losses: Vector) -> tuple[int, float]:
-    """The best length of a sequence (of equally good ones the longest) and its value. O(n).
+    """Find the best length of a sequence (the longest of equals) and its value. O(n).
 
     Backward induction: V(n) = losses[n], V(i) = max(losses[i], p rewards[i] + (1 - p) V(i+1)).
     It stops only where giving up is strictly better, and does not underflow where the products
@@ -55,7 +55,7 @@ def best_stop(probabilities: Vector, rewards: Vector, losses: Vector) -> tuple[i
 
 @compiled
 def best_length(probabilities: Vector, rewards: Vector, losses: Vector) -> int:
-    """The best length of a sequence; of equally good ones the longest. O(n)."""
+    """Find the best length of a sequence, the longest of equals. O(n)."""
     return int(best_stop(probabilities, rewards, losses)[0])
 
 
@@ -63,10 +63,10 @@ def best_length(probabilities: Vector, rewards: Vector, losses: Vector) -> int:
 def values_ahead(
     probabilities: Vector, rewards: Vector, losses: Vector, stopping: Vector
 ) -> Vector:
-    """The value of the rest of a sequence after 0..n failures. O(n).
+    """Compute the value of the rest of a sequence after 0..n failures. O(n).
 
-    Backward induction where the length is not chosen: after i failures somebody stops with
-    probability ``stopping[i]``, and after n in any case.
+    Backward induction for a length that is not chosen: after i failures the sequence is
+    abandoned with probability ``stopping[i]``, and after n it ends.
     """
     n = probabilities.shape[0]
     values = np.empty(n + 1)
@@ -79,10 +79,10 @@ def values_ahead(
 
 @compiled
 def enough_to_go_on(rewards: Vector, losses: Vector) -> Vector:
-    """For every length, a probability that makes each further try worthwhile by itself. O(b).
+    """Find for every length a probability that makes each further try worthwhile. O(b).
 
-    A try after i others is worth it if p rewards[i] + (1 - p) losses[i + 1] >= losses[i]; where
-    all remaining items are as likely as that to succeed, the longest sequence is the best.
+    A try after i others pays by itself if p rewards[i] + (1 - p) losses[i + 1] >= losses[i].
+    Where all remaining items are at least that likely to succeed, the longest sequence is best.
     """
     b = rewards.shape[0]
     enough = np.zeros(b + 1)
@@ -95,10 +95,10 @@ def enough_to_go_on(rewards: Vector, losses: Vector) -> Vector:
 
 @compiled
 def probe_is_due(given_up: int) -> bool:
-    """Whether to try an item all the same after giving up so often.
+    """Whether to try an item although giving up looks best, after giving up so often.
 
-    1 to 16, 18, 20, ..., 32, 36, ...: eight times for every doubling, so at most
-    8 log2(T) + 1 times in T rounds, but without end.
+    Due at 1 to 16, 18, 20, ..., 32, 36, ...: eight times for every doubling, so at most
+    8 log2(T) + 1 times in T rounds, and without end.
     """
     if given_up < 1:
         return False

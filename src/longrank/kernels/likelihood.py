@@ -1,4 +1,4 @@
-"""Maximum likelihood on a growing history, by Newton steps that start where the last fit ended."""
+"""Penalised maximum likelihood on a growing history, with warm starts."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Matrix = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 _TOLERANCE = 1e-11  # on the Newton step, relative to the weights
-_MOST_STEPS = 200
+_MAX_STEPS = 200
 
 
 @compiled
 def _gradient(
     rows: Matrix, successes: Flags, weights: Vector, penalties: Vector, link: int, gradient: Vector
 ) -> float:
-    """gradient = sum of (y - sigma(x.w)) x - penalties w; returns its norm. O(n d)."""
+    """Fill gradient = sum of (y - sigma(x.w)) x - penalties w; returns its norm. O(n d)."""
     for j in range(weights.shape[0]):
         gradient[j] = -penalties[j] * weights[j]
     for i in range(rows.shape[0]):
@@ -43,7 +43,7 @@ def _gradient(
 def _add_curvature(
     curvature: Matrix, row: Vector, weights: Vector, link: int, direction: Vector
 ) -> None:
-    """Add one row to the inverse of the Hessian, at the present weights. O(d^2)."""
+    """Add one row to the inverse Hessian at the present weights. O(d^2)."""
     mean = 0.0
     for j in range(weights.shape[0]):
         mean += row[j] * weights[j]
@@ -56,7 +56,7 @@ def _add_curvature(
 def _fresh_curvature(
     rows: Matrix, weights: Vector, penalties: Vector, link: int, curvature: Matrix
 ) -> None:
-    """The inverse of the Hessian at these weights, from the whole history. O(n d^2)."""
+    """Compute the inverse Hessian at these weights from the whole history. O(n d^2)."""
     direction = np.empty(weights.shape[0])
     curvature[:, :] = 0.0
     for j in range(weights.shape[0]):
@@ -74,19 +74,19 @@ def fit_likelihood(
     weights: Vector,
     curvature: Matrix,
 ) -> int:
-    """Move ``weights`` to the maximum of the penalised likelihood; returns the passes it took.
+    """Move ``weights`` to the maximum of the penalised likelihood; returns the passes needed.
 
     ``curvature`` is the inverse Hessian of some earlier weights. Near the maximum it is good
-    enough, so that a pass over the history costs O(n d); only when a step with it does not make
-    the gradient at least four times smaller is it computed anew, in O(n d^2), and the step then
-    shortened until the gradient shrinks. (The gradient alone steers: it needs no logarithm.)
+    enough, so that a pass over the history costs O(n d). Only when a step with it does not make
+    the gradient at least four times smaller is it computed anew, in O(n d^2), and the step is
+    then halved until the gradient shrinks. (Only the gradient is used, so no logarithm is needed.)
     """
     d = weights.shape[0]
     gradient, step = np.empty(d), np.empty(d)
     trial, trial_gradient = np.empty(d), np.empty(d)
     norm = _gradient(rows, successes, weights, penalties, link, gradient)
     passes, fresh = 1, False
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         times_row(curvature, gradient, step)
         length, size = 0.0, 1.0
         for j in range(d):
@@ -133,7 +133,7 @@ def grow_and_fit(
     inverse: Matrix,
     curvature: Matrix,
 ) -> int:
-    """Take in the rows from ``first`` on, then fit to all of them; returns the passes it took.
+    """Add the rows from ``first`` on, then fit to all of them; returns the passes needed.
 
     ``inverse`` becomes that of V = diag(penalties) + sum x x'.
     """

@@ -1,4 +1,4 @@
-"""Items as polynomials of their numbers."""
+"""Polynomial features."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from longrank.kernels.compilation import compiled
 
 @compiled
 def expand(items: NDArray[np.floating], squares: bool) -> NDArray[np.float64]:
-    """Rows [x, 1], and with ``squares`` all x_i^2 and sqrt(2) x_i x_j behind. O(k d^2).
+    """Expand items to [x, 1], with ``squares`` followed by x_i^2 and sqrt(2) x_i x_j. O(k d^2).
 
-    The factor makes the last part of a row as long as |x|^2, whatever the axes.
+    The factor makes the norm of the last part |x|^2, whatever the axes.
     """
     k, d = items.shape
     width = d + 1 + (d * (d + 1) // 2 if squares else 0)

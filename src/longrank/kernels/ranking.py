@@ -1,4 +1,4 @@
-"""Scoring a set of items and choosing the best of it, one position after the other."""
+"""Score the items of a round and choose the best of them, one position after the other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Greedy = tuple[Order, Matrix, Vector, Vector]  # order, rows, means, scores
 
 @reordered
 def worst_row(items: NDArray[np.floating]) -> tuple[int, float]:
-    """The row with the largest squared norm, or the first that is not finite. O(k d)."""
+    """Find the row with the largest squared norm, or the first that is not finite. O(k d)."""
     worst, largest = 0, 0.0
     for i in range(items.shape[0]):
         total = 0.0
@@ -33,10 +33,10 @@ def worst_row(items: NDArray[np.floating]) -> tuple[int, float]:
 
 @compiled
 def _score_row(row: Vector, weights: Vector, inverse: Matrix, part: Vector) -> tuple[float, float]:
-    """x.w and sqrt(x' M^-1 x). O(d^2).
+    """Compute x.w and sqrt(x' M^-1 x). O(d^2).
 
-    Each product of two numbers of x is counted once, twofold: M^-1 is symmetric. The inner loop
-    runs along a row of it, and every sum has its terms in the order of ``_score_columns``, so
+    M^-1 is symmetric, so each product of two numbers of x is computed once and doubled. The inner
+    loop runs along a row of M^-1, and every sum has the order of terms of ``_score_columns``, so
     that both give the same bits.
     """
     mean, square = 0.0, 0.0
@@ -60,9 +60,9 @@ def _score_columns(
     means: Vector,
     widths: Vector,
 ) -> None:
-    """Fill the mean and the width of rows that stand side by side. O(n d^2).
+    """Fill the means and widths of rows that are stored as columns. O(n d^2).
 
-    No sum runs across items, so that vector instructions make it fast and change no bit.
+    No sum runs across items, so vector instructions speed it up without changing a bit.
     """
     d, n = weights.shape[0], means.shape[0]
     means[:] = 0.0
@@ -107,7 +107,7 @@ _BLOCK = 120  # items that are scored side by side; a power of two would crowd t
 def score_rows(
     rows: NDArray[np.floating], weights: Vector, inverse: Matrix
 ) -> tuple[Vector, Vector]:
-    """The mean and the width of every row. O(k d^2)."""
+    """Compute the mean and the width of every row. O(k d^2)."""
     k, d = rows.shape
     means, widths = np.empty(k), np.empty(k)
     columns, part = np.empty((d, min(k, _BLOCK))), np.empty(min(k, _BLOCK))
@@ -122,13 +122,13 @@ def score_rows(
 
 @compiled
 def _before(scores: Vector, a: int, b: int) -> bool:
-    """Whether item a goes before item b: by score, then by index."""
+    """Whether item a ranks before item b: by score, then by index."""
     return bool(scores[a] > scores[b] or (scores[a] == scores[b] and a < b))
 
 
 @compiled
 def _sift(heap: Order, size: int, at: int, scores: Vector) -> None:
-    """Restore a heap whose root is the item that would go last, from one place down."""
+    """Restore a heap whose root is the lowest-ranked item, from one place down."""
     item = heap[at]
     while True:
         child = 2 * at + 1
@@ -145,7 +145,7 @@ def _sift(heap: Order, size: int, at: int, scores: Vector) -> None:
 
 @compiled
 def top(scores: Vector, count: int) -> Order:
-    """The indices of the largest scores, best first, ties to the lower index. O(k log count)."""
+    """Find the largest scores, best first, ties to the lower index. O(k log count)."""
     heap = np.arange(count)
     for at in range(count // 2 - 1, -1, -1):
         _sift(heap, count, at, scores)
@@ -169,7 +169,7 @@ def greedy_plain(
     ceiling: float,
     count: int,
 ) -> Greedy:
-    """The best ``count`` items by mean + bonus * width: greedy without a prefix is sorting.
+    """Choose the best ``count`` items by mean + bonus * width: independent greedy is sorting.
 
     O(k d^2 + k log count). ``bonus`` is the square root of the paper's alpha.
     """
@@ -186,7 +186,7 @@ def greedy_plain(
 
 @compiled
 def _coverage_row(topics: Vector, remaining: Vector, row: Vector) -> None:
-    """The centred and scaled gain of coverage, (2 c rho - 1) / sqrt(d'). O(d')."""
+    """Fill the centred and scaled gain of coverage, (2 c rho - 1) / sqrt(d'). O(d')."""
     scale = 1.0 / math.sqrt(topics.shape[0])
     for i in range(topics.shape[0]):
         row[i] = (2.0 * topics[i] * remaining[i] - 1.0) * scale
@@ -207,7 +207,7 @@ def _score_some(
     mean_of: Vector,
     width_of: Vector,
 ) -> None:
-    """The exact mean and width of some items, given what remains of the topics. O(n d^2)."""
+    """Score some items exactly, given what remains of the topics. O(n d^2)."""
     d, n = topics.shape[1], some.shape[0]
     scale = 1.0 / math.sqrt(d)
     if n <= _FEW:
@@ -254,13 +254,13 @@ def _move_bounds(
 def greedy_coverage(
     topics: Matrix, weights: Vector, inverse: Matrix, bonus: float, ceiling: float, count: int
 ) -> Greedy:
-    """Algorithm 2's order: at each position the best item given those above it.
+    """Choose Algorithm 2's order: at each position the best item given those above it.
 
     When an item is chosen, each topic loses some of what remains of it. The mean of another item
     changes with that linearly, and its width by at most the sum of the changes of its row times
     sqrt(M^-1_ii), the width of topic i alone. So each item carries an upper bound on its score,
     and only those whose bound reaches the best score found are scored anew: O(count k d') and a
-    few times d'^2, in place of O(count k d'^2). Which item is chosen is decided by exact scores.
+    few times d'^2, instead of O(count k d'^2). Exact scores decide which item is chosen.
     """
     k, d = topics.shape
     order = np.empty(count, np.int64)
@@ -315,7 +315,7 @@ def greedy_coverage(
 
 @compiled
 def coverage_along(topics: Matrix, order: Order) -> Matrix:
-    """The rows of a given order. O(count d')."""
+    """Compute the rows of a given order. O(count d')."""
     rows = np.empty((order.shape[0], topics.shape[1]))
     remaining = np.ones(topics.shape[1])
     for position in range(order.shape[0]):

@@ -1,4 +1,4 @@
-"""One pass over very many items, at the speed of memory."""
+"""Screen very many items in one pass, at the speed of memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BLOCK = 256
 
 @orderly
 def _largest(numbers: Vector) -> float:
-    """The largest of them. O(n)."""
+    """Find the largest number. O(n)."""
     largest = -math.inf
     for i in range(numbers.shape[0]):
         largest = max(largest, numbers[i])
@@ -25,7 +25,7 @@ def _largest(numbers: Vector) -> float:
 
 @compiled
 def _first_beyond(squares: Vector) -> int:
-    """The first that is not finite, or how many there are. O(n)."""
+    """Find the first that is not finite, or return their number. O(n)."""
     for i in range(squares.shape[0]):
         if not squares[i] < math.inf:
             return i
@@ -33,8 +33,8 @@ def _first_beyond(squares: Vector) -> int:
 
 
 @compiled
-def _replace_least(heap: Vector, number: float) -> None:
-    """Put a number in place of the least one, which stands first in a heap. O(log n)."""
+def _replace_smallest(heap: Vector, number: float) -> None:
+    """Replace the smallest number of a heap, its root. O(log n)."""
     size, at = heap.shape[0], 0
     while 2 * at + 1 < size:
         child = 2 * at + 1
@@ -56,12 +56,12 @@ def scan(
     ceiling: float,
     count: int,
 ) -> tuple[int, float, Vector, Indices, Vector]:
-    """Who can be among the best ``count`` by min(score, ceiling). O(k d).
+    """Find the items that can be among the best ``count`` by min(score, ceiling). O(k d).
 
-    Scores lie between x.w + low |x| and x.w + high |x|. Returns the worst row and its square as
-    ``worst_row`` does (a row that is not finite ends the pass), the best of the lower bounds (a
-    heap), and the items whose upper bound is not below ``count`` of the lower bounds seen until
-    then, with that bound. Sums may be reordered: the bounds are exact to rounding.
+    Scores lie between x.w + low |x| and x.w + high |x|. Returns the worst row and its square like
+    ``worst_row`` (a row that is not finite ends the pass), the best lower bounds (a heap), and the
+    items whose upper bound is not below ``count`` of the lower bounds seen so far, with that
+    bound. Sums may be reordered: the bounds are exact to rounding.
     """
     k = items.shape[0]
     sure, able = np.empty(min(k, _BLOCK)), np.empty(min(k, _BLOCK))
@@ -96,7 +96,7 @@ def scan(
         if _largest(sure[:n]) > best[0]:
             for i in range(n):
                 if sure[i] > best[0]:
-                    _replace_least(best, sure[i])
+                    _replace_smallest(best, sure[i])
         bar = min(best[0], ceiling)
         if _largest(able[:n]) < bar:
             continue

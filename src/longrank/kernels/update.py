@@ -1,6 +1,6 @@
-"""The online learning step, shared by the Newton and the ridge learner.
+"""The online learning step of the Newton and the ridge learner.
 
-A strict scalar loop: the same rows and outcomes give the same state, bit for bit.
+It is a strict scalar loop: the same rows and outcomes give the same state, bit for bit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NOTHING = 1e-200  # a row so short that projecting along it would overflow
 
 @compiled
 def times_row(inverse: Matrix, row: Vector, direction: Vector) -> float:
-    """direction = M^-1 x; returns x' M^-1 x. O(d^2)."""
+    """Fill direction = M^-1 x and return x' M^-1 x. O(d^2)."""
     direction[:] = 0.0
     for i in range(row.shape[0]):
         for j in range(row.shape[0]):
@@ -34,7 +34,7 @@ def times_row(inverse: Matrix, row: Vector, direction: Vector) -> float:
 
 @compiled
 def shrink(inverse: Matrix, direction: Vector, factor: float) -> None:
-    """inverse -= factor * direction direction', kept exactly symmetric. O(d^2)."""
+    """Subtract factor * direction direction' from ``inverse``, exactly symmetric. O(d^2)."""
     for i in range(direction.shape[0]):
         for j in range(direction.shape[0]):
             inverse[i, j] -= (direction[i] * direction[j]) * factor
@@ -51,7 +51,7 @@ def observe_row(
     link: int,
     direction: Vector,
 ) -> None:
-    """Step 5 of Algorithm 1 for one observed item. O(d^2).
+    """Learn from one observed item: step 5 of Algorithm 1. O(d^2).
 
     Projects w onto |w.x| <= radius in the norm of M, adds x x' to M, and takes the Newton step.
     With radius infinite, rate 1 and the linear curve it is recursive least squares.
@@ -83,7 +83,7 @@ def observe_cascade(
     rate: float,
     link: int,
 ) -> None:
-    """Every observed item in order: all failed, but for the last one if ``succeeded``. O(n d^2)."""
+    """Learn from a cascade: all items failed, except the last one if ``succeeded``. O(n d^2)."""
     direction = np.empty(weights.shape[0])
     last = rows.shape[0] - 1
     for i in range(rows.shape[0]):

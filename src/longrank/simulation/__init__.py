@@ -1,4 +1,4 @@
-"""Simulation: worlds whose truth is known, the loop, and what to measure."""
+"""Simulation: worlds with a known truth, the loop, and metrics."""
 
 from longrank.simulation.loop import Run, simulate
 from longrank.simulation.metrics import (

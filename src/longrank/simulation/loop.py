@@ -1,4 +1,4 @@
-"""The loop."""
+"""The loop: rank, play, learn."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ def simulate(
     *,
     progress: Callable[[Iterable[int]], Iterable[int]] = iter,
 ) -> Run:
-    """Let a policy live in a world: rank, play, learn, round after round.
+    """Run a policy in a world: rank, play and learn, round after round.
 
     Parameters
     ----------
     payoffs
-        Of every round, or a function of t that gives them (and with them the budget).
+        The payoffs of every round, or a function from t to them (and so to the budget).
     rounds
-        How many; all that the world has by default.
+        The number of rounds; by default all that the world has.
     progress
         Wraps the sequence of rounds: ``tqdm.tqdm``, ``rich.progress.track``, ...
     """
-    most = world.rounds
-    if rounds is None and most is None:
-        raise InvalidInput("rounds", "be given for a world without end", rounds)
-    count = most if rounds is None else checks.whole("rounds", rounds)
+    limit = world.rounds
+    if rounds is None and limit is None:
+        raise InvalidInput("rounds", "be given for an endless world", rounds)
+    count = limit if rounds is None else checks.whole("rounds", rounds)
     assert count is not None
-    if most is not None and count > most:
-        raise InvalidInput("rounds", f"be at most {most}, the rounds of this world", count)
+    if limit is not None and count > limit:
+        raise InvalidInput("rounds", f"be at most {limit}, the rounds of this world", count)
     run = Run(
         np.empty(count),
         np.empty(count),

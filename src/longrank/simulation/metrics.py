@@ -1,4 +1,4 @@
-"""What to measure of a run."""
+"""Metrics of a run."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ Vector = NDArray[np.float64]
 
 
 def cumulative_reward(run: Run) -> float:
-    """CR: all that was earned."""
+    """Sum the rewards (CR)."""
     return float(run.rewards.sum())
 
 
 def average_reward(run: Run) -> Vector:
-    """CR(t) / t for t = 1, ..., T."""
+    """Compute CR(t) / t for t = 1, ..., T."""
     return np.asarray(np.cumsum(run.rewards) / np.arange(1, len(run.rewards) + 1))
 
 
 def ncr(run: Run, random: Run) -> float:
-    """(CR - CR_random) / (CR_max - CR_random), with CR_max the clairvoyant's reward.
+    """Normalise the reward: (CR - CR_random) / (CR_max - CR_random).
 
-    ``random`` is a run of :class:`~longrank.Random` in the same world. NaN where random is
-    perfect.
+    CR_max is the reward of a clairvoyant, and ``random`` a run of :class:`~longrank.Random` in the
+    same world. NaN where random is perfect.
     """
     return _normalised(run, random, 0.0)
 
 
 def ncr_published(run: Run, random: Run) -> float:
-    """NCR as the paper's tables have it: with 1 more in the denominator.
+    """Normalise as the paper's tables do, with 1 added to the denominator.
 
-    Every vanilla column of the tables at large budgets fits this and not the formula of the text;
-    see the page of departures.
+    Every vanilla column of the tables at large budgets fits this, not the formula of the text; see
+    the page on departures.
     """
     return _normalised(run, random, 1.0)
 
 
 def normalised(reward: float, random: float, best: float, extra: float = 0.0) -> float:
-    """(reward - random) / (best - random + extra); NaN where there is no room above random."""
+    """Compute (reward - random) / (best - random + extra); NaN if the denominator is 0."""
     room = best - random + extra
     return (reward - random) / room if room else float("nan")
 
@@ -53,10 +53,10 @@ def _normalised(run: Run, random: Run, extra: float) -> float:
 
 
 def pseudo_regret(run: Run) -> Vector:
-    """The cumulative regret of the expectations against the benchmark, after each round."""
+    """Cumulate the regret of expected rewards against the benchmark, after each round."""
     return np.asarray(np.cumsum(run.optimum - run.expected))
 
 
 def scaled_regret(run: Run, ratio: float | Vector) -> Vector:
-    """The same against ``ratio`` (the paper's gamma, of each round or of all) of the benchmark."""
+    """Like :func:`pseudo_regret`, against ``ratio`` (the paper's gamma) times the benchmark."""
     return np.asarray(np.cumsum(ratio * run.optimum - run.expected))

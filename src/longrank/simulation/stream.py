@@ -1,4 +1,4 @@
-"""A finite world as arrays, and a fast way for a policy to live through it."""
+"""A finite world as arrays, and compiled runs through it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Stream:
         return len(self.starts) - 1
 
     def seen_through(self, features: Features) -> Stream:
-        """The same rounds, with the items prepared by these features once for several runs."""
+        """Prepare the items by these features, once for several runs."""
         return replace(self, choice=kernels.declared(features, "compiled_choice", self.items))
 
     def hindsight(self, payoffs: Payoffs) -> NDArray[np.float64]:

@@ -1,6 +1,6 @@
-"""Worlds: the hidden truth. They deal rounds and draw outcomes.
+"""Worlds: the hidden truth, which deals rounds and draws outcomes.
 
-A world is made from a seed, and round t is the same whenever it is dealt: every policy meets the
+A world is made from a seed, and round t is the same whenever it is dealt: every policy sees the
 same items and, where outcomes are independent, the same outcomes.
 """
 
@@ -39,11 +39,11 @@ class Round(ABC):
 
     @abstractmethod
     def probabilities(self, order: NDArray[np.int64]) -> Vector:
-        """The true probability of success along an order, each given failure above."""
+        """Return the true probabilities along an order, each given that those above failed."""
 
     @abstractmethod
     def optimum(self, payoffs: Payoffs) -> float:
-        """The expected reward of the benchmark that knows the truth."""
+        """Return the expected reward of the benchmark, which knows the truth."""
 
     def play(self, order: NDArray[np.int64]) -> Outcome:
         """Try the items in this order until one succeeds."""
@@ -51,14 +51,14 @@ class Round(ABC):
         return Outcome(int(hits[0]) + 1, True) if hits.size else Outcome(len(order), False)
 
     def value(self, order: NDArray[np.int64], payoffs: Payoffs) -> float:
-        """The true expected reward of a sequence."""
+        """Return the true expected reward of a sequence."""
         return float(payoffs.values(self.probabilities(order))[-1])
 
     def hindsight(self, payoffs: Payoffs) -> float:
-        """What somebody who has seen the draws would earn: a success at once, or giving up.
+        """Return the reward of a clairvoyant who has seen the draws: success at once, or giving up.
 
-        With dependent outcomes an item that fails in first place may still succeed below others;
-        that is not searched.
+        With dependent outcomes an item that fails at the top may still succeed below others; that
+        is not searched.
         """
         alone = np.arange(len(self.items))
         certain = any(self.play(alone[i : i + 1]).succeeded for i in alone)
@@ -66,7 +66,7 @@ class Round(ABC):
 
 
 class IndependentRound(Round):
-    """Every item succeeds with a probability of its own."""
+    """A round in which every item has its own probability of success."""
 
     def __init__(self, items: Items, draws: Vector, chances: Vector) -> None:
         super().__init__(items, draws)
@@ -85,7 +85,7 @@ class IndependentRound(Round):
 
 
 class DependentRound(Round):
-    """Success depends on what the items above cover."""
+    """A round in which success depends on what the items above cover."""
 
     def __init__(self, items: Items, draws: Vector, oracle: Oracle) -> None:
         super().__init__(items, draws)
@@ -109,12 +109,12 @@ class World(ABC):
 
     @property
     def rounds(self) -> int | None:
-        """How many rounds there are; None if without end."""
+        """The number of rounds; None if endless."""
         return None
 
 
 class _DrawnWorld(World):
-    """Items are drawn at random on the unit sphere, as many in every round."""
+    """A world whose items are drawn at random on the unit sphere, equally many in every round."""
 
     def __init__(self, weights: ArrayLike, items: int, dim: int, seed: int) -> None:
         self.weights = checks.vector("weights", weights)
@@ -139,7 +139,7 @@ class LogisticWorld(_DrawnWorld):
     items
         The number of candidates in a round.
     seed
-        Of all that is random in it.
+        Seed of everything random in it.
     link
         The true curve.
     """
@@ -204,9 +204,9 @@ class TableWorld(World):
     size
         The number of candidates in a round; the last round may have fewer.
     seed
-        Of the shuffling and of the outcomes, which are drawn once for every item.
+        Seed of the shuffling and of the outcomes, which are drawn once for every item.
     passes
-        How often all items are dealt, each time shuffled anew (with the same outcomes).
+        How often all items are dealt, reshuffled each time (with the same outcomes).
     """
 
     def __init__(
@@ -238,19 +238,19 @@ class TableWorld(World):
 
 
 class PaymentWorld(World):
-    """Every round is one transaction; the items are the routes it can be tried on.
+    """Simulated payments: a round is a transaction, the items are the routes it can be tried on.
 
-    A row tells which route it is, whether the card's network is at home there, the route's load,
-    and the risk of the transaction: ``routes + 4`` numbers, scaled to norm at most 1. Routes
-    differ in quality, a home network helps, load hurts, and a risky transaction fails nearly
-    everywhere, so that giving up early on it is right where tries cost money.
+    A row says which route it is, whether the card's network is the route's own, the load of the
+    route, and the risk of the transaction: ``routes + 4`` numbers, scaled to norm at most 1.
+    Routes differ in quality, an own network helps, load hurts, and a risky transaction fails
+    nearly everywhere, so giving up on it early is right where tries cost money.
 
     Parameters
     ----------
     routes
         The number of routes.
     seed
-        Of the routes and of the transactions.
+        Seed of the routes and of the transactions.
     """
 
     NETWORKS = 4

@@ -1,26 +1,20 @@
-"""The benchmarks that need no other library: each module measures one thing."""
+"""Benchmarks that need no other library."""
 
 from collections.abc import Callable
 
-from longrank.experiments.bench import (
-    dependent,
-    likelihood,
-    long,
-    many,
-    rounds,
-    simulated,
-    start,
-)
+from longrank.experiments.bench.learning import measure_likelihood, measure_long
 from longrank.experiments.bench.measure import Row, Times, alternate, ratio
+from longrank.experiments.bench.ranking import measure_dependent, measure_many
+from longrank.experiments.bench.rounds import measure_round, measure_simulated, measure_start
 
 BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
-    "round": rounds.figures,
-    "simulated": simulated.figures,
-    "many": many.figures,
-    "dependent": dependent.figures,
-    "long": long.figures,
-    "likelihood": likelihood.figures,
-    "start": start.figures,
+    "round": measure_round,
+    "simulated": measure_simulated,
+    "many": measure_many,
+    "dependent": measure_dependent,
+    "long": measure_long,
+    "likelihood": measure_likelihood,
+    "start": measure_start,
 }
 
 __all__ = ["BENCHMARKS", "Row", "Times", "alternate", "ratio"]

@@ -1,4 +1,4 @@
-"""How cost grows with items, features, budget and topics: ours beside the plain version."""
+"""How cost grows with items, features, budget and topics, beside plain numpy."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from longrank import Payoffs, kernels, named
-from longrank.experiments.bench import plain
-from longrank.experiments.bench.dependent import usual
+from longrank.experiments.bench import reference
 from longrank.experiments.bench.measure import Play, alternate
-from longrank.experiments.bench.plain import NumpyInd
+from longrank.experiments.bench.ranking import usual
+from longrank.experiments.bench.reference import NumpyInd
 from longrank.experiments.bench.rounds import playing, playing_numpy, rounds, through
 from longrank.experiments.figures import panels, save
 
@@ -18,7 +18,7 @@ ROUNDS = 5
 
 
 def a_round(items: int, dim: int, budget: int) -> Pair:
-    """Rank and learn with Ind, after some rounds."""
+    """Rank and learn with Ind."""
     dealt, payoffs = rounds(dim, items, ROUNDS), Payoffs.exponential(budget)
     ours = named("ind", dim=dim, max_budget=budget, exploration=0.1, rate=5.0, radius=3.0)
     return (
@@ -35,7 +35,7 @@ def dependent(items: int, topics: int, budget: int) -> Pair:
     def ours() -> object:
         return kernels.greedy_coverage(*case, float("inf"), budget)
 
-    return ours, lambda: plain.greedy(*case, budget), 1
+    return ours, lambda: reference.greedy(*case, budget), 1
 
 
 # name -> (axis, title, sizes, what is measured at a size)
@@ -69,7 +69,7 @@ SUBJECTS: dict[str, Subject] = {
 
 
 def measured(subject: Subject, blocks: int = 7) -> dict[str, dict[int, float]]:
-    """Seconds at every size."""
+    """Measure the seconds at every size."""
     lines: dict[str, dict[int, float]] = {"longrank": {}, "plain numpy": {}}
     for size in subject[2]:
         ours, theirs, calls = subject[3](size)
@@ -79,7 +79,7 @@ def measured(subject: Subject, blocks: int = 7) -> dict[str, dict[int, float]]:
 
 
 def draw(subject: Subject, lines: Mapping[str, Mapping[int, float]], path: Path) -> Path:
-    """Both lines, on logarithmic axes; returns the PNG."""
+    """Draw both lines on logarithmic axes; returns the path of the PNG."""
     figure, axes = panels(1, 1, width=5.2, height=3.4)
     axis = axes[0, 0]
     looks = {"longrank": ("#0072b2", "-", "o"), "plain numpy": ("#d55e00", (0, (8, 2)), "v")}

@@ -1,4 +1,4 @@
-"""How time is taken, and what a benchmark reports."""
+"""Timing, and what a benchmark reports."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ class Times:
         return statistics.median(self.blocks)
 
     @property
-    def least(self) -> float:
+    def minimum(self) -> float:
         return min(self.blocks)
 
     def per(self, calls: int) -> Times:
-        """The same, where a call did a thing so many times."""
+        """Seconds of one of the ``calls`` things that a call did."""
         return Times(tuple(block / calls for block in self.blocks))
 
     def __str__(self) -> str:
-        return f"{shown(self.median)} (min {shown(self.least)})"
+        return f"{shown(self.median)} (min {shown(self.minimum)})"
 
 
 def shown(seconds: float) -> str:
-    """A time with a unit that fits."""
+    """Format a time with a unit that fits."""
     for unit, factor in (("s", 1.0), ("ms", 1e3)):
         if seconds * factor >= 1.0:
             return f"{seconds * factor:.3g} {unit}"
@@ -47,12 +47,11 @@ def shown(seconds: float) -> str:
 def alternate(
     plays: Mapping[str, Play], blocks: int, calls: int = 1, *, threads: bool = False
 ) -> dict[str, Times]:
-    """Time every play in turn, block after block, so that a noisy machine hurts all alike.
+    """Time every play in turn, block after block, so that noise affects all of them alike.
 
-    Each is called once before that, which is not timed. Time is that of the processor, which does
-    not count what other programs take, summed over our threads, and BLAS has one thread; with
-    ``threads`` time is that of the clock, and everybody may use all cores, after a pause in which
-    the threads of BLAS stop waiting busily for more.
+    Each is called once before, untimed. By default time is processor time, summed over our
+    threads, and BLAS has one thread. With ``threads`` it is wall-clock time and all cores may be
+    used, after a pause in which the threads of BLAS stop spinning.
     """
     taken: dict[str, list[float]] = {name: [] for name in plays}
     now = time.perf_counter if threads else time.process_time
@@ -71,20 +70,20 @@ def alternate(
 
 @dataclass(frozen=True)
 class Row:
-    """One figure: at most ``most`` is the aim, None where it is only reported."""
+    """One figure and its aim, an upper limit; None where the figure is only reported."""
 
     what: str
     value: float
-    most: float | None
+    aim: float | None
     raw: str
     unit: str = "x"
 
     @property
     def met(self) -> bool:
-        return self.most is None or self.value <= self.most
+        return self.aim is None or self.value <= self.aim
 
 
-def ratio(what: str, ours: Times, other: Times, most: float | None, name: str = "reference") -> Row:
-    """Our time over another: the medians; the minima stand beside it."""
-    raw = f"longrank {ours}, {name} {other}; of the minima {ours.least / other.least:.3g}"
-    return Row(what, ours.median / other.median, most, raw)
+def ratio(what: str, ours: Times, other: Times, aim: float | None, name: str = "reference") -> Row:
+    """Our time over another, by the medians; the ratio of the minima is reported beside it."""
+    raw = f"longrank {ours}, {name} {other}; of the minima {ours.minimum / other.minimum:.3g}"
+    return Row(what, ours.median / other.median, aim, raw)

@@ -1,16 +1,24 @@
-"""1. A round: rank and learn through the public interface, every check on."""
+"""A round: through the public interface, compiled as a whole, and the first of a process."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
 
 import numpy as np
 
 from longrank import Outcome, Payoffs, Policy, named, unit_rows
-from longrank.experiments.bench.measure import Row, alternate, ratio
-from longrank.experiments.bench.plain import NumpyInd, Vector
+from longrank.experiments.bench.measure import Row, Times, alternate, ratio
+from longrank.experiments.bench.reference import NumpyInd, Vector
+from longrank.links import LOGISTIC
+from longrank.simulation import Stream, live
 
 K, D, B, ROUNDS = 100, 10, 10, 200
+SIMULATED = 500  # rounds
+STARTS = 5  # processes with cached kernels
 
 Items = Vector
 Wins = np.typing.NDArray[np.bool_]
@@ -22,7 +30,7 @@ def rounds(dim: int = D, items: int = K, count: int = ROUNDS) -> list[tuple[Item
     rng = np.random.default_rng(0)
     truth = rng.normal(size=dim)
     dealt = [unit_rows(rng.normal(size=(items, dim))) for _ in range(count)]
-    return [(x, rng.random(items) < 1.0 / (1.0 + np.exp(-2.0 * x @ truth))) for x in dealt]
+    return [(x, rng.random(items) < LOGISTIC.probability(2.0 * x @ truth)) for x in dealt]
 
 
 def playing(policy: Policy, payoffs: Payoffs) -> Play:
@@ -38,7 +46,7 @@ def playing(policy: Policy, payoffs: Payoffs) -> Play:
 
 
 def playing_numpy(plain: NumpyInd, payoffs: Payoffs) -> Play:
-    """The same without a library."""
+    """One round of the numpy version."""
 
     def play(items: Items, wins: Wins) -> None:
         order = plain.rank(items, payoffs)
@@ -50,6 +58,8 @@ def playing_numpy(plain: NumpyInd, payoffs: Payoffs) -> Play:
 
 
 def through(play: Play, dealt: list[tuple[Items, Wins]]) -> Callable[[], None]:
+    """Play all rounds in one call."""
+
     def all_of_them() -> None:
         for items, wins in dealt:
             play(items, wins)
@@ -57,7 +67,8 @@ def through(play: Play, dealt: list[tuple[Items, Wins]]) -> Callable[[], None]:
     return all_of_them
 
 
-def figures() -> list[Row]:
+def measure_round() -> list[Row]:
+    """Rank and learn through the public interface, with every check."""
     dealt, payoffs = rounds(), Payoffs.exponential(B)
     ours = named("ind", dim=D, max_budget=B, exploration=0.1, rate=5.0, radius=3.0)
     times = alternate(
@@ -70,3 +81,63 @@ def figures() -> list[Row]:
     taken = {name: time.per(ROUNDS) for name, time in times.items()}
     what = f"a round of Ind, k = {K}, d = {D}, b = {B}, against Ind in numpy"
     return [ratio(what, taken["longrank"], taken["numpy"], None, "numpy")]
+
+
+def measure_simulated() -> list[Row]:
+    """A simulated round, compiled as a whole, against one X @ M^-1 by BLAS."""
+    dealt, payoffs = rounds(count=SIMULATED), Payoffs.exponential(B)
+    items = np.concatenate([x for x, _ in dealt])
+    wins = np.concatenate([y for _, y in dealt])
+    stream = Stream(items, np.arange(0, len(items) + 1, K), wins)
+    policy = named("ind", dim=D, max_budget=B, exploration=0.1, rate=5.0, radius=3.0)
+    sets, inverse, out = [x for x, _ in dealt], np.eye(D) + 0.01, np.empty((K, D))
+
+    def products() -> None:
+        for x in sets:
+            np.dot(x, inverse, out=out)
+
+    times = alternate({"ours": lambda: live(policy, stream, payoffs), "BLAS": products}, 15, 4)
+    what = f"a simulated round of Ind, k = {K}, d = {D}, b = {B}, against one X @ M^-1"
+    taken = {name: time.per(SIMULATED) for name, time in times.items()}
+    return [ratio(what, taken["ours"], taken["BLAS"], 5.0, "X @ M^-1")]
+
+
+CODE = """
+import time
+start, used = time.perf_counter(), time.process_time()
+import numpy as np
+import longrank
+policy = longrank.recommended(dim=10)
+ranking = policy.rank(np.full((100, 10), 0.1), longrank.Payoffs.exponential(10))
+print(time.process_time() - used, time.perf_counter() - start)
+policy.learn(ranking, longrank.Outcome(1, True))
+"""
+
+
+def _start(folder: str) -> tuple[float, float, str]:
+    """Processor seconds, wall-clock seconds and standard error of a new process."""
+    told = subprocess.run(
+        [sys.executable, "-c", CODE],
+        env=os.environ | {"NUMBA_CACHE_DIR": folder},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    used, passed = map(float, told.stdout.split())
+    return used, passed, told.stderr.strip()
+
+
+def measure_start() -> list[Row]:
+    """Import and the first ranking of a new process, with and without cached kernels."""
+    with tempfile.TemporaryDirectory() as folder:
+        first, passed, said = _start(folder)
+        cached = [_start(folder) for _ in range(STARTS)]
+    quiet = not any(words for _, _, words in cached)
+    used = Times(tuple(one[0] for one in cached))
+    clock = Times(tuple(one[1] for one in cached))
+    told = f"processor {used}, clock {clock}; it says {'nothing' if quiet else 'SOMETHING'}"
+    words = f"processor {first:.3g} s, clock {passed:.3g} s; it says: {said or 'NOTHING'}"
+    return [
+        Row("import and first rank, kernels cached", used.median, 2.0, told, "s"),
+        Row("import and first rank ever, nothing cached", first, 15.0, words, "s"),
+    ]

@@ -1,4 +1,4 @@
-"""What one would write in numpy: the plain versions that speed is measured against."""
+"""Plain numpy versions, which speed and results are compared with."""
 
 from __future__ import annotations
 
@@ -12,8 +12,13 @@ Matrix = NDArray[np.float64]
 Order = NDArray[np.int64]
 
 
+def sigmoid(scores: Vector) -> Vector:
+    """The logistic curve."""
+    return np.asarray(1.0 / (1.0 + np.exp(-scores)))
+
+
 class NumpyInd:
-    """Algorithm 1."""
+    """Algorithm 1 in numpy."""
 
     def __init__(
         self, dim: int, budget: int, alpha: float = 0.1, rate: float = 5.0, radius: float = 3.0
@@ -26,7 +31,7 @@ class NumpyInd:
         widths = np.sqrt(self.alpha * ((items @ self.inverse) * items).sum(axis=1))
         scores = items @ self.weights + widths
         order = np.argsort(-scores, kind="stable")[: self.budget]
-        p = 1.0 / (1.0 + np.exp(-scores[order]))
+        p = sigmoid(scores[order])
         survival = np.concatenate([[1.0], np.cumprod(1.0 - p)])
         gained = np.concatenate([[0.0], np.cumsum(survival[:-1] * p * payoffs.rewards[: len(p)])])
         values = gained + survival * payoffs.losses[: len(p) + 1]
@@ -46,7 +51,7 @@ class NumpyInd:
 
 
 def greedy(topics: Matrix, weights: Vector, inverse: Matrix, bonus: float, count: int) -> Order:
-    """Algorithm 2's order: every item is scored anew at every position."""
+    """Algorithm 2's order, with every item scored anew at every position."""
     remaining, free = np.ones(topics.shape[1]), np.ones(len(topics), np.bool_)
     order = np.empty(count, np.int64)
     for position in range(count):
@@ -58,3 +63,14 @@ def greedy(topics: Matrix, weights: Vector, inverse: Matrix, bonus: float, count
         free[best] = False
         remaining *= 1.0 - topics[best]
     return order
+
+
+def cold_fit(rows: Matrix, successes: Vector, penalty: float) -> Vector:
+    """Penalised logistic regression by Newton steps from zero."""
+    weights = np.zeros(rows.shape[1])
+    for _ in range(50):
+        p = sigmoid(rows @ weights)
+        hessian = (rows * (p * (1.0 - p))[:, np.newaxis]).T @ rows
+        hessian += penalty * np.eye(len(weights))
+        weights += np.linalg.solve(hessian, rows.T @ (successes - p) - penalty * weights)
+    return weights

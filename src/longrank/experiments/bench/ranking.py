@@ -1,4 +1,4 @@
-"""3. Very many candidates, against one matrix-vector product over the same array."""
+"""Ranking: dependent items, and very many candidates."""
 
 from __future__ import annotations
 
@@ -9,13 +9,67 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import Payoffs, kernels, named
+from longrank.experiments.bench import reference
 from longrank.experiments.bench.measure import Play, Row, alternate, ratio
+from longrank.experiments.bench.reference import Matrix, Vector
 from longrank.experiments.bench.rounds import playing, rounds, through
 from longrank.features.many import PART, THREADS
 from longrank.policies.base import Believer
 
-D, B = 64, 10
+K, LENGTH, TOPICS = 1_000, 100, 30  # of dependent rankings
+D, B = 64, 10  # of many candidates
+Case = tuple[Matrix, Vector, Matrix, float]  # topics, weights, M^-1, bonus
 Items = NDArray[np.float32]
+
+
+def usual(items: int = K, topics: int = TOPICS) -> Case:
+    """Topics of a mixture, and a belief after a thousand observations."""
+    rng = np.random.default_rng(0)
+    seen = 2.0 * rng.dirichlet(np.full(topics, 0.3), 1_000) - 1.0
+    inverse = np.asarray(np.linalg.inv(10.0 * np.eye(topics) + seen.T @ seen / topics), np.float64)
+    return rng.dirichlet(np.full(topics, 0.3), items), rng.normal(size=topics), inverse, 0.3
+
+
+def adversarial() -> dict[str, Case]:
+    """Cases where bounds help little: similar items, flat topics, widths that dominate."""
+    rng = np.random.default_rng(1)
+    some, weights, inverse, _ = usual()
+    flat = rng.dirichlet(np.full(TOPICS, 50.0), K)
+    half = rng.normal(size=(TOPICS, TOPICS))
+    wild = half @ half.T  # far from diagonal: the bound on a width is loose
+    sizes = rng.random((K, 1))
+    return {
+        "all items equal": (np.repeat(some[:1], K, axis=0), weights, inverse, 0.3),
+        "flat topics, no weights": (flat, np.zeros(TOPICS), inverse, 0.3),
+        "flat topics, wild widths": (flat, 0.01 * weights, wild, 10.0),
+        "wild widths": (some, np.zeros(TOPICS), wild, 10.0),
+        "one direction": (sizes * some, np.zeros(TOPICS), np.ones((TOPICS, TOPICS)), 1.0),
+    }
+
+
+def against_plain(what: str, case: Case, aim: float, count: int = LENGTH, blocks: int = 25) -> Row:
+    """Time a dependent ranking and compare its sequence with that of plain greedy."""
+
+    def ours() -> reference.Order:
+        return kernels.greedy_coverage(*case, np.inf, count)[0]
+
+    def theirs() -> reference.Order:
+        return reference.greedy(*case, count)
+
+    same = np.array_equal(ours(), theirs())
+    times = alternate({"ours": ours, "plain": theirs}, blocks)
+    row = ratio(what, times["ours"], times["plain"], aim, "plain greedy")
+    told = "same sequence" if same else "ANOTHER sequence"
+    return Row(row.what, row.value, row.aim, f"{row.raw}; {told}")
+
+
+def measure_dependent() -> list[Row]:
+    """Dependent rankings against plain greedy, on usual and on adversarial cases."""
+    what = f"dependent ranking, k = {K}, b = {LENGTH}, d' = {TOPICS}, against plain greedy"
+    rows = [against_plain(what, usual(), 0.1)]
+    for name, case in adversarial().items():
+        rows.append(against_plain(f"dependent ranking, adversarial: {name}", case, 1.3, blocks=5))
+    return rows
 
 
 def many(count: int) -> Items:
@@ -31,7 +85,7 @@ def many(count: int) -> Items:
 
 
 def policies() -> dict[str, Believer]:
-    """One that has learned for 1,000 rounds, and one that has learned nothing."""
+    """A policy after 1,000 rounds, and one that has learned nothing."""
     made: dict[str, Believer] = {}
     for name in ("warm", "cold"):
         policy = named("ind", dim=D, max_budget=B, exploration=0.1, rate=5.0, radius=3.0)
@@ -42,7 +96,7 @@ def policies() -> dict[str, Believer]:
 
 
 def same_as_all(policy: Believer, items: Items, payoffs: Payoffs) -> bool:
-    """Whether the result is that of scoring every item exactly."""
+    """Whether the ranking is that of scoring every item exactly."""
     learner = policy.learner
     order, _, _, scores = kernels.greedy_plain(
         items, learner.weights, learner.inverse, policy.bonus, learner.link.ceiling, B
@@ -55,32 +109,34 @@ def same_as_all(policy: Believer, items: Items, payoffs: Payoffs) -> bool:
     )
 
 
-def figures(sizes: tuple[int, ...] = (10_000, 100_000, 1_000_000)) -> list[Row]:
+def measure_many(sizes: tuple[int, ...] = (10_000, 100_000, 1_000_000)) -> list[Row]:
+    """Rank very many candidates against one matrix-vector product over the same array."""
     rows, payoffs, made = [], Payoffs.exponential(B), policies()
     for size in sizes:
         items = many(size)
         plays = _plays(made, items, payoffs)
         by_clock = alternate(plays, 15, threads=True)
         by_processor = alternate(plays, 15)
-        for name, most in (("warm", 1.5), ("cold", 6.0)):
+        for name, limit in (("warm", 1.5), ("cold", 6.0)):
             same = same_as_all(made[name], items, payoffs)
             told = f"result {'as' if same else 'NOT as'} exhaustive"
             what = f"rank {size:,} items x {D}, {name}, against items @ w"
             for clock, times in (("clock", by_clock), ("processor", by_processor)):
-                aim = most if size == 1_000_000 and times is by_clock else None
+                aim = limit if size == 1_000_000 and times is by_clock else None
                 row = ratio(f"{what}, by the {clock}", times[name], times["product"], aim)
                 rows.append(replace(row, raw=f"{row.raw}; {told}"))
     return [*rows, tied(made["cold"], one_hot(size)), *memory(items), *memory(one_hot(size))]
 
 
 def one_hot(count: int) -> Items:
-    """Items that all tie as long as nothing is learned: no bound tells them apart."""
+    """Items that tie as long as nothing is learned, so that no bound tells them apart."""
     items = np.zeros((count, D), np.float32)
     items[np.arange(count), np.arange(count) % D] = 1.0
     return items
 
 
 def tied(policy: Believer, items: Items) -> Row:
+    """Rank items that all tie."""
     payoffs, weights = Payoffs.exponential(B), np.ones(D, np.float32)
     plays: dict[str, Play] = {
         "ours": lambda: policy.rank(items, payoffs),
@@ -103,11 +159,10 @@ def _plays(made: dict[str, Believer], items: Items, payoffs: Payoffs) -> dict[st
 
 
 def memory(items: Items) -> list[Row]:
-    """Items and all that ranking them allocates, over the items alone.
+    """The items and all that ranking them allocates, over the items alone.
 
-    Numpy's arrays are traced; those inside kernels are not, and the only long ones are those for
-    the contenders of a part, at most 32 bytes an item in every thread, which are added. (The
-    process as seen from outside grows less: it reuses what compiling left behind.)
+    numpy's arrays are traced. Those inside kernels are not, so the long ones among them are added:
+    the contenders of a part, at most 32 bytes for each item and thread.
     """
     inside = 32 * PART * THREADS
     rows, size, payoffs = [], len(items), Payoffs.exponential(B)

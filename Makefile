@@ -1,17 +1,23 @@
-# Every target sets up what it needs: a .venv with the versions of requirements.lock.
+# Every target installs what it needs: a virtual environment with the versions of requirements.lock.
 PYTHON ?= python3
-BIN := .venv/bin
+VENV ?= .venv
+BIN := $(VENV)/bin
 EXTRAS := experiments service logs cluster test check docs
+# Some tests of every layer (core, saved files, command line, logs, service), and of those the fast ones.
+QUICK := $(addprefix tests/,$(addsuffix .py,test_cascade test_checks test_errors test_links test_named test_packing \
+  test_payoffs test_public test_cli contracts/test_files logs/test_history logs/test_check logs/test_write \
+  logs/test_warm service/test_app service/test_catalog service/test_settling service/test_store)) \
+  -m "not mnist and not postgres and not browser" -k "not demo and not resumes"
 
-.PHONY: help setup demo test check format bench docs lock clean
+.PHONY: help setup demo test quick check format bench docs lock clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-setup: .venv/ready  ## a virtual environment in .venv with locked versions
+setup: $(VENV)/ready  ## a virtual environment in .venv with locked versions
 
-.venv/ready: requirements.lock pyproject.toml
-	$(PYTHON) -m venv .venv
+$(VENV)/ready: requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
@@ -23,6 +29,15 @@ test: setup  ## every test, with branch coverage; the kernels once more as plain
 	$(BIN)/python -m pytest -n 2 --cov --cov-report= --cov-fail-under=0
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels --cov --cov-append --cov-report= --cov-fail-under=0
 	$(BIN)/coverage report
+
+quick: $(VENV)/quick  ## some tests on another Python: make quick PYTHON=python3.13 VENV=.venv-3.13
+	$(BIN)/python -m pytest -o addopts=--strict-markers -n 2 -q $(QUICK)
+
+$(VENV)/quick: requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint requirements.lock \
+	  -e '.[experiments,service,logs,test]'
+	touch $@
 
 check: setup docs  ## format, lint, types, import layers, documentation
 	$(BIN)/ruff format --check .
@@ -54,4 +69,4 @@ lock: setup  ## renew requirements.lock
 	  --no-emit-find-links --no-emit-trusted-host --no-emit-options --output-file requirements.lock pyproject.toml
 
 clean:  ## remove what was built
-	rm -rf .venv build dist docs/_build demo .coverage .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-* build dist docs/_build demo .coverage .mypy_cache .ruff_cache .pytest_cache

@@ -28,8 +28,8 @@ from longrank.simulation import (
     live,
     pseudo_regret,
     simulate,
+    small_world,
 )
-from longrank.simulation.small import small_world
 
 PAYOFFS = Payoffs.linear(1, attempt_cost=0.3)
 

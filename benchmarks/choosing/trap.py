@@ -13,8 +13,7 @@ from rich.progress import track
 
 from longrank import recommended
 from longrank.experiments.figures import panels, save
-from longrank.simulation import live
-from longrank.simulation.small import small_world
+from longrank.simulation import live, small_world
 
 WORLDS = 1_000
 

@@ -9,6 +9,7 @@ departures.
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,23 @@ from longrank.links import LOGISTIC, Link
 from longrank.payoffs import Payoffs
 
 _GREEDY = 1.0 - 1.0 / math.e  # greedy's share of the best of a monotone submodular function
+_MAX = sys.float_info.max
+
+
+def _constants(radius: float, link: Link) -> tuple[float, float, float]:
+    """c_sigma / c_sigma', 1 / c_sigma' and the odds c_sigma / (1 - c_sigma).
+
+    1 - c_sigma is sigma(-radius): the difference would cancel.
+    """
+    c, c1 = c_sigma(radius, link), c_sigma_prime(radius, link)
+    rest = float(link.probability(-radius))
+    if min(c1, rest) < 1.0 / _MAX:
+        raise _overflow(radius)
+    return c / c1, 1.0 / c1, c / rest
+
+
+def _overflow(radius: float) -> InvalidInput:
+    return InvalidInput("radius", "be small enough for a finite bound", radius)
 
 
 def c_sigma(radius: float, link: Link = LOGISTIC) -> float:
@@ -57,15 +75,20 @@ def exploration(
     checks.real("delta", delta, above=0.0)
     if delta >= 1.0 / math.e:
         raise InvalidInput("delta", "be below 1/e", delta)
-    c, c1 = c_sigma(radius, link), c_sigma_prime(radius, link)
-    ratio = (c / c1) ** 2
-    inner = t * c / (1.0 - c) + 4.0 * math.log(4.0 * (t + 1) / delta)
-    return (
+    per_slope, steepness, odds = _constants(radius, link)
+    ratio = per_slope * per_slope
+    inner = t * odds + 4.0 * math.log(4.0 * (t + 1) / delta)
+    alpha = (
         2.0 * b * radius**2
         + ratio * d * math.log(1.0 + 2.0 / b * inner)
-        + 2.0 * (12.0 * ratio + 36.0 * (1.0 + radius) / c1) * math.log(2.0 * b * (t + 4) / delta)
+        + 2.0
+        * (12.0 * ratio + 36.0 * (1.0 + radius) * steepness)
+        * math.log(2.0 * b * (t + 4) / delta)
         + 20.0 * radius**2 * math.log(2.0 * b * d * (t + 1) / delta)
     )
+    if alpha > _MAX:
+        raise _overflow(radius)
+    return alpha
 
 
 def regret_bound(
@@ -85,9 +108,12 @@ def regret_bound(
     """
     z = checks.real("slope", slope, above=0.0)
     alpha = exploration(budget, dim, horizon, delta, radius, link)
-    c = c_sigma(radius, link)
-    spread = math.e * c / (1.0 - c)
-    return 4.0 * z * math.sqrt(spread * horizon * alpha) * dim * math.log(1.0 + horizon)
+    odds = _constants(radius, link)[2]
+    root = math.sqrt(math.e * odds) * math.sqrt(horizon) * math.sqrt(alpha)
+    bound = 4.0 * z * root * dim * math.log(1.0 + horizon)
+    if bound > _MAX:
+        raise _overflow(radius)
+    return bound
 
 
 def remark_budget(
@@ -99,17 +125,20 @@ def remark_budget(
     b, where e^D stands for c_sigma / (1 - c_sigma) of the link.
     """
     least = checks.whole("budget", budget, least=1)
-    c, c1 = c_sigma(radius, link), c_sigma_prime(radius, link)
-    weight = (c / c1) ** 2 * checks.whole("dim", dim, least=1)
+    per_slope, _, odds = _constants(radius, link)
+    weight = per_slope * per_slope * checks.whole("dim", dim, least=1)
     t = checks.whole("horizon", horizon, least=1)
     checks.real("delta", delta, above=0.0, most=1.0)
-    inner = t * c / (1.0 - c) + math.log(t / delta)
+    inner = t * odds + math.log(t / delta)
+    if max(weight, inner) > _MAX:
+        raise _overflow(radius)
 
     def bound(b: int) -> float:
         return b * radius**2 + weight * math.log(1.0 + inner / b)
 
     # The bound is convex in b: D^2 = weight inner / (b (b + inner)) at its minimum.
-    root = (math.sqrt(inner**2 + 4.0 * weight * inner / radius**2) - inner) / 2.0
+    share = weight / radius / radius
+    root = 2.0 * share / (math.sqrt(1.0 + 4.0 * share / inner) + 1.0)
     low = max(least, math.floor(root))
     return min((low, low + 1), key=bound)
 
@@ -156,7 +185,8 @@ def approximation_ratio(
     first, last, loss = payoffs.rewards[0], payoffs.rewards[s - 1], payoffs.losses[s]
     spread = first - loss
     ratio = share * _GREEDY * c1 / z * ((last - loss) / spread if spread > 0.0 else 1.0)
-    largest = math.sqrt(len(u)) * (z - _GREEDY * c1) / (6.0 * (z**2 - _GREEDY * c1**2))
+    steep = c1 / z
+    largest = math.sqrt(len(u)) * (1.0 - _GREEDY * steep) / (6.0 * z * (1.0 - _GREEDY * steep**2))
     mild = s * (last - loss) * share * (1.0 - _GREEDY * c1 / z) + 3.0 * loss * (1.0 - ratio)
     return Approximation(
         float(ratio),

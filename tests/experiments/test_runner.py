@@ -175,7 +175,7 @@ def test_ind_on_the_latent_space_sees_topics_as_items() -> None:
         None,
     )
     assert seen.items.shape[1] == 10
-    assert not seen.coverage
+    assert seen.choice is None
     assert live(policy, seen, payoffs("vanilla", 5)).rewards.sum() > 0.0
 
 

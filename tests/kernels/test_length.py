@@ -10,9 +10,11 @@ import pytest
 
 from longrank.kernels import (
     best_length,
+    best_stop,
     enough_to_go_on,
     probe_is_due,
     sequence_values,
+    values_ahead,
 )
 
 
@@ -117,3 +119,36 @@ def test_probes_come_eight_times_for_every_doubling_and_without_end():
     for start in (8, 16, 64, 128):
         assert sum(start <= n < 2 * start for n in due) == 8
     assert probe_is_due(2**40)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_value_of_the_best_stop_is_that_of_the_best_length_bit_for_bit(seed):
+    rng = np.random.default_rng(seed)
+    chances, rewards, losses = random_sequence(rng, int(rng.integers(0, 9)))
+    length, value = best_stop(chances, rewards, losses)
+    assert length == best_length(chances, rewards, losses)
+    by_hand = float(losses[-1])
+    for p, r, loss in zip(chances[::-1], rewards[::-1], losses[-2::-1], strict=True):
+        by_hand = max(float(loss), float(p) * float(r) + (1.0 - float(p)) * by_hand)
+    assert value == by_hand
+    assert value == pytest.approx(float(max(exact_values(chances, rewards, losses))), abs=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_values_ahead_are_those_of_the_formula(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(0, 9))
+    chances, rewards, losses = random_sequence(rng, n)
+    stopping = rng.random(n + 1)
+    found = values_ahead(chances, rewards, losses, stopping)
+    assert found.shape == (n + 1,)
+    assert found[n] == losses[n]
+    for i in range(n):
+        further = chances[i] * rewards[i] + (1.0 - chances[i]) * found[i + 1]
+        assert found[i] == stopping[i] * losses[i] + (1.0 - stopping[i]) * further
+
+
+def test_values_ahead_of_a_sequence_that_nobody_leaves_begin_with_its_value():
+    chances, rewards, losses = random_sequence(np.random.default_rng(1), 6)
+    ahead = values_ahead(chances, rewards, losses, np.zeros(7))
+    assert ahead[0] == pytest.approx(sequence_values(chances, rewards, losses)[-1], abs=1e-14)

@@ -55,6 +55,11 @@ def cold_fit(rows, successes, penalty, link):
     return w
 
 
+def same(weights, penalty):
+    """One penalty for all weights."""
+    return np.full_like(weights, penalty)
+
+
 def fresh(d, penalty):
     return np.zeros(d), np.eye(d) / penalty, np.eye(d) / penalty
 
@@ -89,7 +94,7 @@ def test_a_growing_history_is_fitted_like_a_cold_one(kind, penalty, link):
     while seen < len(rows):
         first, seen = seen, min(len(rows), seen + int(rng.integers(1, 6)))
         past, flags = rows[:seen], successes[:seen]
-        grow_and_fit(past, flags, first, penalty, link, weights, inverse, curvature)
+        grow_and_fit(past, flags, first, same(weights, penalty), link, weights, inverse, curvature)
         expected = cold_fit(past, flags, penalty, link)
         atol = 1e-8 * max(1.0, np.abs(expected).max())
         np.testing.assert_allclose(weights, expected, rtol=0.0, atol=atol)
@@ -103,9 +108,18 @@ def test_a_growing_history_is_fitted_like_a_cold_one(kind, penalty, link):
 def test_a_surprise_after_a_long_certainty_is_fitted_too(penalty, link):
     rows, successes = np.ones((15, 1)), np.zeros(15, bool)
     weights, inverse, curvature = fresh(1, penalty)
-    grow_and_fit(rows[:14], successes[:14], 0, penalty, link, weights, inverse, curvature)
+    grow_and_fit(
+        rows[:14],
+        successes[:14],
+        0,
+        same(weights, penalty),
+        link,
+        weights,
+        inverse,
+        curvature,
+    )
     successes[14] = True
-    grow_and_fit(rows, successes, 14, penalty, link, weights, inverse, curvature)
+    grow_and_fit(rows, successes, 14, same(weights, penalty), link, weights, inverse, curvature)
     expected = cold_fit(rows, successes, penalty, link)
     np.testing.assert_allclose(weights, expected, rtol=0.0, atol=1e-8)
 
@@ -116,7 +130,7 @@ def test_a_surprise_is_fitted_even_where_a_newton_step_is_a_billion_times_too_lo
     weights, inverse, curvature = fresh(1, 1e-9)
     for seen in range(1, 16):
         past, flags = rows[:seen], successes[:seen]
-        grow_and_fit(past, flags, seen - 1, 1e-9, link, weights, inverse, curvature)
+        grow_and_fit(past, flags, seen - 1, same(weights, 1e-9), link, weights, inverse, curvature)
     expected = cold_fit(rows, successes, 1e-9, link)
     np.testing.assert_allclose(weights, expected, rtol=0.0, atol=1e-7)
 
@@ -125,7 +139,7 @@ def test_a_surprise_is_fitted_even_where_a_newton_step_is_a_billion_times_too_lo
 def test_no_history_leaves_everything_at_zero(link):
     weights, inverse, curvature = fresh(3, 0.5)
     rows, successes = np.empty((0, 3)), np.empty(0, bool)
-    grow_and_fit(rows, successes, 0, 0.5, link, weights, inverse, curvature)
+    grow_and_fit(rows, successes, 0, same(weights, 0.5), link, weights, inverse, curvature)
     np.testing.assert_array_equal(weights, np.zeros(3))
     np.testing.assert_array_equal(inverse, 2.0 * np.eye(3))
 
@@ -135,7 +149,7 @@ def test_no_history_leaves_everything_at_zero(link):
 def test_rows_of_almost_nothing_teach_nothing(tiny, link):
     weights, inverse, curvature = fresh(2, 1.0)
     rows, successes = np.full((3, 2), tiny), np.array([True, False, True])
-    grow_and_fit(rows, successes, 0, 1.0, link, weights, inverse, curvature)
+    grow_and_fit(rows, successes, 0, same(weights, 1.0), link, weights, inverse, curvature)
     np.testing.assert_allclose(weights, 0.0, atol=1e-160)
     np.testing.assert_array_equal(inverse, np.eye(2))
 
@@ -144,9 +158,9 @@ def test_rows_of_almost_nothing_teach_nothing(tiny, link):
 def test_a_fit_that_is_done_takes_two_passes(link):
     rows, successes = history(np.random.default_rng(2), 40, 3, "random")
     weights, inverse, curvature = fresh(3, 1.0)
-    grow_and_fit(rows, successes, 0, 1.0, link, weights, inverse, curvature)
+    grow_and_fit(rows, successes, 0, same(weights, 1.0), link, weights, inverse, curvature)
     before = weights.copy()
-    assert fit_likelihood(rows, successes, 1.0, link, weights, curvature) == 2
+    assert fit_likelihood(rows, successes, same(weights, 1.0), link, weights, curvature) == 2
     np.testing.assert_allclose(weights, before, rtol=0.0, atol=1e-11)
 
 
@@ -156,7 +170,7 @@ def test_the_fit_does_not_depend_on_where_it_starts(start, link):
     rows, successes = history(np.random.default_rng(3), 25, 3, "random")
     weights, _, curvature = fresh(3, 0.1)
     weights += start
-    fit_likelihood(rows, successes, 0.1, link, weights, curvature)
+    fit_likelihood(rows, successes, same(weights, 0.1), link, weights, curvature)
     expected = cold_fit(rows, successes, 0.1, link)
     np.testing.assert_allclose(weights, expected, rtol=0.0, atol=1e-8)
 
@@ -165,9 +179,24 @@ def test_a_fit_from_far_off_ends_in_time_and_the_next_one_goes_on():
     rows, successes = np.array([[62.5, -25.0], [-87.5, 87.5]]), np.zeros(2, bool)
     weights, _, curvature = fresh(2, 1e-6)
     weights += [70.0, 40.0]
-    first = fit_likelihood(rows, successes, 1e-6, LOGISTIC, weights, curvature)
+    first = fit_likelihood(rows, successes, same(weights, 1e-6), LOGISTIC, weights, curvature)
     halfway = np.linalg.norm(gradient(rows, successes, 1e-6, LOGISTIC, weights))
-    second = fit_likelihood(rows, successes, 1e-6, LOGISTIC, weights, curvature)
+    second = fit_likelihood(rows, successes, same(weights, 1e-6), LOGISTIC, weights, curvature)
     assert second < first < 20_000
     end = np.linalg.norm(gradient(rows, successes, 1e-6, LOGISTIC, weights))
     assert end < 1e-12 < halfway
+
+
+def test_a_constant_that_is_hardly_penalised_is_fitted_by_newton_steps_from_zero():
+    rng = np.random.default_rng(8)
+    rows = np.column_stack([rng.normal(size=(400, 3)) / 2.0, np.ones(400)])
+    successes = rng.random(400) < expit(rows @ [1.0, -2.0, 0.5, -1.0])
+    penalties = np.array([1.0, 1.0, 1.0, 1e-6])
+    weights = np.zeros(4)
+    fit_likelihood(rows, successes, penalties, LOGISTIC, weights, np.diag(1.0 / penalties))
+    expected = np.zeros(4)
+    for _ in range(50):
+        p = expit(rows @ expected)
+        hessian = (rows * (p * (1.0 - p))[:, np.newaxis]).T @ rows + np.diag(penalties)
+        expected += np.linalg.solve(hessian, rows.T @ (successes - p) - penalties * expected)
+    np.testing.assert_allclose(weights, expected, rtol=1e-9)

@@ -182,3 +182,26 @@ def test_keys_are_stored_as_hashes_only(http, model, path):
     data = path.read_bytes() + path.with_name(path.name + "-wal").read_bytes()
     assert model["key"].encode() not in data
     assert ADMIN.encode() not in data
+
+
+def test_the_page_its_files_and_the_document_are_served_with_safe_headers(http):
+    for path, kind in (
+        ("/", "text/html; charset=utf-8"),
+        ("/static/page.css", "text/css; charset=utf-8"),
+        ("/static/page.js", "text/javascript; charset=utf-8"),
+        ("/openapi.json", "application/json"),
+    ):
+        answer = http.get(path)
+        assert (answer.status_code, answer.headers["content-type"]) == (200, kind)
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert "default-src 'self'" in answer.headers["content-security-policy"]
+
+
+@pytest.mark.usefixtures("model")
+def test_an_answer_says_how_long_it_is_and_what_it_is(http):
+    export = http.get(f"{BASE}/export")
+    assert export.headers["content-type"] == "application/vnd.apache.parquet"
+    assert export.headers["content-disposition"] == 'attachment; filename="m.parquet"'
+    assert http.get("/metrics").headers["content-type"].startswith("text/plain; version=0.0.4")
+    deleted = http.delete(BASE)
+    assert (deleted.content, "content-type" in deleted.headers) == (b"", False)

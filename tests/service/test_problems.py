@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 import msgspec
 import pytest
 from serving import DIM, asked
+from starlette.requests import ClientDisconnect
+
+from longrank.service.app import build
 
 ROUND = msgspec.to_builtins(asked())
 BASE = "/v1/models/m"
@@ -93,3 +97,25 @@ def test_a_full_queue_sheds_with_503_and_says_when_to_come_again(http):
     assert (shed.status_code, shed.headers["retry-after"]) == (503, "1")
     http.engine.store.writer.max_queued = 100
     assert http.post(DECISIONS, json={**ROUND, "id": "x"}).status_code == 201
+
+
+def test_a_client_that_leaves_in_the_middle_of_a_body_is_counted_as_an_error(engine):
+    app = build(engine, auth=False)
+    sent = []
+
+    async def receive():
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": DECISIONS,
+        "headers": [],
+        "query_string": b"",
+    }
+    with pytest.raises(ClientDisconnect):
+        asyncio.run(app(scope, receive, send))
+    assert sent[0]["status"] == 500

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import get_type_hints
 
 import pytest
 from serving import ADMIN, DIM
 
+import longrank
 from longrank.service import AsyncClient, Client, messages
 from longrank.service.http.router import Reply, endpoint
 from longrank.service.http.routes import FIELD, PAGES, ROUTES, Endpoints
@@ -74,6 +77,36 @@ def test_the_calls_of_an_administrator_go_through(http):
         assert client.drop("m", older_than=60).dropped == 0
         assert (client.health().status, client.ready().status) == ("alive", "ready")
         assert b"longrank_ready 1.0" in client.metrics()
+
+
+TYPED = """
+from typing import assert_type
+from longrank.service import AsyncClient, Client, messages
+
+def blocking(client: Client) -> None:
+    assert_type(client.decide("m", ["a"], [[0.1]], budget=1), messages.DecisionAnswer)
+    assert_type(client.settle("m", "x", tried=1), messages.OutcomeAnswer)
+    assert_type(client.models(), list[messages.ModelAnswer])
+    assert_type(client.export("m"), bytes)
+    client.latest("m", limit="3")  # type: ignore[arg-type]
+    client.read("m")  # type: ignore[call-arg]
+
+async def awaited(client: AsyncClient) -> None:
+    assert_type(await client.create_model("m", dim=3), messages.ModelAnswer)
+    assert_type((await client.latest("m", limit=3)).next, str | None)
+"""
+
+
+def test_a_type_checker_knows_the_methods_of_both_clients(tmp_path):
+    file = tmp_path / "typed.py"
+    file.write_text(TYPED)
+    source = str(Path(longrank.__file__).parents[1])
+    settings = ["--strict", "--follow-imports=silent", "--cache-dir", str(tmp_path)]
+    run = subprocess.run(
+        [sys.executable, "-m", "mypy", *settings, "--config-file=", str(file)],
+        capture_output=True, text=True, env={**os.environ, "MYPYPATH": source},
+    )  # fmt: skip
+    assert run.returncode == 0, run.stdout + run.stderr
 
 
 def test_a_client_imports_no_server():

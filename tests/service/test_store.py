@@ -153,3 +153,10 @@ def test_what_is_no_store_is_refused(path):
         open_store(str(path))
     with pytest.raises(StoreFailed, match="failed"):
         open_store("postgresql:///nobody?host=/nowhere")
+
+
+def test_the_former_name_of_max_queued_still_works_with_a_warning(path):
+    with pytest.warns(DeprecationWarning, match="max_queued"):
+        store = open_store(str(path), most_waiting=7)
+    assert store.writer.max_queued == 7
+    store.close()

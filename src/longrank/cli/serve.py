@@ -69,11 +69,11 @@ def serve(
         auth=not no_auth,
         admin=os.environ.get("LONGRANK_ADMIN_KEY") or None,
         snapshot_every=snapshot_every,
-        most_bytes=most_bytes or max_bytes,
-        most_inside=most_waiting or max_queued,
+        max_bytes=most_bytes or max_bytes,
+        max_in_flight=most_waiting or max_queued,
         log_level=log_level,
         show_key=_show,
-        told=lambda text: console.print(text, highlight=False, soft_wrap=True),
+        notify=lambda text: console.print(text, highlight=False, soft_wrap=True),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +14,9 @@ from longrank.datasets import TASKS, Table, data_folder, table
 from longrank.datasets.threads import one_thread
 from longrank.errors import BadFile, InvalidInput
 from longrank.experiments.settings import Settings
-from longrank.features import Coverage, Mixture
+from longrank.features import Coverage, Features, Mixture, from_state
 from longrank.links import LOGISTIC
-from longrank.policies import Policy, named, registry
+from longrank.policies import Policy, registry
 from longrank.simulation import PaymentWorld, Stream, TableWorld
 
 EMBEDDING_SEED = 0  # the embedding is part of the task; only shuffle and outcomes change by seed
@@ -75,30 +76,39 @@ def mixture(task: str, topics: int, folder: str | None) -> Mixture:
 
 
 @functools.lru_cache(maxsize=8)
-def topic_stream(task: str, seed: int, topics: int, folder: str | None) -> Stream:
-    """The stream as coverage of topics."""
-    features = Coverage(mixture(task, topics, folder))
-    with one_thread("topics"):
-        return stream(task, seed, folder).seen_through(features)
+def prepared_stream(task: str, seed: int, folder: str | None, features: bytes) -> Stream:
+    """The stream with its items prepared by features (their packed state), once for all settings.
+
+    It uses one thread, since more would change the last bits.
+    """
+    with one_thread("features"):
+        return stream(task, seed, folder).seen_through(from_state(packing.unpack(features)))
 
 
 def situation(
     task: str, policy: str, settings: Settings, budget: int, seed: int, folder: str | None
 ) -> tuple[Policy, Stream]:
     """A policy with these settings, and the stream as it sees it."""
-    plain = stream(task, seed, folder)
-    if policy not in ("dep", "ind-gmm"):
-        offered = {"dim": plain.items.shape[1], "max_budget": budget, "rng": seed}
-        made = registry.make(policy, offered, settings)
-        features = getattr(made, "features", None)
-        return made, plain if features is None else plain.seen_through(features)
-    own = dict(settings) | {"max_budget": budget}
-    count = own.pop("topics")
-    covered = topic_stream(task, seed, count, folder)
-    if policy == "dep":
-        return named("dep", dim=count, topics=mixture(task, count, folder), **own), covered
-    # Ind on the latent space of Dep: the topics are its items (the paper's further investigation)
-    return named("ind", dim=count, **own), Stream(covered.items, covered.starts, covered.wins)
+    dealt = stream(task, seed, folder)
+    own: dict[str, Any] = dict(settings)
+    topics = mixture(task, own.pop("topics"), folder) if "topics" in own else None
+    dim = dealt.items.shape[1] if topics is None else topics.components
+    offered = {"dim": dim, "max_budget": budget, "rng": seed, "topics": topics}
+    if policy == "ind-gmm":
+        # Ind on the latent space of Dep: the topics are its items (the paper's further
+        # investigation).
+        assert topics is not None
+        covered = _seen_through(task, seed, folder, Coverage(topics)).choice
+        assert covered is not None
+        dealt = Stream(covered.items, dealt.starts, dealt.wins)
+        return registry.make("ind", offered, own), dealt
+    made = registry.make(policy, offered, own)
+    features = getattr(made, "features", None)
+    return made, _seen_through(task, seed, folder, features) if features else dealt
+
+
+def _seen_through(task: str, seed: int, folder: str | None, features: Features) -> Stream:
+    return prepared_stream(task, seed, folder, packing.pack(features.state()))
 
 
 def all_tasks(given: Sequence[str]) -> list[str]:

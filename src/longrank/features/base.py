@@ -73,6 +73,13 @@ class Features(Part, ABC):
         """Return the rows of all items as they come, where they are independent."""
         return self.along(prepared, np.arange(len(prepared)))
 
+    def compiled_choice(self, items: NDArray[np.float64]) -> kernels.Choice | None:  # noqa: ARG002
+        """The items of many rounds, prepared, and how compiled runs choose among them.
+
+        None where it is not compiled; subclasses do not inherit it.
+        """
+        return None
+
     @abstractmethod
     def state(self) -> Tree:
         """Return all that is needed to build it again, as a tree for :mod:`longrank.packing`."""

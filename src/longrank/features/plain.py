@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Self
 
 import numpy as np
@@ -65,6 +66,12 @@ class Plain(Features):
     def along(self, prepared: Prepared, order: NDArray[np.int64]) -> NDArray[np.float64]:
         items = prepared.items if isinstance(prepared, Many) else prepared
         return np.ascontiguousarray(items[order], np.float64)
+
+    def compiled_choice(self, items: NDArray[np.float64]) -> kernels.Choice:
+        row, square = kernels.worst_row(items)
+        checks.rows(items, row, square, unit=True)
+        longest = math.sqrt(square)
+        return kernels.Choice(items, kernels.greedy_plain, kernels.rows_along, longest)
 
     def state(self) -> Tree:
         return self.header()

@@ -6,14 +6,30 @@ multiplications, divisions and square roots in a fixed order, so that the state 
 for bit on every machine.
 """
 
+from longrank.kernels.compilation import compiled, generic
+from longrank.kernels.composition import (
+    Choice,
+    Rule,
+    Step,
+    compose_run,
+    declared,
+    learn_nothing,
+    rows_along,
+)
 from longrank.kernels.curve import densities, probabilities, probability, residual, slope
 from longrank.kernels.decision import decide, decide_plain
-from longrank.kernels.expand import expand
 from longrank.kernels.foresight import greedy_foreseeing
-from longrank.kernels.laplace import laplace_cascade
-from longrank.kernels.length import best_length, enough_to_go_on, probe_is_due, sequence_values
-from longrank.kernels.likelihood import fit_likelihood, grow_and_fit
-from longrank.kernels.live import live
+from longrank.kernels.laplace import laplace_cascade, laplace_step
+from longrank.kernels.length import (
+    best_length,
+    best_stop,
+    enough_to_go_on,
+    probe_is_due,
+    sequence_values,
+    values_ahead,
+)
+from longrank.kernels.likelihood import fit_likelihood, grow_and_fit, likelihood_step
+from longrank.kernels.polynomial import expand
 from longrank.kernels.ranking import (
     coverage_along,
     greedy_coverage,
@@ -21,33 +37,51 @@ from longrank.kernels.ranking import (
     score_rows,
     worst_row,
 )
-from longrank.kernels.scan import scan
-from longrank.kernels.update import observe_cascade, observe_row
+from longrank.kernels.rules import foreseeing_rule, mixed_rule, optimistic_rule, random_rule
+from longrank.kernels.screening import scan
+from longrank.kernels.update import newton_step, observe_cascade, observe_row
 
 __all__ = [
+    "Choice",
+    "Rule",
+    "Step",
     "best_length",
+    "best_stop",
+    "compiled",
+    "compose_run",
     "coverage_along",
     "decide",
     "decide_plain",
+    "declared",
     "densities",
     "enough_to_go_on",
     "expand",
     "fit_likelihood",
+    "foreseeing_rule",
+    "generic",
     "greedy_coverage",
     "greedy_foreseeing",
     "greedy_plain",
     "grow_and_fit",
     "laplace_cascade",
-    "live",
+    "laplace_step",
+    "learn_nothing",
+    "likelihood_step",
+    "mixed_rule",
+    "newton_step",
     "observe_cascade",
     "observe_row",
+    "optimistic_rule",
     "probabilities",
     "probability",
     "probe_is_due",
+    "random_rule",
     "residual",
+    "rows_along",
     "scan",
     "score_rows",
     "sequence_values",
     "slope",
+    "values_ahead",
     "worst_row",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.kernels.compiled import compiled
+from longrank.kernels.compilation import compiled
 from longrank.kernels.curve import probability
 from longrank.kernels.length import best_length, fill_values
 from longrank.kernels.ranking import greedy_plain

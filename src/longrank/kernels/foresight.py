@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.kernels.compiled import compiled
+from longrank.kernels.compilation import compiled
 from longrank.kernels.curve import LOGISTIC, slope
 from longrank.kernels.laplace import implicit_residual
 from longrank.kernels.ranking import Greedy, score_rows, top

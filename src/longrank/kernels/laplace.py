@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.kernels.compiled import compiled
+from longrank.kernels.compilation import compiled
 from longrank.kernels.curve import LOGISTIC, residual, slope
 from longrank.kernels.update import shrink, times_row
 
@@ -82,3 +82,10 @@ def laplace_cascade(
     last = rows.shape[0] - 1
     for i in range(rows.shape[0]):
         laplace_row(weights, inverse, rows[i], succeeded and i == last, direction)
+
+
+@compiled
+def laplace_step(state: tuple[Vector, Matrix, float, float], rows: Matrix, succeeded: bool) -> None:
+    """``laplace_cascade`` in compiled runs: weights, inverse, prior, forgetting."""
+    weights, inverse, prior, forgetting = state
+    laplace_cascade(weights, inverse, rows, succeeded, prior, forgetting)

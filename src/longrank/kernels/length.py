@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.kernels.compiled import compiled
+from longrank.kernels.compilation import compiled
 
 Vector = NDArray[np.float64]
 
@@ -30,20 +30,51 @@ def sequence_values(probabilities: Vector, rewards: Vector, losses: Vector) -> V
 
 
 @compiled
-def best_length(probabilities: Vector, rewards: Vector, losses: Vector) -> int:
-    """The longest of the best lengths that can be reached, by backward induction. O(n).
+def _of_a_try(p: float, reward: float, value: float) -> float:
+    """The expected reward of a try, where a failure is worth ``value``."""
+    return p * reward + (1.0 - p) * value
 
-    V(n) = losses[n], V(i) = max(losses[i], p rewards[i] + (1 - p) V(i+1)). It stops only where
-    giving up is strictly better, and does not underflow where the products of (1 - p) do.
+
+@compiled
+def best_stop(probabilities: Vector, rewards: Vector, losses: Vector) -> tuple[int, float]:
+    """The best length of a sequence (of equally good ones the longest) and its value. O(n).
+
+    Backward induction: V(n) = losses[n], V(i) = max(losses[i], p rewards[i] + (1 - p) V(i+1)).
+    It stops only where giving up is strictly better, and does not underflow where the products
+    of (1 - p) do.
     """
     n = probabilities.shape[0]
-    length, value = n, losses[n]
+    length = int(n)
+    value = float(losses[n])
     for i in range(n - 1, -1, -1):
-        p = probabilities[i]
-        value = p * rewards[i] + (1.0 - p) * value
+        value = _of_a_try(probabilities[i], rewards[i], value)
         if losses[i] > value:
             length, value = i, losses[i]
-    return int(length)
+    return length, value
+
+
+@compiled
+def best_length(probabilities: Vector, rewards: Vector, losses: Vector) -> int:
+    """The best length of a sequence; of equally good ones the longest. O(n)."""
+    return int(best_stop(probabilities, rewards, losses)[0])
+
+
+@compiled
+def values_ahead(
+    probabilities: Vector, rewards: Vector, losses: Vector, stopping: Vector
+) -> Vector:
+    """The value of the rest of a sequence after 0..n failures. O(n).
+
+    Backward induction where the length is not chosen: after i failures somebody stops with
+    probability ``stopping[i]``, and after n in any case.
+    """
+    n = probabilities.shape[0]
+    values = np.empty(n + 1)
+    values[n] = losses[n]
+    for i in range(n - 1, -1, -1):
+        further = _of_a_try(probabilities[i], rewards[i], values[i + 1])
+        values[i] = stopping[i] * losses[i] + (1.0 - stopping[i]) * further
+    return values
 
 
 @compiled

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.kernels.compiled import compiled
+from longrank.kernels.compilation import compiled
 from longrank.kernels.curve import residual, slope
 from longrank.kernels.update import shrink, times_row
 
@@ -21,11 +21,11 @@ _MOST_STEPS = 200
 
 @compiled
 def _gradient(
-    rows: Matrix, successes: Flags, weights: Vector, penalty: float, link: int, gradient: Vector
+    rows: Matrix, successes: Flags, weights: Vector, penalties: Vector, link: int, gradient: Vector
 ) -> float:
-    """gradient = sum of (y - sigma(x.w)) x - penalty w; returns its norm. O(n d)."""
+    """gradient = sum of (y - sigma(x.w)) x - penalties w; returns its norm. O(n d)."""
     for j in range(weights.shape[0]):
-        gradient[j] = -penalty * weights[j]
+        gradient[j] = -penalties[j] * weights[j]
     for i in range(rows.shape[0]):
         mean = 0.0
         for j in range(weights.shape[0]):
@@ -54,13 +54,13 @@ def _add_curvature(
 
 @compiled
 def _fresh_curvature(
-    rows: Matrix, weights: Vector, penalty: float, link: int, curvature: Matrix
+    rows: Matrix, weights: Vector, penalties: Vector, link: int, curvature: Matrix
 ) -> None:
     """The inverse of the Hessian at these weights, from the whole history. O(n d^2)."""
     direction = np.empty(weights.shape[0])
     curvature[:, :] = 0.0
     for j in range(weights.shape[0]):
-        curvature[j, j] = 1.0 / penalty
+        curvature[j, j] = 1.0 / penalties[j]
     for i in range(rows.shape[0]):
         _add_curvature(curvature, rows[i], weights, link, direction)
 
@@ -69,7 +69,7 @@ def _fresh_curvature(
 def fit_likelihood(
     rows: Matrix,
     successes: Flags,
-    penalty: float,
+    penalties: Vector,
     link: int,
     weights: Vector,
     curvature: Matrix,
@@ -84,7 +84,7 @@ def fit_likelihood(
     d = weights.shape[0]
     gradient, step = np.empty(d), np.empty(d)
     trial, trial_gradient = np.empty(d), np.empty(d)
-    norm = _gradient(rows, successes, weights, penalty, link, gradient)
+    norm = _gradient(rows, successes, weights, penalties, link, gradient)
     passes, fresh = 1, False
     for _ in range(_MOST_STEPS):
         times_row(curvature, gradient, step)
@@ -96,7 +96,7 @@ def fit_likelihood(
         while True:
             for j in range(d):
                 trial[j] = weights[j] + stride * step[j]
-            trial_norm = _gradient(rows, successes, trial, penalty, link, trial_gradient)
+            trial_norm = _gradient(rows, successes, trial, penalties, link, trial_gradient)
             passes += 1
             if (
                 not fresh
@@ -108,7 +108,7 @@ def fit_likelihood(
         if not fresh and trial_norm > 0.25 * norm:
             if length <= _TOLERANCE * size:
                 break  # no step can make the gradient smaller: rounding is all that is left
-            _fresh_curvature(rows, weights, penalty, link, curvature)
+            _fresh_curvature(rows, weights, penalties, link, curvature)
             passes, fresh = passes + 1, True
             continue
         if trial_norm >= norm:
@@ -127,7 +127,7 @@ def grow_and_fit(
     rows: Matrix,
     successes: Flags,
     first: int,
-    penalty: float,
+    penalties: Vector,
     link: int,
     weights: Vector,
     inverse: Matrix,
@@ -135,11 +135,33 @@ def grow_and_fit(
 ) -> int:
     """Take in the rows from ``first`` on, then fit to all of them; returns the passes it took.
 
-    ``inverse`` becomes that of V = penalty I + sum x x'.
+    ``inverse`` becomes that of V = diag(penalties) + sum x x'.
     """
     direction = np.empty(weights.shape[0])
     for i in range(first, rows.shape[0]):
         square = times_row(inverse, rows[i], direction)
         shrink(inverse, direction, 1.0 / (1.0 + square))
         _add_curvature(curvature, rows[i], weights, link, direction)
-    return fit_likelihood(rows, successes, penalty, link, weights, curvature)
+    return fit_likelihood(rows, successes, penalties, link, weights, curvature)
+
+
+@compiled
+def likelihood_step(
+    state: tuple[Vector, Matrix, Matrix, Vector, int, Matrix, Flags, NDArray[np.int64]],
+    rows: Matrix,
+    succeeded: bool,
+) -> None:
+    """``grow_and_fit`` in compiled runs.
+
+    ``state`` is (weights, inverse, curvature, penalties, link, history, successes, seen), where
+    the history has room for all that will be observed and ``seen[0]`` rows of it are filled.
+    """
+    weights, inverse, curvature, penalties, link, history, successes, seen = state
+    first, end = seen[0], seen[0] + rows.shape[0]
+    history[first:end] = rows
+    successes[first:end] = False
+    successes[end - 1] = succeeded
+    grow_and_fit(
+        history[:end], successes[:end], first, penalties, link, weights, inverse, curvature
+    )
+    seen[0] = end

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.kernels.compiled import compiled, reordered
+from longrank.kernels.compilation import compiled, reordered
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

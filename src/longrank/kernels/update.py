@@ -10,11 +10,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.kernels.compiled import compiled
+from longrank.kernels.compilation import compiled
 from longrank.kernels.curve import residual
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+
+_NOTHING = 1e-200  # a row so short that projecting along it would overflow
 
 
 @compiled
@@ -58,7 +60,7 @@ def observe_row(
     mean = 0.0
     for i in range(row.shape[0]):
         mean += weights[i] * row[i]
-    if abs(mean) > radius:
+    if abs(mean) > radius and square > _NOTHING:
         edge = math.copysign(radius, mean)
         shift = (mean - edge) / square
         for i in range(row.shape[0]):
@@ -88,3 +90,12 @@ def observe_cascade(
         observe_row(
             weights, inverse, rows[i], succeeded and i == last, radius, rate, link, direction
         )
+
+
+@compiled
+def newton_step(
+    state: tuple[Vector, Matrix, float, float, int], rows: Matrix, succeeded: bool
+) -> None:
+    """``observe_cascade`` in compiled runs: weights, inverse, radius, rate, link."""
+    weights, inverse, radius, rate, link = state
+    observe_cascade(weights, inverse, rows, succeeded, radius, rate, link)

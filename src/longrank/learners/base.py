@@ -13,10 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 from longrank import checks, kernels
 from longrank.belief import Belief
 from longrank.errors import InvalidInput
-from longrank.kernels.live import STEPS
 from longrank.links import Link
 from longrank.packing import Tree
 from longrank.parts import Part
+
+MIN_PENALTY = 1e-12  # below it rounding swamps what is learned
+
+
+def checked_penalty(value: float) -> float:
+    """The precision of a prior, large enough for its inverse to be updated soundly."""
+    return checks.real("penalty", checks.real("penalty", value, above=0.0), least=MIN_PENALTY)
 
 
 class Learner(Part, ABC):
@@ -40,8 +46,6 @@ class Learner(Part, ABC):
         What M begins with, times the identity.
     radius, rate
         The bound on means and the factor of a step, where it learns step by step.
-    method
-        How it learns, for the compiled runs of :mod:`longrank.kernels.live`.
     forgetting
         The share of what is known that is given up with every cascade.
     foresees
@@ -53,7 +57,6 @@ class Learner(Part, ABC):
     max_budget: int | None = None
     radius: float = math.inf
     rate: float = 1.0
-    method: int = STEPS
     forgetting: float = 0.0
 
     def __init__(self, dim: int, prior: float, link: Link) -> None:
@@ -98,6 +101,14 @@ class Learner(Part, ABC):
         All failed, but for the last one if ``succeeded``. The rows come from a receipt: they are
         read-only and were checked when ranked.
         """
+
+    def compiled_step(self, capacity: int) -> kernels.Step | None:  # noqa: ARG002
+        """The same in compiled runs that observe at most ``capacity`` items.
+
+        Starts from a copy of the present belief. None where it is not compiled; subclasses do not
+        inherit it.
+        """
+        return None
 
     def state(self) -> Tree:
         """All of the belief, as a tree for :mod:`longrank.packing`."""

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks, kernels
-from longrank.kernels.live import LAPLACE
-from longrank.learners.base import Learner
+from longrank.learners.base import Learner, checked_penalty
 from longrank.links import LOGISTIC
 from longrank.packing import Tree
 
@@ -27,7 +26,7 @@ class Laplace(Learner):
     dim
         The length of a row.
     penalty
-        The precision of the prior, M = penalty * I.
+        The precision of the prior, M = penalty * I, at least 1e-12.
     forgetting
         The share of what is known that is given up with every cascade, for worlds that drift: the
         covariance is mixed with the prior's by this share. 0 forgets nothing; 0.0003 follows a
@@ -44,7 +43,6 @@ class Laplace(Learner):
     """
 
     foresees = True
-    method = LAPLACE
 
     def __init__(
         self,
@@ -56,7 +54,7 @@ class Laplace(Learner):
     ) -> None:
         if max_budget is not None:
             self.max_budget = checks.whole("max_budget", max_budget, least=1)
-        self.penalty = checks.real("penalty", penalty, above=0.0)
+        self.penalty = checked_penalty(penalty)
         super().__init__(dim, self.penalty, LOGISTIC)
         self.forgetting = forgetting
 
@@ -74,6 +72,10 @@ class Laplace(Learner):
             self.weights, self.inverse, rows, succeeded, self.penalty, self._forgetting
         )
         self.updates += len(rows)
+
+    def compiled_step(self, capacity: int) -> kernels.Step:  # noqa: ARG002
+        belief = self.weights.copy(), self.inverse.copy()
+        return kernels.Step(kernels.laplace_step, (*belief, self.penalty, self.forgetting))
 
     def state(self) -> Tree:
         return super().state() | {

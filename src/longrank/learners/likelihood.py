@@ -7,9 +7,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank import checks, kernels
-from longrank.kernels.live import REFITS
-from longrank.learners.base import Learner
+from longrank import kernels
+from longrank.learners.base import Learner, checked_penalty
 from longrank.links import LINKS, LOGISTIC, Link, sigmoid
 from longrank.packing import Tree
 
@@ -27,16 +26,15 @@ class MaximumLikelihood(Learner):
     dim
         The length of a row.
     penalty
-        The weight of the squared norm, the paper's lambda.
+        The weight of the squared norm, the paper's lambda, at least 1e-12.
     link
         ``"logistic"`` or ``"probit"``.
     """
 
-    method = REFITS
-
     def __init__(self, dim: int, *, penalty: float = 1.0, link: Link | str = LOGISTIC) -> None:
-        self.penalty = checks.real("penalty", penalty, above=0.0)
+        self.penalty = checked_penalty(penalty)
         super().__init__(dim, self.penalty, sigmoid("link", link))
+        self._penalties = np.full(self.dim, self.penalty)
         self._curvature = self.inverse.copy()  # the inverse Hessian of some recent weights
         self._rows = np.empty((64, self.dim))
         self._successes = np.empty(64, np.bool_)
@@ -55,12 +53,20 @@ class MaximumLikelihood(Learner):
             self._rows[: self.updates],
             self._successes[: self.updates],
             first,
-            self.penalty,
+            self._penalties,
             self.link.code,
             self.weights,
             self.inverse,
             self._curvature,
         )
+
+    def compiled_step(self, capacity: int) -> kernels.Step:
+        seen = self.updates
+        rows, successes = np.empty((seen + capacity, self.dim)), np.empty(seen + capacity, np.bool_)
+        rows[:seen], successes[:seen] = self._rows[:seen], self._successes[:seen]
+        fit = self.weights.copy(), self.inverse.copy(), self._curvature.copy(), self._penalties
+        history = rows, successes, np.array([seen])
+        return kernels.Step(kernels.likelihood_step, (*fit, self.link.code, *history))
 
     def state(self) -> Tree:
         return super().state() | {

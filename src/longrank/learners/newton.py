@@ -8,9 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks, kernels
+from longrank.errors import InvalidInput
 from longrank.learners.base import Learner
 from longrank.links import LINKS, LOGISTIC, Link, sigmoid
 from longrank.packing import Tree
+
+MAX_RATE = 1e100  # beyond it weights could overflow
 
 
 class OnlineNewton(Learner):
@@ -29,8 +32,8 @@ class OnlineNewton(Learner):
     radius
         The paper's D: an upper bound on all true scores.
     rate
-        The factor in front of the Newton step. None is the paper's 1 / c_sigma'; tuned runs
-        take 1 to 100.
+        The factor of the Newton step, at most 1e100. None is the paper's 1 / c_sigma', about
+        e^radius, so a radius above 230 needs a rate; tuned runs take 1 to 100.
     link
         ``"logistic"`` (the paper's) or ``"probit"``.
 
@@ -64,14 +67,23 @@ class OnlineNewton(Learner):
     @rate.setter
     def rate(self, value: float | None) -> None:
         if value is None:
-            value = 1.0 / float(self.link.slope(self.radius))
-        self._rate = checks.real("rate", value, above=0.0)
+            slope = float(self.link.slope(self.radius))
+            if slope * MAX_RATE < 1.0:
+                limit = f"the paper's rate, 1 / c_sigma', to be at most {MAX_RATE:g}"
+                rule = f"be small enough for {limit} (or pass a rate)"
+                raise InvalidInput("radius", rule, self.radius)
+            value = 1.0 / slope
+        self._rate = checks.real("rate", value, above=0.0, most=MAX_RATE)
 
     def observe(self, rows: NDArray[np.float64], succeeded: bool) -> None:
         kernels.observe_cascade(
             self.weights, self.inverse, rows, succeeded, self.radius, self._rate, self.link.code
         )
         self.updates += len(rows)
+
+    def compiled_step(self, capacity: int) -> kernels.Step:  # noqa: ARG002
+        belief = self.weights.copy(), self.inverse.copy()
+        return kernels.Step(kernels.newton_step, (*belief, self.radius, self.rate, self.link.code))
 
     def state(self) -> Tree:
         settings = {"max_budget": self.max_budget, "radius": self.radius, "rate": self.rate}

@@ -137,6 +137,13 @@ class Policy(Part, ABC):
         """
         return np.zeros(len(sizes), np.bool_), np.zeros(sum(sizes))
 
+    def compiled_rule(self) -> kernels.Rule | None:
+        """How it decides in compiled runs, with :meth:`chance` for what is random.
+
+        None where it is not compiled; subclasses do not inherit it.
+        """
+        return None
+
     @abstractmethod
     def state(self) -> Tree:
         """Return all of the policy, as a tree for :mod:`longrank.packing`."""

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from longrank import checks
+from longrank import checks, kernels
 from longrank.cascade import Ranking
 from longrank.features import Features
 from longrank.features.base import Prepared
@@ -88,6 +88,9 @@ class EpsilonGreedy(Believer, Randomised):
             rounds.append(self.rng.random() < self.epsilon)
             keys.append(self.rng.random(size) if rounds[-1] else np.zeros(size))
         return np.array(rounds, np.bool_), np.concatenate([np.empty(0), *keys])
+
+    def compiled_rule(self) -> kernels.Rule:
+        return kernels.Rule(kernels.mixed_rule)
 
     def state(self) -> Tree:
         return super().state() | {"epsilon": self.epsilon, "rng": generator_state(self.rng)}

@@ -11,6 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank import kernels
 from longrank.errors import InvalidInput
 from longrank.features import Coverage
 from longrank.features.base import Prepared
@@ -52,7 +53,7 @@ class _Search:
     ) -> None:
         self.prepared, self.features, self.truth = prepared, features, truth
         self.count = count
-        self.rewards, self.losses = payoffs.rewards.tolist(), payoffs.losses.tolist()
+        self.rewards, self.losses = payoffs.rewards, payoffs.losses
         self.value: dict[int, float] = {}  # W of a set
         self.choice: dict[int, int] = {}  # what to try next after it failed; -1 is to stop
         u = truth.weights
@@ -99,8 +100,5 @@ class _Search:
         """
         best = np.sort(self.truth.link.probability(rows @ self.rising + self.relief))[::-1]
         last = min(self.count, tried + len(best) - 1)
-        value = self.losses[last]
-        for i in range(last - 1, tried - 1, -1):
-            p = float(best[i - tried])
-            value = max(self.losses[i], p * self.rewards[i] + (1.0 - p) * value)
-        return float(value)
+        rewards, losses = self.rewards[tried:last], self.losses[tried : last + 1]
+        return float(kernels.best_stop(best[: last - tried], rewards, losses)[1])

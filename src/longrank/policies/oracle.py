@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from longrank import checks
+from longrank import checks, kernels
 from longrank.cascade import Ranking
 from longrank.features import Coverage, Features
 from longrank.features.base import Prepared
@@ -30,6 +30,9 @@ class Truth(Learner):
 
     def observe(self, rows: NDArray[np.float64], succeeded: bool) -> None:
         """There is nothing left to learn."""
+
+    def compiled_step(self, capacity: int) -> kernels.Step:  # noqa: ARG002
+        return kernels.Step(kernels.learn_nothing, (self.weights, self.inverse))
 
     @classmethod
     def from_state(cls, state: Tree) -> Self:
@@ -74,6 +77,11 @@ class Oracle(Believer):
             return self._best(prepared, count, payoffs, minimum)
         order = best_sequence(prepared, self.features, self.learner, payoffs, count)
         return self._along(prepared, order, payoffs)
+
+    def compiled_rule(self) -> kernels.Rule | None:
+        if self.exact:
+            return None
+        return kernels.Rule(kernels.optimistic_rule, (0.0, False, np.zeros(1, np.int64)))
 
     def state(self) -> Tree:
         return super().state() | {"exact": self.exact}

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from longrank import checks
+from longrank import checks, kernels
 from longrank.cascade import Ranking
 from longrank.features import Features, Plain
 from longrank.features.base import Prepared
@@ -131,9 +131,9 @@ class PlackettLuce(Believer, Randomised):
         if stop >= 1.0:
             chances[size] = 1.0
             return chances
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             odds = np.log(np.append(estimates, stop)) - np.log1p(-np.append(estimates, stop))
-        odds = (odds - odds.max()) / self.temperature
+            odds = (odds - odds.max()) / self.temperature
         weights = np.exp(odds)
         return np.asarray(weights / weights.sum())
 
@@ -175,14 +175,13 @@ def _break_even(best: NDArray[np.float64], payoffs: Payoffs, tried: int, count: 
     """The probability at which a further try is as good as STOP, from 0 to 1.
 
     ``best`` are the estimates of the remaining items, the best first. After the next one the
-    others follow for as long as that pays: ``value`` is theirs, by backward induction.
+    others follow for as long as that pays, and are worth ``value``.
     """
-    rewards, losses = payoffs.rewards, payoffs.losses
-    value = float(losses[count])
-    for i in range(count - 1, tried, -1):
-        p = float(best[i - tried])
-        value = max(float(losses[i]), p * float(rewards[i]) + (1.0 - p) * value)
-    now, reward = float(losses[tried]), float(rewards[tried])
-    if now <= losses[count]:
+    rewards, losses = payoffs.rewards[tried:count], payoffs.losses[tried : count + 1]
+    value = kernels.best_stop(best[1 : count - tried], rewards[1:], losses[1:])[1]
+    now, reward = float(losses[0]), float(rewards[0])
+    if now <= losses[-1]:
         return 0.0  # tries are free
+    if now <= value:
+        return _CLIP  # this one is, whatever it earns
     return max((now - value) / (reward - value), _CLIP)

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from longrank import checks
+from longrank import checks, kernels
 from longrank.cascade import Outcome, Ranking
 from longrank.errors import BadFile
 from longrank.features import Features, Plain
@@ -59,6 +59,9 @@ class Random(Policy, Randomised):
     def chance(self, sizes: Sequence[int]) -> Chance:
         keys = [self.rng.random(size) for size in sizes]
         return np.ones(len(sizes), np.bool_), np.concatenate([np.empty(0), *keys])
+
+    def compiled_rule(self) -> kernels.Rule:
+        return kernels.Rule(kernels.random_rule)
 
     def state(self) -> Tree:
         return self.header() | {"features": Plain().state(), "rng": generator_state(self.rng)}

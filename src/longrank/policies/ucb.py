@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import ClassVar, Self
 
+import numpy as np
+
 from longrank import checks, kernels
 from longrank.cascade import Ranking
 from longrank.errors import InvalidInput
@@ -104,6 +106,12 @@ class UCB(Believer):
         rows = self.features.rows(prepared)
         greedy = kernels.greedy_foreseeing(rows, weights, inverse, bonus, count, self.foresight)
         return self._decide(greedy, payoffs, minimum)
+
+    def compiled_rule(self) -> kernels.Rule:
+        settings = self.bonus, self.probing, np.array([self.given_up])
+        if self.foresight:
+            return kernels.Rule(kernels.foreseeing_rule, (*settings, self.foresight))
+        return kernels.Rule(kernels.optimistic_rule, settings)
 
     def state(self) -> Tree:
         return super().state() | {

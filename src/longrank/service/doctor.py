@@ -1,4 +1,4 @@
-"""What ``longrank doctor`` finds: versions, the disk, the store."""
+"""``longrank doctor``: check versions, the disk and the store."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from longrank.service.errors import ServiceError
 from longrank.service.store import sqlite
 from longrank.service.store.store import open_store
 
-PARTS = ("starlette", "msgspec", "uvicorn", "uvloop", "httptools", "apsw", "prometheus-client")
-WRITES = 100
+PACKAGES = ("starlette", "msgspec", "uvicorn", "uvloop", "httptools", "apsw", "prometheus-client")
+WRITES = 100  # of the disk check
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     what: str
     good: bool
@@ -29,8 +29,8 @@ class Finding(NamedTuple):
 
 
 def examine(where: str) -> Iterator[Finding]:
-    """Look at everything, one thing after the other."""
-    for part in PARTS:
+    """Check everything, one thing after the other."""
+    for part in PACKAGES:
         try:
             yield Finding(part, True, version(part))
         except PackageNotFoundError:
@@ -46,11 +46,11 @@ def examine(where: str) -> Iterator[Finding]:
     if not local or Path(where).exists():
         yield from stored(where)
     else:
-        yield Finding("store", True, f"{where} does not exist yet; it is made at the first start")
+        yield Finding("store", True, f"{where} does not exist yet; the first start creates it")
 
 
 def disk(folder: Path) -> Finding:
-    """How long a durable write takes there, and what follows from it."""
+    """Measure how long a durable write takes in a folder, and say what follows from it."""
     try:
         seconds = syncs(folder)
     except OSError as error:
@@ -61,13 +61,13 @@ def disk(folder: Path) -> Finding:
         "disk",
         True,
         f"fsync {1000 * median:.2f} ms (worst of 100: {1000 * worst:.2f} ms): a call takes at "
-        f"least that long, one client gets at most {1 / median:,.0f} answers a second, "
-        f"16 clients at most {16 / median:,.0f}, as all that wait share one fsync",
+        f"least that long, one client gets at most {1 / median:,.0f} answers per second, "
+        f"16 clients at most {16 / median:,.0f}, since concurrent writes share one fsync",
     )
 
 
 def syncs(folder: Path, count: int = WRITES) -> list[float]:
-    """Seconds of each of some small durable writes."""
+    """Return the duration in seconds of each of some small durable writes."""
     seconds = []
     with tempfile.TemporaryFile(dir=folder) as file:
         file.write(bytes(4096 * count))
@@ -81,7 +81,7 @@ def syncs(folder: Path, count: int = WRITES) -> list[float]:
 
 
 def stored(where: str) -> Iterator[Finding]:
-    """Read all of a store, and replay each model."""
+    """Read a whole store, and replay each model."""
     try:
         store = open_store(where)
     except ServiceError as error:
@@ -91,7 +91,7 @@ def stored(where: str) -> Iterator[Finding]:
         store.verify()
         upgrade(store)
         rows = store.models()
-        yield Finding("store", True, f"all entries are as they were written; {len(rows)} models")
+        yield Finding("store", True, f"all checksums match; {len(rows)} models")
         for row in rows:
             model, fresh = replay(store, row), replay(store, row, fresh=True)
             same = model.state_hash() == fresh.state_hash()

@@ -16,8 +16,8 @@ from longrank.service.http.middleware import Access, configure_logging
 from longrank.service.http.router import OneWrite
 from longrank.service.store.store import open_store
 
-GRACE = 10
-COLLECT = (20_000, 10, 50)  # requests are many small lists, and hardly ever a cycle
+GRACE = 10  # seconds for requests in flight
+COLLECT = (20_000, 10, 50)  # requests make many small lists, and hardly ever a cycle
 
 
 def run(
@@ -28,18 +28,22 @@ def run(
     auth: bool = True,
     admin: str | None = None,
     snapshot_every: int = 1000,
-    most_bytes: int = 8 << 20,
-    most_inside: int = 512,
+    max_bytes: int = 8 << 20,
+    max_in_flight: int = 512,
     log_level: str = "info",
     show_key: Callable[[str], None],
-    told: Callable[[str], None],
+    notify: Callable[[str], None],
 ) -> None:
-    """Serve until SIGTERM or SIGINT; requests inside are answered first."""
+    """Serve until SIGTERM or SIGINT, and answer the requests in flight first.
+
+    ``show_key`` gets the administrator's key if one is created, ``notify`` the line that says where
+    the service listens.
+    """
     configure_logging(log_level)
     listener = _listen(host, port)
     failures: list[Exception] = []
     try:
-        store = open_store(where, max_queued=4 * most_inside)
+        store = open_store(where, max_queued=4 * max_in_flight)
         engine = Engine(store, snapshot_every=snapshot_every)
 
         def failed(error: Exception) -> None:
@@ -51,8 +55,8 @@ def run(
             admin=admin,
             auth=auth,
             access=Access(sys.stderr) if log_level in ("debug", "info") else None,
-            max_bytes=most_bytes,
-            max_in_flight=most_inside,
+            max_bytes=max_bytes,
+            max_in_flight=max_in_flight,
             show_key=show_key,
             failed=failed,
         )
@@ -63,14 +67,14 @@ def run(
                 log_config=None,
                 access_log=False,
                 server_header=False,
-                proxy_headers=False,  # nobody asks for the client's address
+                proxy_headers=False,  # nothing uses the client's address
                 timeout_graceful_shutdown=GRACE,
                 backlog=1024,
             )
         )
-        told(f"longrank serves http://{host}:{listener.getsockname()[1]} from {_plain(where)}")
+        notify(f"longrank serves http://{host}:{listener.getsockname()[1]} from {_plain(where)}")
         gc.collect()
-        gc.freeze()  # what is there now stays; looking through it again would halt every request
+        gc.freeze()  # what exists now stays; collecting it again would stall every request
         gc.set_threshold(*COLLECT)
         server.run(sockets=[listener])
     finally:
@@ -92,6 +96,6 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _plain(where: str) -> str:
-    """The store without a password."""
+    """Return the store's address without a password."""
     scheme, found, rest = where.partition("://")
     return f"{scheme}://{rest.rpartition('@')[2]}" if found else where

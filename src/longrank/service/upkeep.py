@@ -1,4 +1,4 @@
-"""What happens beside the calls: snapshots, expiry, retention, following other processes."""
+"""Background work: snapshots, expiry, retention, catching up with other processes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from longrank.service.engine.model import Model
 from longrank.service.errors import ServiceError
 
 log = logging.getLogger("longrank.service")
-TICK = 0.1
-RETENTION = 60.0
+TICK = 0.1  # seconds
+RETENTION = 60.0  # seconds between two runs of retention
 
 
 class Upkeep:
-    """A thread that looks after an engine, every tenth of a second."""
+    """A thread that does an engine's background work, every tenth of a second."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -24,10 +24,12 @@ class Upkeep:
         self._dropped = engine.clock()
 
     def start(self) -> None:
+        """Start the thread."""
         self._thread = threading.Thread(target=self._run, name="longrank-upkeep", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
+        """Stop the thread and wait for it."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join()
@@ -39,10 +41,10 @@ class Upkeep:
             except ServiceError as error:
                 log.warning("upkeep: %s", error)
             except Exception:
-                log.exception("upkeep failed")
+                log.exception("upkeep: unexpected error; it goes on")
 
     def once(self) -> None:
-        """Do all that is due."""
+        """Do everything that is due."""
         engine = self._engine
         if not engine.ready or engine.broken:
             return

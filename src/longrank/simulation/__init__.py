@@ -1,5 +1,6 @@
 """Simulation: worlds whose truth is known, the loop, and what to measure."""
 
+from longrank.simulation.loop import Run, simulate
 from longrank.simulation.metrics import (
     average_reward,
     cumulative_reward,
@@ -8,10 +9,15 @@ from longrank.simulation.metrics import (
     pseudo_regret,
     scaled_regret,
 )
-from longrank.simulation.payments import PaymentWorld
-from longrank.simulation.simulate import Run, simulate
-from longrank.simulation.stream import Life, Stream, live
-from longrank.simulation.worlds import CoverageWorld, LogisticWorld, Round, TableWorld, World
+from longrank.simulation.stream import Life, Stream, live, small_world
+from longrank.simulation.worlds import (
+    CoverageWorld,
+    LogisticWorld,
+    PaymentWorld,
+    Round,
+    TableWorld,
+    World,
+)
 
 __all__ = [
     "CoverageWorld",
@@ -31,4 +37,5 @@ __all__ = [
     "pseudo_regret",
     "scaled_regret",
     "simulate",
+    "small_world",
 ]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.errors import InvalidInput
-from longrank.simulation.simulate import Run
+from longrank.simulation.loop import Run
 
 Vector = NDArray[np.float64]
 

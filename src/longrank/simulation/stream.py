@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longrank import kernels
+from longrank.cascade import Outcome
+from longrank.checks import unit_rows
 from longrank.errors import InvalidInput
-from longrank.features import Coverage, Features, Plain
-from longrank.learners import Laplace, MaximumLikelihood, OnlineNewton, Ridge
+from longrank.features import Features
+from longrank.kernels import Choice, Rule, Step
+from longrank.links import LOGISTIC, Link
 from longrank.payoffs import Payoffs
-from longrank.policies import UCB, EpsilonGreedy, Policy, Random
-from longrank.policies.base import Believer
+from longrank.policies import Policy
 from longrank.simulation.worlds import TableWorld
 
 
@@ -25,20 +28,19 @@ class Stream:
     Attributes
     ----------
     items
-        In the order in which they are dealt, shape (n, d): as items, or as topics where
-        ``coverage``.
+        In the order in which they are dealt, shape (n, d).
     starts
         Round t has the items from ``starts[t]`` to ``starts[t + 1]``; shape (rounds + 1,).
     wins
         Whether each item succeeds, shape (n,).
-    coverage
-        Whether ``items`` are what a :class:`~longrank.Coverage` made of them.
+    choice
+        What :meth:`seen_through` made of the items; None where each run prepares them itself.
     """
 
     items: NDArray[np.float64]
     starts: NDArray[np.int64]
     wins: NDArray[np.bool_]
-    coverage: bool = False
+    choice: Choice | None = None
 
     @classmethod
     def of(cls, world: TableWorld) -> Stream:
@@ -54,22 +56,17 @@ class Stream:
         return len(self.starts) - 1
 
     def seen_through(self, features: Features) -> Stream:
-        """The same rounds as these features prepare them, which is done only once."""
-        if isinstance(features, Plain):
-            return self
-        if getattr(features, "gain", None) is not None:
-            raise InvalidInput("features", "use the probabilistic gain", "a gain of their own")
-        prepared = features.prepare(self.items, None)
-        return Stream(prepared, self.starts, self.wins, isinstance(features, Coverage))
+        """The same rounds, with the items prepared by these features once for several runs."""
+        return replace(self, choice=kernels.declared(features, "compiled_choice", self.items))
 
     def hindsight(self, payoffs: Payoffs) -> NDArray[np.float64]:
-        """What a clairvoyant earns in every round: CR_max is the sum."""
+        """The reward of a clairvoyant in every round; CR_max is the sum."""
         some = np.logical_or.reduceat(self.wins, self.starts[:-1])
         first = payoffs.rewards[0] if payoffs.budget else payoffs.losses[0]
         return np.asarray(np.where(some, first, payoffs.losses[0]), np.float64)
 
     def random_reward(self, payoffs: Payoffs) -> float:
-        """The expected cumulative reward of a random order at full budget: CR_rand without luck.
+        """The expected cumulative reward of a random order at full budget (CR_rand).
 
         Of k items of which m succeed, the next one does with probability m / k, then
         m / (k - 1), ...
@@ -85,14 +82,6 @@ class Stream:
         return total
 
 
-_COMPILED = (UCB, EpsilonGreedy, Random, OnlineNewton, Ridge, MaximumLikelihood, Laplace)
-
-
-def _believer(policy: Policy) -> Believer:
-    """The policy; for one without a belief a stand-in, whose belief is never asked."""
-    return policy if isinstance(policy, Believer) else UCB(Ridge(1), exploration=0.0)
-
-
 @dataclass(frozen=True)
 class Life:
     """What a policy earned, committed to and tried in every round."""
@@ -103,43 +92,88 @@ class Life:
 
 
 def live(policy: Policy, stream: Stream, payoffs: Payoffs) -> Life:
-    """Let a policy that has learned nothing yet live through a stream.
+    """Let a policy live through a stream; the policy itself stays as it is.
 
-    The same run, to the last bit, as :func:`simulate` in the world that the stream was made of,
-    but compiled as a whole. The policy only says what it is; its learner stays as it was.
+    The same run, to the last bit, as :func:`simulate` in the world that the stream was made of.
+    Where the policy, its features and its learner all say how they are compiled
+    (``compiled_rule``, ``compiled_choice``, ``compiled_step``) it is compiled as a whole;
+    otherwise each round is ranked and learned from as usual.
     """
-    if type(policy) not in _COMPILED or type(_believer(policy).learner) not in _COMPILED:
-        raise InvalidInput("policy", "be of a kind that is compiled (use simulate)", repr(policy))
-    at_random, keys = policy.chance(np.diff(stream.starts).tolist())
-    believer = _believer(policy)
-    learner = believer.learner
-    items = stream.items if policy is believer else np.zeros((len(stream.items), 1))
-    if items.shape[1] != learner.dim:
-        rule = f"have {learner.dim} columns (Stream.seen_through prepares them)"
-        raise InvalidInput("stream", rule, items.shape[1])
-    count = stream.rounds
+    policy, count = copy.deepcopy(policy), stream.rounds
     life = Life(np.empty(count), np.empty(count, np.int64), np.empty(count, np.int64))
-    kernels.live(
-        items,
-        stream.starts,
-        stream.wins,
-        payoffs.rewards,
-        payoffs.losses,
-        stream.coverage,
-        at_random,
-        keys,
-        believer.bonus,
-        learner.prior,
-        learner.radius,
-        learner.rate,
-        learner.link.code,
-        learner.link.ceiling,
-        learner.method,
-        learner.forgetting,
-        believer.probing,
-        believer.foresight,
-        life.rewards,
-        life.lengths,
-        life.tried,
+    parts = _compiled_parts(policy, stream, payoffs)
+    if parts is None:
+        _play(policy, stream, payoffs, life)
+        return life
+    rule, choice, step, link = parts
+    weights, inverse = step.state[:2]
+    if len(weights) not in (0, choice.items.shape[1]):
+        columns = f"have {len(weights)} columns as the policy's features prepare it"
+        raise InvalidInput("stream", columns, choice.items.shape[1])
+    enough = kernels.enough_to_go_on(payoffs.rewards, payoffs.losses)
+    kernels.compose_run(rule, choice, step)(
+        (choice.items, stream.starts, stream.wins),
+        policy.chance(np.diff(stream.starts).tolist()),
+        (payoffs.rewards, payoffs.losses, enough),
+        (weights, inverse, link.code, link.ceiling),
+        step.state,
+        rule.settings,
+        choice.longest,
+        (life.rewards, life.lengths, life.tried),
     )
     return life
+
+
+def _compiled_parts(
+    policy: Policy, stream: Stream, payoffs: Payoffs
+) -> tuple[Rule, Choice, Step, Link] | None:
+    """What the parts of a policy say of how they are compiled; None unless all of them do."""
+    rule = kernels.declared(policy, "compiled_rule")
+    if rule is None:
+        return None
+    learner, features = getattr(policy, "learner", None), getattr(policy, "features", None)
+    if learner is None or features is None:  # it believes nothing, and takes the items as they are
+        plain = Choice(stream.items, kernels.greedy_plain, kernels.rows_along, 0.0)
+        return rule, plain, Step(kernels.learn_nothing, (np.zeros(0), np.zeros((0, 0)))), LOGISTIC
+    if learner.max_budget is not None and payoffs.budget > learner.max_budget:
+        return None  # ranking says what is wrong
+    choice = stream.choice or stream.seen_through(features).choice
+    step = kernels.declared(learner, "compiled_step", len(stream.items))
+    return (rule, choice, step, learner.link) if choice and step else None
+
+
+def _play(policy: Policy, stream: Stream, payoffs: Payoffs, life: Life) -> None:
+    """Rank and learn round after round, for what is not compiled."""
+    for t in range(stream.rounds):
+        part = slice(stream.starts[t], stream.starts[t + 1])
+        ranking = policy.rank(stream.items[part], payoffs)
+        hits = np.flatnonzero(stream.wins[part][ranking.order])
+        tried = int(hits[0]) + 1 if hits.size else len(ranking)
+        outcome = Outcome(tried, bool(hits.size))
+        policy.learn(ranking, outcome)
+        life.rewards[t] = payoffs.reward(outcome)
+        life.lengths[t], life.tried[t] = len(ranking), tried
+
+
+def small_world(seed: int, rounds: int = 5_000) -> tuple[Stream, Payoffs, NDArray[np.bool_]]:
+    """A random small world: up to eight items of two to five numbers, any budget, any payoffs.
+
+    It shows whether a policy gives up where it should and only there. Returns the rounds, what
+    they pay, and in which of them an oracle would try an item.
+    """
+    rng = np.random.default_rng(seed)
+    k, d, b = int(rng.integers(1, 9)), int(rng.integers(2, 6)), int(rng.integers(1, 6))
+    u = rng.normal(size=d)
+    u *= rng.uniform(0.3, 4.0) / np.linalg.norm(u)
+    items = unit_rows(rng.normal(size=(rounds * k, d))) * rng.uniform(0.3, 1.0)
+    chances = LOGISTIC.probability(items @ u + rng.uniform(-5.0, 1.0))
+    cost = float(rng.uniform(0.02, min(0.9, 1.0 / b)))
+    payoffs = [
+        Payoffs.exponential(b),
+        Payoffs.linear(b, attempt_cost=cost, give_up=-float(rng.uniform(0.0, 0.5))),
+        Payoffs.linear(b, attempt_cost=cost),
+    ][seed % 3]
+    best = np.sort(chances.reshape(rounds, k), axis=1)[:, ::-1][:, :b]
+    plays = np.array([payoffs.best_length(row) > 0 for row in best])
+    starts = np.arange(0, len(items) + 1, k)
+    return Stream(items, starts, rng.random(len(items)) < chances), payoffs, plays

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank import kernels
 from longrank.errors import InvalidInput
+from longrank.links import LOGISTIC
 from longrank.logs.decision import Decision
 from longrank.logs.history import History
 from longrank.payoffs import Payoffs
@@ -43,7 +45,7 @@ class OutcomeModel:
     def chances(self, items: Array, index: int) -> Array:
         """Return the success probability of every item of decision ``index``, shape (k,)."""
         own = self.weights[index % len(self.weights)]
-        return _sigma(items @ own[:-1] + own[-1])
+        return LOGISTIC.probability(items @ own[:-1] + own[-1])
 
     def early(self, index: int, count: int) -> Array:
         """Return the probability of an early stop after 0, ..., count failures."""
@@ -72,13 +74,13 @@ def fit(source: Any, folds: int = FOLDS, penalty: float = 1.0) -> OutcomeModel:
     fold_of = np.arange(len(ends)) % folds
     x = np.concatenate(rows)
     x = np.column_stack([x, np.ones(len(x))])
-    y = np.zeros(len(x))
-    y[(np.cumsum(tried) - 1)[succeeded > 0]] = 1.0
+    y = np.zeros(len(x), np.bool_)
+    y[(np.cumsum(tried) - 1)[succeeded > 0]] = True
     owner = np.repeat(fold_of, tried)
     weights = np.stack([_logistic(x[owner != f], y[owner != f], penalty) for f in range(folds)])
     stops = np.stack([_stops(ended[fold_of != f], int(lengths.max())) for f in range(folds)])
-    predicted = _sigma(np.einsum("ij,ij->i", x, weights[owner]))
-    return OutcomeModel(weights, stops, Predictions(predicted, y > 0.5))
+    predicted = LOGISTIC.probability(np.einsum("ij,ij->i", x, weights[owner]))
+    return OutcomeModel(weights, stops, Predictions(predicted, y))
 
 
 def _stops(ended: Counts, longest: int) -> Array:
@@ -93,37 +95,18 @@ def _stops(ended: Counts, longest: int) -> Array:
     return np.asarray(np.bincount(early, minlength=longest + 1) / np.maximum(at_risk, 1))
 
 
-def _logistic(x: Array, y: Array, penalty: float) -> Array:
-    """Fit by Newton's method; the constant is hardly penalised, just enough to stay finite."""
+def _logistic(x: Array, y: NDArray[np.bool_], penalty: float) -> Array:
+    """Fit the weights; the constant is hardly penalised, just enough to stay finite."""
+    penalties = np.full(x.shape[1], penalty)
+    penalties[-1] = 1e-6
     w = np.zeros(x.shape[1])
-    pull = np.full(x.shape[1], penalty)
-    pull[-1] = 1e-6
-    for _ in range(50):
-        p = _sigma(x @ w)
-        gradient = x.T @ (y - p) - pull * w
-        hessian = (x * (p * (1.0 - p))[:, np.newaxis]).T @ x + np.diag(pull)
-        step = np.linalg.solve(hessian, gradient)
-        largest = float(np.abs(step).max())
-        w += step * min(1.0, 5.0 / largest) if largest else 0.0
-        if largest < 1e-10:
-            break
+    kernels.fit_likelihood(x, y, penalties, LOGISTIC.code, w, np.diag(1.0 / penalties))
     return w
-
-
-def _sigma(scores: Array) -> Array:
-    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(scores, -35.0, 35.0))))
 
 
 def values_along(chances: Array, early: Array, payoffs: Payoffs) -> Array:
     """Return the expected reward from each point of a sequence on, given failures so far."""
-    n = len(chances)
-    values = np.empty(n + 1)
-    values[n] = payoffs.losses[n]
-    for i in range(n - 1, -1, -1):
-        p = chances[i]
-        on = p * payoffs.rewards[i] + (1.0 - p) * values[i + 1]
-        values[i] = early[i] * payoffs.losses[i] + (1.0 - early[i]) * on
-    return values
+    return kernels.values_ahead(chances, payoffs.rewards, payoffs.losses, early)
 
 
 def expected(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +22,8 @@ from longrank.service.store.writer import Append, acknowledge, refuse
 
 log = logging.getLogger("longrank.service")
 T = TypeVar("T")
-MAX_LEARNING = 32  # models that learn at the same time
+MAX_LEARNING = 32  # models that learn in the pool at the same time
+MAX_INLINE = 0.002  # seconds that the writer may spend on a batch of a model
 _MAX_REPLAYED = 5000  # decisions kept in memory by a replay
 
 
@@ -46,10 +48,10 @@ def apply(model: Model, entry: Entry, recent: Recent, known: Any = None) -> None
 class Applier:
     """Apply what is committed, by this process or by others, to the models in memory.
 
-    An outcome is applied before it is acknowledged, in a thread of the pool: as learning may take
-    long, neither the writer nor other models wait for it. A decision is applied before it is
-    acknowledged as well, unless its model is learning just then. The entries of a model are
-    applied in the order of the log.
+    An outcome is applied before it is acknowledged. Where learning may take long, a thread of the
+    pool does it, so that neither the writer nor other models wait; where it was quick so far, the
+    writer's own thread does. A decision is applied before it is acknowledged as well, unless its
+    model is learning just then. The entries of a model are applied in the order of the log.
 
     ``broken`` says why the applier had to stop, if it had to.
     """
@@ -57,7 +59,8 @@ class Applier:
     def __init__(self, store: Store, models: Mapping[int, Model], recent: Recent) -> None:
         self._store, self._models, self._recent = store, models, recent
         self.broken: str | None = None
-        self._queues: dict[int, list[Append]] = {}  # of the models that are learning
+        self._queues: dict[int, list[Append]] = {}  # of the models that learn in the pool
+        self._costs: dict[int, float] = {}  # seconds that a model took for each of its last entries
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(MAX_LEARNING, thread_name_prefix="longrank-learner")
 
@@ -101,13 +104,15 @@ class Applier:
         self._pool.shutdown()
 
     def _queued(self, model: Model, batch: list[Append]) -> bool:
-        """Leave a batch to the pool if there is something to learn, or the model is learning."""
+        """Leave a batch to the pool if learning may take long, or the model is there already."""
         with self._lock:
             queue = self._queues.get(model.number)
             if queue is not None:
                 queue += batch
                 return True
             if all(append.result.kind == DECISION for append in batch):
+                return False
+            if self._costs.get(model.number, 1.0) * len(batch) < MAX_INLINE:
                 return False
             self._queues[model.number] = batch
         self._pool.submit(self._learn, model)
@@ -134,6 +139,7 @@ class Applier:
         """Apply a batch to its model and publish the result; return whether that worked."""
         if self.broken is not None:
             return False
+        learning, started = model.stats.learned, time.perf_counter()
         try:
             for append in batch:
                 entry = append.result
@@ -143,6 +149,8 @@ class Applier:
             self.broken = f"model {model.name!r} could not learn entry {entry.seq}"
             log.exception(self.broken)
             return False
+        if model.stats.learned > learning:
+            self._costs[model.number] = (time.perf_counter() - started) / len(batch)
         return True
 
     def _remember(self, batch: list[Append]) -> None:

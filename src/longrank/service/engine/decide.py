@@ -97,7 +97,7 @@ def _draft(
         propensities=None if chance is None else chance.tobytes(),
     )
     expires = now + (request.ttl or spec.ttl)
-    body = records.encode(record)
+    body = records.encode((records.VERSION, record))
     return Draft(model.number, DECISION, name, now, expires, body, (record, choice))
 
 
@@ -164,7 +164,6 @@ def check(request: DecisionRequest, dim: int, max_budget: int) -> CheckedRequest
     budget = payoffs.budget if request.budget is None else request.budget
     if budget > max_budget:
         raise InvalidInput("budget", f"be at most the model's max_budget {max_budget}", budget)
-    payoffs.tries(budget)
     baseline = None if request.baseline is None else _baseline(request.baseline, ids, budget)
     asked = (ids, request.rewards, request.losses, request.budget, request.ttl, baseline, dim)
     content = msgspec.msgpack.encode(asked) + items.astype("<f8", copy=False).tobytes()

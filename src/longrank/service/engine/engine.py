@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ from longrank.service.store.records import Draft, Entry
 from longrank.service.store.store import Store
 
 MAX_RECENT = 2000  # decisions kept in memory
+_RENAMED = {"decided": "decide", "settled": "settle", "settled_many": "settle_many"}
 T = TypeVar("T")
 
 
@@ -147,6 +149,14 @@ class Engine:
     ) -> list[messages.OutcomeAnswer | Exception]:
         """Log many outcomes at once; an error in place of one refused."""
         return asyncio.run(self.aio.settle_many(name, items))
+
+    def __getattr__(self, name: str) -> Any:
+        """Find the verbs of an event loop by the names that they had before ``aio``."""
+        if name not in _RENAMED:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        new = _RENAMED[name]
+        warnings.warn(f"Engine.{name} is now Engine.aio.{new}", DeprecationWarning, stacklevel=2)
+        return getattr(self.aio, new)
 
     def read(self, name: str, decision: str) -> messages.DecisionRead:
         """Return a decision with its explanation, outcome and history."""

@@ -86,7 +86,7 @@ def expire(model: Model, decided: Entry, store: Store, now: float) -> None:
 def _draft(
     model: Model, decision: str, outcome: OutcomeRecord, record: DecisionRecord, now: float
 ) -> Draft:
-    body = records.encode(outcome)
+    body = records.encode((records.VERSION, outcome))
     return Draft(model.number, OUTCOME, decision, now, 0.0, body, (outcome, record))
 
 

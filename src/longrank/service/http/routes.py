@@ -49,7 +49,6 @@ Scope = Literal["admin", "model", "open"]
 
 FIELD = re.compile(r"{(\w+)}")
 JSON = "application/json"
-PARQUET = "application/vnd.apache.parquet"
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 PATH: dict[str, Schema] = {
     "name": {"type": "string", "pattern": messages.NAME},
@@ -274,7 +273,7 @@ class Endpoints:
         """Drop expired decisions older than this many seconds."""
 
     @endpoint("export", "GET", "/v1/models/{name}/export", "decisions:export", "model", bytes,
-              media=PARQUET)  # fmt: skip
+              media="application/vnd.apache.parquet")  # fmt: skip
     def export(self, model: str) -> None:
         """Export all decisions and their outcomes as Parquet."""
 

@@ -209,12 +209,6 @@ def doubles(data: bytes) -> NDArray[np.float64]:
     return np.frombuffer(data, "<f8").astype(np.float64)
 
 
-def encode(record: DecisionRecord | OutcomeRecord) -> bytes:
-    """Return the body of an entry: a pair of the layout's version and the record."""
-    return _PREFIX + _encode(record)
-
-
-_PREFIX = _PAIR + bytes([VERSION])
-_encode = msgspec.msgpack.Encoder().encode
+encode = msgspec.msgpack.Encoder().encode  # the body of an entry, from (VERSION, record)
 _read_decision = msgspec.msgpack.Decoder(DecisionRecord)
 _read_outcome = msgspec.msgpack.Decoder(OutcomeRecord)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
@@ -20,8 +21,14 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def open_store(where: str, *, max_queued: int = 4096) -> Store:
-    """Open a SQLite file by its path, or a PostgreSQL database by its URL."""
+def open_store(where: str, *, max_queued: int = 4096, most_waiting: int | None = None) -> Store:
+    """Open a SQLite file by its path, or a PostgreSQL database by its URL.
+
+    More than ``max_queued`` writes that wait are refused. ``most_waiting`` is its former name.
+    """
+    if most_waiting is not None:
+        warnings.warn("most_waiting is now max_queued", DeprecationWarning, stacklevel=2)
+        max_queued = most_waiting
     if where.startswith(("postgresql://", "postgres://")):
         from longrank.service.store.postgres import PostgresStore
 

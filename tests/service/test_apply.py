@@ -6,8 +6,9 @@ import asyncio
 import threading
 
 import pytest
-from serving import asked, make, told
+from serving import asked, make, told, until
 
+from longrank.service.engine import apply
 from longrank.service.errors import StoreFailed
 
 
@@ -73,6 +74,7 @@ def test_what_is_learned_late_is_learned_in_the_order_of_the_log(engine, stuck, 
         await asyncio.gather(*settling)
 
     asyncio.run(asyncio.wait_for(work(), 60))
+    until(lambda: engine.model("m").stats.decisions == 40)  # those of meanwhile come after
     state = engine.model("m").snapshot()
     engine.store.writer.call(lambda session: session.execute("DELETE FROM snapshots WHERE seq > 0"))
     engine.ready = False  # no last snapshot
@@ -109,6 +111,24 @@ def test_a_learner_that_fails_stops_everything_and_all_who_wait_are_told(engine,
     assert "could not learn entry" in str(second)
     with pytest.raises(StoreFailed, match="could not learn"):
         engine.decide("m", asked("y"))
+
+
+def test_a_quick_learner_learns_in_the_writers_thread_and_a_slow_one_in_the_pool(
+    engine, monkeypatch
+):
+    learner, threads = engine.model("m").policy.learner, []
+    observe = learner.observe
+
+    def noted(rows, succeeded):
+        threads.append(threading.current_thread().name.rstrip("_0123456789"))
+        observe(rows, succeeded)
+
+    learner.observe = noted
+    for i, limit in enumerate([10.0, 10.0, 0.0]):
+        monkeypatch.setattr(apply, "MAX_INLINE", limit)
+        engine.decide("m", asked(f"d{i}"))
+        engine.settle("m", f"d{i}", told())
+    assert threads == ["longrank-writer", "longrank-writer", "longrank-learner"]
 
 
 def test_who_reads_sees_one_belief_while_another_is_learned(engine):

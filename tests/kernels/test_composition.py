@@ -17,7 +17,19 @@ from longrank import (
     Ridge,
     unit_rows,
 )
-from longrank.kernels import best_length, live, probabilities
+from longrank.kernels import (
+    Rule,
+    best_length,
+    compose_run,
+    enough_to_go_on,
+    learn_nothing,
+    mixed_rule,
+    optimistic_rule,
+    probabilities,
+    random_rule,
+    rows_along,
+)
+from longrank.kernels.compilation import compose
 
 ROUNDS, DIM = 30, 3
 
@@ -79,11 +91,53 @@ def test_a_compiled_run_is_the_run_of_the_objects_bit_for_bit(name, payoffs, mos
     learner, bonus = make(), math.sqrt(0.3)
     items, starts, wins, at_random, keys = stream(share, most)
     earned, lengths, tried = np.empty(ROUNDS), np.empty(ROUNDS, int), np.empty(ROUNDS, int)
-    live(
-        *(items, starts, wins, payoffs.rewards, payoffs.losses, isinstance(features, Coverage)),
-        *(at_random, keys, bonus, learner.prior, learner.radius, learner.rate),
-        *(learner.link.code, learner.link.ceiling, learner.method, 0.0, False, 0),
-        *(earned, lengths, tried),
+    choice, step = features.compiled_choice(items), learner.compiled_step(len(items))
+    rule = Rule(random_rule)
+    if share < 1.0:
+        rule = Rule(optimistic_rule, (bonus, False, np.zeros(1, np.int64)))
+    if 0.0 < share < 1.0:
+        rule, bonus = Rule(mixed_rule), 0.0
+    enough = enough_to_go_on(payoffs.rewards, payoffs.losses)
+    compose_run(rule, choice, step)(
+        (choice.items, starts, wins),
+        (at_random, keys),
+        (payoffs.rewards, payoffs.losses, enough),
+        (*step.state[:2], learner.link.code, learner.link.ceiling),
+        step.state,
+        rule.settings,
+        choice.longest,
+        (earned, lengths, tried),
     )
     found = list(zip(earned.tolist(), lengths.tolist(), tried.tolist(), strict=True))
     assert found == play(learner, features, bonus, payoffs, *stream(share, most))
+
+
+def test_a_composition_of_the_same_parts_is_made_once():
+    parts = Plain().compiled_choice(np.eye(DIM)), Ridge(DIM).compiled_step(0)
+    other = Plain().compiled_choice(np.eye(2)), Ridge(2).compiled_step(9)
+    first = compose_run(Rule(random_rule), *parts)
+    assert compose_run(Rule(random_rule), *other) is first
+    assert compose_run(Rule(mixed_rule), *parts) is not first
+    assert first.__qualname__ != compose_run(Rule(mixed_rule), *parts).__qualname__
+
+
+def template(items, order):
+    """It calls a global name that is bound later."""
+    return along(items, order) + 1.0
+
+
+def along(items, order):
+    raise NotImplementedError
+
+
+def test_a_template_is_compiled_with_its_names_bound():
+    bound = compose(template, along=rows_along)
+    np.testing.assert_array_equal(bound(np.eye(2), np.array([1])), [[1.0, 2.0]])
+    with pytest.raises(NotImplementedError):
+        template(np.eye(2), np.array([1]))
+
+
+def test_a_belief_that_never_changes_learns_nothing():
+    weights, inverse = np.ones(2), np.eye(2)
+    assert learn_nothing((weights, inverse), np.eye(2), True) is None
+    np.testing.assert_array_equal(weights, 1.0)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.kernels.compiled import compiled, orderly, reordered
+from longrank.kernels.compilation import compiled, orderly, reordered
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.kernels.compiled import compiled
+from longrank.kernels.compilation import compiled
 
 
 @compiled

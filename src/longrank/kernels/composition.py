@@ -1,0 +1,129 @@
+"""A whole run of a policy through a stream of rounds, composed of the kernels of its parts.
+
+A policy names its rule, a feature map its choice and a learner its step; :func:`compose_run` puts
+them into one compiled loop. No part knows the others, so a new one needs no change here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.kernels.compilation import Kernel, compiled, compose
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+class Rule(NamedTuple):
+    """How a policy decides: ``kernel(greedy, along, now, belief, payoffs, settings)``.
+
+    Returns the order, its rows and the length to commit to. The order need only reach the first
+    success. A rule takes kernels as arguments, so it is made with ``kernels.generic``.
+
+    ``greedy`` and ``along`` are those of the features' :class:`Choice`. ``now`` is (items of this
+    round, which of them succeed, whether the round is random, a random key for each item, the
+    largest norm of a row); ``belief`` is (weights, inverse, link code, ceiling); ``payoffs`` is
+    (rewards, losses, ``enough_to_go_on`` of them); ``settings`` are the policy's own.
+    """
+
+    kernel: Kernel
+    settings: tuple[Any, ...] = ()
+
+
+class Choice(NamedTuple):
+    """What features make of the items of a stream, and how a round's best are chosen.
+
+    ``items`` has a row for each item, in the form that the kernels take: ``greedy(items, weights,
+    inverse, bonus, ceiling, count)`` returns order, rows, means and scores of the best, and
+    ``along(items, order)`` the rows of a given order. No row is longer than ``longest``.
+    """
+
+    items: Matrix
+    greedy: Kernel
+    along: Kernel
+    longest: float
+
+
+class Step(NamedTuple):
+    """How a learner learns: ``kernel(state, rows, succeeded)``, changing arrays of ``state``.
+
+    ``state`` is a tuple that begins with the weights and the inverse.
+    """
+
+    kernel: Kernel
+    state: tuple[Any, ...]
+
+
+def declared(part: object, method: str, *arguments: object) -> Any:
+    """Ask a part how it is compiled; None if its own class does not say.
+
+    The word of a parent does not count: a subclass may act otherwise.
+    """
+    return getattr(part, method)(*arguments) if method in vars(type(part)) else None
+
+
+@compiled
+def rows_along(items: Matrix, order: Indices) -> Matrix:
+    """The rows of a given order, where each item is its row. O(count d)."""
+    return items[order]
+
+
+@compiled
+def learn_nothing(
+    state: tuple[Vector, Matrix],
+    rows: Matrix,
+    succeeded: bool,
+) -> None:
+    """The step of a belief that never changes."""
+
+
+def _unbound(*_: Any) -> Any:
+    raise NotImplementedError
+
+
+rule = greedy = along = step = _unbound  # compose_run binds them to the kernels of parts
+
+
+def _run(
+    stream: tuple[Matrix, Indices, Flags],
+    chance: tuple[Flags, Vector],
+    payoffs: tuple[Vector, Vector, Vector],
+    belief: tuple[Vector, Matrix, int, float],
+    state: tuple[Any, ...],
+    settings: tuple[Any, ...],
+    longest: float,
+    life: tuple[Vector, Indices, Indices],
+) -> None:
+    """Rank, play and learn in every round t, whose items are rows ``starts[t]:starts[t+1]``.
+
+    Fills ``life``: what was earned, the lengths committed to, and how many were tried.
+    """
+    items, starts, wins = stream
+    at_random, keys = chance
+    rewards, losses, _ = payoffs
+    earned, lengths, tried = life
+    for t in range(starts.shape[0] - 1):
+        start, end = starts[t], starts[t + 1]
+        won = wins[start:end]
+        now = (items[start:end], won, at_random[t], keys[start:end], longest)
+        order, rows, length = rule(greedy, along, now, belief, payoffs, settings)
+        attempts, succeeded = 0, False
+        while attempts < length and not succeeded:
+            succeeded = won[order[attempts]]
+            attempts += 1
+        earned[t] = rewards[attempts - 1] if succeeded else losses[attempts]
+        lengths[t], tried[t] = length, attempts
+        if attempts > 0:
+            step(state, rows[:attempts], succeeded)
+
+
+def compose_run(rule: Rule, choice: Choice, step: Step) -> Kernel:
+    """The loop of these parts, compiled and cached for them: see :func:`_run`."""
+    return compose(
+        _run, rule=rule.kernel, greedy=choice.greedy, along=choice.along, step=step.kernel
+    )

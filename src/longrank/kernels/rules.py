@@ -1,0 +1,135 @@
+"""How policies decide in a compiled run: see :class:`longrank.kernels.Rule`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.kernels.compilation import Kernel, compiled, generic
+from longrank.kernels.curve import probabilities, probability
+from longrank.kernels.foresight import greedy_foreseeing
+from longrank.kernels.length import best_length, probe_is_due
+from longrank.kernels.ranking import top
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Order = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Decision = tuple[Order, Matrix, int]
+Now = tuple[Matrix, Flags, bool, Vector, float]
+Belief = tuple[Vector, Matrix, int, float]
+Payoffs = tuple[Vector, Vector, Vector]
+
+
+@compiled
+def _probed(length: int, count: int, probing: bool, given_up: Order) -> int:
+    """The length after probing: at times an item is tried where giving up looks best."""
+    if length > 0 or count == 0:
+        return length
+    due = probing and probe_is_due(given_up[0])
+    given_up[0] += 1
+    return 1 if due else 0
+
+
+@compiled
+def _norm(vector: Vector) -> float:
+    total = 0.0
+    for i in range(vector.shape[0]):
+        total += vector[i] * vector[i]
+    return math.sqrt(total)
+
+
+@generic
+def random_rule(
+    greedy: Kernel,  # noqa: ARG001
+    along: Kernel,
+    now: Now,
+    belief: Belief,  # noqa: ARG001
+    payoffs: Payoffs,
+    settings: tuple[Any, ...],  # noqa: ARG001
+) -> Decision:
+    """A random order at full budget."""
+    items, _, _, keys, _ = now
+    count = min(payoffs[0].shape[0], items.shape[0])
+    order = top(keys, count)
+    return order, along(items, order), count
+
+
+@generic
+def _optimistic(
+    greedy: Kernel, now: Now, belief: Belief, payoffs: Payoffs, bonus: float
+) -> Decision:
+    """The best by mean + bonus * width, as far as the outcome depends on it.
+
+    The order matters only up to the first success. So it is made as far as that, once it is
+    certain that all further items are worth trying, however bad they are.
+    """
+    items, wins, _, _, longest = now
+    weights, inverse, link, ceiling = belief
+    rewards, losses, enough = payoffs
+    count = min(rewards.shape[0], items.shape[0])
+    worst = probability(link, -longest * _norm(weights) - 1e-9)
+    reach = min(count, 4)
+    while True:
+        order, rows, _, scores = greedy(items, weights, inverse, bonus, ceiling, reach)
+        length = best_length(probabilities(link, scores), rewards, losses)
+        if reach == count:
+            return order, rows, length
+        certain = length == reach and worst >= enough[reach]
+        if certain and wins[order].any():
+            return order, rows, count
+        reach = min(count, 4 * reach)
+
+
+@generic
+def optimistic_rule(
+    greedy: Kernel,
+    along: Kernel,  # noqa: ARG001
+    now: Now,
+    belief: Belief,
+    payoffs: Payoffs,
+    settings: tuple[float, bool, Order],
+) -> Decision:
+    """Optimism: ``settings`` are the bonus, whether to probe, and how often it has given up."""
+    bonus, probing, given_up = settings
+    order, rows, length = _optimistic(greedy, now, belief, payoffs, bonus)
+    count = min(payoffs[0].shape[0], now[0].shape[0])
+    return order, rows, _probed(length, count, probing, given_up)
+
+
+@generic
+def foreseeing_rule(
+    greedy: Kernel,  # noqa: ARG001
+    along: Kernel,  # noqa: ARG001
+    now: Now,
+    belief: Belief,
+    payoffs: Payoffs,
+    settings: tuple[float, bool, Order, int],
+) -> Decision:
+    """Optimism that foresees failures: the settings of ``optimistic_rule``, and how many."""
+    items = now[0]
+    weights, inverse, link, _ = belief
+    rewards, losses, _ = payoffs
+    bonus, probing, given_up, foresight = settings
+    count = min(rewards.shape[0], items.shape[0])
+    order, rows, _, scores = greedy_foreseeing(items, weights, inverse, bonus, count, foresight)
+    length = best_length(probabilities(link, scores), rewards, losses)
+    return order, rows, _probed(length, count, probing, given_up)
+
+
+@generic
+def mixed_rule(
+    greedy: Kernel,
+    along: Kernel,
+    now: Now,
+    belief: Belief,
+    payoffs: Payoffs,
+    settings: tuple[Any, ...],
+) -> Decision:
+    """A random order in random rounds, else the best by the means."""
+    if now[2]:
+        return random_rule(greedy, along, now, belief, payoffs, settings)
+    return _optimistic(greedy, now, belief, payoffs, 0.0)

@@ -86,7 +86,7 @@ def main(rounds: int = 1500, picture: Path | None = None) -> dict[str, float]:
     }
     for policy in candidates.values():
         learn_from(policy, calm.part(0, half))
-    found = evaluate(candidates, calm.part(half))
+    found = evaluate(calm.part(half), candidates)
     print(f"{rounds} payments, an outage of the best provider from {OUTAGE[0]} to {OUTAGE[1]}")
     for name, earned in curves.items():
         print(f"  {name:20} earned {earned.mean():.3f} a payment")

@@ -77,7 +77,7 @@ def main(rounds: int = 1500, picture: Path | None = None) -> dict[str, float]:
     history, half = History(rows), rounds // 2
     candidate = UCB(learner(), exploration=0.0)
     learn_from(candidate, history.part(0, half))
-    found = {e.estimator: e for e in evaluate({"candidate": candidate}, history.part(half))}
+    found = {e.estimator: e for e in evaluate(history.part(half), {"candidate": candidate})}
     print(f"{rounds} requests to {len(NAMES)} providers")
     for name, earned in curves.items():
         print(f"  {name:28} earned {earned[half:].mean():.3f} a request in the second half")

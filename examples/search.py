@@ -68,7 +68,7 @@ def main(rounds: int = 1600, picture: Path | None = None) -> dict[str, float]:
 
     learned, half = fresh(), rounds // 2
     learn_from(learned, old.part(0, half))
-    for one in evaluate({"from the old log": learned}, old.part(half)):
+    for one in evaluate(old.part(half), {"from the old log": learned}):
         print(f"  {one}")
 
     # A week in which the engine's ranking is drawn by chance: this log can judge anything.
@@ -77,7 +77,7 @@ def main(rounds: int = 1600, picture: Path | None = None) -> dict[str, float]:
     new = History(log(careful, rounds, 2))
     better = fresh()
     learn_from(better, new.part(0, half))
-    found = {e.estimator: e for e in evaluate({"from the new log": better}, new.part(half))}
+    found = {e.estimator: e for e in evaluate(new.part(half), {"from the new log": better})}
     for name in ("mean reward", "bounds", "doubly robust", "model"):
         print(f"  {found[name]}")
     policies = {"engine": engine, "from the old log": learned, "from the new log": better}

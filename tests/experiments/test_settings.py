@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from longrank.errors import InvalidInput
+from longrank.experiments.results import Row
 from longrank.experiments.settings import (
     GRIDS,
     Cell,
@@ -72,3 +75,10 @@ def test_held_out_cells_run_the_chosen_setting_on_later_shuffles() -> None:
     assert [cell.seed for cell in further] == [2, 3, 4]
     assert all(cell.settings() == [{"exploration": 0.1}] for cell in further)
     assert not {cell.name for cell in further} & {cell.name for cell in some}
+
+
+def test_every_column_of_the_results_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text("utf-8")
+    _, _, table = page.partition("| column | meaning |")
+    documented = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]*) \|", table, re.M))))
+    assert documented == set(Row.__annotations__)

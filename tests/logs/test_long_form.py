@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from longrank.logs import History, check
+from longrank.logs.columns import CANDIDATE, FEATURE_PREFIX, POSITION
 
 LONG = [
     {"id": i, "candidate": c, "x_0": 0.1 * j, "x_1": 0.2, "position": p, "tried": 2}
@@ -47,3 +49,9 @@ def test_malformed_long_form_is_reported(values, at, row, column, rule):
     rows[at] |= values
     found = check(History(rows)).problems
     assert any((p.row, p.column) == (row, column) and rule in p.rule for p in found), found
+
+
+def test_the_columns_of_the_long_form_are_documented():
+    page = (Path(__file__).parents[2] / "docs" / "logs.md").read_text("utf-8")
+    for name in (POSITION, CANDIDATE, f"{FEATURE_PREFIX}0"):
+        assert f"`{name}`" in page

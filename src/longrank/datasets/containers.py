@@ -1,7 +1,7 @@
-"""A named file, out of a folder, a zip, a tar, a tar in a zip, a gzip, or lying there plainly.
+"""Containers: reading a named file from a folder, a zip, a tar, a tar in a zip, or a gzip.
 
-It is read as a stream: nothing is unpacked to disk. What a file is shows in its first bytes, not
-in its name.
+It is read as a stream: nothing is unpacked to disk. The kind of a file is recognised by its first
+bytes, not by its name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import IO, cast
 from longrank.datasets.folder import visible
 from longrank.errors import BadFile, InvalidInput
 
-#: What reading a damaged container raises.
+#: The exceptions that reading a damaged container raises.
 DAMAGED = (
     OSError,
     EOFError,
@@ -37,7 +37,7 @@ Names = tuple[str, ...]
 
 
 def locate(path: Path, names: Names) -> Path:
-    """The file to open: ``path`` itself, or in a folder the one so named, else an archive."""
+    """Return the file to open: ``path`` itself, the named file in a folder, or an archive there."""
     if not path.exists():
         raise InvalidInput("path", "exist", path)
     if path.is_file():
@@ -54,12 +54,12 @@ def locate(path: Path, names: Names) -> Path:
 
 @contextmanager
 def opened(path: Path, names: Names) -> Iterator[tuple[IO[bytes], str]]:
-    """The bytes of the file so named in ``path``, and what to call it in an error.
+    """Open the named file in ``path``; give its bytes, and its name for error messages.
 
     Parameters
     ----------
     path
-        A folder, an archive, or the file itself under whatever name.
+        A folder, an archive, or the file itself under any name.
     names
         The names to look for, each also with ``.gz``.
     """
@@ -73,7 +73,7 @@ def opened(path: Path, names: Names) -> Iterator[tuple[IO[bytes], str]]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """The data files of a folder, its own first, then those of the folders in it."""
+    """Return the data files of a folder, its own first, then those of its subfolders."""
     for place, folders, files in os.walk(folder):
         if len(Path(place).relative_to(folder).parts) >= _DEPTH:
             folders.clear()
@@ -88,12 +88,12 @@ def _wanted(member: str, names: Names) -> bool:
 
 
 def kind_of(file: Path) -> str:
-    """zip, tar, gzip or plain."""
+    """Return the kind of a file: zip, tar, gzip or plain."""
     with file.open("rb") as stream:
         start = stream.read(4)
     if start == b"PK\x03\x04":
         return "zip"
-    with suppress(*DAMAGED):  # a gzip may be cut off in its first block
+    with suppress(*DAMAGED):  # a gzip may be truncated in its first block
         if tarfile.is_tarfile(file):
             return "tar"
     return "gzip" if start[:2] == b"\x1f\x8b" else "plain"

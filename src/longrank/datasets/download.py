@@ -1,8 +1,8 @@
-"""Download one file: resumed where it stopped, checked, and only then given its name.
+"""Downloading one file: resumed where it stopped, and renamed only after it was checked.
 
-While it is under way there are two files beside the target: ``NAME.part`` with the bytes so far,
-and ``NAME.part.json`` with what the server said of the file (its ETag or date), so that a file
-that has changed in between starts anew instead of being mixed.
+An unfinished download has two files next to the target: ``NAME.part`` with the bytes so far, and
+``NAME.part.json`` with the server's version of the file (its ETag or date), so that a file that
+has changed in between is downloaded from the beginning.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from longrank.errors import BadFile, InvalidInput, LongrankError
 Progress = Callable[[int, int | None], None]
 
 _BLOCK = 1 << 17
-_PASSING = (408, 425, 429)  # and all of 500 and above: worth another try
+_PASSING = (408, 425, 429)  # and all of 500 and above: temporary
 
 
 class DownloadFailed(LongrankError, ConnectionError):
-    """A file could not be fetched; what came so far is kept for the next try."""
+    """A file could not be downloaded; the bytes so far are kept for the next attempt."""
 
 
 class _TryAgain(Exception):
-    """Something that may pass."""
+    """A temporary failure."""
 
 
 def download(
@@ -46,23 +46,23 @@ def download(
     pause: float = 1.0,
     timeout: float = 30.0,
 ) -> Path:
-    """Fetch ``url`` into ``target``.
+    """Download ``url`` to ``target``.
 
     Parameters
     ----------
     size, md5
-        What the file must have; a file that has not is deleted.
+        The expected size and checksum; a file with others is deleted.
     progress
-        Called with the bytes so far and the bytes in all (None if unknown).
+        Called with the bytes so far and the total (None if unknown).
     tries, pause
-        How often to try in all, and the seconds to wait before the second try, doubled each time.
+        The number of attempts, and the seconds before the second one, doubled each time.
     timeout
-        Seconds without an answer until a try counts as failed.
+        Seconds without a response after which an attempt fails.
     """
     if not url.startswith(("https://", "http://")):
         raise InvalidInput("url", "begin with https:// or http://", repr(url))
     part = _Part(target)
-    reason = "no try was made"
+    reason = "no attempt was made"
     for attempt in range(tries):
         if attempt:
             time.sleep(pause * 2 ** (attempt - 1))
@@ -76,20 +76,20 @@ def download(
             part.finish()
             return target
         part.discard()
-        if not resumed:  # a resumed file may have been mixed; a whole one will not get better
+        if not resumed:  # a resumed file may mix two versions; a whole one stays wrong
             raise BadFile(f"{url} {wrong}; nothing was kept")
         reason = wrong
     raise DownloadFailed(f"{url} cannot be downloaded: {reason} (tried {tries} times)")
 
 
 def mismatch(path: Path, size: int | None, md5: str | None) -> str | None:
-    """What is wrong with a file, or None."""
+    """Return what is wrong with a file, or None."""
     got = path.stat().st_size
     if size is not None and got != size:
         return f"must have {size} bytes, got {got}"
     if md5 is not None:
         with path.open("rb") as file:
-            # An MD5 finds accidents; that is all the publishers offer.
+            # MD5 detects accidents; the publishers offer nothing better.
             digest = hashlib.file_digest(
                 file, lambda: hashlib.md5(usedforsecurity=False)
             ).hexdigest()
@@ -99,7 +99,7 @@ def mismatch(path: Path, size: int | None, md5: str | None) -> str | None:
 
 
 class _Part:
-    """The unfinished file, and beside it what the server said of it."""
+    """An unfinished file, and next to it the server's version of it."""
 
     def __init__(self, target: Path) -> None:
         self.target = target
@@ -107,13 +107,13 @@ class _Part:
         self.notes = target.with_name(target.name + ".part.json")
 
     def so_far(self, url: str) -> tuple[int, dict[str, Any]]:
-        """The bytes that can be built upon, and the notes about them."""
+        """Return the number of bytes to resume from, and the notes about them."""
         try:
             notes = json.loads(self.notes.read_bytes())
             if notes["url"] == url and notes["version"]:
                 return self.path.stat().st_size, notes
         except (OSError, ValueError, KeyError, TypeError):
-            pass  # no notes, or damaged ones: start anew
+            pass  # no notes, or damaged ones: start again
         return 0, {}
 
     def begin(self, url: str, version: str | None, total: int | None) -> None:
@@ -135,7 +135,7 @@ class _Part:
 def _fetch(
     url: str, part: _Part, size: int | None, progress: Progress | None, timeout: float
 ) -> bool:
-    """Fetch what is missing; whether anything was there before."""
+    """Download what is missing; tell whether there was anything before."""
     offset, notes = part.so_far(url)
     if offset and offset == (size or notes["total"]):
         return True  # stopped between the last byte and the check
@@ -145,7 +145,7 @@ def _fetch(
             start, total = _range(answer.headers["Content-Range"])
             if start != offset or version not in (None, notes.get("version")):
                 part.discard()
-                raise _TryAgain("the server resumed another file than was begun")
+                raise _TryAgain("the server resumed a different file")
         else:
             offset, total = 0, _number(answer.headers["Content-Length"])
         if size is not None and total is not None and total != size:
@@ -182,7 +182,7 @@ def _ask(url: str, part: _Part, offset: int, notes: dict[str, Any], timeout: flo
 
 
 def stays_secure(asked: str, reached: str) -> bool:
-    """Whether a redirection did not lead from https to http."""
+    """Tell whether a redirection did not lead from https to http."""
     return reached.startswith("https:") or not asked.startswith("https:")
 
 
@@ -204,7 +204,7 @@ def _copy(answer: Any, path: Path, done: int, total: int | None, progress: Progr
 
 
 def _version(headers: Any) -> str | None:
-    """What tells one version of a file from another; a weak ETag does not."""
+    """Return what identifies the version of a file; a weak ETag does not."""
     etag = headers["ETag"]
     if etag and not etag.startswith("W/"):
         return str(etag)

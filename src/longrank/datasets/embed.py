@@ -1,8 +1,8 @@
 """The paper's embeddings: images by principal components, rated items by singular vectors.
 
-Both fit to a random part of the items and project the rest, so that what is ranked later has not
-shaped the space. Every sign is fixed (the largest entry of an axis is positive), so that equal
-data and seed give equal arrays.
+Both are fitted to a random part of the items and project the rest, so that the items to be ranked
+have not shaped the space. Signs are fixed (the largest entry of an axis is positive), so that
+equal data and seed give equal arrays.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CHUNK = 1 << 20
 
 
 def embed_images(images: Images, *, seed: int, sample: int, dim: int) -> Arrays:
-    """Principal components of ``sample`` training images; all other images are the items.
+    """Embed images by principal components of ``sample`` of them; the others are the items.
 
     Returns
     -------
@@ -33,9 +33,9 @@ def embed_images(images: Images, *, seed: int, sample: int, dim: int) -> Arrays:
         ``items`` (n, dim), ``labels`` (n,), ``embedding_items`` (sample, dim), of unit norm.
     """
     count, pixels = images.train.shape
-    most = count if len(images.test) else count - 1
-    if not 2 <= sample <= most:
-        raise InvalidInput("sample", f"be from 2 to {most}, of the training images", sample)
+    limit = count if len(images.test) else count - 1
+    if not 2 <= sample <= limit:
+        raise InvalidInput("sample", f"be from 2 to {limit}, of the training images", sample)
     if not 1 <= dim <= min(pixels, sample - 1):
         raise InvalidInput("dim", f"be from 1 to {min(pixels, sample - 1)}", dim)
     rng = np.random.default_rng(seed)
@@ -66,14 +66,14 @@ def embed_ratings(
     users: int | None = None,
     items: int | None = None,
 ) -> Arrays:
-    """Singular vectors of users times ``sample`` items; all other items are projected.
+    """Embed rated items by singular vectors of ``sample`` of them; the others are projected.
 
-    Of all ratings, those of the ``users`` with the most items and of the ``items`` with the most
-    ratings count (all where None or where there are fewer; ties go to the first in the file). The
-    matrix R holds the ratings, 0 where there is none, and the mean where there are several. With
-    R = U S V' on the sampled items, an item with the column r has the coordinates S^-1 U' r,
-    scaled to norm 1. It succeeds with probability sigma(mean rating - median of mean ratings),
-    where the mean is over all its ratings and the median over all items that count.
+    Only the ``users`` with the most items and the ``items`` with the most ratings count (all if
+    None or if there are fewer; ties go to the first in the file). The matrix R holds the ratings,
+    0 where there is none, and the mean where there are several. With R = U S V' on the sampled
+    items, an item with the column r has the coordinates S^-1 U' r, scaled to norm 1. It succeeds
+    with probability sigma(mean rating - median of mean ratings), with the mean over all its
+    ratings and the median over all items that count.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def embed_ratings(
 
 
 def _matrix(data: Ratings) -> Any:
-    """Users times items, sparse, with the mean where a user rated an item several times."""
+    """Return users times items, sparse, with the mean of repeated ratings."""
     try:
         from scipy.sparse import coo_matrix
     except ImportError as error:
@@ -122,12 +122,12 @@ def _matrix(data: Ratings) -> Any:
 
 
 def _singular(matrix: Any, dim: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
-    """The ``dim`` largest singular values, falling, and their left vectors."""
+    """Return the left vectors of the ``dim`` largest singular values, and these, decreasing."""
     from scipy.sparse.linalg import svds
 
-    most = min(matrix.shape) - 1
-    if not 1 <= dim <= most:
-        raise InvalidInput("dim", f"be from 1 to {most}, for a matrix of {matrix.shape}", dim)
+    limit = min(matrix.shape) - 1
+    if not 1 <= dim <= limit:
+        raise InvalidInput("dim", f"be from 1 to {limit}, for a matrix of {matrix.shape}", dim)
     start = rng.standard_normal(min(matrix.shape))
     left, values, _ = svds(matrix, k=dim, v0=start, solver="arpack")
     order = np.argsort(values)[::-1]
@@ -138,16 +138,16 @@ def _singular(matrix: Any, dim: int, rng: np.random.Generator) -> tuple[Matrix, 
 
 
 def _totals(codes: NDArray[np.int32], weights: NDArray[np.float32] | None, count: int) -> Vector:
-    """The number of times that each code occurs, or the sum of its weights."""
+    """Return the number of occurrences of each code, or the sum of its weights."""
     totals = np.zeros(count)
-    for start in range(0, len(codes), _CHUNK):  # bincount makes copies of eight bytes a number
+    for start in range(0, len(codes), _CHUNK):  # bincount copies to eight bytes per number
         part = slice(start, start + _CHUNK)
         totals += np.bincount(codes[part], None if weights is None else weights[part], count)
     return totals
 
 
 def _most(counts: NDArray[Any], number: int | None) -> NDArray[np.int64]:
-    """The codes with the highest counts, in rising order."""
+    """Return the codes with the highest counts, in increasing order."""
     if number is None or number >= len(counts):
         return np.arange(len(counts))
     return np.sort(np.argsort(-counts, kind="stable")[:number])

@@ -66,7 +66,7 @@ def _read_pair(path: Path, images: Names, labels: Names) -> tuple[Bytes, Bytes]:
 
 
 def read_idx(path: Path, names: Names, *, dimensions: int) -> Bytes:
-    """One array of bytes, of one dimension (labels) or three (images)."""
+    """Read an array of bytes, of one dimension (labels) or three (images)."""
     with opened(path, names) as (stream, label):
         try:
             header = stream.read(4 * (1 + dimensions))
@@ -91,10 +91,10 @@ def read_idx(path: Path, names: Names, *, dimensions: int) -> Bytes:
     return np.frombuffer(values, np.uint8).reshape(shape)
 
 
-def _read_up_to(stream: IO[bytes], most: int) -> bytes:
-    """In blocks, because a damaged header may ask for more than there is memory."""
+def _read_up_to(stream: IO[bytes], maximum: int) -> bytes:
+    """Read in blocks, because a damaged header may ask for more than the memory."""
     values = bytearray()
-    while block := stream.read(min(_BLOCK, most - len(values))):
+    while block := stream.read(min(_BLOCK, maximum - len(values))):
         values += block
     return bytes(values)
 

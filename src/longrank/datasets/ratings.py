@@ -1,7 +1,7 @@
-"""Who rated what how high: the published files of ratings, read as streams into three arrays.
+"""Ratings: the published files, read as streams into arrays of users, items and ratings.
 
-Only the arrays and one dictionary of names for users and one for items are in memory: 12 bytes a
-rating, and some 200 a user or item.
+Only the arrays and the dictionaries of users and items are in memory: 12 bytes per rating, and
+about 200 per user or item.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from longrank.datasets.containers import DAMAGED, Names, opened
 from longrank.errors import BadFile
 
 _BLOCK = 1 << 20
-_LONGEST = 1 << 20
+_MAX_LINE = 1 << 20
 _REFUSED = (ValueError, KeyError, TypeError, RecursionError)
 
 Triplet = tuple[Hashable, Hashable, float]
@@ -46,9 +46,9 @@ class Ratings:
 
 @dataclass(frozen=True)
 class Format:
-    """How a line becomes a rating.
+    """How to read a rating from a line.
 
-    ``parse`` raises on a line that breaks ``rule``; ``header`` is the first line, if there is one.
+    ``parse`` raises for a line that breaks ``rule``; ``header`` is the first line, if it has one.
     """
 
     names: Names
@@ -82,8 +82,8 @@ def _taste_profile(line: bytes) -> Triplet:
     return user, song, _within(int(plays), 1, 10**9)
 
 
-def _within(value: float, least: float, most: float) -> float:
-    if not least <= value <= most:
+def _within(value: float, minimum: float, maximum: float) -> float:
+    if not minimum <= value <= maximum:
         raise ValueError
     return value
 
@@ -137,7 +137,7 @@ def read(path: Path, form: Format, limit: int | None = None) -> Ratings:
                 ratings.append(rating)
         except _TooLong:
             raise BadFile(
-                f"{label}, line {number + 1} must have at most {_LONGEST} bytes, got more"
+                f"{label}, line {number + 1} must have at most {_MAX_LINE} bytes, got more"
             ) from None
         except _WrongHeader:
             expected = form.header.decode() if form.header else ""
@@ -160,11 +160,11 @@ def read(path: Path, form: Format, limit: int | None = None) -> Ratings:
 
 
 class _TooLong(Exception):
-    """A line does not end."""
+    """A line is too long."""
 
 
 class _WrongHeader(Exception):
-    """The first line is another one."""
+    """The first line is not the expected one."""
 
 
 def _check_header(line: bytes, header: bytes) -> None:
@@ -173,7 +173,7 @@ def _check_header(line: bytes, header: bytes) -> None:
 
 
 def _lines(stream: IO[bytes], limit: int | None) -> Iterator[bytes]:
-    """The lines of a stream, without their ends."""
+    """Return the lines of a stream, without line ends."""
     left = limit
     rest = b""
     while block := stream.read(_BLOCK):
@@ -185,7 +185,7 @@ def _lines(stream: IO[bytes], limit: int | None) -> Iterator[bytes]:
         yield from lines
         if left == 0:
             return
-        if len(rest) > _LONGEST:
+        if len(rest) > _MAX_LINE:
             raise _TooLong
     if rest:
         yield rest

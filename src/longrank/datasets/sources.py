@@ -1,7 +1,7 @@
-"""The catalogue: where each data set comes from, how large it is, and on what terms.
+"""The sources of the data sets: publisher, files, sizes and terms.
 
 Checksums are the publishers' own (GroupLens, Zalando) or, for MNIST, those of the four original
-files; where none is published it is None.
+files; None if none is published.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from longrank.errors import InvalidInput
 
 @dataclass(frozen=True)
 class File:
-    """One published file; ``urls`` are equal copies, tried in this order."""
+    """A published file; ``urls`` are identical copies, tried in this order."""
 
     name: str
     urls: tuple[str, ...]
@@ -23,7 +23,7 @@ class File:
 
 @dataclass(frozen=True)
 class Terms:
-    """What the publisher asks for, in short, and where it stands in full."""
+    """The publisher's terms in short, and where to find them in full."""
 
     summary: str
     url: str
@@ -33,8 +33,8 @@ class Terms:
 class Source:
     """A data set.
 
-    ``manual`` says what the user has to do where the publisher allows no direct download; then
-    there are no files.
+    ``manual`` says what the user has to do if the publisher allows no direct download; then there
+    are no files.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Source:
 
     @property
     def size(self) -> int | None:
-        """Bytes to download, where known."""
+        """Bytes to download, if known."""
         sizes = [file.size for file in self.files]
         known = [size for size in sizes if size is not None]
         return sum(known) if sizes and len(known) == len(sizes) else None
@@ -162,7 +162,7 @@ SOURCES = {source.name: source for source in _ALL}
 
 
 def source(name: str) -> Source:
-    """The source of this name."""
+    """Return the source of this name."""
     try:
         return SOURCES[name]
     except KeyError:

@@ -1,4 +1,4 @@
-"""What of a data set lies in the data folder, and whether it is what it should be."""
+"""Data sets in the data folder: where they are, and whether they are what they should be."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from longrank.datasets.folder import AnyPath, data_folder
 from longrank.datasets.sources import source
 from longrank.errors import BadFile, LongrankError
 
-_BEGINNING = 1000  # lines
+_CHECKED_LINES = 1000
 
 
 class MissingData(LongrankError, FileNotFoundError):
-    """A data set is not in the data folder; the message says how it gets there."""
+    """A data set is not in the data folder; the message says how to get it."""
 
 
 def home(name: str, folder: AnyPath | None = None) -> Path:
-    """The folder of one data set."""
+    """Return the folder of a data set."""
     return data_folder(folder) / source(name).name
 
 
 def find(name: str, folder: AnyPath | None = None) -> tuple[Path, ...]:
-    """The files that hold a data set; :class:`MissingData` if they are not there."""
+    """Return the files of a data set; raise :class:`MissingData` if it is not there."""
     files = present(name, folder)
     if files:
         return files
@@ -36,7 +36,7 @@ def find(name: str, folder: AnyPath | None = None) -> tuple[Path, ...]:
 
 
 def present(name: str, folder: AnyPath | None = None) -> tuple[Path, ...]:
-    """The files that hold a data set; none if it is not there, or only a part of it."""
+    """Return the files of a data set; none if it is missing or incomplete."""
     place = home(name, folder)
     try:
         return tuple(holders(name, place)) if place.is_dir() else ()
@@ -45,9 +45,9 @@ def present(name: str, folder: AnyPath | None = None) -> tuple[Path, ...]:
 
 
 def holders(name: str, path: Path) -> dict[Path, str]:
-    """The files in ``path`` that hold a data set (one, or the four of MNIST), with their names.
+    """Return the files of a data set in ``path`` (one, or the four of MNIST).
 
-    The names are those to keep them under, so that they are found again.
+    Each with the name to keep it under, so that it is found again.
     """
     found = {}
     for names in _parts(name):
@@ -58,9 +58,9 @@ def holders(name: str, path: Path) -> dict[Path, str]:
 
 
 def check(name: str, path: Path) -> None:
-    """Read the beginning (all, of images); :class:`BadFile` if it is something else."""
+    """Read the beginning (images: everything); raise :class:`BadFile` if it is something else."""
     if name in ratings.FORMATS:
-        ratings.read(path, ratings.FORMATS[name], limit=_BEGINNING)
+        ratings.read(path, ratings.FORMATS[name], limit=_CHECKED_LINES)
     else:
         mnist.read(path)
 

@@ -1,4 +1,4 @@
-"""Matrix products in one thread: with several, the last bits depend on how many there are."""
+"""One thread for matrix products: the last bits depend on the number of threads."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from longrank.errors import MissingExtra
 
 @contextmanager
 def one_thread(what: str) -> Iterator[None]:
-    """Run the block with one thread of linear algebra; ``what`` is named if that cannot be."""
+    """Run the block with one thread of linear algebra; ``what`` is named in errors."""
     try:
-        # scipy brings linear algebra of its own, and only what is loaded can be limited.
+        # scipy has its own linear algebra, and only loaded libraries can be limited.
         importlib.import_module("scipy.linalg")
         control = importlib.import_module("threadpoolctl")
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""The demo: two worlds, three scenarios, the paper's six policies and ours."""
+"""The demo: two worlds, three scenarios, the paper's six policies and the recommended one."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SCENARIOS: dict[str, Payoffs] = {
 
 @dataclass(frozen=True)
 class Setting:
-    """A world to live in, and items to fit topics to (others than those that will be ranked)."""
+    """A world, and items to fit topics to that are not going to be ranked."""
 
     title: str
     world: World
@@ -47,7 +47,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Cell:
-    """One policy in one world and scenario, lived through."""
+    """A finished run of one policy in one world and scenario."""
 
     world: str
     scenario: str
@@ -56,17 +56,17 @@ class Cell:
 
 
 def payments(rounds: int, seed: int) -> Setting:
-    """Eight simulated payment routes."""
+    """Simulate eight payment routes."""
     world = PaymentWorld(8, seed=seed)
     past = np.concatenate([world.deal(rounds + t).items for t in range(100)])
     return Setting("payments (simulated)", world, rounds, world.dim, past)
 
 
 def digits(rounds: int, seed: int) -> Setting:
-    """Scikit-learn's handwritten digits: of 20 images, show a 3 as early as possible.
+    """Use scikit-learn's handwritten digits: of 20 images, show a 3 as early as possible.
 
-    A part of the images serves to find 10 principal components and topics; the others are dealt
-    in chunks of 20, shuffled anew when all have been seen.
+    Some images serve to find 10 principal components and topics; the others are dealt in chunks
+    of 20, and shuffled again when all have been seen.
     """
     data = table(f"digits-{PIVOT}", seed)
     passes = -(-rounds // -(-len(data) // 20))
@@ -75,7 +75,7 @@ def digits(rounds: int, seed: int) -> Setting:
 
 
 def policies(setting: Setting, seed: int) -> dict[str, Policy]:
-    """The paper's six, with one set of settings for all worlds and scenarios, and ours."""
+    """Make the paper's six, with the same settings everywhere, and the recommended one."""
     topics = Mixture.fit(setting.unlabelled, TOPICS, seed, unit=True)
     newton = {"max_budget": BUDGET, "rate": 5.0, "radius": 10.0}
     dim = setting.dim
@@ -91,7 +91,7 @@ def policies(setting: Setting, seed: int) -> dict[str, Policy]:
 
 
 def cells(settings: list[Setting], seed: int) -> Iterator[tuple[Cell, Policy]]:
-    """Every policy in every world and scenario, one after the other."""
+    """Run every policy in every world and scenario."""
     for setting in settings:
         for scenario, payoffs in SCENARIOS.items():
             for name, policy in policies(setting, seed).items():
@@ -100,7 +100,7 @@ def cells(settings: list[Setting], seed: int) -> Iterator[tuple[Cell, Policy]]:
 
 
 def telling(policy: Policy, world: World, after: int) -> Ranking:
-    """The next payment on which it gives up before the budget does; else simply the next one."""
+    """Return the next ranking shorter than the budget; otherwise simply the next one."""
     coming = (policy.rank(world.deal(after + t).items, SCENARIOS["linear"]) for t in range(1_000))
     first = next(coming)
     return next((ranking for ranking in (first, *coming) if 0 < len(ranking) < BUDGET), first)
@@ -108,7 +108,7 @@ def telling(policy: Policy, world: World, after: int) -> Ranking:
 
 @dataclass(frozen=True)
 class Demo:
-    """What the demo found: every run, one ranking to explain, and the pictures."""
+    """The results of the demo: every run, one ranking to explain, and the figures."""
 
     cells: list[Cell]
     ranking: Ranking
@@ -118,7 +118,7 @@ class Demo:
 def demo(
     out: Path, rounds: int, seed: int, advance: Callable[[str], None] = lambda _: None
 ) -> Demo:
-    """Run it all; ``advance`` is told the name of each of the 42 runs when it is done."""
+    """Run everything; ``advance`` is called with the name of each of the 42 finished runs."""
     settings = [payments(rounds, seed), digits(rounds, seed)]
     found: list[Cell] = []
     ranking = None

@@ -91,7 +91,13 @@ class OwnFeatures(Plain):
 class OwnPolicy(Believer):
     """Always tries exactly the two likeliest items."""
 
-    def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs) -> Ranking:
+    def _choose(
+        self,
+        prepared: Prepared,
+        count: int,
+        payoffs: Payoffs,
+        minimum: int,  # noqa: ARG002
+    ) -> Ranking:
         count = min(count, 2)
         return self._best(prepared, count, payoffs, count)
 
@@ -114,8 +120,8 @@ def likeliest_two(greedy, along, now, belief, payoffs, settings):  # noqa: ARG00
 class Timid(UCB):
     """Acts otherwise than its parent and does not say how it is compiled."""
 
-    def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs) -> Ranking:
-        return super()._choose(prepared, min(count, 1), payoffs)
+    def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs, minimum: int) -> Ranking:
+        return super()._choose(prepared, min(count, 1), payoffs, minimum)
 
 
 PAYOFFS = {

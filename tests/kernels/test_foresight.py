@@ -95,7 +95,7 @@ def test_very_many_items_are_checked_too():
 
 
 def test_it_is_for_a_belief_that_can_be_asked_what_a_failure_would_leave():
-    with pytest.raises(InvalidInput, match="learner must be a Laplace, to foresee failures"):
+    with pytest.raises(InvalidInput, match="learner must be one that foresees failures"):
         UCB(Ridge(2), exploration=0.1, foresight=3)
     with pytest.raises(InvalidInput, match="features must not let a row depend on the items above"):
         UCB(Laplace(2), features=Coverage(np.eye(2)), exploration=0.1, foresight=3)

@@ -83,9 +83,9 @@ class OwnFeatures(Plain):
     def prepare(self, items: ArrayLike, dim: int | None, lazy: bool = False) -> Prepared:
         return np.ascontiguousarray(super().prepare(items, dim, lazy)[:, ::-1])
 
-    def compiled_choice(self, items: NDArray[np.float64]) -> kernels.Choice:
+    def compiled_selection(self, items: NDArray[np.float64]) -> kernels.Selection:
         rows = self.prepare(items, None)
-        return kernels.Choice(rows, kernels.greedy_plain, kernels.rows_along, np.inf)
+        return kernels.Selection(rows, kernels.greedy_plain, kernels.rows_along, np.inf)
 
 
 class OwnPolicy(Believer):

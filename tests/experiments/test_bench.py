@@ -12,7 +12,7 @@ from longrank import kernels
 from longrank.cli import app
 from longrank.experiments import bench
 from longrank.experiments.bench import growth, learning, measure, ranking, reference, rounds
-from longrank.experiments.bench.measure import Row, Times, alternate, ratio, shown
+from longrank.experiments.bench.measure import Measure, Times, alternate, ratio, shown
 
 
 def test_times_have_units_that_fit():
@@ -32,7 +32,7 @@ def test_a_row_knows_whether_its_aim_is_met():
     row = ratio("x", Times((1.0,)), Times((4.0,)), 0.1)
     assert row.value == 0.25
     assert not row.met
-    assert Row("x", 9.0, None, "").met
+    assert Measure("x", 9.0, None, "").met
 
 
 def test_the_plain_greedy_is_ours():
@@ -173,7 +173,7 @@ def test_pictures_of_growth(tmp_path):
 
 
 def test_the_command_prints_a_table(monkeypatch):
-    rows = [Row("a thing", 2.0, 1.0, "raw"), Row("another", 0.5, 2.0, "raw", "s")]
+    rows = [Measure("a thing", 2.0, 1.0, "raw"), Measure("another", 0.5, 2.0, "raw", "s")]
     monkeypatch.setitem(bench.BENCHMARKS, "round", lambda: rows)
     told = CliRunner().invoke(app, ["bench", "--only", "round"])
     assert told.exit_code == 0

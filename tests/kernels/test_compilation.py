@@ -70,7 +70,7 @@ stream = Stream(np.eye(2), np.array([0, 2]), np.array([False, True]))
 live(named("ind", dim=2, max_budget=2), stream, Payoffs.vanilla(2))
 weights = np.zeros(1)
 step = Step(own.weigh, (weights, np.eye(1)))
-run = compose_run(Rule(kernels.random_rule), Plain().compiled_choice(stream.items), step)
+run = compose_run(Rule(kernels.random_rule), Plain().compiled_selection(stream.items), step)
 rewards, losses = np.ones(2), np.zeros(3)
 run((stream.items, stream.starts, stream.wins), (np.ones(1, bool), np.array([0.2, 0.1])),
     (rewards, losses, losses), (weights, np.eye(1), 0, 1.0), step.state, (), 1.0,

@@ -91,7 +91,7 @@ def test_a_compiled_run_is_the_run_of_the_objects_bit_for_bit(name, payoffs, mos
     learner, bonus = make(), math.sqrt(0.3)
     items, starts, wins, at_random, keys = stream(share, most)
     earned, lengths, tried = np.empty(ROUNDS), np.empty(ROUNDS, int), np.empty(ROUNDS, int)
-    choice, step = features.compiled_choice(items), learner.compiled_step(len(items))
+    choice, step = features.compiled_selection(items), learner.compiled_step(len(items))
     rule = Rule(random_rule)
     if share < 1.0:
         rule = Rule(optimistic_rule, (bonus, False, np.zeros(1, np.int64)))
@@ -113,8 +113,8 @@ def test_a_compiled_run_is_the_run_of_the_objects_bit_for_bit(name, payoffs, mos
 
 
 def test_a_composition_of_the_same_parts_is_made_once():
-    parts = Plain().compiled_choice(np.eye(DIM)), Ridge(DIM).compiled_step(0)
-    other = Plain().compiled_choice(np.eye(2)), Ridge(2).compiled_step(9)
+    parts = Plain().compiled_selection(np.eye(DIM)), Ridge(DIM).compiled_step(0)
+    other = Plain().compiled_selection(np.eye(2)), Ridge(2).compiled_step(9)
     first = compose_run(Rule(random_rule), *parts)
     assert compose_run(Rule(random_rule), *other) is first
     assert compose_run(Rule(mixed_rule), *parts) is not first

@@ -73,7 +73,7 @@ class Features(Part, ABC):
         """Return the rows of all items as they come, where they are independent."""
         return self.along(prepared, np.arange(len(prepared)))
 
-    def compiled_choice(self, items: NDArray[np.float64]) -> kernels.Choice | None:  # noqa: ARG002
+    def compiled_selection(self, items: NDArray[np.float64]) -> kernels.Selection | None:  # noqa: ARG002
         """The items of many rounds, prepared, and how compiled runs choose among them.
 
         None where it is not compiled; subclasses do not inherit it.

@@ -131,11 +131,11 @@ class Coverage(Features):
             raise InvalidInput("gain(...)", "lie between 0 and what remains of the topic", shown)
         return gains
 
-    def compiled_choice(self, items: NDArray[np.float64]) -> kernels.Choice | None:
+    def compiled_selection(self, items: NDArray[np.float64]) -> kernels.Selection | None:
         if self.gain is not None:
             return None
         topics = self.prepare(items, None)
-        return kernels.Choice(topics, kernels.greedy_coverage, kernels.coverage_along, 1.0)
+        return kernels.Selection(topics, kernels.greedy_coverage, kernels.coverage_along, 1.0)
 
     def state(self) -> Tree:
         kind, topics = "function", None

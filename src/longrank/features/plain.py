@@ -67,11 +67,11 @@ class Plain(Features):
         items = prepared.items if isinstance(prepared, Many) else prepared
         return np.ascontiguousarray(items[order], np.float64)
 
-    def compiled_choice(self, items: NDArray[np.float64]) -> kernels.Choice:
+    def compiled_selection(self, items: NDArray[np.float64]) -> kernels.Selection:
         row, square = kernels.worst_row(items)
         checks.rows(items, row, square, unit=True)
         longest = math.sqrt(square)
-        return kernels.Choice(items, kernels.greedy_plain, kernels.rows_along, longest)
+        return kernels.Selection(items, kernels.greedy_plain, kernels.rows_along, longest)
 
     def state(self) -> Tree:
         return self.header()

@@ -71,10 +71,10 @@ class Polynomial(Features):
     def rows(self, prepared: Prepared) -> NDArray[np.float64]:
         return np.asarray(prepared, np.float64)  # prepared is the rows
 
-    def compiled_choice(self, items: NDArray[np.float64]) -> kernels.Choice:
+    def compiled_selection(self, items: NDArray[np.float64]) -> kernels.Selection:
         rows = self.prepare(items, None)
         longest = math.sqrt(kernels.worst_row(rows)[1])
-        return kernels.Choice(rows, kernels.greedy_plain, kernels.rows_along, longest)
+        return kernels.Selection(rows, kernels.greedy_plain, kernels.rows_along, longest)
 
     def state(self) -> Tree:
         return self.header() | {"degree": self.degree}

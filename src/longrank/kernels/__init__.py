@@ -6,13 +6,13 @@ multiplications, divisions and square roots in a fixed order, so that the state 
 bit on every machine.
 
 Parts from outside of the package write their own with ``compiled`` (and ``generic`` for a rule),
-and return them as :class:`Rule`, :class:`Choice` or :class:`Step`.
+and return them as :class:`Rule`, :class:`Selection` or :class:`Step`.
 """
 
 from longrank.kernels.compilation import compiled, generic
 from longrank.kernels.composition import (
-    Choice,
     Rule,
+    Selection,
     Step,
     compose_run,
     declared,
@@ -45,8 +45,8 @@ from longrank.kernels.screening import scan
 from longrank.kernels.update import newton_step, observe_cascade, observe_row
 
 __all__ = [
-    "Choice",
     "Rule",
+    "Selection",
     "Step",
     "best_length",
     "best_stop",

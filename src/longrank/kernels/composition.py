@@ -25,7 +25,7 @@ class Rule(NamedTuple):
     Returns the order, its rows and the length to commit to. The order need only reach the first
     success. A rule takes kernels as arguments, so it is made with ``kernels.generic``.
 
-    ``greedy`` and ``along`` are those of the features' :class:`Choice`. ``now`` is (items of this
+    ``greedy`` and ``along`` are those of the features' :class:`Selection`. ``now`` is (items of the
     round, which of them succeed, whether the round is random, a random key for each item, the
     largest norm of a row); ``belief`` is (weights, inverse, link code, ceiling); ``payoffs`` is
     (rewards, losses, ``enough_to_go_on`` of them); ``settings`` are the policy's own.
@@ -35,7 +35,7 @@ class Rule(NamedTuple):
     settings: tuple[Any, ...] = ()
 
 
-class Choice(NamedTuple):
+class Selection(NamedTuple):
     """What features make of the items of a stream, and how a round's best are chosen.
 
     ``items`` has a row for each item, in the form that the kernels take: ``greedy(items, weights,
@@ -122,7 +122,7 @@ def _run(
             step(state, rows[:attempts], succeeded)
 
 
-def compose_run(rule: Rule, choice: Choice, step: Step) -> Kernel:
+def compose_run(rule: Rule, choice: Selection, step: Step) -> Kernel:
     """The loop of these parts, compiled and cached for them: see :func:`_run`."""
     return compose(
         _run, rule=rule.kernel, greedy=choice.greedy, along=choice.along, step=step.kernel

@@ -89,8 +89,12 @@ class Policy(Part, ABC):
         self.note(ranking)
         return ranking
 
-    def note(self, ranking: Ranking) -> None:
-        """Count a decision that is going to be played. Does nothing unless the policy counts."""
+    def note(self, ranking: Ranking) -> bool:  # noqa: ARG002
+        """Count a decision that is going to be played; return whether the policy changed.
+
+        Does nothing unless the policy counts.
+        """
+        return False
 
     @abstractmethod
     def learn(self, ranking: Ranking, outcome: Outcome) -> None:
@@ -232,15 +236,16 @@ class Believer(Policy):
         due = probe and self.probing and count > 0 and kernels.probe_is_due(self.given_up)
         return self._choose(prepared, count, payoffs, int(due))
 
-    def note(self, ranking: Ranking) -> None:
+    def note(self, ranking: Ranking) -> bool:
         """Count how often the policy gave up although it might have tried, for probing.
 
         A probe counts as well: without it the policy would have given up.
         """
         if not self.probing or len(ranking) > 1 or len(ranking.values) == 1:
-            return
-        if ranking.value <= ranking.values[0]:
-            self.given_up += 1
+            return False
+        gave_up = bool(ranking.value <= ranking.values[0])
+        self.given_up += gave_up
+        return gave_up
 
     def learn(self, ranking: Ranking, outcome: Outcome) -> None:
         self._check(ranking, outcome, self.learner.dim)

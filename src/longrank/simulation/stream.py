@@ -14,7 +14,7 @@ from longrank.cascade import Outcome
 from longrank.checks import unit_rows
 from longrank.errors import InvalidInput
 from longrank.features import Features
-from longrank.kernels import Choice, Rule, Step
+from longrank.kernels import Rule, Selection, Step
 from longrank.links import LOGISTIC, Link
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy
@@ -40,7 +40,7 @@ class Stream:
     items: NDArray[np.float64]
     starts: NDArray[np.int64]
     wins: NDArray[np.bool_]
-    choice: Choice | None = None
+    choice: Selection | None = None
 
     @classmethod
     def of(cls, world: TableWorld) -> Stream:
@@ -57,7 +57,7 @@ class Stream:
 
     def seen_through(self, features: Features) -> Stream:
         """Prepare the items by these features, once for several runs."""
-        return replace(self, choice=kernels.declared(features, "compiled_choice", self.items))
+        return replace(self, choice=kernels.declared(features, "compiled_selection", self.items))
 
     def hindsight(self, payoffs: Payoffs) -> NDArray[np.float64]:
         """The reward of a clairvoyant in every round; CR_max is the sum."""
@@ -96,7 +96,7 @@ def live(policy: Policy, stream: Stream, payoffs: Payoffs) -> Life:
 
     The same run, to the last bit, as :func:`simulate` in the world that the stream was made of.
     Where the policy, its features and its learner all say how they are compiled
-    (``compiled_rule``, ``compiled_choice``, ``compiled_step``) it is compiled as a whole;
+    (``compiled_rule``, ``compiled_selection``, ``compiled_step``) it is compiled as a whole;
     otherwise each round is ranked and learned from as usual.
     """
     policy, count = copy.deepcopy(policy), stream.rounds
@@ -126,14 +126,14 @@ def live(policy: Policy, stream: Stream, payoffs: Payoffs) -> Life:
 
 def _compiled_parts(
     policy: Policy, stream: Stream, payoffs: Payoffs
-) -> tuple[Rule, Choice, Step, Link] | None:
+) -> tuple[Rule, Selection, Step, Link] | None:
     """What the parts of a policy say of how they are compiled; None unless all of them do."""
     rule = kernels.declared(policy, "compiled_rule")
     if rule is None:
         return None
     learner, features = getattr(policy, "learner", None), getattr(policy, "features", None)
     if learner is None or features is None:  # it believes nothing, and takes the items as they are
-        plain = Choice(stream.items, kernels.greedy_plain, kernels.rows_along, 0.0)
+        plain = Selection(stream.items, kernels.greedy_plain, kernels.rows_along, 0.0)
         return rule, plain, Step(kernels.learn_nothing, (np.zeros(0), np.zeros((0, 0)))), LOGISTIC
     if learner.max_budget is not None and payoffs.budget > learner.max_budget:
         return None  # ranking says what is wrong

@@ -113,7 +113,9 @@ class PolicyContract:
     def test_ranking_is_proposing_and_noting(self) -> None:
         one, other = self.make_policy(), self.make_policy()
         for t in range(30):
-            other.note(other.propose(*Rounds.deal(t), rng=other.rng))
+            proposed = other.propose(*Rounds.deal(t), rng=other.rng)
+            before = other.to_bytes()
+            assert other.note(proposed) == (other.to_bytes() != before)
             one.rank(*Rounds.deal(t))
             assert one.to_bytes() == other.to_bytes()
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 from longrank.experiments.bench.learning import measure_likelihood, measure_long
-from longrank.experiments.bench.measure import Row, Times, alternate, ratio
+from longrank.experiments.bench.measure import Measure, Times, alternate, ratio
 from longrank.experiments.bench.ranking import measure_dependent, measure_many
 from longrank.experiments.bench.rounds import measure_round, measure_simulated, measure_start
 
-BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
+BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "round": measure_round,
     "simulated": measure_simulated,
     "many": measure_many,
@@ -17,4 +17,4 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "start": measure_start,
 }
 
-__all__ = ["BENCHMARKS", "Row", "Times", "alternate", "ratio"]
+__all__ = ["BENCHMARKS", "Measure", "Times", "alternate", "ratio"]

@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from longrank import OnlineNewton, Payoffs, named, unit_rows
-from longrank.experiments.bench.measure import Row, Times, alternate, ratio
+from longrank.experiments.bench.measure import Measure, Times, alternate, ratio
 from longrank.experiments.bench.reference import NumpyInd, cold_fit
 from longrank.experiments.bench.rounds import B, D, playing, rounds
 from longrank.policies.base import Believer
@@ -16,7 +16,7 @@ N, WIDE, LENGTHS = 10_000, 64, 1_000_000
 FIRST, LAST, BLOCKS = 490, 510, 7
 
 
-def measure_long() -> list[Row]:
+def measure_long() -> list[Measure]:
     """Learn from 10,000 observed items, and find the best of a million lengths."""
     rng = np.random.default_rng(0)
     rows = unit_rows(rng.normal(size=(2 * N, WIDE)))
@@ -43,7 +43,7 @@ def measure_long() -> list[Row]:
     ]
 
 
-def measure_likelihood() -> list[Row]:
+def measure_likelihood() -> list[Measure]:
     """GL-CDCM at round 500 against Ind, and how far its fit is from a cold one."""
     dealt, payoffs = rounds(count=LAST), Payoffs.exponential(B)
     taken: dict[str, list[float]] = {"ind": [], "gl-cdcm": []}
@@ -67,5 +67,5 @@ def measure_likelihood() -> list[Row]:
     told = f"{learner.updates:,} observed items, d = {D}"
     return [
         ratio("a round of GL-CDCM at t = 500, against Ind", ours, ind, 30.0, "Ind"),
-        Row("GL-CDCM's weights from those of a cold fit", off, 1e-8, told, "relative"),
+        Measure("GL-CDCM's weights from those of a cold fit", off, 1e-8, told, "relative"),
     ]

@@ -69,7 +69,7 @@ def alternate(
 
 
 @dataclass(frozen=True)
-class Row:
+class Measure:
     """One figure and its aim, an upper limit; None where the figure is only reported."""
 
     what: str
@@ -83,7 +83,9 @@ class Row:
         return self.aim is None or self.value <= self.aim
 
 
-def ratio(what: str, ours: Times, other: Times, aim: float | None, name: str = "reference") -> Row:
+def ratio(
+    what: str, ours: Times, other: Times, aim: float | None, name: str = "reference"
+) -> Measure:
     """Our time over another, by the medians; the ratio of the minima is reported beside it."""
     raw = f"longrank {ours}, {name} {other}; of the minima {ours.minimum / other.minimum:.3g}"
-    return Row(what, ours.median / other.median, aim, raw)
+    return Measure(what, ours.median / other.median, aim, raw)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from longrank import Payoffs, kernels, named
 from longrank.experiments.bench import reference
-from longrank.experiments.bench.measure import Play, Row, alternate, ratio
+from longrank.experiments.bench.measure import Measure, Play, alternate, ratio
 from longrank.experiments.bench.reference import Matrix, Vector
 from longrank.experiments.bench.rounds import playing, rounds, through
 from longrank.features.many import PART, THREADS
@@ -47,7 +47,9 @@ def adversarial() -> dict[str, Case]:
     }
 
 
-def against_plain(what: str, case: Case, aim: float, count: int = LENGTH, blocks: int = 25) -> Row:
+def against_plain(
+    what: str, case: Case, aim: float, count: int = LENGTH, blocks: int = 25
+) -> Measure:
     """Time a dependent ranking and compare its sequence with that of plain greedy."""
 
     def ours() -> reference.Order:
@@ -60,10 +62,10 @@ def against_plain(what: str, case: Case, aim: float, count: int = LENGTH, blocks
     times = alternate({"ours": ours, "plain": theirs}, blocks)
     row = ratio(what, times["ours"], times["plain"], aim, "plain greedy")
     told = "same sequence" if same else "ANOTHER sequence"
-    return Row(row.what, row.value, row.aim, f"{row.raw}; {told}")
+    return Measure(row.what, row.value, row.aim, f"{row.raw}; {told}")
 
 
-def measure_dependent() -> list[Row]:
+def measure_dependent() -> list[Measure]:
     """Dependent rankings against plain greedy, on usual and on adversarial cases."""
     what = f"dependent ranking, k = {K}, b = {LENGTH}, d' = {TOPICS}, against plain greedy"
     rows = [against_plain(what, usual(), 0.1)]
@@ -109,7 +111,7 @@ def same_as_all(policy: Believer, items: Items, payoffs: Payoffs) -> bool:
     )
 
 
-def measure_many(sizes: tuple[int, ...] = (10_000, 100_000, 1_000_000)) -> list[Row]:
+def measure_many(sizes: tuple[int, ...] = (10_000, 100_000, 1_000_000)) -> list[Measure]:
     """Rank very many candidates against one matrix-vector product over the same array."""
     rows, payoffs, made = [], Payoffs.exponential(B), policies()
     for size in sizes:
@@ -135,7 +137,7 @@ def one_hot(count: int) -> Items:
     return items
 
 
-def tied(policy: Believer, items: Items) -> Row:
+def tied(policy: Believer, items: Items) -> Measure:
     """Rank items that all tie."""
     payoffs, weights = Payoffs.exponential(B), np.ones(D, np.float32)
     plays: dict[str, Play] = {
@@ -158,7 +160,7 @@ def _plays(made: dict[str, Believer], items: Items, payoffs: Payoffs) -> dict[st
     }
 
 
-def memory(items: Items) -> list[Row]:
+def memory(items: Items) -> list[Measure]:
     """The items and all that ranking them allocates, over the items alone.
 
     numpy's arrays are traced. Those inside kernels are not, so the long ones among them are added:
@@ -178,5 +180,5 @@ def memory(items: Items) -> list[Row]:
             f"kernels at most {inside / 1e6:.1f} MB"
         )
         value = 1.0 + (peak + inside) / items.nbytes
-        rows.append(Row(f"memory to rank {size:,} {kind}items, {name}", value, 1.2, raw))
+        rows.append(Measure(f"memory to rank {size:,} {kind}items, {name}", value, 1.2, raw))
     return rows

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from longrank import Outcome, Payoffs, Policy, named, unit_rows
-from longrank.experiments.bench.measure import Row, Times, alternate, ratio
+from longrank.experiments.bench.measure import Measure, Times, alternate, ratio
 from longrank.experiments.bench.reference import NumpyInd, Vector
 from longrank.links import LOGISTIC
 from longrank.simulation import Stream, live
@@ -67,7 +67,7 @@ def through(play: Play, dealt: list[tuple[Items, Wins]]) -> Callable[[], None]:
     return all_of_them
 
 
-def measure_round() -> list[Row]:
+def measure_round() -> list[Measure]:
     """Rank and learn through the public interface, with every check."""
     dealt, payoffs = rounds(), Payoffs.exponential(B)
     ours = named("ind", dim=D, max_budget=B, exploration=0.1, rate=5.0, radius=3.0)
@@ -83,7 +83,7 @@ def measure_round() -> list[Row]:
     return [ratio(what, taken["longrank"], taken["numpy"], None, "numpy")]
 
 
-def measure_simulated() -> list[Row]:
+def measure_simulated() -> list[Measure]:
     """A simulated round, compiled as a whole, against one X @ M^-1 by BLAS."""
     dealt, payoffs = rounds(count=SIMULATED), Payoffs.exponential(B)
     items = np.concatenate([x for x, _ in dealt])
@@ -127,7 +127,7 @@ def _start(folder: str) -> tuple[float, float, str]:
     return used, passed, told.stderr.strip()
 
 
-def measure_start() -> list[Row]:
+def measure_start() -> list[Measure]:
     """Import and the first ranking of a new process, with and without cached kernels."""
     with tempfile.TemporaryDirectory() as folder:
         first, passed, said = _start(folder)
@@ -138,6 +138,6 @@ def measure_start() -> list[Row]:
     told = f"processor {used}, clock {clock}; it says {'nothing' if quiet else 'SOMETHING'}"
     words = f"processor {first:.3g} s, clock {passed:.3g} s; it says: {said or 'NOTHING'}"
     return [
-        Row("import and first rank, kernels cached", used.median, 2.0, told, "s"),
-        Row("import and first rank ever, nothing cached", first, 15.0, words, "s"),
+        Measure("import and first rank, kernels cached", used.median, 2.0, told, "s"),
+        Measure("import and first rank ever, nothing cached", first, 15.0, words, "s"),
     ]

@@ -200,7 +200,8 @@ class Model:
         """Apply a decision from the log; ``choice`` is the model's own, if it is at hand."""
         with self.lock:
             if decision.mode != "frozen":
-                self.policy.note(decision.choice if choice is None else choice)
+                noted = self.policy.note(decision.choice if choice is None else choice)
+                self._unpublished |= noted
             self.stats.decide(decision)
             self.seq = seq
 
@@ -209,13 +210,16 @@ class Model:
         with self.lock:
             if outcome.learn:
                 self.policy.learn(*decision.observed(outcome))
+                self._unpublished = True
             self.stats.settle(decision, outcome)
             self.seq = seq
 
     def publish(self) -> None:
         """Let readers rank with what has been applied so far."""
         with self.lock:
-            self.view = View(self.policy.view(), self.stats.learned)
+            if self._unpublished:
+                self.view = View(self.policy.view(), self.stats.learned)
+                self._unpublished = False
 
     def snapshot(self) -> Snapshot:
         """Return the complete state."""
@@ -233,7 +237,7 @@ class Model:
         with self.lock:
             self.policy, self.stats, self.seq = policy, stats, snapshot.seq
             self.saved = stats.outcomes
-            self.view = View(policy.view(), stats.learned)
+            self.view, self._unpublished = View(policy.view(), stats.learned), False
 
     def state_hash(self) -> str:
         """Return the SHA-256 of the policy's bytes."""

@@ -8,7 +8,9 @@ through entry points.
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -100,6 +102,14 @@ class Kinds(Generic[P]):
 
 def entry_points(group: str) -> Mapping[str, importlib.metadata.EntryPoint]:
     """Return the entry points of a group by name."""
+    return _entry_points(group, tuple(sys.path))
+
+
+@functools.lru_cache(maxsize=16)  # finding them means reading the metadata of every package
+def _entry_points(
+    group: str,
+    path: tuple[str, ...],  # noqa: ARG001
+) -> Mapping[str, importlib.metadata.EntryPoint]:
     return {point.name: point for point in importlib.metadata.entry_points(group=group)}
 
 

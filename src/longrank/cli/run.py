@@ -25,7 +25,8 @@ def run(
         list[str],
         typer.Argument(
             help="Tasks: mnist-0 to mnist-9 (or mnist for all ten), likewise fashion and digits; "
-            "movielens-25m, movielens-1m, yelp, msd, logistic, payments-8, payments-100."
+            "movielens-25m, movielens-1m, yelp, msd, logistic, payments-8, payments-100; or a task "
+            "that an installed package offers."
         ),
     ],
     scenario: Annotated[
@@ -34,7 +35,11 @@ def run(
     ] = "vanilla,exponential",
     budgets: Annotated[str, typer.Option(help="Maximum numbers of tries.")] = "1,5,10,50,100",
     policies: Annotated[
-        str, typer.Option(help="recommended, rand, eps, c-ucb1, gl-cdcm, ind, dep, ind-gmm.")
+        str,
+        typer.Option(
+            help="recommended, thompson, plackett-luce, rand, eps, c-ucb1, gl-cdcm, ind, dep, "
+            "ind-gmm, or a policy that an installed package offers."
+        ),
     ] = "rand,eps,c-ucb1,gl-cdcm,ind,dep",
     grid: Annotated[
         Grid, typer.Option(help="Settings to search: quick is coarse, paper is fine.")

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from longrank.disk import write as write
 from longrank.errors import BadFile
-from longrank.files import write as write
 
 MAGIC = b"longrank "
 VERSION = 1

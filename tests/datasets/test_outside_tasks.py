@@ -16,6 +16,7 @@ from longrank.experiments.results import read_results
 
 CODE = """
 import numpy as np
+from longrank import Policy
 from longrank.datasets import Table
 
 def shop(seed, folder):
@@ -26,12 +27,29 @@ def shop(seed, folder):
 
 def wrong(seed, folder):
     return [1, 2]
+
+class Reversed(Policy):
+    "Tries the last candidates first, and learns nothing."
+
+    def propose(self, items, payoffs, budget=None, *, rng=None, probe=True):
+        count = min(payoffs.tries(budget), len(items))
+        return self.receipt(items, payoffs, np.arange(len(items))[::-1][:count])
+
+    def learn(self, ranking, outcome):
+        pass
+
+    def state(self):
+        return self.header()
+
+    @classmethod
+    def from_state(cls, state, features):
+        return cls()
 """
 
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package that offers two tasks, as pip would install it."""
+    """A package that offers tasks and a policy, as pip would install it."""
     package = tmp_path / "site"
     information = package / "shop_tasks-1.0.dist-info"
     information.mkdir(parents=True)
@@ -39,6 +57,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: shop-tasks\nVersion: 1.0\n")
     (information / "entry_points.txt").write_text(
         "[longrank.tasks]\nshop = shop_tasks:shop\nwrong = shop_tasks:wrong\n"
+        "[longrank.policies]\nreversed = shop_tasks:Reversed\n"
     )
     monkeypatch.syspath_prepend(str(package))
 
@@ -60,9 +79,9 @@ def test_a_task_of_a_package_is_a_task_like_ours(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("installed")
-def test_a_task_of_a_package_runs_and_is_reported_by_the_command_line(tmp_path: Path) -> None:
+def test_a_task_and_a_policy_of_a_package_run_by_the_command_line(tmp_path: Path) -> None:
     results, report = tmp_path / "results", tmp_path / "page"
-    settings = ["--scenario", "vanilla", "--budgets", "1", "--policies", "rand,c-ucb1,recommended"]
+    settings = ["--scenario", "vanilla", "--budgets", "1", "--policies", "rand,c-ucb1,reversed"]
     output = CliRunner().invoke(
         cli.app, ["run", "shop", *settings, "--jobs", "1", "--out", str(results)]
     )
@@ -72,7 +91,7 @@ def test_a_task_of_a_package_runs_and_is_reported_by_the_command_line(tmp_path: 
     assert output.exit_code == 0, output.output
     text = (report / "report.md").read_text("utf-8")
     assert "### shop" in text
-    assert "| b | vanilla Rand | vanilla C-UCB1 | vanilla recommended |" in text
+    assert "| b | vanilla Rand | vanilla C-UCB1 | vanilla reversed |" in text
 
 
 def test_without_the_package_there_is_no_such_task() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from longrank.experiments.results import Row
+from longrank.experiments.results import ResultRow
 from longrank.experiments.tables import published
 from longrank.simulation.metrics import normalised
 
@@ -27,9 +27,9 @@ def row(
     cr_max: float = 100.0,
     seconds: float = 1e-3,
     curve: list[float] | None = None,
-) -> Row:
+) -> ResultRow:
     """A row of 100 rounds in which Rand earns 10 and nobody more than 100."""
-    return Row(
+    return ResultRow(
         task=task,
         scenario=scenario,
         budget=budget,
@@ -51,7 +51,7 @@ def row(
     )
 
 
-def as_published(*policies: str, tasks: tuple[str, ...] | None = None) -> list[Row]:
+def as_published(*policies: str, tasks: tuple[str, ...] | None = None) -> list[ResultRow]:
     """Rows that give the paper's numbers exactly."""
     return [
         row(

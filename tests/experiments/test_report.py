@@ -102,7 +102,7 @@ def test_every_link_leads_somewhere(page: Page):
 def test_the_page_has_every_table_and_figure(page: Page):
     words = " ".join(page.words)
     for index, title in enumerate(PAPER_TASKS.values(), start=1):
-        assert f"Table {index}: {title}" in words
+        assert f"PaperTable {index}: {title}" in words
     assert sum(tag == "svg" for tag, _ in page.tags) == 5
     for label in ("Figure 2", "Figure 3", "Running time", "The length"):
         assert any(value.startswith(label) for value in page.values("aria-label"))
@@ -149,7 +149,7 @@ def test_strange_names_stay_text(page: Page, whole: Path):
 def test_the_markdown_has_the_same_tables_and_its_figures_beside_it(whole: Path):
     text = (whole / "report.md").read_text("utf-8")
     for index, title in enumerate(PAPER_TASKS.values(), start=1):
-        assert f"### Table {index}: {title}" in text
+        assert f"### PaperTable {index}: {title}" in text
     figures = re.findall(r"!\[.*\]\((.*)\)", text)
     names = ("figure-2", "figure-3", "figure-3-few", "seconds", "lengths")
     assert figures == [f"figures/{name}.svg" for name in names]

@@ -10,7 +10,7 @@ import pytest
 
 from longrank.errors import BadFile, InvalidInput
 from longrank.experiments import runner
-from longrank.experiments.results import Row, choose, finished, read_results, write_cell
+from longrank.experiments.results import ResultRow, choose, finished, read_results, write_cell
 from longrank.experiments.runner import run, run_cell
 from longrank.experiments.settings import Cell, cells, held_out, payoffs
 from longrank.experiments.streams import SYNTHETIC, all_tasks, mixture, situation, stream
@@ -27,13 +27,13 @@ def data(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("LONGRANK_DATA", str(folder))
 
 
-def numbers(out: Path) -> list[Row]:
+def numbers(out: Path) -> list[ResultRow]:
     """All but what may differ between two runs: the time they took."""
     return [row | {"seconds": 0.0} for row in read_results([out])]  # type: ignore[misc]
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Row]]:
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[ResultRow]]:
     """The results of one process."""
     out = tmp_path_factory.mktemp("alone")
     os.environ["LONGRANK_DATA"] = str(tmp_path_factory.getbasetemp() / "data")
@@ -42,7 +42,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Row]]:
     del os.environ["LONGRANK_DATA"]
 
 
-def test_a_row_tells_all_and_ncr_is_made_of_its_parts(alone: list[Row]) -> None:
+def test_a_row_tells_all_and_ncr_is_made_of_its_parts(alone: list[ResultRow]) -> None:
     assert len(alone) == sum(len(cell.settings()) for cell in SOME)
     for row in alone:
         room = row["cr_max"] - row["cr_rand"]
@@ -52,7 +52,7 @@ def test_a_row_tells_all_and_ncr_is_made_of_its_parts(alone: list[Row]) -> None:
         assert row["protocol"] == "grid"
 
 
-def test_the_best_setting_of_a_cell_carries_its_rewards(alone: list[Row]) -> None:
+def test_the_best_setting_of_a_cell_carries_its_rewards(alone: list[ResultRow]) -> None:
     for cell in SOME:
         rows = [row for row in alone if row["policy"] == cell.policy]
         best = max(row["cumulative_reward"] for row in rows)
@@ -62,7 +62,7 @@ def test_the_best_setting_of_a_cell_carries_its_rewards(alone: list[Row]) -> Non
 
 
 def test_two_processes_give_the_same_numbers_to_the_last_bit(
-    alone: list[Row], tmp_path: Path
+    alone: list[ResultRow], tmp_path: Path
 ) -> None:
     assert run(SOME, tmp_path, jobs=2) == []
     assert numbers(tmp_path) == alone
@@ -70,7 +70,7 @@ def test_two_processes_give_the_same_numbers_to_the_last_bit(
 
 @pytest.mark.filterwarnings("default")  # the cluster's own
 def test_a_dask_cluster_gives_the_same_numbers_to_the_last_bit(
-    alone: list[Row], tmp_path: Path
+    alone: list[ResultRow], tmp_path: Path
 ) -> None:
     from distributed import LocalCluster
 
@@ -82,7 +82,7 @@ def test_a_dask_cluster_gives_the_same_numbers_to_the_last_bit(
 
 @pytest.mark.filterwarnings("default")
 def test_a_ray_cluster_gives_the_same_numbers_to_the_last_bit(
-    alone: list[Row], tmp_path: Path
+    alone: list[ResultRow], tmp_path: Path
 ) -> None:
     from ray.cluster_utils import Cluster
 
@@ -94,7 +94,7 @@ def test_a_ray_cluster_gives_the_same_numbers_to_the_last_bit(
     assert numbers(tmp_path) == alone
 
 
-def test_a_stopped_run_goes_on_where_it_was(alone: list[Row], tmp_path: Path) -> None:
+def test_a_stopped_run_goes_on_where_it_was(alone: list[ResultRow], tmp_path: Path) -> None:
     def stop(cell: Cell) -> None:
         if cell.policy == "c-ucb1":
             raise KeyboardInterrupt
@@ -112,7 +112,7 @@ def test_a_stopped_run_goes_on_where_it_was(alone: list[Row], tmp_path: Path) ->
 def test_a_failing_cell_is_reported_and_the_others_are_not_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(cell: Cell, folder: str | None = None) -> list[Row]:
+    def fail(cell: Cell, folder: str | None = None) -> list[ResultRow]:
         if cell.policy == "eps":
             raise ZeroDivisionError("on purpose")
         return run_cell(cell, folder)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from longrank.errors import InvalidInput
-from longrank.experiments.results import Row
+from longrank.experiments.results import ResultRow
 from longrank.experiments.settings import (
     GRIDS,
     Cell,
@@ -81,4 +81,4 @@ def test_every_column_of_the_results_is_documented() -> None:
     page = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text("utf-8")
     _, _, table = page.partition("| column | meaning |")
     documented = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]*) \|", table, re.M))))
-    assert documented == set(Row.__annotations__)
+    assert documented == set(ResultRow.__annotations__)

@@ -9,12 +9,12 @@ from made_up import as_published, row
 
 from longrank.experiments.commands import commands
 from longrank.experiments.scores import Key, Score, scores
-from longrank.experiments.tables import PAPER_TASKS, SIX, Entry, Table, published, tables
+from longrank.experiments.tables import PAPER_TASKS, SIX, Comparison, PaperTable, published, tables
 
 CELL = Key("mnist-0", "vanilla", 1, "ind")
 
 
-def entry(table: Table, scenario: str, policy: str, budget: int = 1) -> Entry:
+def entry(table: PaperTable, scenario: str, policy: str, budget: int = 1) -> Comparison:
     [found] = [
         one
         for one in table.entries()
@@ -23,7 +23,7 @@ def entry(table: Table, scenario: str, policy: str, budget: int = 1) -> Entry:
     return found
 
 
-def table_of(rows, task: str = "mnist-0") -> Table:
+def table_of(rows, task: str = "mnist-0") -> PaperTable:
     return next(table for table in tables(scores(rows)) if table.task == task)
 
 

@@ -85,9 +85,10 @@ def test_policies_before_the_source_still_work_and_warn():
         evaluate(policies=policies, history=History(rows), resamples=5)
 
 
-def test_the_old_name_of_the_outcome_model_still_works_and_warns():
-    with pytest.warns(DeprecationWarning, match="longrank.logs.OutcomeModel"):
-        assert longrank.logs.Model is longrank.logs.OutcomeModel
+@pytest.mark.parametrize(("old", "new"), [("Model", "OutcomeModel"), ("Problem", "Violation")])
+def test_old_names_still_work_and_warn(old, new):
+    with pytest.warns(DeprecationWarning, match=f"longrank.logs.{new}"):
+        assert getattr(longrank.logs, old) is getattr(longrank.logs, new)
 
 
 @pytest.mark.parametrize("form", SOURCES)

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from longrank import UCB, BadFile, OnlineNewton
-from longrank.logs import BadLog, History, check, learn_from, problems, write
+from longrank.logs import BadLog, History, check, learn_from, violations, write
 
 NAN, INF = math.nan, math.inf
 
@@ -175,7 +175,7 @@ def test_every_problem_of_every_row_is_reported(sound):
 
 
 def test_an_error_shows_the_first_five_problems_and_counts_the_rest(sound, monkeypatch):
-    monkeypatch.setattr(problems, "MAX_KEPT", 6)
+    monkeypatch.setattr(violations, "MAX_KEPT", 6)
     rows = [row | {"id": i, "tried": 9} for i, row in enumerate([*sound(), *sound(), *sound()])]
     for row in rows:
         del row["time"]

@@ -12,8 +12,8 @@ from longrank.datasets import stored
 from longrank.datasets.download import DownloadFailed, download, mismatch
 from longrank.datasets.folder import AnyPath
 from longrank.datasets.sources import File, Source, source
+from longrank.disk import atomic
 from longrank.errors import BadFile, InvalidInput
-from longrank.files import atomic
 
 #: Called with the name of the file, the bytes so far, and the total (None if unknown).
 Progress = Callable[[str, int, int | None], None]

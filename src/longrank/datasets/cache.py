@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from longrank.datasets.embed import Arrays
-from longrank.files import atomic
+from longrank.disk import atomic
 
 VERSION = 1  # raised whenever equal settings give other arrays
 _DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.datasets.arrays import Matrix, Vector
 from longrank.datasets.mnist import Images
 from longrank.datasets.ratings import Ratings
-from longrank.datasets.tables import Matrix, Vector
 from longrank.datasets.threads import one_thread
 from longrank.errors import InvalidInput, MissingExtra
 

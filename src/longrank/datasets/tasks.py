@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from longrank.datasets import mnist, ratings, stored
+from longrank.datasets.arrays import Table
 from longrank.datasets.cache import prepared
 from longrank.datasets.embed import Arrays, embed_images, embed_ratings
 from longrank.datasets.folder import AnyPath, data_folder
-from longrank.datasets.tables import Table
 from longrank.errors import InvalidInput, MissingExtra
 
 DIGITS = "digits"  # comes with scikit-learn
@@ -165,11 +165,11 @@ def table(
         for size, value in {"sample": sample, "dim": dim, "users": users, "items": items}.items():
             if value is not None:
                 raise InvalidInput(size, f"not be given for {name}, which has its own", value)
-        return known.make(_whole("seed", seed, least=0), data_folder(folder))
+        return known.make(_whole("seed", seed, minimum=0), data_folder(folder))
     rated = known.source in ratings.FORMATS
     settings: dict[str, Any] = {
         "source": known.source,
-        "seed": _whole("seed", seed, least=0),
+        "seed": _whole("seed", seed, minimum=0),
         "sample": _whole("sample", known.sample if sample is None else sample),
         "dim": _whole("dim", known.dim if dim is None else dim),
     }
@@ -215,11 +215,11 @@ def _digits() -> mnist.Images:
     return mnist.Images(images, classes, images[:0], classes[:0])
 
 
-def _whole(parameter: str, value: Any, least: int = 1) -> int:
+def _whole(parameter: str, value: Any, minimum: int = 1) -> int:
     try:
         number = operator.index(value)
     except TypeError:
         raise InvalidInput(parameter, "be a whole number", repr(value)) from None
-    if isinstance(value, bool) or number < least:
-        raise InvalidInput(parameter, f"be a whole number of at least {least}", repr(value))
+    if isinstance(value, bool) or number < minimum:
+        raise InvalidInput(parameter, f"be a whole number of at least {minimum}", repr(value))
     return number

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from longrank.experiments.latent import PANELS, SIGNIFICANT, few_topics, latent
-from longrank.experiments.results import Row
+from longrank.experiments.results import ResultRow
 from longrank.experiments.scores import Key, Score, Scores
 from longrank.experiments.settings import BUDGETS
 from longrank.experiments.tables import MNIST, PAPER_TASKS, SIX, label, published
@@ -38,7 +38,7 @@ class Check:
         return {True: "holds", False: "does not hold", None: "not enough results"}[self.holds]
 
 
-def checks(rows: Sequence[Row], found: Scores) -> list[Check]:
+def checks(rows: Sequence[ResultRow], found: Scores) -> list[Check]:
     """Check all claims."""
     few = few_topics(rows, FEW)
     return [

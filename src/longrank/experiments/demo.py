@@ -46,7 +46,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Cell:
+class DemoRun:
     """A finished run of one policy in one world and scenario."""
 
     world: str
@@ -90,13 +90,13 @@ def policies(setting: Setting, seed: int) -> dict[str, Policy]:
     }
 
 
-def cells(settings: list[Setting], seed: int) -> Iterator[tuple[Cell, Policy]]:
+def cells(settings: list[Setting], seed: int) -> Iterator[tuple[DemoRun, Policy]]:
     """Run every policy in every world and scenario."""
     for setting in settings:
         for scenario, payoffs in SCENARIOS.items():
             for name, policy in policies(setting, seed).items():
                 run = simulate(policy, setting.world, payoffs, setting.rounds)
-                yield Cell(setting.title, scenario, name, run), policy
+                yield DemoRun(setting.title, scenario, name, run), policy
 
 
 def telling(policy: Policy, world: World, after: int) -> Ranking:
@@ -110,7 +110,7 @@ def telling(policy: Policy, world: World, after: int) -> Ranking:
 class Demo:
     """The results of the demo: every run, one ranking to explain, and the figures."""
 
-    cells: list[Cell]
+    cells: list[DemoRun]
     ranking: Ranking
     pictures: list[Path]
 
@@ -120,7 +120,7 @@ def demo(
 ) -> Demo:
     """Run everything; ``advance`` is called with the name of each of the 42 finished runs."""
     settings = [payments(rounds, seed), digits(rounds, seed)]
-    found: list[Cell] = []
+    found: list[DemoRun] = []
     ranking = None
     for cell, policy in cells(settings, seed):
         found.append(cell)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from longrank.experiments.results import Row
+from longrank.experiments.results import ResultRow
 from longrank.experiments.scores import Key, Scores, scores
 from longrank.experiments.tables import MNIST
 
@@ -62,7 +62,7 @@ def latent(found: Scores, scenario: str, budget: int) -> Latent:
     )
 
 
-def few_topics(rows: Iterable[Row], max_topics: int) -> Scores:
+def few_topics(rows: Iterable[ResultRow], max_topics: int) -> Scores:
     """Score Dep and Ind on its latent space with at most so many components (d')."""
     wanted = {(task, *panel) for task in MNIST for panel in PANELS}
     return scores(

@@ -25,9 +25,17 @@ from longrank.experiments.claims import FEW, TOLERANCE, Agreement, Check, agreem
 from longrank.experiments.commands import commands
 from longrank.experiments.figures import Measured
 from longrank.experiments.latent import PANELS, POLICIES, few_topics, latent
-from longrank.experiments.results import Row, read_results
+from longrank.experiments.results import ResultRow, read_results
 from longrank.experiments.scores import Scores, scores
-from longrank.experiments.tables import MNIST, Entry, Table, label, tables, to_csv, to_latex
+from longrank.experiments.tables import (
+    MNIST,
+    Comparison,
+    PaperTable,
+    label,
+    tables,
+    to_csv,
+    to_latex,
+)
 
 TITLE = "Learning to rank long sequences: the paper's experiments, run again"
 _INTRODUCTION = (
@@ -66,7 +74,7 @@ def report(folders: Sequence[Path], out: Path) -> list[Path]:
     return [page, markdown, *files, *_table_files(all_tables, out / "tables")]
 
 
-def _table_files(all_tables: Sequence[Table], folder: Path) -> list[Path]:
+def _table_files(all_tables: Sequence[PaperTable], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     for table in all_tables:
@@ -78,7 +86,7 @@ def _table_files(all_tables: Sequence[Table], folder: Path) -> list[Path]:
 
 
 def _blocks(
-    rows: Sequence[Row], found: Scores, all_tables: Sequence[Table], folder: Path
+    rows: Sequence[ResultRow], found: Scores, all_tables: Sequence[PaperTable], folder: Path
 ) -> tuple[list[Block], list[Path]]:
     files: list[Path] = []
     blocks: list[Block] = [
@@ -121,7 +129,7 @@ def _blocks(
     return blocks, files
 
 
-def _extent(found: Scores, all_tables: Sequence[Table]) -> str:
+def _extent(found: Scores, all_tables: Sequence[PaperTable]) -> str:
     there = sum(table.number is not None and bool(table.scores) for table in all_tables)
     runs = sum(score.tried * score.seeds for score in found.values())
     further = sum(0 if s.held_out is None else s.held_out.seeds for s in found.values())
@@ -158,9 +166,9 @@ def _shortfalls(one: Agreement) -> Grid:
     return Grid(header, tuple(rows), folded=title, prose=tuple(range(len(header))))
 
 
-def table_blocks(table: Table) -> list[Block]:
+def table_blocks(table: PaperTable) -> list[Block]:
     """Show a table by both protocols, with its settings and its commands."""
-    prefix = "" if table.number is None else f"Table {table.number}: "
+    prefix = "" if table.number is None else f"PaperTable {table.number}: "
     heading = Heading(f"{prefix}{table.title}", 3, table.name)
     if not table.scores:
         return [heading, *_how_to_get(table.task)]
@@ -191,7 +199,7 @@ def _how_to_get(task: str) -> list[Block]:
     return [Text(text), Code((get, f"longrank run {task} --grid paper --held-out 4"))]
 
 
-def _grid(table: Table, field: Callable[[Entry], Field]) -> Grid:
+def _grid(table: PaperTable, field: Callable[[Comparison], Field]) -> Grid:
     scenarios = [
         (f"{scenario} (ours only)" if ours_only else scenario, len(list(run)))
         for (scenario, ours_only), run in groupby(
@@ -205,7 +213,7 @@ def _grid(table: Table, field: Callable[[Entry], Field]) -> Grid:
     )
 
 
-def _ours(entry: Entry) -> Field:
+def _ours(entry: Comparison) -> Field:
     ours = number(None if entry.score is None else entry.score.ncr_published)
     if entry.published is None:
         return Field(ours, strong=entry.best)
@@ -213,14 +221,14 @@ def _ours(entry: Entry) -> Field:
     return Field(ours, number(entry.published.ncr) + difference, entry.best)
 
 
-def _held_out(entry: Entry) -> Field:
+def _held_out(entry: Comparison) -> Field:
     one = None if entry.score is None else entry.score.held_out
     if one is None:
         return Field(number(None))
     return Field(number(one.mean), f"± {number(one.deviation)}", entry.best_held_out)
 
 
-def _settings(table: Table) -> Grid:
+def _settings(table: PaperTable) -> Grid:
     header = (
         "scenario",
         "b",

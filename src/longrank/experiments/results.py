@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict, cast
 
+from longrank.disk import atomic
 from longrank.errors import BadFile, InvalidInput, MissingExtra
 from longrank.experiments.settings import Cell
-from longrank.files import atomic
 
 try:
     import pyarrow as pa
@@ -22,7 +22,7 @@ except ImportError as error:
     raise MissingExtra("results", "experiments") from error
 
 
-class Row(TypedDict):
+class ResultRow(TypedDict):
     """One policy with one setting on one stream; the columns of a results file."""
 
     task: str
@@ -79,7 +79,7 @@ def finished(out: Path, cell: Cell) -> bool:
     return path_of(out, cell).exists()
 
 
-def write_cell(out: Path, cell: Cell, rows: list[Row]) -> Path:
+def write_cell(out: Path, cell: Cell, rows: list[ResultRow]) -> Path:
     """Add the rows of a cell; refuse to replace existing ones."""
     path = path_of(out, cell)
     try:
@@ -90,16 +90,16 @@ def write_cell(out: Path, cell: Cell, rows: list[Row]) -> Path:
     return path
 
 
-def read_results(folders: Iterable[Path]) -> list[Row]:
+def read_results(folders: Iterable[Path]) -> list[ResultRow]:
     """Read all rows of all cells in these folders."""
-    rows: list[Row] = []
+    rows: list[ResultRow] = []
     for folder in folders:
         files = sorted(Path(folder).glob("*.parquet"))
         if not files:
             raise InvalidInput("results", "be a folder with .parquet files of longrank run", folder)
         for file in files:
             try:
-                rows += cast(list[Row], pq.read_table(file, schema=_SCHEMA).to_pylist())
+                rows += cast(list[ResultRow], pq.read_table(file, schema=_SCHEMA).to_pylist())
             except (pa.ArrowInvalid, OSError) as error:
                 raise BadFile(f"{file} is not a results file of longrank: {error}") from error
     return rows

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longrank.errors import InvalidInput, MissingExtra
-from longrank.experiments.results import Row, finished, write_cell
+from longrank.experiments.results import ResultRow, finished, write_cell
 from longrank.experiments.settings import Cell, grid_of, payoffs
 from longrank.experiments.streams import mixture, situation, stream, task_table
 from longrank.simulation import live
@@ -28,13 +28,13 @@ class Failure:
     reason: str
 
 
-def run_cell(cell: Cell, folder: str | None = None) -> list[Row]:
+def run_cell(cell: Cell, folder: str | None = None) -> list[ResultRow]:
     """Run a cell: one row per setting, of which the best has the rewards of all rounds."""
     worth = payoffs(cell.scenario, cell.budget)
     plain = stream(cell.task, cell.seed, folder)
     cr_rand = plain.random_reward(worth)
     cr_max = float(plain.hindsight(worth).sum())
-    rows: list[Row] = []
+    rows: list[ResultRow] = []
     best, curve = -float("inf"), None
     for settings in cell.settings():
         policy, seen = situation(cell.task, cell.policy, settings, cell.budget, cell.seed, folder)
@@ -45,7 +45,7 @@ def run_cell(cell: Cell, folder: str | None = None) -> list[Row]:
         if reward > best:
             best, curve = reward, life.rewards
         rows.append(
-            Row(
+            ResultRow(
                 task=cell.task,
                 scenario=cell.scenario,
                 budget=cell.budget,
@@ -122,7 +122,7 @@ def run(
     return failures
 
 
-def _try_cell(cell: Cell, folder: str | None) -> tuple[Cell, list[Row] | Failure]:
+def _try_cell(cell: Cell, folder: str | None) -> tuple[Cell, list[ResultRow] | Failure]:
     try:
         return cell, run_cell(cell, folder)
     except Exception:
@@ -131,7 +131,7 @@ def _try_cell(cell: Cell, folder: str | None) -> tuple[Cell, list[Row] | Failure
 
 def _results(
     cells: Sequence[Cell], jobs: int, backend: str, address: str | None, folder: str | None
-) -> Iterator[tuple[Cell, list[Row] | Failure]]:
+) -> Iterator[tuple[Cell, list[ResultRow] | Failure]]:
     if backend not in BACKENDS:
         raise InvalidInput("backend", f"be one of {', '.join(BACKENDS)}", repr(backend))
     if jobs == 1 and backend == "processes":

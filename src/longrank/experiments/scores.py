@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.experiments.results import Row
+from longrank.experiments.results import ResultRow
 
 
 class Key(NamedTuple):
@@ -66,9 +66,9 @@ class Score:
 Scores = dict[Key, Score]
 
 
-def scores(rows: Iterable[Row]) -> Scores:
+def scores(rows: Iterable[ResultRow]) -> Scores:
     """Score every cell; of several grids, the one with the most settings counts."""
-    kinds: dict[Key, dict[str, list[Row]]] = {}
+    kinds: dict[Key, dict[str, list[ResultRow]]] = {}
     for row in rows:
         key = Key(row["task"], row["scenario"], row["budget"], row["policy"])
         kinds.setdefault(key, {}).setdefault(row["grid"], []).append(row)
@@ -84,7 +84,7 @@ def scores(rows: Iterable[Row]) -> Scores:
     return found
 
 
-def _score(key: Key, grid: str, tried: int, rows: Sequence[Row]) -> Score:
+def _score(key: Key, grid: str, tried: int, rows: Sequence[ResultRow]) -> Score:
     searched = [row for row in rows if row["protocol"] == "grid"]
     best = _best_by_seed(searched)
     curve = best[0]["curve"]
@@ -110,9 +110,9 @@ def _score(key: Key, grid: str, tried: int, rows: Sequence[Row]) -> Score:
     )
 
 
-def _best_by_seed(rows: Iterable[Row]) -> list[Row]:
+def _best_by_seed(rows: Iterable[ResultRow]) -> list[ResultRow]:
     """Return the row with the largest reward of each seed; the first of equal ones."""
-    best: dict[int, Row] = {}
+    best: dict[int, ResultRow] = {}
     for row in rows:
         known = best.get(row["seed"])
         if known is None or row["cumulative_reward"] > known["cumulative_reward"]:
@@ -120,7 +120,7 @@ def _best_by_seed(rows: Iterable[Row]) -> list[Row]:
     return [best[seed] for seed in sorted(best)]
 
 
-def _held_out(rows: Sequence[Row]) -> HeldOut | None:
+def _held_out(rows: Sequence[ResultRow]) -> HeldOut | None:
     if not rows:
         return None
     values = [row["ncr_published"] for row in rows]
@@ -128,5 +128,5 @@ def _held_out(rows: Sequence[Row]) -> HeldOut | None:
     return HeldOut(statistics.fmean(values), deviation, len(values), rows[0]["settings"])
 
 
-def _mean(rows: Sequence[Row], column: Callable[[Row], float]) -> float:
+def _mean(rows: Sequence[ResultRow], column: Callable[[ResultRow], float]) -> float:
     return statistics.fmean(column(row) for row in rows)

@@ -48,7 +48,7 @@ class Published:
 
 
 @dataclass(frozen=True)
-class Column:
+class PolicyColumn:
     """A policy in a scenario; ``ours_only`` if the paper has no such column."""
 
     scenario: str
@@ -62,14 +62,14 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Entry:
+class Comparison:
     """A field of a table.
 
     ``best`` and ``best_held_out`` say that no column of the scenario is better at the two decimals
     shown. Columns that are ours only do not count against the paper's.
     """
 
-    column: Column
+    column: PolicyColumn
     budget: int
     score: Score | None
     published: Published | None
@@ -85,14 +85,14 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Table:
+class PaperTable:
     """A task with one row per budget; ``number`` is that in the paper, if it has one."""
 
     task: str
     title: str
     number: int | None
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Entry, ...], ...]
+    columns: tuple[PolicyColumn, ...]
+    rows: tuple[tuple[Comparison, ...], ...]
 
     @property
     def name(self) -> str:
@@ -100,7 +100,7 @@ class Table:
         name = re.sub(r"[^A-Za-z0-9.-]+", "-", self.task)  # no way out of the folder
         return name if self.number is None else f"table-{self.number:02d}-{name}"
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[Comparison]:
         """Iterate over all fields, row by row."""
         for row in self.rows:
             yield from row
@@ -125,7 +125,7 @@ def published() -> dict[Key, Published]:
     return found
 
 
-def tables(scores: Scores) -> list[Table]:
+def tables(scores: Scores) -> list[PaperTable]:
     """Return the paper's 13, with or without results, then those of all other tasks."""
     others = sorted({key.task for key in scores} - set(PAPER_TASKS))
     numbers = {task: number for number, task in enumerate(PAPER_TASKS, start=1)}
@@ -135,35 +135,39 @@ def tables(scores: Scores) -> list[Table]:
     ]
 
 
-def _table(task: str, title: str, number: int | None, scores: Scores) -> Table:
+def _table(task: str, title: str, number: int | None, scores: Scores) -> PaperTable:
     here = [key for key in scores if key.task == task and key.policy != LATENT]
     policies = (*SIX, *sorted({key.policy for key in here} - set(SIX)))
     layout = [(scenario, policy) for scenario, run in _IN_THE_PAPER.items() for policy in run]
-    columns = [Column(*names) for names in layout] if number else []
+    columns = [PolicyColumn(*names) for names in layout] if number else []
     scenarios = dict.fromkeys([*_IN_THE_PAPER, *sorted(key.scenario for key in here)])
     for scenario in scenarios:
         run = {key.policy for key in here if key.scenario == scenario}
         if number:
             run -= set(_IN_THE_PAPER.get(scenario, ()))
-        columns += [Column(scenario, policy, bool(number)) for policy in policies if policy in run]
+        columns += [
+            PolicyColumn(scenario, policy, bool(number)) for policy in policies if policy in run
+        ]
     budgets = {key.budget for key in here} | (set(BUDGETS) if number else set())
     rows = tuple(_row(task, budget, columns, scores) for budget in sorted(budgets))
-    return Table(task, title, number, tuple(columns), rows)
+    return PaperTable(task, title, number, tuple(columns), rows)
 
 
-def _row(task: str, budget: int, columns: Sequence[Column], scores: Scores) -> tuple[Entry, ...]:
+def _row(
+    task: str, budget: int, columns: Sequence[PolicyColumn], scores: Scores
+) -> tuple[Comparison, ...]:
     keys = [Key(task, column.scenario, budget, column.policy) for column in columns]
     ours = [scores.get(key) for key in keys]
     best = _best(columns, [None if score is None else score.ncr_published for score in ours])
     held_out = [None if score is None else score.held_out for score in ours]
     best_held_out = _best(columns, [None if one is None else one.mean for one in held_out])
     return tuple(
-        Entry(column, budget, score, published().get(key), *bold)
+        Comparison(column, budget, score, published().get(key), *bold)
         for column, key, score, *bold in zip(columns, keys, ours, best, best_held_out, strict=True)
     )
 
 
-def _best(columns: Sequence[Column], values: Sequence[float | None]) -> list[bool]:
+def _best(columns: Sequence[PolicyColumn], values: Sequence[float | None]) -> list[bool]:
     """Tell whether each value is the largest of its scenario after rounding, as in the paper."""
     rounded = [None if value is None else round(value, 2) for value in values]
     tops: dict[str, tuple[bool, float]] = {}
@@ -177,7 +181,7 @@ def _best(columns: Sequence[Column], values: Sequence[float | None]) -> list[boo
     ]
 
 
-def to_csv(table: Table) -> str:
+def to_csv(table: PaperTable) -> str:
     """Write one line per field that has a score, with all its numbers."""
     text = io.StringIO()
     writer = csv.DictWriter(text, _CSV_COLUMNS, lineterminator="\n")
@@ -188,7 +192,7 @@ def to_csv(table: Table) -> str:
     return text.getvalue()
 
 
-def _record(entry: Entry) -> dict[str, object]:
+def _record(entry: Comparison) -> dict[str, object]:
     score = entry.score
     assert score is not None
     held_out = score.held_out
@@ -213,7 +217,7 @@ def _record(entry: Entry) -> dict[str, object]:
     return {name: "" if value != value else value for name, value in record.items()}
 
 
-def to_latex(table: Table) -> str:
+def to_latex(table: PaperTable) -> str:
     """Write a table for the package booktabs: our value, and the paper's next to it."""
     groups = [(s, len(list(run))) for s, run in groupby(table.columns, lambda c: c.scenario)]
     titles, rules, column = [], [], 2
@@ -241,18 +245,18 @@ def to_latex(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _caption(table: Table) -> str:
+def _caption(table: PaperTable) -> str:
     return (
         f"{table.title}: normalized cumulative reward of the best setting, ours and, in brackets, "
         "the paper's. A star marks columns that the paper does not have."
     )
 
 
-def _name(column: Column) -> str:
+def _name(column: PolicyColumn) -> str:
     return column.label + ("$^*$" if column.ours_only else "")
 
 
-def _cell(entry: Entry) -> str:
+def _cell(entry: Comparison) -> str:
     ours = _number(None if entry.score is None else entry.score.ncr_published)
     ours = rf"\textbf{{{ours}}}" if entry.best else ours
     if entry.published is None:

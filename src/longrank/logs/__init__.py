@@ -20,10 +20,10 @@ from longrank.logs.decision import Decision
 from longrank.logs.evaluation.comparison import evaluate
 from longrank.logs.evaluation.estimators import ESTIMATORS, Estimate
 from longrank.logs.evaluation.outcome_model import OutcomeModel, calibration, fit
-from longrank.logs.evaluation.report import report
+from longrank.logs.evaluation.summary import report
 from longrank.logs.history import History, learn_from
-from longrank.logs.problems import BadLog, Problem
-from longrank.logs.writer import record, write
+from longrank.logs.recording import record, write
+from longrank.logs.violations import BadLog, Violation
 
 __all__ = [
     "COLUMNS",
@@ -35,7 +35,7 @@ __all__ = [
     "Estimate",
     "History",
     "OutcomeModel",
-    "Problem",
+    "Violation",
     "calibration",
     "check",
     "evaluate",
@@ -47,9 +47,12 @@ __all__ = [
 ]
 
 
+_RENAMED = {"Model": "OutcomeModel", "Problem": "Violation"}
+
+
 def __getattr__(name: str) -> object:
-    if name == "Model":
-        message = "longrank.logs.Model is now called longrank.logs.OutcomeModel"
+    if name in _RENAMED:
+        message = f"longrank.logs.{name} is now called longrank.logs.{_RENAMED[name]}"
         warnings.warn(message, DeprecationWarning, stacklevel=2)
-        return OutcomeModel
+        return globals()[_RENAMED[name]]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,7 +8,7 @@ from typing import Any
 from longrank.logs.columns import is_known
 from longrank.logs.decision import Decision
 from longrank.logs.history import History
-from longrank.logs.problems import Problem, empty, keep
+from longrank.logs.violations import Violation, empty, keep
 
 _ROUNDING = 1e-9
 CERTAIN = 1.0 - _ROUNDING  # a propensity above this is 1
@@ -38,7 +38,7 @@ class Checked:
 
     name: str
     decisions: int = 0
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Violation] = field(default_factory=list)
     more: int = 0  # problems beyond those kept
     with_items: int = 0
     with_payoffs: int = 0

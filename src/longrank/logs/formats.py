@@ -15,10 +15,10 @@ from typing import Any
 
 from longrank.errors import BadFile, InvalidInput, MissingExtra
 from longrank.logs.columns import CANDIDATE, COLUMNS, Row
-from longrank.logs.problems import Problem
+from longrank.logs.violations import Violation
 
 BATCH = 1024  # rows in memory at once
-Rows = Iterator[tuple[int, Row | Problem]]
+Rows = Iterator[tuple[int, Row | Violation]]
 Unneeded = frozenset[str]
 
 
@@ -181,14 +181,14 @@ def _csv_rows(path: Path, header: list[str], unneeded: Unneeded) -> Rows:
             except StopIteration:
                 return
             except (csv.Error, UnicodeDecodeError) as error:
-                yield number, Problem(path.name, number, "the row", "be readable", str(error))
+                yield number, Violation(path.name, number, "the row", "be readable", str(error))
                 return
             if len(cells) != len(header):
                 rule = f"have {len(header)} cells, one for each column"
-                yield number, Problem(path.name, number, "the row", rule, str(len(cells)))
+                yield number, Violation(path.name, number, "the row", rule, str(len(cells)))
                 continue
             row: Row = {}
-            broken: Problem | None = None
+            broken: Violation | None = None
             for name, cell in zip(header, cells, strict=True):
                 if name in unneeded:
                     continue
@@ -196,7 +196,7 @@ def _csv_rows(path: Path, header: list[str], unneeded: Unneeded) -> Rows:
                     row[name] = _csv_value(name, cell)
                 except ValueError:
                     shown = cell if len(cell) < 40 else f"{cell[:40]}..."
-                    broken = broken or Problem(
+                    broken = broken or Violation(
                         path.name, number, name, "be a JSON list", repr(shown)
                     )
             yield number, broken or row
@@ -242,7 +242,7 @@ def _json_rows(path: Path, unneeded: Unneeded) -> Rows:
             try:
                 row = json.loads(_without(line, keys))
             except ValueError as error:
-                yield number, Problem(path.name, number, "the line", "be JSON", str(error))
+                yield number, Violation(path.name, number, "the line", "be JSON", str(error))
                 continue
             if isinstance(row, dict):
                 for name in unneeded:
@@ -250,7 +250,7 @@ def _json_rows(path: Path, unneeded: Unneeded) -> Rows:
                 yield number, row
             else:
                 shown = type(row).__name__
-                yield number, Problem(path.name, number, "the line", "be a JSON object", shown)
+                yield number, Violation(path.name, number, "the line", "be a JSON object", shown)
 
 
 def _without(line: bytes, keys: list[bytes]) -> bytes:

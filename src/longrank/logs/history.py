@@ -18,8 +18,8 @@ from longrank.logs import long_form
 from longrank.logs.columns import FOR_EVALUATION, REQUIRED
 from longrank.logs.decision import Decision
 from longrank.logs.formats import Unneeded, open_table
-from longrank.logs.problems import BadLog, Problem, empty, keep
 from longrank.logs.rules import Rules
+from longrank.logs.violations import BadLog, Violation, empty, keep
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy
 
@@ -71,7 +71,7 @@ class History:
         """The columns of the table; of its decisions if the table is in long form."""
         return self.table.columns
 
-    def read(self, unneeded: Unneeded = frozenset()) -> Iterator[Decision | list[Problem]]:
+    def read(self, unneeded: Unneeded = frozenset()) -> Iterator[Decision | list[Violation]]:
         """Read every row once: the decision, or what is wrong with it.
 
         A decision without an outcome, neither ``tried`` nor ``succeeded``, is skipped: unobserved
@@ -83,11 +83,11 @@ class History:
         for name in REQUIRED:
             if name not in self.columns:
                 shown = ", ".join(self.columns) or "none"
-                yield [Problem(self.name, 0, name, "be a column", shown)]
+                yield [Violation(self.name, 0, name, "be a column", shown)]
                 return
         rules = Rules(self.name)
         for number, row in self.table.read(unneeded):
-            if isinstance(row, Problem):
+            if isinstance(row, Violation):
                 yield [row]
                 continue
             if row.get("tried") is None and row.get("succeeded") is None:
@@ -104,7 +104,7 @@ class History:
 
     def _validate(self, each: Callable[[Decision], None]) -> None:
         """Check the whole log; ``each`` is called with every decision."""
-        kept: list[Problem] = []
+        kept: list[Violation] = []
         more = count = 0
         learnable, turns = True, []
         for found in self.read():
@@ -198,14 +198,14 @@ class History:
         ``items``; what the policy's feature map refuses is refused before the first pair.
         """
         features = getattr(policy, "features", None)
-        total, anew = len(self), not self._features_are(features)
-        if anew:
+        total, rebuild = len(self), not self._features_are(features)
+        if rebuild:  # what the feature map refuses is refused before anything is learned
             for decision in self.learned(items=True):
                 decision.observed_by(features)
-        for done, decision in enumerate(self.learned(items=anew)):
+        for done, decision in enumerate(self.learned(items=rebuild)):
             if progress is not None and done % _OFTEN == 0:
                 progress(done, total)
-            yield decision.observed_by(features) if anew else decision.observed()
+            yield decision.observed_by(features) if rebuild else decision.observed()
         if progress is not None:
             progress(total, total)
 

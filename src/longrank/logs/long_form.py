@@ -9,8 +9,8 @@ import numpy as np
 from longrank.errors import InvalidInput
 from longrank.logs.columns import CANDIDATE, COLUMNS, FEATURE_PREFIX, POSITION, Row
 from longrank.logs.formats import LogTable, Rows, Unneeded
-from longrank.logs.problems import Problem
 from longrank.logs.rules import whole
+from longrank.logs.violations import Violation
 
 
 def is_long(columns: tuple[str, ...]) -> bool:
@@ -28,7 +28,7 @@ def by_decision(table: LogTable) -> LogTable:
     def rows(_: Unneeded) -> Rows:
         group: list[tuple[int, Row]] = []
         for number, row in table.read():
-            if isinstance(row, Problem):
+            if isinstance(row, Violation):
                 yield number, row
                 continue
             if group and row.get("id") != group[0][1].get("id"):
@@ -43,14 +43,14 @@ def by_decision(table: LogTable) -> LogTable:
 
 def _join(
     name: str, group: list[tuple[int, Row]], kept: list[str], features: list[str]
-) -> tuple[int, Row | Problem]:
+) -> tuple[int, Row | Violation]:
     first, joined = group[0][0], {column: group[0][1].get(column) for column in kept}
     for number, row in group[1:]:
         for column in kept:
             if not _same(row.get(column), joined[column]):
                 shown = repr(joined[column])
                 rule = f"be the same in all rows of a decision, as {shown} in row {first}"
-                return first, Problem(name, number, column, rule, repr(row.get(column)))
+                return first, Violation(name, number, column, rule, repr(row.get(column)))
     places: dict[int, int] = {}
     for index, (number, row) in enumerate(group):
         try:
@@ -61,14 +61,14 @@ def _join(
             continue
         if position < 1:
             rule = "be 1, 2, ... or missing"
-            return first, Problem(name, number, POSITION, rule, repr(row[POSITION]))
+            return first, Violation(name, number, POSITION, rule, repr(row[POSITION]))
         if position in places:
             rule = "be unique within a decision"
-            return first, Problem(name, number, POSITION, rule, repr(position))
+            return first, Violation(name, number, POSITION, rule, repr(position))
         places[position] = index
     if sorted(places) != list(range(1, len(places) + 1)):
         rule = "count from 1 without a gap"
-        return first, Problem(name, first, POSITION, rule, repr(sorted(places)))
+        return first, Violation(name, first, POSITION, rule, repr(sorted(places)))
     joined["order"] = [places[position] for position in sorted(places)]
     if features:
         items = [[row.get(column) for column in features] for _, row in group]
@@ -76,7 +76,7 @@ def _join(
         for (number, _), values in zip(group, items, strict=True):
             for column, value in zip(features, values, strict=True):
                 if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-                    return first, Problem(name, number, column, "be a number", repr(value))
+                    return first, Violation(name, number, column, "be a number", repr(value))
     if CANDIDATE in group[0][1]:
         joined["candidates"] = [row.get(CANDIDATE) for _, row in group]
     return first, joined

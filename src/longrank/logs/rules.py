@@ -15,7 +15,7 @@ from longrank.cascade import Outcome
 from longrank.errors import InvalidInput
 from longrank.logs.columns import Row
 from longrank.logs.decision import Decision
-from longrank.logs.problems import Problem
+from longrank.logs.violations import Violation
 from longrank.payoffs import Payoffs
 
 T = TypeVar("T")
@@ -37,9 +37,9 @@ class Rules:
         self._widths: dict[str, tuple[int, int]] = {}  # column: dimension, and the row that set it
         self._payoffs: dict[tuple[bytes, bytes], Payoffs] = {}
 
-    def read(self, number: int, row: Row) -> tuple[Decision | None, list[Problem]]:
+    def read(self, number: int, row: Row) -> tuple[Decision | None, list[Violation]]:
         """Return the decision of a row, or what is wrong with it."""
-        problems: list[Problem] = []
+        problems: list[Violation] = []
 
         def take(rule: Callable[..., T], *more: Any) -> T | None:
             try:
@@ -47,7 +47,9 @@ class Rules:
             except InvalidInput as error:
                 shown = str(error.value)
                 problems.append(
-                    Problem(self.name, number, error.parameter, error.rule, shown[:80] or "nothing")
+                    Violation(
+                        self.name, number, error.parameter, error.rule, shown[:80] or "nothing"
+                    )
                 )
                 return None
 

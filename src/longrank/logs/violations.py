@@ -12,10 +12,10 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Problem:
+class Violation:
     """A rule that a row breaks; ``row`` counts from 1, and 0 stands for the whole table.
 
-    >>> print(Problem("log.csv", 7, "tried", "be at most 3, the length of order", "5"))
+    >>> print(Violation("log.csv", 7, "tried", "be at most 3, the length of order", "5"))
     log.csv, row 7: tried must be at most 3, the length of order, got 5
     """
 
@@ -30,22 +30,22 @@ class Problem:
         return f"{where}: {self.column} must {self.rule}, got {self.value}"
 
 
-def keep(kept: list[Problem], found: Sequence[Problem]) -> int:
+def keep(kept: list[Violation], found: Sequence[Violation]) -> int:
     """Add to the kept problems up to the limit; return how many did not fit."""
     room = max(MAX_KEPT - len(kept), 0)
     kept += found[:room]
     return len(found[room:])
 
 
-def empty(file: str) -> Problem:
+def empty(file: str) -> Violation:
     """Return the problem of a log without decisions."""
-    return Problem(file, 0, "the log", "hold at least one decision", "none")
+    return Violation(file, 0, "the log", "hold at least one decision", "none")
 
 
 class BadLog(BadFile):
     """A log that breaks the rules of the format; nothing was learned from it."""
 
-    def __init__(self, problems: Sequence[Problem], more: int = 0) -> None:
+    def __init__(self, problems: Sequence[Violation], more: int = 0) -> None:
         super().__init__(problems, more)
         self.problems = list(problems)
         self.more = more

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from longrank.datasets.folder import visible
-from longrank.files import atomic, write
+from longrank.disk import atomic, write
 
 
 def test_an_atomic_file_appears_when_the_block_ends(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from longrank.checks import SLACK, floats, generator, items, real, vector, whole
 @pytest.mark.parametrize("value", [3, np.int64(3), np.uint8(3)])
 def test_a_whole_number_comes_back_as_an_int(value):
     assert type(whole("n", value)) is int
-    assert whole("n", value, least=3) == 3
+    assert whole("n", value, minimum=3) == 3
 
 
 @pytest.mark.parametrize(
@@ -32,13 +32,13 @@ def test_a_whole_number_comes_back_as_an_int(value):
 )
 def test_what_is_no_whole_number_is_refused(value, least, message):
     with pytest.raises(InvalidInput, match=f"^n must {message}$"):
-        whole("n", value, least=least)
+        whole("n", value, minimum=least)
 
 
 @pytest.mark.parametrize("value", [1, 1.0, np.float32(1.0), np.int64(1)])
 def test_a_number_comes_back_as_a_float(value):
     assert type(real("x", value)) is float
-    assert real("x", value, least=1.0, most=1.0, above=0.5) == 1.0
+    assert real("x", value, minimum=1.0, maximum=1.0, above=0.5) == 1.0
 
 
 def test_infinity_is_a_number_where_it_is_allowed():
@@ -51,9 +51,9 @@ def test_infinity_is_a_number_where_it_is_allowed():
         (math.nan, {}, r"be finite, got nan"),
         (math.inf, {}, r"be finite, got inf"),
         (math.nan, {"infinite": True}, r"be finite, got nan"),
-        (-0.5, {"least": 0.0}, r"be at least 0, got -0\.5"),
+        (-0.5, {"minimum": 0.0}, r"be at least 0, got -0\.5"),
         (0.0, {"above": 0.0}, r"be above 0, got 0\.0"),
-        (1.5, {"most": 1.0}, r"be at most 1, got 1\.5"),
+        (1.5, {"maximum": 1.0}, r"be at most 1, got 1\.5"),
         ("a", {}, r"be a number, got 'a'"),
         (None, {}, r"be a number, got None"),
         ([1.0, 2.0], {}, r"be a number, got \[1\.0, 2\.0\]"),

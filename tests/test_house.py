@@ -29,7 +29,10 @@ NAMED_AFTER = {
 }
 
 # File names that may stand in two folders, each with the reason.
-SHARED_FILES = {"base.py": "the interface of a kind of part, in the folder of that kind"}
+SHARED_FILES = {
+    "base.py": "the interface of a kind of part, in the folder of that kind",
+    "errors.py": "the exceptions of the library, and those of the service",
+}
 
 
 @pytest.mark.parametrize("name", PACKAGES)

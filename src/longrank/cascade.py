@@ -1,4 +1,4 @@
-"""Ranking, the receipt of a decision, and Outcome, what became of it."""
+"""Ranking, the receipt of a decision, and Outcome, its result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from longrank.errors import BadFile, InvalidInput
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """All that a cascade reveals: how many items were tried, and whether the last one succeeded.
+    """What a cascade reveals: how many items were tried, and whether the last one succeeded.
 
     >>> Outcome(3, True).signs(5)  # two failures, a success, two items not observed
     array([-1, -1,  1,  0,  0])
@@ -39,7 +39,7 @@ class Outcome:
             raise InvalidInput("tried", "be at least 1 where something succeeded", 0)
 
     def signs(self, length: int) -> NDArray[np.int64]:
-        """The paper's s_j for a sequence of this length: +1 success, -1 failure, 0 unobserved."""
+        """Return the paper's s_j for a sequence: +1 success, -1 failure, 0 unobserved."""
         self.check(length)
         signs = np.zeros(length, np.int64)
         signs[: self.tried] = -1
@@ -55,12 +55,12 @@ class Outcome:
 
 
 class Ranking:
-    """The receipt of a decision: what to try in which order, why, and what learning will need.
+    """Receipt of a decision: what to try in which order, why, and what learning needs later.
 
-    Frozen. It can be kept for as long as the outcome takes, also as bytes or as a dictionary.
+    Immutable. Keep it until the outcome arrives, in memory, as bytes or as a dictionary.
     """
 
-    # All numbers stand in one array, for making five takes longer than the decision: n
+    # All numbers are in one array, since allocating five takes longer than the decision: n
     # probabilities, n estimates, n + 1 values and n rows, of which the first s are in use.
     __slots__ = ("_dim", "_numbers", "_order")
 
@@ -72,22 +72,22 @@ class Ranking:
         values: NDArray[np.float64],
         features: NDArray[np.float64],
     ) -> None:
-        most, s = len(values) - 1, len(order)
-        numbers = self.blank(most, features.shape[1])[1]
+        max_tries, s = len(values) - 1, len(order)
+        numbers = self.blank(max_tries, features.shape[1])[1]
         numbers[:s] = probabilities
-        numbers[most : most + s] = estimates
-        numbers[2 * most : 3 * most + 1] = values
-        numbers[3 * most + 1 : 3 * most + 1 + features.size] = features.ravel()
+        numbers[max_tries : max_tries + s] = estimates
+        numbers[2 * max_tries : 3 * max_tries + 1] = values
+        numbers[3 * max_tries + 1 : 3 * max_tries + 1 + features.size] = features.ravel()
         self._fill(order, numbers, features.shape[1])
 
     @staticmethod
-    def blank(most: int, dim: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Room for a decision on at most so many tries: see :func:`longrank.kernels.decide`."""
-        return np.empty(most, np.int64), np.empty(most * (3 + dim) + 1)
+    def blank(max_tries: int, dim: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Allocate a receipt of up to ``max_tries`` tries: see :func:`longrank.kernels.decide`."""
+        return np.empty(max_tries, np.int64), np.empty(max_tries * (3 + dim) + 1)
 
     @classmethod
     def filled(cls, order: NDArray[np.int64], numbers: NDArray[np.float64], dim: int) -> Ranking:
-        """What :meth:`blank` gave, after it was filled; ``order`` cut to its length."""
+        """Wrap what :meth:`blank` allocated, once filled; ``order`` cut to its length."""
         ranking = cls.__new__(cls)
         ranking._fill(order, numbers, dim)
         return ranking
@@ -121,7 +121,7 @@ class Ranking:
         self._order, self._numbers, self._dim = order, numbers, dim
 
     @property
-    def _most(self) -> int:
+    def _max_tries(self) -> int:
         return len(self._numbers) // (3 + self._dim)
 
     @property
@@ -136,7 +136,7 @@ class Ranking:
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
-        """The probability of success along ``order`` that the policy acted on. Shape (s,).
+        """The success probabilities along ``order`` that the policy acted on. Shape (s,).
 
         Each given that the items above it fail; optimistic for :class:`~longrank.UCB`.
         """
@@ -144,27 +144,27 @@ class Ranking:
 
     @property
     def estimates(self) -> NDArray[np.float64]:
-        """The same without the bonus for exploration. Shape (s,)."""
-        most = self._most
-        return self._numbers[most : most + len(self.order)]
+        """The same without the exploration bonus. Shape (s,)."""
+        max_tries = self._max_tries
+        return self._numbers[max_tries : max_tries + len(self.order)]
 
     @property
     def values(self) -> NDArray[np.float64]:
         """Expected reward of every length 0..n, with ``probabilities``. Shape (n + 1,).
 
-        Why it stopped at s, and what each further try would have added; n is the most tries that
-        were allowed.
+        They show why it stopped at s, and what each further try would have added; n is the
+        maximum number of tries allowed.
         """
-        most = self._most
-        return self._numbers[2 * most : 3 * most + 1]
+        max_tries = self._max_tries
+        return self._numbers[2 * max_tries : 3 * max_tries + 1]
 
     @property
     def features(self) -> NDArray[np.float64]:
-        """The rows that a learner will learn from, as they were when ranked. Shape (s, dim)."""
+        """The rows to learn from, as they were when ranked. Shape (s, dim)."""
         return self.rows(len(self.order))
 
     def rows(self, count: int) -> NDArray[np.float64]:
-        """The first ``count`` of the features."""
+        """Return the first ``count`` rows of the features."""
         numbers, dim = self._numbers, self._dim
         start = 3 * (len(numbers) // (3 + dim)) + 1
         return numbers[start : start + count * dim].reshape(count, dim)
@@ -174,7 +174,7 @@ class Ranking:
 
     @property
     def value(self) -> float:
-        """The expected reward of the sequence as it was chosen."""
+        """The expected reward of the chosen sequence."""
         return float(self.values[len(self.order)])
 
     def __eq__(self, other: object) -> bool:
@@ -188,7 +188,7 @@ class Ranking:
         return f"Ranking(order={self.order.tolist()}, value={self.value:.4g})"
 
     def explain(self) -> str:
-        """The decision as a table: estimate, bonus, what each further try adds, why it stopped."""
+        """Return the decision as a table: estimates, bonus, what each try adds, why it stopped."""
         values = self.values
         lines = ["try   item   estimate   with bonus   value if it ends here   this try adds"]
         lines.append(f"  0{values[0]:>55.4f}")
@@ -197,16 +197,16 @@ class Ranking:
             f"{values[i + 1]:>24.4f}{values[i + 1] - values[i]:>+16.4f}"
             for i in range(len(self))
         ]
-        most = len(self.values) - 1
-        if len(self) == most:
+        max_tries = len(self.values) - 1
+        if len(self) == max_tries:
             unbeaten = bool((self.value >= values).all())
             why = ": no shorter sequence is worth more." if unbeaten else "."
-            lines.append(f"It uses all {most} tries{why}")
+            lines.append(f"It uses all {max_tries} tries{why}")
         else:
             best = float(self.values[len(self) + 1 :].max())
             lines.append(
-                f"It stops after {len(self)} of {most} tries: the best longer sequence is worth "
-                f"{best:.4f}, this one {self.value:.4f}."
+                f"It stops after {len(self)} of {max_tries} tries: the best longer sequence is "
+                f"worth {best:.4f}, this one {self.value:.4f}."
             )
         return "\n".join(lines)
 
@@ -214,7 +214,7 @@ class Ranking:
         return Ranking.from_bytes, (self.to_bytes(),)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain lists and numbers, ready for JSON (an unknown probability is None)."""
+        """Return plain lists and numbers, ready for JSON (an unknown probability is None)."""
         return {
             "version": VERSION,
             "order": self.order.tolist(),
@@ -227,7 +227,7 @@ class Ranking:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Ranking:
-        """The ranking that :meth:`to_dict` wrote, equal bit for bit."""
+        """Rebuild the ranking that :meth:`to_dict` wrote, equal bit for bit."""
         try:
             _check_version(data.get("version", 0))
             order = np.array(data["order"], np.int64)
@@ -246,13 +246,13 @@ class Ranking:
             raise BadFile(f"not a ranking: {error!r}") from error
 
     def to_bytes(self) -> bytes:
-        """The packed form: see :mod:`longrank.packing`."""
+        """Return the packed form: see :mod:`longrank.packing`."""
         parts = {part: getattr(self, part) for part in _PARTS}
         return packing.pack({"version": VERSION} | parts)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Ranking:
-        """The ranking that :meth:`to_bytes` wrote, equal bit for bit."""
+        """Rebuild the ranking that :meth:`to_bytes` wrote, equal bit for bit."""
         tree = packing.unpack(data, "the ranking")
         _check_version(tree.pop("version", 0))
         if set(tree) != set(_PARTS):

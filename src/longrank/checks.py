@@ -1,4 +1,4 @@
-"""What stands at the border: arguments are turned into arrays, or refused in one sentence."""
+"""Input validation: arguments become arrays and numbers, or are refused in one sentence."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ UNIT = (1.0 + SLACK) ** 2  # the largest squared norm of a row
 _COPY_BELOW = 1 << 20
 
 
-def whole(parameter: str, value: Any, least: int = 0) -> int:
-    """A whole number of at least ``least``."""
+def whole(parameter: str, value: Any, minimum: int = 0) -> int:
+    """Return a whole number of at least ``minimum``."""
     try:
         if isinstance(value, bool | np.bool_):
             raise TypeError
         number = operator.index(value)
     except TypeError:
         raise InvalidInput(parameter, "be a whole number", repr(value)) from None
-    if number < least:
-        raise InvalidInput(parameter, f"be at least {least}", number)
+    if number < minimum:
+        raise InvalidInput(parameter, f"be at least {minimum}", number)
     return number
 
 
@@ -34,12 +34,12 @@ def real(
     parameter: str,
     value: Any,
     *,
-    least: float = -math.inf,
+    minimum: float = -math.inf,
     above: float = -math.inf,
-    most: float = math.inf,
+    maximum: float = math.inf,
     infinite: bool = False,
 ) -> float:
-    """A number in the given range, finite unless ``infinite``."""
+    """Return a number in the given range, finite unless ``infinite``."""
     try:
         if isinstance(value, str):
             raise TypeError
@@ -48,17 +48,17 @@ def real(
         raise InvalidInput(parameter, "be a number", repr(value)) from None
     if math.isnan(number) or (math.isinf(number) and not infinite):
         raise InvalidInput(parameter, "be finite", number)
-    if number < least:
-        raise InvalidInput(parameter, f"be at least {least:g}", number)
+    if number < minimum:
+        raise InvalidInput(parameter, f"be at least {minimum:g}", number)
     if number <= above:
         raise InvalidInput(parameter, f"be above {above:g}", number)
-    if number > most:
-        raise InvalidInput(parameter, f"be at most {most:g}", number)
+    if number > maximum:
+        raise InvalidInput(parameter, f"be at most {maximum:g}", number)
     return number
 
 
 def floats(parameter: str, value: ArrayLike, ndim: int) -> NDArray[np.floating]:
-    """A contiguous float array of ``ndim`` dimensions; float32 stays, all else becomes float64.
+    """Return a contiguous float array of ``ndim`` dimensions; float32 is kept, the rest float64.
 
     Accepts arrays, nested lists, and pandas or polars frames of numbers.
     """
@@ -80,7 +80,7 @@ def floats(parameter: str, value: ArrayLike, ndim: int) -> NDArray[np.floating]:
 
 
 def vector(parameter: str, value: ArrayLike) -> NDArray[np.float64]:
-    """A finite float64 vector, a copy of the caller's."""
+    """Return a finite float64 vector, a copy of the caller's."""
     array = np.array(floats(parameter, value, 1), np.float64)
     bad = np.flatnonzero(~np.isfinite(array))
     if bad.size:
@@ -89,7 +89,7 @@ def vector(parameter: str, value: ArrayLike) -> NDArray[np.float64]:
 
 
 def shaped(value: ArrayLike, dim: int | None, parameter: str = "items") -> NDArray[np.floating]:
-    """A float array of shape (k, dim), whose values are yet to be checked."""
+    """Return a float array of shape (k, dim); its values are not checked."""
     array = floats(parameter, value, 2)
     if array.shape[0] == 0:
         return np.empty((0, dim or array.shape[1]))
@@ -101,7 +101,7 @@ def shaped(value: ArrayLike, dim: int | None, parameter: str = "items") -> NDArr
 def items(
     value: ArrayLike, dim: int | None, *, unit: bool, parameter: str = "items"
 ) -> NDArray[np.floating]:
-    """The candidates of a round, shape (k, dim): finite, and with ``unit`` of norm at most 1."""
+    """Return the candidates of a round, shape (k, dim): finite, with ``unit`` of norm at most 1."""
     array = shaped(value, dim, parameter)
     row, square = kernels.worst_row(array)
     rows(array, row, square, unit=unit, parameter=parameter)
@@ -116,7 +116,7 @@ def rows(
     unit: bool,
     parameter: str = "items",
 ) -> None:
-    """Refuse an array by its worst row, which has this squared norm."""
+    """Refuse an array whose worst row, with this squared norm, breaks a rule."""
     if not square < math.inf:
         bad = np.argwhere(~np.isfinite(array))  # none where only the square overflowed
         if bad.size:
@@ -131,7 +131,7 @@ def rows(
 
 
 def sequence(parameter: str, value: ArrayLike, size: int) -> NDArray[np.int64]:
-    """Indices of distinct items out of ``size``, in order."""
+    """Return the indices of distinct items out of ``size``, in order."""
     array = np.asarray(value)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise InvalidInput(parameter, "be a list of whole numbers", repr(value))
@@ -144,7 +144,7 @@ def sequence(parameter: str, value: ArrayLike, size: int) -> NDArray[np.int64]:
 
 
 def unit_rows(items: ArrayLike) -> NDArray[np.float64]:
-    """Scale every row to norm 1; rows of zeros stay as they are.
+    """Scale every row to norm 1; rows of zeros are left alone.
 
     >>> unit_rows([[3.0, 4.0], [0.0, 0.0]])
     array([[0.6, 0.8],
@@ -161,7 +161,7 @@ def unit_rows(items: ArrayLike) -> NDArray[np.float64]:
 
 
 def generator(value: np.random.Generator | int) -> np.random.Generator:
-    """A generator of random numbers, given as such or as a seed."""
+    """Return a random generator, given as such or as a seed."""
     if isinstance(value, np.random.Generator):
         return value
     return np.random.default_rng(whole("rng", value))

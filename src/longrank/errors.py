@@ -1,7 +1,7 @@
 """The exceptions.
 
 LongrankError
-├── InvalidInput   (also a ValueError)   an argument breaks a rule; nothing was changed
+├── InvalidInput   (also a ValueError)   an argument breaks a rule; nothing has changed
 ├── BadFile        (also a ValueError)   a file is damaged, foreign, or of an unknown version
 └── MissingExtra   (also an ImportError) an optional dependency is not installed
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 
 class LongrankError(Exception):
-    """Everything that longrank raises on purpose."""
+    """Base class of the errors that longrank raises."""
 
 
 class InvalidInput(LongrankError, ValueError):
@@ -35,7 +35,7 @@ class BadFile(LongrankError, ValueError):
 
 
 class MissingExtra(LongrankError, ImportError):
-    """A part needs packages that a plain installation does not bring."""
+    """A part needs packages that the base installation does not include."""
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(what, extra)

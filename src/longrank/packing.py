@@ -1,11 +1,11 @@
-"""Nested dictionaries of numbers, text and arrays, as bytes: the format of every file we write.
+"""The binary format of saved files: nested dictionaries of numbers, text and arrays.
 
 A packed file is::
 
     b"longrank 1\\n"              name and version of the format
-    header, one line of JSON      the tree; an array stands as {"array": [dtype, shape, offset]}
+    header, one line of JSON      the tree; an array is {"array": [dtype, shape, offset]}
     the arrays' bytes             little-endian, row by row, one after the other
-    32 bytes                      SHA-256 of all that stands before
+    32 bytes                      SHA-256 of everything before
 
 No pickle: reading a file runs no code. Equal trees give equal bytes.
 """
@@ -30,7 +30,7 @@ Tree = dict[str, Any]
 
 
 def pack(tree: Tree) -> bytes:
-    """The bytes of a tree of dictionaries, lists, text, numbers, None and arrays."""
+    """Pack a tree of dictionaries, lists, text, numbers, None and arrays into bytes."""
     blocks: list[bytes] = []
     offset = 0
 
@@ -52,7 +52,7 @@ def pack(tree: Tree) -> bytes:
 
 
 def unpack(data: bytes, source: str = "data") -> Tree:
-    """The tree that :func:`pack` packed; :class:`BadFile` names the source and what is wrong."""
+    """Unpack what :func:`pack` packed; :class:`BadFile` names the source and what is wrong."""
     if not data.startswith(MAGIC):
         raise BadFile(f"{source} is not a longrank file: it does not begin with 'longrank'")
     version, _, rest = data[len(MAGIC) :].partition(b"\n")

@@ -1,4 +1,4 @@
-"""What success and giving up are worth; the value and the best length of a sequence."""
+"""Payoffs: what success and giving up are worth, and the best length of a sequence."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Payoffs:
         ``losses[i]`` is earned by giving up after i tries (the paper's l_i): b + 1 numbers,
         non-increasing and at most 0.
 
-    Any scale will do. The arrays are copied and cannot be written to.
+    The scale is up to you. The arrays are copied and read-only.
 
     Examples
     --------
@@ -85,16 +85,15 @@ class Payoffs:
     def linear(
         cls, budget: int, *, success: float = 1.0, attempt_cost: float, give_up: float = 0.0
     ) -> Payoffs:
-        """Every try costs the same: where the choice of length matters.
+        """Make payoffs where every try costs the same, so that the choice of length matters.
 
         A success at try j is worth ``success - j * attempt_cost``, giving up after j tries
-        ``give_up - j * attempt_cost``. Where the cost eats up the success a further try cannot
-        pay, so the budget must end before.
+        ``give_up - j * attempt_cost``. The budget must end before the costs exceed ``success``.
         """
         b = checks.whole("budget", budget)
-        worth = checks.real("success", success, least=0.0)
-        cost = checks.real("attempt_cost", attempt_cost, least=0.0)
-        stop = checks.real("give_up", give_up, most=0.0)
+        worth = checks.real("success", success, minimum=0.0)
+        cost = checks.real("attempt_cost", attempt_cost, minimum=0.0)
+        stop = checks.real("give_up", give_up, maximum=0.0)
         tries = np.arange(b + 1)
         rewards = worth - cost * tries[1:]
         if b and rewards[-1] < -1e-12 * worth:
@@ -105,11 +104,11 @@ class Payoffs:
 
     @property
     def budget(self) -> int:
-        """The largest number of tries, b."""
+        """The maximum number of tries, b."""
         return len(self.rewards)
 
     def values(self, probabilities: ArrayLike) -> NDArray[np.float64]:
-        """The expected reward E of every length 0..n along the sequence.
+        """Return the expected reward E of every length 0..n along the sequence.
 
         ``probabilities[i]`` is the probability that item i succeeds, given that those above it
         failed; at most ``budget`` of them. Shape (n + 1,).
@@ -117,11 +116,11 @@ class Payoffs:
         return kernels.sequence_values(self._checked(probabilities), self.rewards, self.losses)
 
     def best_length(self, probabilities: ArrayLike) -> int:
-        """The length with the largest expected reward; of equal ones the longest."""
+        """Return the length with the largest expected reward; ties go to the longest."""
         return int(kernels.best_length(self._checked(probabilities), self.rewards, self.losses))
 
     def reward(self, outcome: Cascade) -> float:
-        """R(J, Y): what this outcome earned."""
+        """Return what this outcome earned, the paper's R(J, Y)."""
         if outcome.tried > self.budget:
             raise InvalidInput("outcome.tried", f"be at most {self.budget}", outcome.tried)
         if outcome.succeeded:
@@ -129,7 +128,7 @@ class Payoffs:
         return float(self.losses[outcome.tried])
 
     def tries(self, budget: int | None) -> int:
-        """The number of tries allowed in a round: ``budget``, or all that the payoffs cover."""
+        """Return the number of tries allowed: ``budget``, or all that the payoffs cover."""
         if budget is None:
             return self.budget
         b = checks.whole("budget", budget)

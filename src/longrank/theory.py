@@ -69,7 +69,7 @@ def exploration(
     14088
     """
     b, d, t = (
-        checks.whole(name, value, least=1)
+        checks.whole(name, value, minimum=1)
         for name, value in (("budget", budget), ("dim", dim), ("horizon", horizon))
     )
     checks.real("delta", delta, above=0.0)
@@ -124,11 +124,11 @@ def remark_budget(
     Minimises b D^2 + (c_sigma / c_sigma')^2 d log(1 + (T e^D + log(T / delta)) / b) over whole
     b, where e^D stands for c_sigma / (1 - c_sigma) of the link.
     """
-    minimum = checks.whole("budget", budget, least=1)
+    minimum = checks.whole("budget", budget, minimum=1)
     per_slope, _, odds = _constants(radius, link)
-    weight = per_slope * per_slope * checks.whole("dim", dim, least=1)
-    t = checks.whole("horizon", horizon, least=1)
-    checks.real("delta", delta, above=0.0, most=1.0)
+    weight = per_slope * per_slope * checks.whole("dim", dim, minimum=1)
+    t = checks.whole("horizon", horizon, minimum=1)
+    checks.real("delta", delta, above=0.0, maximum=1.0)
     inner = t * odds + math.log(t / delta)
     if max(weight, inner) > _MAX:
         raise _overflow(radius)

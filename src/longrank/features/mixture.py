@@ -57,7 +57,7 @@ class Mixture:
         except ImportError as error:
             raise MissingExtra("Mixture.fit", "experiments") from error
         array = checks.floats("items", items, 2)
-        count = checks.whole("components", components, least=1)
+        count = checks.whole("components", components, minimum=1)
         if len(array) < count:
             raise InvalidInput("items", f"have at least {count} rows", len(array))
         seed = int(checks.generator(rng).integers(2**31))

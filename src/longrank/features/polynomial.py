@@ -36,7 +36,7 @@ class Polynomial(Features):
     kind = "polynomial"
 
     def __init__(self, degree: int = 2) -> None:
-        self.degree = checks.whole("degree", degree, least=1)
+        self.degree = checks.whole("degree", degree, minimum=1)
         if self.degree > 2:
             raise InvalidInput("degree", "be 1 or 2", degree)
 

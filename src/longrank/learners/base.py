@@ -22,7 +22,7 @@ MIN_PENALTY = 1e-12  # below it rounding swamps what is learned
 
 def checked_penalty(value: float) -> float:
     """The precision of a prior, large enough for its inverse to be updated soundly."""
-    return checks.real("penalty", checks.real("penalty", value, above=0.0), least=MIN_PENALTY)
+    return checks.real("penalty", checks.real("penalty", value, above=0.0), minimum=MIN_PENALTY)
 
 
 class Learner(Part, ABC):
@@ -60,7 +60,7 @@ class Learner(Part, ABC):
     forgetting: float = 0.0
 
     def __init__(self, dim: int, prior: float, link: Link) -> None:
-        self.dim = checks.whole("dim", dim, least=1)
+        self.dim = checks.whole("dim", dim, minimum=1)
         self.prior = prior
         self.link = link
         self.weights = np.zeros(self.dim)

@@ -53,7 +53,7 @@ class Laplace(Learner):
         max_budget: int | None = None,
     ) -> None:
         if max_budget is not None:
-            self.max_budget = checks.whole("max_budget", max_budget, least=1)
+            self.max_budget = checks.whole("max_budget", max_budget, minimum=1)
         self.penalty = checked_penalty(penalty)
         super().__init__(dim, self.penalty, LOGISTIC)
         self.forgetting = forgetting
@@ -65,7 +65,7 @@ class Laplace(Learner):
 
     @forgetting.setter
     def forgetting(self, value: float) -> None:
-        self._forgetting = checks.real("forgetting", value, least=0.0, most=1.0)
+        self._forgetting = checks.real("forgetting", value, minimum=0.0, maximum=1.0)
 
     def observe(self, rows: NDArray[np.float64], succeeded: bool) -> None:
         kernels.laplace_cascade(

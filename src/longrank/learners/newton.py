@@ -54,7 +54,7 @@ class OnlineNewton(Learner):
         rate: float | None = None,
         link: Link | str = LOGISTIC,
     ) -> None:
-        self.max_budget: int = checks.whole("max_budget", max_budget, least=1)
+        self.max_budget: int = checks.whole("max_budget", max_budget, minimum=1)
         super().__init__(dim, self.max_budget, sigmoid("link", link))
         self.radius = checks.real("radius", radius, above=0.0)
         self.rate = rate
@@ -73,7 +73,7 @@ class OnlineNewton(Learner):
                 rule = f"be small enough for {limit} (or pass a rate)"
                 raise InvalidInput("radius", rule, self.radius)
             value = 1.0 / slope
-        self._rate = checks.real("rate", value, above=0.0, most=MAX_RATE)
+        self._rate = checks.real("rate", value, above=0.0, maximum=MAX_RATE)
 
     def observe(self, rows: NDArray[np.float64], succeeded: bool) -> None:
         kernels.observe_cascade(

@@ -262,7 +262,7 @@ def _not_attributable(row: Row, ended: Outcome | None) -> tuple[int, ...]:
     if row.get("not_attributable") is None or ended is None:
         return ()
     found = tuple(
-        checks.whole("not_attributable", entry, least=1)
+        checks.whole("not_attributable", entry, minimum=1)
         for entry in _listed(row, "not_attributable")
     )
     failures = ended.tried - ended.succeeded
@@ -296,7 +296,7 @@ def _propensity(row: Row, before: Array | None) -> float | None:
     value = row.get("propensity")
     if value is None:
         return None
-    found = checks.real("propensity", value, above=0.0, most=1.0 + _ROUNDING)
+    found = checks.real("propensity", value, above=0.0, maximum=1.0 + _ROUNDING)
     if before is not None and len(before) and found > before[-1] * (1.0 + _ROUNDING):
         rule = f"be at most {before[-1]:.6g}, the probability of its items"
         raise InvalidInput("propensity", rule, found)

@@ -1,4 +1,4 @@
-"""The policy that we would bet on."""
+"""The recommended policy."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from longrank.features import Polynomial
 from longrank.learners import Laplace
 from longrank.policies.ucb import UCB
 
-# Chosen on synthetic worlds and on scikit-learn's digits, never on MNIST: docs/choosing.md tells
-# how.
+# Chosen on synthetic worlds and on scikit-learn's digits, never on MNIST: see docs/choosing.md.
 EXPLORATION = 0.2
 FORESIGHT = 10
-MOST_FOR_PRODUCTS = 16  # numbers in an item, up to which their products are used too
+MAX_FOR_PRODUCTS = 16  # numbers per item up to which their products are used
 PENALTY = 0.5
 
 
 def belief(dim: int, max_budget: int | None, forgetting: float) -> tuple[Laplace, Polynomial]:
-    """The learner and the features, which other policies may act on too."""
-    size = checks.whole("dim", dim, least=1)
-    features = Polynomial(2 if size <= MOST_FOR_PRODUCTS else 1)
+    """Make the learner and the features, which other policies can use too."""
+    size = checks.whole("dim", dim, minimum=1)
+    features = Polynomial(2 if size <= MAX_FOR_PRODUCTS else 1)
     learner = Laplace(
         features.length(size), penalty=PENALTY, forgetting=forgetting, max_budget=max_budget
     )
@@ -26,12 +25,12 @@ def belief(dim: int, max_budget: int | None, forgetting: float) -> tuple[Laplace
 
 
 def recommended(*, dim: int, max_budget: int | None = None, forgetting: float = 0.0) -> UCB:
-    """A policy that needs no tuning: what to start with, and for most jobs to stay with.
+    """Make a policy that needs no tuning: start with it, and for most jobs stay with it.
 
     A :class:`~longrank.UCB` over a :class:`~longrank.Laplace` learner, with the products of an
-    item's numbers as further features (a constant only, where an item has more than 16), and with
-    probing, so that it never gives up for ever, and foresight, so that a try differs from those
-    that must have failed before it.
+    item's numbers as further features (only a constant for items of more than 16 numbers), with
+    probing, so that it never gives up permanently, and with foresight, so that a try differs from
+    those that must have failed before it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A random order now and then, otherwise the best estimate."""
+"""Epsilon-greedy: a random order now and then, otherwise the best estimate."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from longrank.policies.randomised import (
 
 
 class EpsilonGreedy(Believer, Randomised):
-    """The paper's Eps: with probability epsilon a random order at full budget, else no bonus.
+    """Rank at random with probability epsilon, else by the estimates: the paper's Eps.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class EpsilonGreedy(Believer, Randomised):
 
     @epsilon.setter
     def epsilon(self, value: float) -> None:
-        self._epsilon = checks.real("epsilon", value, least=0.0, most=1.0)
+        self._epsilon = checks.real("epsilon", value, minimum=0.0, maximum=1.0)
 
     def _draw(
         self, prepared: Prepared, count: int, payoffs: Payoffs, rng: np.random.Generator

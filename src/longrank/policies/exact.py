@@ -18,7 +18,7 @@ from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.payoffs import Payoffs
 
-MOST_SUBSETS = 1_000_000
+MAX_SUBSETS = 1_000_000
 
 Vector = NDArray[np.float64]
 
@@ -33,8 +33,8 @@ def best_sequence(
     """
     k = len(prepared)
     subsets = sum(math.comb(k, size) for size in range(count + 1))
-    if subsets > MOST_SUBSETS:
-        rule = f"allow at most {MOST_SUBSETS:,} subsets for the exact search"
+    if subsets > MAX_SUBSETS:
+        rule = f"allow at most {MAX_SUBSETS:,} subsets for the exact search"
         raise InvalidInput("items and budget", rule, f"{subsets:,} ({k} items, budget {count})")
     search = _Search(prepared, features, truth, payoffs, count)
     search.visit(0, [])

@@ -1,4 +1,4 @@
-"""What somebody who knows the truth would play."""
+"""The oracle: ranks with the true weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from longrank.policies.exact import best_sequence
 
 
 class Truth(Learner):
-    """A belief that is right and never changes."""
+    """A belief that is true and never changes."""
 
     def __init__(self, weights: ArrayLike, link: Link | str = LOGISTIC) -> None:
         true = checks.vector("weights", weights)
@@ -29,7 +29,7 @@ class Truth(Learner):
         self.inverse = np.zeros((self.dim, self.dim))
 
     def observe(self, rows: NDArray[np.float64], succeeded: bool) -> None:
-        """There is nothing left to learn."""
+        """Do nothing: the truth is known."""
 
     def compiled_step(self, capacity: int) -> kernels.Step:  # noqa: ARG002
         return kernels.Step(kernels.learn_nothing, (self.weights, self.inverse))
@@ -43,7 +43,7 @@ class Truth(Learner):
 
 
 class Oracle(Believer):
-    """The benchmark of the paper: ranks with the true weights.
+    """Rank with the true weights: the benchmark of the paper.
 
     With independent outcomes (:class:`~longrank.Plain`) it is Bayes optimal (Lemma 1). With
     dependent ones (:class:`~longrank.Coverage`) it is the paper's Greedy, or with ``exact`` the

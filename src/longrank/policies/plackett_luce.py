@@ -1,4 +1,4 @@
-"""A sequence drawn by chance, better items being likelier: logs that support evaluation."""
+"""Plackett-Luce: random sequences with exact propensities, for logs that support evaluation."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _CLIP = 1e-3  # estimates nearer to 0 or 1 count as this near, so that nothing i
 
 
 class PlackettLuce(Believer, Randomised):
-    """Draws the next action, an item or STOP, with probability proportional to
-    exp(log-odds / temperature), again and again, until it is STOP.
+    """Draw each next action, an item or STOP, with probability proportional to
+    exp(log-odds / temperature), until STOP is drawn.
 
     The log-odds of an item are those of its estimated probability of success, given the items
     above it. The log-odds of STOP are those of the break-even: the probability that the next item
@@ -44,7 +44,7 @@ class PlackettLuce(Believer, Randomised):
     features
         How an item looks, given those above it.
     temperature
-        Above 0: how much chance there is.
+        Above 0: how random the sequences are.
     rng
         The generator of random numbers, or its seed.
 
@@ -70,7 +70,7 @@ class PlackettLuce(Believer, Randomised):
 
     @property
     def temperature(self) -> float:
-        """How much chance there is; can be changed at any time."""
+        """How random the sequences are; can be changed at any time."""
         return self._temperature
 
     @temperature.setter

@@ -1,4 +1,4 @@
-"""A random order at full budget: what every learner must beat."""
+"""A random order at full budget: the baseline that every learner must beat."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from longrank.policies.randomised import Choices, Randomised, uniform_choices
 
 
 class Random(Policy, Randomised):
-    """The paper's Rand. It believes nothing, so its probabilities and values are NaN.
+    """Rank at random: the paper's Rand. Probabilities and values are NaN.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Random(Policy, Randomised):
         return Ranking.blind(order, prepared[order], count, float(payoffs.losses[0]))
 
     def learn(self, ranking: Ranking, outcome: Outcome) -> None:
-        """Nothing to learn; the outcome is checked all the same."""
+        """Check the outcome; there is nothing to learn."""
         self._check(ranking, outcome)
 
     def choices(
@@ -75,18 +75,18 @@ class Random(Policy, Randomised):
 
 
 def random_order(rng: np.random.Generator, size: int, count: int) -> NDArray[np.int64]:
-    """``count`` of ``size`` items in random order: the top of random scores."""
+    """Draw ``count`` of ``size`` items in random order: the top of random scores."""
     return top(rng.random(size), count)
 
 
 def generator_state(rng: np.random.Generator) -> Tree:
-    """The state of a generator, as a tree for :mod:`longrank.packing`."""
+    """Return the state of a generator, as a tree for :mod:`longrank.packing`."""
     state: Tree = dict(rng.bit_generator.state)
     return state
 
 
 def generator_from_state(state: Tree) -> np.random.Generator:
-    """A generator that goes on where that one was."""
+    """Return a generator that continues from a state."""
     kind = getattr(np.random, str(state.get("bit_generator")), None)
     if not (isinstance(kind, type) and issubclass(kind, np.random.BitGenerator)):
         raise BadFile(f"unknown random generator {state.get('bit_generator')!r}")

@@ -1,4 +1,4 @@
-"""Policies that decide by chance, with the exact probability of every sequence they may play.
+"""Randomised policies, with the exact probability of every sequence that they may play.
 
 A sequence is a chain of choices: an item, another one, ..., and STOP, which is an action of its
 own. Where the budget or the items are used up, STOP is certain.
@@ -19,7 +19,7 @@ Choices = NDArray[np.float64]
 
 
 class Randomised(ABC):
-    """What a policy that decides by chance can tell, for its present belief."""
+    """The propensities of a randomised policy, for its present belief."""
 
     @abstractmethod
     def choices(

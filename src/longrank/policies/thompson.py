@@ -19,10 +19,10 @@ from longrank.policies.random import generator_from_state, generator_state
 
 
 class Thompson(Believer):
-    """Draws weights from a normal distribution around the learner's, and ranks with those.
+    """Rank with weights drawn from the belief, a normal distribution around the learner's.
 
-    An item is thus tried about as often as it is likely to be the best. The spread falls as the
-    belief sharpens, so there is nothing to tune; ``scale`` widens or narrows it.
+    An item is tried about as often as it is likely to be the best. The spread shrinks as the
+    belief sharpens; ``scale`` widens or narrows it.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Thompson(Believer):
 
     @scale.setter
     def scale(self, value: float) -> None:
-        self._scale = checks.real("scale", value, least=0.0)
+        self._scale = checks.real("scale", value, minimum=0.0)
 
     def _draw(
         self, prepared: Prepared, count: int, payoffs: Payoffs, rng: np.random.Generator

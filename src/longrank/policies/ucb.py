@@ -1,4 +1,4 @@
-"""Optimism: the paper's Algorithms 1 and 2."""
+"""Optimism in the face of uncertainty: the paper's Algorithms 1 and 2."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from longrank.policies.base import Believer
 
 
 class UCB(Believer):
-    """Acts as if every item were as good as it can still reasonably be.
+    """Rank by upper confidence bounds: as if each item were as good as is still plausible.
 
     The score of a row x is x.w + sqrt(exploration * x' M^-1 x).
 
@@ -42,19 +42,19 @@ class UCB(Believer):
         The paper's alpha, at least 0. :func:`longrank.theory.exploration` gives the value of the
         theorem; tuned runs take 1e-9 to 10.
     probing
-        A way out of the give-up trap: with a constant exploration, once giving up at once looks
-        best nothing is observed any more, so nothing changes. With probing, the best-looking item
-        is tried all the same after having given up 1 to 16, 18, 20, ..., 32, 36, ... times: at most
-        n = 8 log2(T) + 1 times in T rounds, so that it costs at most n (losses[0] - losses[1])
-        where giving up is right, and goes on for ever.
+        Whether to escape the give-up trap: with constant exploration, once giving up immediately
+        looks best, nothing is observed any more, so nothing changes. With probing, the
+        best-looking item is tried anyway after 1 to 16, 18, 20, ..., 32, 36, ... give-ups: at most
+        n = 8 log2(T) + 1 times in T rounds. Where giving up is right this costs at most
+        n (losses[0] - losses[1]), and it never ends.
     foresight
-        How many failures to foresee, 0 for none: the item at a position is tried only if all above
-        it failed, so it is chosen by what would be believed then. After a failure, what is like
-        the item that failed looks worse: the next try is something else, and the length is chosen
-        with that in mind. Items further down are chosen by what is believed after that many
-        failures. A ranking's probabilities and estimates are then those of the case in which a
-        position is reached. For a :class:`Laplace` learner and features that are independent of
-        the items above.
+        How many failures to foresee, 0 for none. The item at a position is tried only if all
+        items above it failed, so it is chosen by what would be believed then: items similar to a
+        failed one look worse, the next try is something different, and the length is chosen
+        accordingly. Items beyond that depth are chosen by the belief after so many failures. A
+        ranking's probabilities and estimates are conditional on their position being reached.
+        Needs a learner that foresees failures (:class:`Laplace`) and features that do not depend
+        on the items above.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class UCB(Believer):
 
     @exploration.setter
     def exploration(self, value: float) -> None:
-        self._exploration = checks.real("exploration", value, least=0.0)
+        self._exploration = checks.real("exploration", value, minimum=0.0)
         self.bonus = math.sqrt(self._exploration)
 
     def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs, minimum: int) -> Ranking:

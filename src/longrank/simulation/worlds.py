@@ -118,8 +118,8 @@ class _DrawnWorld(World):
 
     def __init__(self, weights: ArrayLike, items: int, dim: int, seed: int) -> None:
         self.weights = checks.vector("weights", weights)
-        self.size = checks.whole("items", items, least=1)
-        self.dim = checks.whole("dim", dim, least=1)
+        self.size = checks.whole("items", items, minimum=1)
+        self.dim = checks.whole("dim", dim, minimum=1)
         self.seed = checks.whole("seed", seed)
 
     def _draw(self, t: int) -> tuple[Items, Vector]:
@@ -218,11 +218,12 @@ class TableWorld(World):
             raise InvalidInput("chances", f"have {len(self.items)} numbers", len(self.chances))
         if ((self.chances < 0.0) | (self.chances > 1.0)).any():
             raise InvalidInput("chances", "lie between 0 and 1", "a value outside")
-        self.size = checks.whole("size", size, least=1)
+        self.size = checks.whole("size", size, minimum=1)
         rng = np.random.default_rng(checks.whole("seed", seed))
         self.draws = rng.random(len(self.items))
         self.shuffles = [
-            rng.permutation(len(self.items)) for _ in range(checks.whole("passes", passes, least=1))
+            rng.permutation(len(self.items))
+            for _ in range(checks.whole("passes", passes, minimum=1))
         ]
 
     @property
@@ -256,7 +257,7 @@ class PaymentWorld(World):
     NETWORKS = 4
 
     def __init__(self, routes: int = 8, *, seed: int) -> None:
-        self.routes = checks.whole("routes", routes, least=1)
+        self.routes = checks.whole("routes", routes, minimum=1)
         self.seed = checks.whole("seed", seed)
         rng = np.random.default_rng([self.seed])
         self.homes = rng.integers(self.NETWORKS, size=self.routes)

@@ -80,9 +80,9 @@ def evaluate(
     if interval not in ("bootstrap", "bernstein"):
         raise InvalidInput("interval", "be 'bootstrap' or 'bernstein'", repr(interval))
     settings = IntervalSettings(
-        checks.real("confidence", confidence, above=0.0, most=0.999999),
+        checks.real("confidence", confidence, above=0.0, maximum=0.999999),
         interval,
-        checks.whole("resamples", resamples, least=1),
+        checks.whole("resamples", resamples, minimum=1),
         checks.whole("seed", seed),
     )
     history = History.of(source).keep()

@@ -9,6 +9,7 @@ import pytest
 from serving import asked, make, told, until
 
 from longrank.service.engine import apply
+from longrank.service.engine.apply import Recent
 from longrank.service.errors import StoreFailed
 
 
@@ -143,3 +144,20 @@ def test_who_reads_sees_one_belief_while_another_is_learned(engine):
     assert (view.policy.learner.weights == weights).all()
     assert (view.policy.learner.inverse == inverse).all()
     assert (model.view.policy.learner.inverse != inverse).any()
+
+
+def test_only_so_many_are_kept_in_memory_and_the_others_are_found_in_the_store(engine):
+    for i in range(5):
+        engine.decide("m", asked(f"d{i}", seed=i))
+    number = engine.model("m").number
+    entries = [engine.store.find(number, f"d{i}")[0] for i in range(5)]
+    recent = Recent(engine.store, 3)
+    for entry in entries:
+        recent.remember(entry, entry.decision())
+    asked_for = []
+    find = engine.store.find
+    engine.store.find = lambda model, name: asked_for.append(name) or find(model, name)
+    found = [recent.find(number, f"d{i}") for i in range(5)]
+    assert [entry.id for entry, _ in found] == [f"d{i}" for i in range(5)]
+    assert [record for _, record in found] == [entry.decision() for entry in entries]
+    assert asked_for == ["d0", "d1"]

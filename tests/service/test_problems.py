@@ -41,7 +41,7 @@ def test_problems_are_problem_details(http):
         ({"settings": {"rate": "0.1"}}, "rate", "be a number, got '0.1'"),
         ({"settings": {"nobody": 1}}, "settings", "be among dim, .* for 'ind', got nobody"),
         ({"settings": {"dim": 3}}, "settings", "leave dim to the model, got dim"),
-        ({"settings": {"radius": 1e308}}, "settings", "be settings of 'ind', got .*1e.308"),
+        ({"settings": {"radius": 1e308}}, "radius", "be small enough for .*, got 1e.308"),
         ({"policy": "dep"}, "settings", "include 'topics' for 'dep', got"),
         (
             {"policy": "oracle", "settings": {"weights": [0.1] * DIM, "features": {"a": 1}}},

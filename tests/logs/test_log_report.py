@@ -17,6 +17,7 @@ from longrank.logs.evaluation.insights import (
     raise_costs,
     what_if,
 )
+from longrank.logs.formats import LogTable
 
 
 def call(*arguments, code=0):
@@ -69,7 +70,9 @@ def test_less_budget_and_more_expensive_attempts_are_worth_less():
     assert raise_costs(0.5)(PAYOFFS) == Payoffs([0.35, 0.0, 0.0], [-0.1, -0.75, -1.4, -2.05])
 
 
-def test_evaluate_prints_a_table_and_writes_a_report(tmp_path):
+def test_evaluate_prints_a_table_and_writes_a_report_and_reads_the_log_once(tmp_path, monkeypatch):
+    passes, read = [], LogTable.read
+    monkeypatch.setattr(LogTable, "read", lambda *args: passes.append(1) or read(*args))
     write(tmp_path / "log.parquet", logged(chance(), 60))
     greedy([2.0, -1.0, 1.0, 0.0]).save(tmp_path / "mine.longrank")
     output = call(
@@ -81,6 +84,7 @@ def test_evaluate_prints_a_table_and_writes_a_report(tmp_path):
     for text in ("mine", "ind:exploration=0.5,rate=5", "recommended", "doubly robust", "refused"):
         assert text in output
     assert (tmp_path / "page.html").stat().st_size > 10_000
+    assert len(passes) == 1
 
 
 def test_a_log_without_candidates_gets_its_refusals_in_the_report_too(sound, tmp_path):

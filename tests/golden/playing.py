@@ -48,7 +48,7 @@ def content(policy: Any) -> dict[str, Any]:
     """All that a policy knows, as JSON in which no bit is lost."""
     found: dict[str, Any] = {"kind": type(policy).__name__}
     found |= {name: getattr(policy, name) for name in SETTINGS if hasattr(policy, name)}
-    if hasattr(policy, "rng"):
+    if getattr(policy, "rng", None) is not None:
         found["rng"] = plain(policy.rng.bit_generator.state)
     if hasattr(policy, "learner"):
         learner = policy.learner

@@ -103,10 +103,15 @@ def test_a_policy_goes_on_as_it_did_to_the_last_bit(path):
                     np.array(now[part], float), np.array(then["ranking"][part], float), rtol=1e-9
                 )
         else:
-            assert now == then["ranking"]
+            assert unversioned(now) == unversioned(then["ranking"])
         policy.learn(Ranking.from_dict(then["ranking"]), Outcome(*then["outcome"]))
     assert knows(policy, expected["after"])
     assert policy.to_bytes() == load(path.with_suffix(".after.longrank")).to_bytes()
+
+
+def unversioned(receipt: dict) -> dict:
+    """The content of a receipt, whatever the version of its layout."""
+    return {part: value for part, value in receipt.items() if part != "version"}
 
 
 @pytest.mark.parametrize("path", POLICIES, ids=named)
@@ -122,7 +127,7 @@ def test_a_policy_that_is_saved_anew_is_the_same(path, tmp_path):
 def test_a_receipt_comes_back_from_bytes_and_from_json(path):
     for then in read(path):
         ranking = Ranking.from_bytes(base64.b64decode(then["bytes"]))
-        assert plain(ranking.to_dict()) == then["ranking"]
+        assert unversioned(plain(ranking.to_dict())) == unversioned(then["ranking"])
         assert Ranking.from_dict(then["ranking"]).to_bytes() == ranking.to_bytes()
 
 

@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from longrank import checks
 from longrank.errors import InvalidInput, MissingExtra
 from longrank.packing import Tree
+from longrank.parts import Part
 
 Array = NDArray[np.float64]
 
 
-class Mixture:
+class Mixture(Part):
     """A fitted Gaussian mixture; called with items it gives each one's responsibilities.
 
     Parameters
@@ -26,6 +27,8 @@ class Mixture:
         Scale the responsibilities of an item to Euclidean norm 1, as the paper does on MNIST.
         (They stay in [0, 1].)
     """
+
+    kind = "mixture"
 
     def __init__(
         self, weights: ArrayLike, means: ArrayLike, factors: ArrayLike, *, unit: bool = False
@@ -97,7 +100,7 @@ class Mixture:
 
     def state(self) -> Tree:
         """As a tree for :mod:`longrank.packing`."""
-        return {
+        return self.header() | {
             "weights": self.weights,
             "means": self.means,
             "factors": self.factors,
@@ -106,6 +109,8 @@ class Mixture:
 
     @classmethod
     def from_state(cls, state: Tree) -> Mixture:
+        """Rebuild it from a state of any version."""
+        state = cls.migrate(state)
         return cls(state["weights"], state["means"], state["factors"], unit=state["unit"])
 
     def __repr__(self) -> str:

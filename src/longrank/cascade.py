@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from longrank import checks, packing
 from longrank.errors import BadFile, InvalidInput
 
+Vector = NDArray[np.float64]
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -162,6 +164,16 @@ class Ranking:
     def features(self) -> NDArray[np.float64]:
         """The rows to learn from, as they were when ranked. Shape (s, dim)."""
         return self.rows(len(self.order))
+
+    def arrays(self) -> tuple[NDArray[np.int64], Vector, Vector, Vector]:
+        """Return order, probabilities, estimates and values: all but the features, at once."""
+        numbers, s, n = self._numbers, len(self._order), self._max_tries
+        return (
+            self._order,
+            numbers[:s],
+            numbers[n : n + s],
+            numbers[2 * n : 3 * n + 1],
+        )
 
     def rows(self, count: int) -> NDArray[np.float64]:
         """Return the first ``count`` rows of the features."""

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
 from longrank.cascade import Ranking
-from longrank.features import Features, Plain
+from longrank.features import Features
 from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
@@ -138,10 +138,10 @@ class PlackettLuce(Believer, Randomised):
         return np.asarray(weights / weights.sum())
 
     def _scores(self, prepared: Prepared, prefix: list[int]) -> NDArray[np.float64]:
-        """The mean of every item, were it to come next; -inf for those above."""
+        """Return the mean of every item, were it to come next; -inf for those above."""
         learner = self.learner
-        if isinstance(self.features, Plain):
-            rows = self.features.along(prepared, np.arange(len(prepared)))
+        if self.features.independent:
+            rows = self.features.rows(prepared)
         else:
             rows = np.zeros((len(prepared), learner.dim))
             for item in set(range(len(prepared))) - set(prefix):

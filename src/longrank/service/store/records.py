@@ -31,13 +31,14 @@ class Sequence(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @classmethod
     def of(cls, ranking: Ranking, ids: list[str]) -> Sequence:
-        order = ranking.order.tolist()
+        indices, probabilities, estimates, values = ranking.arrays()
+        order = indices.tolist()
         return cls(
             [ids[i] for i in order],
             order,
-            ranking.estimates.tobytes(),
-            ranking.probabilities.tobytes(),
-            ranking.values.tobytes(),
+            estimates.tobytes(),
+            probabilities.tobytes(),
+            values.tobytes(),
         )
 
     def ranking(self, rows: NDArray[np.float64]) -> Ranking:

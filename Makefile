@@ -4,10 +4,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 EXTRAS := experiments service logs cluster test check docs
 # Some tests of every layer (core, saved files, command line, logs, service), and of those the fast ones.
-QUICK := $(addprefix tests/,$(addsuffix .py,test_cascade test_checks test_errors test_links test_named test_packing \
-  test_payoffs test_public test_cli contracts/test_files logs/test_history logs/test_check logs/test_write \
-  logs/test_warm service/test_app service/test_catalog service/test_settling service/test_store)) \
-  -m "not mnist and not postgres and not browser" -k "not demo and not resumes"
+QUICK := $(addprefix tests/,$(addsuffix .py,test_cascade test_checks test_errors test_links test_registry test_parts \
+  test_packing test_public test_disk contracts/test_files logs/test_history logs/test_recording service/test_catalog \
+  service/test_settle service/test_store)) -m "not mnist and not postgres and not browser"
 
 .PHONY: help setup demo test quick check format bench docs lock clean
 

@@ -7,7 +7,18 @@ import sys
 import numpy as np
 import pytest
 
-from longrank import UCB, BadFile, InvalidInput, Laplace, Outcome, Payoffs, Ridge, load, named
+from longrank import (
+    UCB,
+    BadFile,
+    BadPlugin,
+    InvalidInput,
+    Laplace,
+    Outcome,
+    Payoffs,
+    Ridge,
+    load,
+    named,
+)
 from longrank.packing import pack, unpack
 from longrank.parts import Kinds, Part
 from longrank.policies import from_bytes, registry
@@ -73,6 +84,14 @@ careful = Recipe(
     {"quick": {"exploration": [0.1]}},
 )
 broken = 3
+
+
+class Capital(UCB):
+    """A policy class whose kind is its name."""
+
+    def __init__(self, learner=None, *, dim=3, features=None, **settings):
+        settings = {"exploration": 0.1} | settings
+        super().__init__(learner or Ridge(dim), features=features, **settings)
 '''
 
 POINTS = """
@@ -87,6 +106,8 @@ simple = outside_parts:simple
 careful-one = outside_parts:careful
 careful = outside_parts:Careful
 broken = outside_parts:broken
+Capital = outside_parts:Capital
+absent = no_such_module:thing
 """
 
 
@@ -141,6 +162,21 @@ def test_an_entry_point_that_is_no_policy_is_refused_by_name():
         InvalidInput, match=r"^the entry point 'broken' of 'longrank.policies' must"
     ):
         named("broken")
+
+
+@pytest.mark.usefixtures("outside")
+def test_a_name_may_have_capitals_and_a_maker_may_take_any_setting():
+    assert "Capital" in registry.names()
+    assert named("Capital", dim=3, exploration=0.7).exploration == 0.7
+    assert registry.make("Capital", {"dim": 3, "rng": 1}, {}).exploration == 0.1
+
+
+@pytest.mark.usefixtures("outside")
+def test_an_entry_point_that_cannot_be_loaded_is_named_and_harms_nobody_else():
+    with pytest.raises(BadPlugin, match=r"^the entry point 'absent' of .*, which outside_parts of"):
+        named("absent")
+    assert named("ind", dim=3, max_budget=2).exploration == 0.1
+    assert "absent" in registry.names()
 
 
 @pytest.mark.usefixtures("outside")
@@ -213,12 +249,19 @@ class _Grown(Part):
     migrations = {0: lambda s: {**s, "a": 1}, 2: lambda s: {**s, "b": s["a"] + 1}}  # noqa: RUF012
 
 
+class _Whole(_Grown):
+    kind = "_Grown"
+    migrations = {**_Grown.migrations, 1: lambda s: s}  # noqa: RUF012
+
+
 def test_migrations_run_from_the_version_that_was_found():
-    assert _Grown.migrate({"kind": "_Grown"}) == {"kind": "_Grown", "a": 1, "b": 2, "version": 3}
+    assert _Whole.migrate({"kind": "_Grown"}) == {"kind": "_Grown", "a": 1, "b": 2, "version": 3}
     assert _Grown.migrate({"a": 5, "version": 2}) == {"a": 5, "b": 6, "version": 3}
     assert _Grown.migrate({"version": 3}) == {"version": 3}
+    with pytest.raises(BadFile, match=r"^'_Grown' has no migration from version 1 to 2$"):
+        _Grown.migrate({"version": 1})
     kinds = Kinds("thing", _Grown, "longrank.things", [_Grown])
-    assert kinds.read({"kind": "_Grown"})[0] is _Grown
+    assert kinds.read({"kind": "_Grown", "version": 3})[0] is _Grown
     for state in (None, [], {"kind": 3}, {}):
         with pytest.raises(BadFile, match=r"^unknown thing .*: known are \['_Grown'\]"):
             kinds.read(state)

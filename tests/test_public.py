@@ -13,6 +13,7 @@ NAMES = [
     "PROBIT",
     "UCB",
     "BadFile",
+    "BadPlugin",
     "Coverage",
     "EpsilonGreedy",
     "Features",

@@ -3,7 +3,7 @@
 from longrank import theory
 from longrank.cascade import Outcome, Ranking
 from longrank.checks import unit_rows
-from longrank.errors import BadFile, InvalidInput, LongrankError, MissingExtra
+from longrank.errors import BadFile, BadPlugin, InvalidInput, LongrankError, MissingExtra
 from longrank.features import Coverage, Features, Mixture, Plain, Polynomial
 from longrank.learners import Laplace, Learner, MaximumLikelihood, OnlineNewton, Ridge
 from longrank.links import LOGISTIC, PROBIT, Link
@@ -28,6 +28,7 @@ __all__ = [
     "PROBIT",
     "UCB",
     "BadFile",
+    "BadPlugin",
     "Coverage",
     "EpsilonGreedy",
     "Features",

@@ -3,6 +3,7 @@
 LongrankError
 ├── InvalidInput   (also a ValueError)   an argument breaks a rule; nothing has changed
 ├── BadFile        (also a ValueError)   a file is damaged, foreign, or of an unknown version
+├── BadPlugin      (also an ImportError) an entry point of another package cannot be loaded
 └── MissingExtra   (also an ImportError) an optional dependency is not installed
 """
 
@@ -32,6 +33,10 @@ class InvalidInput(LongrankError, ValueError):
 
 class BadFile(LongrankError, ValueError):
     """A file or a byte string cannot be read as what it should be."""
+
+
+class BadPlugin(LongrankError, ImportError):
+    """An entry point of another package cannot be loaded."""
 
 
 class MissingExtra(LongrankError, ImportError):

@@ -8,14 +8,12 @@ through entry points.
 
 from __future__ import annotations
 
-import functools
-import importlib.metadata
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from longrank.errors import BadFile
 from longrank.packing import Tree
+from longrank.plugins import load_entry_point
 
 
 class Part:
@@ -58,7 +56,10 @@ class Part:
                 f"versions up to {cls.version}: upgrade longrank to read it"
             )
         for old in range(found, cls.version):
-            state = cls.migrations[old](state) if old in cls.migrations else state
+            if old in cls.migrations:
+                state = cls.migrations[old](state)
+            elif old > 0:  # what was written before versions may already be of version 1
+                raise BadFile(f"{cls.kind!r} has no migration from version {old} to {old + 1}")
         return {**state, "version": cls.version}
 
 
@@ -98,22 +99,3 @@ class Kinds(Generic[P]):
                 f"installed packages offer as entry points of {self._group!r}"
             )
         return found, found.migrate(state)
-
-
-def entry_points(group: str) -> Mapping[str, importlib.metadata.EntryPoint]:
-    """Return the entry points of a group by name."""
-    return _entry_points(group, tuple(sys.path))
-
-
-@functools.lru_cache(maxsize=16)  # finding them means reading the metadata of every package
-def _entry_points(
-    group: str,
-    path: tuple[str, ...],  # noqa: ARG001
-) -> Mapping[str, importlib.metadata.EntryPoint]:
-    return {point.name: point for point in importlib.metadata.entry_points(group=group)}
-
-
-def load_entry_point(group: str, name: str) -> Any:
-    """Return what an installed package offers under a name, None if nothing."""
-    point = entry_points(group).get(name)
-    return None if point is None else point.load()

@@ -136,3 +136,11 @@ def test_a_history_needs_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         evaluate(logged(chance(), 5), {}, resamples=2)
+
+
+def test_the_former_name_of_the_source_still_works():
+    rows = [{"id": 1, "items": [[0.5], [0.1]], "order": [1, 0], "tried": 2, "succeeded": True}]
+    with pytest.warns(DeprecationWarning, match="check: the parameter 'history' is now called"):
+        assert check(history=rows).decisions == 1
+    with pytest.warns(DeprecationWarning, match="learn_from: the parameter 'history' is now"):
+        assert learn_from(recommended(dim=1), history=rows) == 1

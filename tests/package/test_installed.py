@@ -15,7 +15,11 @@ from installing import HERE
 
 import longrank
 
-FOLDERS = {"longrank.service": "service", "longrank.experiments": "experiments"}
+FOLDERS = {
+    "longrank.service": "service",
+    "longrank.experiments": "experiments",
+    "longrank.testing": "test",
+}
 NEEDS = {
     "demo": "experiments",
     "run logistic": "experiments",

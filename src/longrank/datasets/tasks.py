@@ -14,7 +14,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from longrank.datasets.cache import prepared
 from longrank.datasets.embed import Arrays, embed_images, embed_ratings
 from longrank.datasets.folder import AnyPath, data_folder
 from longrank.errors import InvalidInput, MissingExtra
+from longrank.plugins import entry_points, load_entry_point
 
 DIGITS = "digits"  # comes with scikit-learn
 GROUP = "longrank.tasks"
@@ -85,10 +85,11 @@ class Tasks(Mapping[str, Task]):
     def __getitem__(self, name: str) -> Task:
         if name in _OWN:
             return _OWN[name]
-        point = _entry_points()[name]
+        if name not in entry_points(GROUP):
+            raise KeyError(name)
 
         def make(seed: int, folder: Path) -> Table:
-            made = point.load()(seed, folder)
+            made = load_entry_point(GROUP, name)(seed, folder)
             if not isinstance(made, Table):
                 parameter = f"the entry point {name!r} of {GROUP!r}"
                 raise InvalidInput(parameter, "return a longrank.datasets.Table", repr(made))
@@ -98,14 +99,10 @@ class Tasks(Mapping[str, Task]):
 
     def __iter__(self) -> Iterator[str]:
         yield from _OWN
-        yield from sorted(set(_entry_points()) - set(_OWN))
+        yield from sorted(set(entry_points(GROUP)) - set(_OWN))
 
     def __len__(self) -> int:
         return len(list(iter(self)))
-
-
-def _entry_points() -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=GROUP)}
 
 
 TASKS = Tasks()
@@ -119,7 +116,7 @@ def task(name: str) -> Task:
         known = (
             "mnist-0 to 9, fashion-0 to 9, digits-0 to 9, movielens-25m, movielens-1m, yelp, msd"
         )
-        known = ", ".join([known, *sorted(_entry_points())])
+        known = ", ".join([known, *sorted(entry_points(GROUP))])
         raise InvalidInput("name", f"be one of {known}", repr(name)) from None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from longrank.logs.columns import is_known
 from longrank.logs.decision import Decision
-from longrank.logs.history import History
+from longrank.logs.history import History, history_is_source
 from longrank.logs.violations import Violation, empty, keep
 
 _ROUNDING = 1e-9
@@ -114,6 +114,7 @@ class Checked:
         return found
 
 
+@history_is_source
 def check(source: Any) -> Checked:
     """Read a log once, in batches; say what is wrong with it and what can be done with it.
 

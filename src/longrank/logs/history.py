@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import tempfile
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import IO, Any
+from typing import IO, Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -23,6 +25,8 @@ from longrank.logs.violations import BadLog, Violation, empty, keep
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy
 
+P = ParamSpec("P")
+T = TypeVar("T")
 MAX_KEPT_BYTES = 256 * 2**20  # items and features that History.keep holds in memory
 Progress = Callable[[int, int], None]
 _OFTEN = 1000  # decisions between two reports of progress
@@ -299,6 +303,21 @@ class _Kept:
         return found
 
 
+def history_is_source(function: Callable[P, T]) -> Callable[P, T]:
+    """Accept the former name of the parameter ``source`` with a warning."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **settings: P.kwargs) -> T:
+        if "history" in settings:
+            text = f"{function.__name__}: the parameter 'history' is now called 'source'"
+            warnings.warn(text, DeprecationWarning, stacklevel=2)
+            settings["source"] = settings.pop("history")
+        return function(*args, **settings)
+
+    return call
+
+
+@history_is_source
 def learn_from(policy: Policy, source: Any, *, progress: Progress | None = None) -> int:
     """Learn the decisions of a log in the order of their outcomes; return how many.
 

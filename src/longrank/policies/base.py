@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Protocol, Self, runtime_checkable
@@ -96,6 +97,11 @@ class Policy(Part, ABC):
         """
         return False
 
+    def count(self, ranking: Ranking) -> None:
+        """Call :meth:`note`, under its former name."""
+        warnings.warn("Policy.count is now called note", DeprecationWarning, stacklevel=2)
+        self.note(ranking)
+
     @abstractmethod
     def learn(self, ranking: Ranking, outcome: Outcome) -> None:
         """Learn what became of a ranking: at once or much later, in any order.
@@ -125,13 +131,10 @@ class Policy(Part, ABC):
     def view(self) -> Self:
         """Return a copy that ranks from the present belief while this policy goes on learning.
 
-        It shares nothing that :meth:`learn` writes, and costs a copy of the belief, not of the
-        history. It must not learn.
+        It shares nothing that :meth:`learn` writes. For policies with a learner it costs a copy of
+        the belief, not of the history; for others a copy of everything. It must not learn.
         """
-        viewed = copy.copy(self)
-        if self.rng is not None:
-            viewed.rng = copy.deepcopy(self.rng)
-        return viewed
+        return copy.deepcopy(self)
 
     def chance(self, sizes: Sequence[int]) -> Chance:
         """Draw the random choices of coming rounds with sets of these sizes, all at once.
@@ -258,8 +261,10 @@ class Believer(Policy):
         return self._along(prepared, indices, payoffs, len(indices))
 
     def view(self) -> Self:
-        viewed = super().view()
+        viewed = copy.copy(self)
         viewed.learner = self.learner.view()
+        if self.rng is not None:
+            viewed.rng = copy.deepcopy(self.rng)
         return viewed
 
     def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs, minimum: int) -> Ranking:

@@ -20,7 +20,7 @@ from longrank.features import Coverage, Features
 from longrank.features.coverage import Topics
 from longrank.learners import MaximumLikelihood, OnlineNewton, Ridge
 from longrank.links import LOGISTIC, Link
-from longrank.parts import entry_points
+from longrank.plugins import entry_points, load_entry_point
 from longrank.policies.base import Policy
 from longrank.policies.default import belief, recommended
 from longrank.policies.epsilon_greedy import EpsilonGreedy
@@ -31,7 +31,6 @@ from longrank.policies.thompson import Thompson
 from longrank.policies.ucb import UCB
 
 GROUP = "longrank.policies"
-OFFERED = ("dim", "max_budget", "rng", "topics")  # what comes from the job, not from its user
 
 Grid = Mapping[str, Sequence[float]]
 
@@ -60,8 +59,18 @@ class Recipe:
 
     @property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
-        """The parameters of ``make``."""
+        """The named parameters of ``make``."""
+        found = self._signature.items()
+        return {name: each for name, each in found if each.kind is not each.VAR_KEYWORD}
+
+    @property
+    def _signature(self) -> Mapping[str, inspect.Parameter]:
         return inspect.signature(self.make).parameters
+
+    @property
+    def open(self) -> bool:
+        """Whether it takes settings of any name (``**settings``)."""
+        return any(each.kind is each.VAR_KEYWORD for each in self._signature.values())
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -278,20 +287,24 @@ def get(name: str) -> Recipe:
     The entry point of a package may be a :class:`Recipe`, a function that returns a policy, or a
     :class:`Policy` class, whose constructor's keywords are then the settings.
     """
-    known = name.lower() if isinstance(name, str) else name
-    if known in _OWN:
-        return _OWN[known]
-    point = entry_points(GROUP).get(known)
-    if point is None:
-        raise InvalidInput("name", f"be one of {', '.join(names())}", repr(name))
-    found = point.load()
+    if isinstance(name, str):
+        if name.lower() in _OWN:
+            return _OWN[name.lower()]
+        for known in (name, name.lower()):
+            if known in entry_points(GROUP):
+                return _outside(known)
+    raise InvalidInput("name", f"be one of {', '.join(names())}", repr(name))
+
+
+def _outside(name: str) -> Recipe:
+    found = load_entry_point(GROUP, name)
     if isinstance(found, Recipe):
         return found
     if not callable(found):
         rule = "be a policy, a function that returns one, or a Recipe"
-        raise InvalidInput(f"the entry point {known!r} of {GROUP!r}", rule, repr(found))
+        raise InvalidInput(f"the entry point {name!r} of {GROUP!r}", rule, repr(found))
     first = (inspect.getdoc(found) or "").partition("\n")[0]
-    return Recipe(found, known, first)
+    return Recipe(found, name, first)
 
 
 def named(name: str, /, **settings: Any) -> Policy:
@@ -318,7 +331,7 @@ def named(name: str, /, **settings: Any) -> Policy:
     recipe = get(name)
     known = recipe.parameters
     for setting in settings:
-        if setting not in known:
+        if setting not in known and not recipe.open:
             raise InvalidInput("settings", f"be among {', '.join(known)} for {name!r}", setting)
     for setting in recipe.needs:
         if setting not in settings:

@@ -12,7 +12,7 @@ from longrank import kernels
 from longrank.errors import InvalidInput
 from longrank.links import LOGISTIC
 from longrank.logs.decision import Decision
-from longrank.logs.history import History
+from longrank.logs.history import History, history_is_source
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy
 
@@ -55,6 +55,7 @@ class OutcomeModel:
         return found
 
 
+@history_is_source
 def fit(source: Any, folds: int = FOLDS, penalty: float = 1.0) -> OutcomeModel:
     """Fit the outcome model to a log; only the items that were tried are held in memory.
 

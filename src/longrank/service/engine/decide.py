@@ -174,7 +174,7 @@ def check(request: DecisionRequest, dim: int, max_budget: int) -> CheckedRequest
 def _candidates(request: DecisionRequest, dim: int) -> tuple[list[str], NDArray[np.floating]]:
     if request.candidates is not None:
         if request.ids is not None or request.features is not None:
-            raise InvalidInput("candidates", "stand without ids and features", "both")
+            raise InvalidInput("candidates", "be given without ids and features", "both")
         ids = [candidate.id for candidate in request.candidates]
         return ids, _items([candidate.features for candidate in request.candidates], dim)
     if request.ids is None or request.features is None:
@@ -213,7 +213,7 @@ def _payoffs(request: DecisionRequest, max_budget: int) -> Payoffs:
         return Payoffs.vanilla(max_budget if request.budget is None else request.budget)
     if request.rewards is None or request.losses is None:
         missing = "rewards" if request.rewards is None else "losses"
-        raise InvalidInput(missing, "be given where the other is", None)
+        raise InvalidInput(missing, "be given if the other is", None)
     return _schedule(tuple(request.rewards), tuple(request.losses))
 
 

@@ -40,20 +40,24 @@ class Part:
         if "kind" not in cls.__dict__:
             cls.kind = cls.__name__
 
-    def header(self) -> Tree:
-        """Return the kind and the version, with which every state begins."""
-        return {"kind": self.kind, "version": self.version}
+    def state(self) -> Tree:
+        """Return all that is needed to build it again, as a tree for :mod:`longrank.packing`."""
+        raise TypeError(f"{type(self).__name__} must implement state()")
+
+    def saved(self) -> Tree:
+        """Return the state together with its kind and version, as it is written to files."""
+        return {"kind": self.kind, "version": self.version} | self.state()
 
     @classmethod
     def migrate(cls, state: Tree) -> Tree:
         """Bring a state up to the present layout."""
         found = state.get("version", 0)
         if type(found) is not int or found < 0:
-            raise BadFile(f"{cls.kind!r} has the version {found!r}, which is not a number")
+            raise BadFile(f"{cls.kind!r} has no valid version: {found!r}")
         if found > cls.version:
             raise BadFile(
-                f"{cls.kind!r} was saved in version {found} of its layout, and this longrank reads "
-                f"versions up to {cls.version}: upgrade longrank to read it"
+                f"{cls.kind!r} was saved in version {found} of its layout, and the installed code "
+                f"reads versions up to {cls.version}: upgrade {cls.__module__.partition('.')[0]}"
             )
         for old in range(found, cls.version):
             if old in cls.migrations:

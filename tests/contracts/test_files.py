@@ -54,7 +54,8 @@ def test_an_unknown_version_is_refused_with_the_name_of_the_file(policy, tmp_pat
 @pytest.mark.parametrize(
     ("tree", "message"),
     [
-        ({}, "unknown policy None"),
+        ({}, "holds something else, not a policy"),
+        ({"order": []}, "holds a ranking, not a policy"),
         ({"policy": {"kind": "Nobody"}}, "unknown policy 'Nobody'"),
         ({"policy": {"kind": "UCB"}}, "does not fit together: KeyError"),
         ({"policy": {"kind": "UCB", "features": {"kind": "?"}}}, "unknown feature map '?'"),

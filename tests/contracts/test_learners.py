@@ -31,7 +31,7 @@ class TestLearners(LearnerContract):
 
 
 def revived(learner):
-    return from_state(unpack(pack(learner.state())))
+    return from_state(unpack(pack(learner.saved())))
 
 
 STEADY = ["newton-logistic", "newton-probit", "newton-tuned", "ridge"]

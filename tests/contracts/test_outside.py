@@ -9,15 +9,19 @@ import pytest
 
 import longrank
 from longrank.policies import from_bytes
-from longrank.testing import LearnerContract, PolicyContract
+from longrank.testing import FeaturesContract, LearnerContract, PolicyContract
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 POINTS = """
 [longrank.learners]
 Momentum = extending:Momentum
 
+[longrank.features]
+Signs = extending:Signs
+
 [longrank.policies]
 momentum = extending:momentum
+Cheapest = extending:Cheapest
 """
 
 
@@ -41,6 +45,18 @@ class TestPolicy(PolicyContract):
     @pytest.fixture(autouse=True)
     def _each(self, momentum):  # noqa: ARG002
         self.make_policy = lambda: longrank.named("momentum", dim=4, rate=0.2)
+
+
+class TestFeatures(FeaturesContract):
+    @pytest.fixture(autouse=True)
+    def _each(self, momentum):
+        self.make_features = momentum.Signs
+
+
+class TestWholePolicy(PolicyContract):
+    @pytest.fixture(autouse=True)
+    def _each(self, momentum):
+        self.make_policy = momentum.Cheapest
 
 
 def test_the_newer_layout_of_the_page_reads_the_older_one(momentum):

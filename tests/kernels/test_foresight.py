@@ -23,7 +23,7 @@ def belief(seed: int, dim: int, updates: int) -> Laplace:
 
 def plainly(items, learner, bonus, count, foresight):
     """At each position the best of what is left, then a failure of it, on a copy."""
-    imagined = from_state(learner.state())
+    imagined = from_state(learner.saved())
     left, order, means, scores = list(range(len(items))), [], [], []
     for position in range(count):
         found = greedy_plain(items[left], imagined.weights, imagined.inverse, bonus, np.inf, 1)

@@ -16,7 +16,7 @@ from small_world import JUDGED, chance, logged
 import longrank.datasets
 import longrank.experiments
 import longrank.logs
-from longrank import UCB, Laplace, Polynomial, Random, recommended
+from longrank import UCB, InvalidInput, Laplace, Polynomial, Random, recommended
 from longrank.logs import History, check, evaluate, learn_from, report, write
 from longrank.logs.formats import LogTable
 from longrank.logs.rules import Rules
@@ -144,3 +144,16 @@ def test_the_former_name_of_the_source_still_works():
         assert check(history=rows).decisions == 1
     with pytest.warns(DeprecationWarning, match="learn_from: the parameter 'history' is now"):
         assert learn_from(recommended(dim=1), history=rows) == 1
+
+
+@pytest.mark.parametrize(
+    "history", ["log.csv", 3, [{"id": 1}], [(1, 2, 3)], [("a", "b")], {"a": 1}]
+)
+def test_what_holds_no_pairs_is_refused_and_the_other_way_is_named(history):
+    policy = recommended(dim=1)
+    before = policy.to_bytes()
+    with pytest.raises(
+        InvalidInput, match=r"^history must hold pairs .*longrank\.logs\.learn_from"
+    ):
+        policy.learn_from(history)
+    assert policy.to_bytes() == before

@@ -71,7 +71,7 @@ def mixture(task: str, topics: int, folder: str | None) -> Mixture:
     with one_thread("fitting topics"):
         fitted = Mixture.fit(items, topics, EMBEDDING_SEED, unit=True)
     path.parent.mkdir(parents=True, exist_ok=True)
-    packing.write(path, packing.pack(fitted.state()))
+    packing.write(path, packing.pack(fitted.saved()))
     return fitted
 
 
@@ -108,7 +108,7 @@ def situation(
 
 
 def _seen_through(task: str, seed: int, folder: str | None, features: Features) -> Stream:
-    return prepared_stream(task, seed, folder, packing.pack(features.state()))
+    return prepared_stream(task, seed, folder, packing.pack(features.saved()))
 
 
 def all_tasks(given: Sequence[str]) -> list[str]:

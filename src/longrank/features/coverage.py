@@ -140,10 +140,10 @@ class Coverage(Features):
     def state(self) -> Tree:
         kind, topics = "function", None
         if isinstance(self.topics, Mixture) and self.gain is None:
-            kind, topics = "mixture", self.topics.state()
+            kind, topics = "mixture", self.topics.saved()
         elif isinstance(self.topics, _Product) and self.gain is None:
             kind, topics = "matrix", {"matrix": self.topics.matrix}
-        return self.header() | {"topics_kind": kind, "topics": topics}
+        return {"topics_kind": kind, "topics": topics}
 
     @classmethod
     def from_state(cls, state: Tree) -> Self:

@@ -100,7 +100,7 @@ class Mixture(Part):
 
     def state(self) -> Tree:
         """As a tree for :mod:`longrank.packing`."""
-        return self.header() | {
+        return {
             "weights": self.weights,
             "means": self.means,
             "factors": self.factors,

@@ -54,7 +54,8 @@ class Polynomial(Features):
         if len(array) == 0:
             return np.empty((0, dim or 0))
         if dim is not None and self.length(array.shape[1]) != dim:
-            rule = f"have as many columns as make rows of {dim} with {self!r}"
+            columns = next((n for n in range(1, dim) if self.length(n) == dim), None)
+            rule = f"have {columns} columns" if columns else f"make rows of {dim} with {self!r}"
             raise InvalidInput("items", rule, array.shape[1])
         row, square = kernels.worst_row(array)
         if not square <= checks.UNIT:
@@ -77,7 +78,7 @@ class Polynomial(Features):
         return kernels.Selection(rows, kernels.greedy_plain, kernels.rows_along, longest)
 
     def state(self) -> Tree:
-        return self.header() | {"degree": self.degree}
+        return {"degree": self.degree}
 
     @classmethod
     def from_state(cls, state: Tree) -> Self:

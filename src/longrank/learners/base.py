@@ -112,7 +112,7 @@ class Learner(Part, ABC):
 
     def state(self) -> Tree:
         """All of the belief, as a tree for :mod:`longrank.packing`."""
-        return self.header() | {
+        return {
             "dim": self.dim,
             "link": self.link.name,
             "updates": self.updates,

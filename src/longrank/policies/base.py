@@ -6,8 +6,8 @@ import copy
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from typing import ClassVar, Protocol, Self, runtime_checkable
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,10 @@ from longrank.payoffs import Payoffs
 
 Chance = tuple[NDArray[np.bool_], NDArray[np.float64]]
 Seed = np.random.Generator | int
+PAIRS = (
+    "hold pairs of a Ranking and an Outcome, or be a longrank.logs.History "
+    "(longrank.logs.learn_from reads files and frames)"
+)
 
 
 @runtime_checkable
@@ -84,7 +88,7 @@ class Policy(Part, ABC):
         payoffs
             What success and giving up are worth in this round.
         budget
-            The most tries allowed, at most ``payoffs.budget`` (the default).
+            The maximum number of tries, at most ``payoffs.budget`` (the default).
         """
         ranking = self.propose(items, payoffs, budget, rng=self.rng)
         self.note(ranking)
@@ -117,8 +121,10 @@ class Policy(Part, ABC):
         checked as a whole first, and its rows are made with this policy's features.
         """
         count = 0
-        for ranking, outcome in history.pairs(self) if isinstance(history, Log) else history:
-            self.learn(ranking, outcome)
+        for pair in history.pairs(self) if isinstance(history, Log) else _iterate(history):
+            if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], Ranking)):
+                raise InvalidInput("history", PAIRS, f"a {type(pair).__name__} in it")
+            self.learn(*pair)
             count += 1
         return count
 
@@ -162,7 +168,7 @@ class Policy(Part, ABC):
 
     def to_bytes(self) -> bytes:
         """Return the policy with all that it has learned; equal policies give equal bytes."""
-        return packing.pack({"policy": self.state()})
+        return packing.pack({"policy": self.saved()})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file (all of it or nothing), for :func:`longrank.load`.
@@ -171,6 +177,9 @@ class Policy(Part, ABC):
         is equal bit for bit to one that never stopped.
         """
         packing.write(path, self.to_bytes())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
 
     def _generator(self, rng: Seed | None) -> np.random.Generator:
         """Return the generator to draw from: the given one, or a copy of our own."""
@@ -195,6 +204,12 @@ class Policy(Part, ABC):
         if dim is not None and ranking.dim != dim and len(ranking):
             rule = f"have features of length {dim}, as this policy makes them"
             raise InvalidInput("ranking", rule, ranking.dim)
+
+
+def _iterate(history: Any) -> Iterator[Any]:
+    if isinstance(history, str | bytes | os.PathLike) or not isinstance(history, Iterable):
+        raise InvalidInput("history", PAIRS, type(history).__name__)
+    return iter(history)
 
 
 class Believer(Policy):
@@ -306,9 +321,9 @@ class Believer(Policy):
         return Ranking.filled(chosen[:length], numbers, learner.dim)
 
     def state(self) -> Tree:
-        return self.header() | {
-            "learner": self.learner.state(),
-            "features": self.features.state(),
+        return {
+            "learner": self.learner.saved(),
+            "features": self.features.saved(),
             "given_up": self.given_up,
         }
 

@@ -38,11 +38,15 @@ def load(path: str | os.PathLike[str], *, features: Features | None = None) -> P
 
 def from_bytes(data: bytes, *, features: Features | None = None, source: str = "data") -> Policy:
     """Rebuild the policy that :meth:`Policy.to_bytes` packed."""
-    tree = unpack(data, source).get("policy")
+    tree = unpack(data, source)
+    if "policy" not in tree:
+        found = "a ranking" if "order" in tree else "something else"
+        raise BadFile(f"{source} holds {found}, not a policy")
     try:
-        kind, state = KINDS.read(tree)
+        kind, state = KINDS.read(tree["policy"])
         if features is None:
-            features = feature_maps.from_state(state["features"])
+            kept = state.get("features")
+            features = feature_maps.Plain() if kept is None else feature_maps.from_state(kept)
         policy = kind.from_state(state, features)
         if isinstance(policy, Believer):
             policy.given_up = state["given_up"]

@@ -64,14 +64,11 @@ class Random(Policy, Randomised):
         return kernels.Rule(kernels.random_rule)
 
     def state(self) -> Tree:
-        return self.header() | {"features": Plain().state(), "rng": generator_state(self.rng)}
+        return {"features": Plain().saved(), "rng": generator_state(self.rng)}
 
     @classmethod
     def from_state(cls, state: Tree, features: Features) -> Self:  # noqa: ARG003
         return cls(rng=generator_from_state(state["rng"]))
-
-    def __repr__(self) -> str:
-        return "Random()"
 
 
 def random_order(rng: np.random.Generator, size: int, count: int) -> NDArray[np.int64]:

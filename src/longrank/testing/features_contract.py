@@ -115,7 +115,7 @@ class FeaturesContract:
 
     def test_a_map_comes_back_from_a_file(self) -> None:
         features = self.make_features()
-        state = unpack(pack(features.state()))
+        state = unpack(pack(features.saved()))
         if self.holds_a_function(features):
             with pytest.raises(BadFile, match=r"pass features=.* when loading$"):
                 from_state(state)
@@ -129,6 +129,6 @@ class FeaturesContract:
 
     def test_a_state_of_a_newer_version_is_refused_by_name(self) -> None:
         features = self.make_features()
-        state = features.state() | {"version": features.version + 1}
+        state = features.saved() | {"version": features.version + 1}
         with pytest.raises(BadFile, match=rf"^'{features.kind}' was saved in version"):
             from_state(state)

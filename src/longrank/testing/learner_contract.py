@@ -41,7 +41,7 @@ def teach(learner: Learner, n: int = 30, seed: int = 1) -> Learner:
 
 def bits(learner: Learner) -> bytes:
     """Return the state as bytes."""
-    return pack(learner.state())
+    return pack(learner.saved())
 
 
 class LearnerContract:
@@ -107,13 +107,13 @@ class LearnerContract:
 
     def test_a_state_of_a_newer_version_is_refused_by_name(self) -> None:
         learner = self.make_learner()
-        state = learner.state() | {"version": learner.version + 1}
+        state = learner.saved() | {"version": learner.version + 1}
         with pytest.raises(BadFile, match=rf"^'{learner.kind}' was saved in version"):
             from_state(state)
 
     def test_a_saved_state_does_not_change_with_the_learner(self) -> None:
         learner = teach(self.make_learner(), 5)
-        state = learner.state()
+        state = learner.saved()
         before = pack(state)
         teach(learner, 5)
         assert pack(state) == before

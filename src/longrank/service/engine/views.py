@@ -82,7 +82,7 @@ class Views:
         before = None
         if cursor is not None:
             if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
-                raise InvalidInput("cursor", "be one that a list gave", repr(cursor))
+                raise InvalidInput("cursor", "be the cursor of an earlier answer", repr(cursor))
             before = int(cursor)
         found = self._store.latest(model.number, before, limit + 1)
         now = self._clock()

@@ -87,7 +87,7 @@ def test_what_is_not_there_or_not_allowed_is_told_so(http):
 )
 def test_a_path_is_all_of_a_path(http, odd):
     answer = http.get(odd)
-    assert (answer.status_code, answer.json()["detail"]) == (404, "Not Found")
+    assert (answer.status_code, answer.json()["detail"]) == (404, "there is nothing at this path")
 
 
 def test_a_full_queue_sheds_with_503_and_says_when_to_come_again(http):

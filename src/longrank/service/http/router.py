@@ -71,9 +71,9 @@ class Router:
             if found is not None:
                 if method not in methods:
                     allowed = {"Allow": ", ".join(methods)}
-                    raise Refused(405, "Method Not Allowed", allowed)
+                    raise Refused(405, f"{method} is not allowed on this path", allowed)
                 return methods[method], found.groupdict()
-        raise Refused(404, "Not Found")
+        raise Refused(404, "there is nothing at this path")
 
 
 def endpoint(route: Route[..., Any]) -> Endpoint:

@@ -7,16 +7,18 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from made_up import as_published, row
 from typer.testing import CliRunner
 
 from longrank import cli
 from longrank.document import Field, Grid
-from longrank.errors import InvalidInput
+from longrank.errors import BadFile, InvalidInput
 from longrank.experiments.claims import agreements
 from longrank.experiments.report import report, summary
-from longrank.experiments.results import write_cell
+from longrank.experiments.results import read_results, write_cell
 from longrank.experiments.runner import run
 from longrank.experiments.scores import scores
 from longrank.experiments.settings import Cell, cells
@@ -266,3 +268,9 @@ def test_every_number_that_is_not_reached_is_listed_with_its_reason():
     cell, *numbers = short.rows[0]
     assert cell == Field("mnist-0, vanilla, b = 1, Ind", "CR is 36.0 of 100 too low")
     assert [field.text for field in numbers] == ["0.554", "0.97", "−0.416", "–"]
+
+
+def test_a_parquet_file_of_something_else_is_refused_by_name(tmp_path):
+    pq.write_table(pa.table({"id": [1], "order": [[0]]}), tmp_path / "log.parquet")
+    with pytest.raises(BadFile, match=r"log\.parquet is not a results file of longrank: it lacks"):
+        read_results([tmp_path])

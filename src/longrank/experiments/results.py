@@ -99,6 +99,10 @@ def read_results(folders: Iterable[Path]) -> list[ResultRow]:
             raise InvalidInput("results", "be a folder with .parquet files of longrank run", folder)
         for file in files:
             try:
+                lacking = {"task", "policy", "settings"} - set(pq.read_schema(file).names)
+                if lacking:  # a newer column may be missing in an older file, but never these
+                    names = ", ".join(sorted(lacking))
+                    raise BadFile(f"{file} is not a results file of longrank: it lacks {names}")
                 rows += cast(list[ResultRow], pq.read_table(file, schema=_SCHEMA).to_pylist())
             except (pa.ArrowInvalid, OSError) as error:
                 raise BadFile(f"{file} is not a results file of longrank: {error}") from error

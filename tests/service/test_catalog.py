@@ -33,6 +33,48 @@ def test_settings_that_a_policy_refuses_make_no_model(engine, settings):
         engine.model("bad")
 
 
+OUTSIDE = """
+from longrank import UCB, Ridge
+
+class Careful(UCB):
+    def __init__(self, *, dim):
+        super().__init__(Ridge(dim), exploration=0.1)
+
+class Halved(Ridge):
+    pass
+
+def halved(*, dim):
+    return UCB(Halved(dim), exploration=0.1)
+"""
+POINTS = """
+[longrank.policies]
+by-name-only = outside_models:Careful
+halved = outside_models:halved
+absent = nothing_of_this_name:thing
+"""
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        ("by-name-only", "unknown policy 'Careful'"),
+        ("halved", "unknown learner 'Halved'"),
+        ("absent", "nothing_of_this_name"),
+    ],
+)
+def test_a_policy_that_could_not_be_loaded_again_makes_no_model(
+    engine, reopen, install_package, policy, reason
+):
+    install_package("outside_models", OUTSIDE, POINTS)
+    for _ in range(2):
+        with pytest.raises(InvalidInput, match=f"policy must .*{policy!r}.*{reason}") as caught:
+            make(engine, "bad", policy=policy)
+        assert caught.value.parameter == "policy"
+    assert [row.name for row in engine.store.models()] == ["m"]
+    engine.close()
+    assert [model.name for model in reopen().models()] == ["m"]
+
+
 def test_a_coverage_model_takes_its_topics_as_a_matrix(engine):
     make(engine, "dep", policy="dep", dim=2, settings={"topics": [[1, 0], [0, 1], [0.5, 0.5]]})
     request = asked("x", features=np.abs(np.array(asked().features)).tolist())

@@ -48,13 +48,13 @@ class Catalog:
         except Unknown:
             spec = Spec(request, secrets.randbits(32))
         first = _first(spec)
-        created = self._clock()
+        model = _loaded(name, self._clock(), spec, first)
         try:
-            number = self._store.create_model(name, spec.packed(), created, first)
+            model.number = self._store.create_model(name, spec.packed(), model.created, first)
         except Conflict:  # another process or thread was faster
             self.refresh()
             return self.create(name, request)[0], False
-        return self._add(Model(number, name, created, spec, first)), True
+        return self._add(model), True
 
     def delete(self, name: str) -> None:
         """Delete a model and its log."""
@@ -114,6 +114,24 @@ def _first(spec: Spec) -> Snapshot:
         if error.parameter == "name":
             raise InvalidInput("policy", error.rule, error.value) from None
         raise
+    except ImportError as error:  # of a package that offers the policy
+        raise InvalidInput("policy", "be installed completely", _named(spec, error)) from error
     except (TypeError, ValueError, ArithmeticError, AttributeError) as error:
         rule = f"be settings of {request.policy!r}"
         raise InvalidInput("settings", rule, f"{request.settings}: {error}") from error
+
+
+def _loaded(name: str, created: float, spec: Spec, first: Snapshot) -> Model:
+    """Return the model that a first snapshot gives, before it is stored and has a number.
+
+    What cannot be loaded now could not be loaded at the next start either.
+    """
+    try:
+        return Model(0, name, created, spec, first)
+    except Exception as error:  # the policy's own code may come from another package
+        rule = "be one that can be saved and loaded again"
+        raise InvalidInput("policy", rule, _named(spec, error)) from error
+
+
+def _named(spec: Spec, error: Exception) -> str:
+    return f"{spec.request.policy!r}: {error}"

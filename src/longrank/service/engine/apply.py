@@ -170,7 +170,7 @@ def replay(store: Store, row: ModelRow, *, fresh: bool = False) -> Model:
     spec = read_spec(row.spec, row.name)
     found = _snapshots(store, row.model, row.name)
     if store.outdated:
-        found.append(_legacy_first(spec))
+        found.append(_legacy_first(spec, row.name))
 
     def load(snapshot: Snapshot) -> Model:
         return Model(row.model, row.name, row.created, spec, snapshot)
@@ -203,12 +203,19 @@ def upgrade(store: Store) -> None:
     """Bring an outdated store to the present format: give every model its first snapshot."""
     if store.outdated:
         rows = store.models()
-        specs = {row.model: read_spec(row.spec, row.name) for row in rows}
-        store.upgrade({number: _legacy_first(spec) for number, spec in specs.items()})
+        store.upgrade(
+            {row.model: _legacy_first(read_spec(row.spec, row.name), row.name) for row in rows}
+        )
 
 
-def _legacy_first(spec: Spec) -> Snapshot:
-    return pack(legacy.make_policy(spec), Stats())
+def _legacy_first(spec: Spec, name: str) -> Snapshot:
+    try:
+        return pack(legacy.make_policy(spec), Stats())
+    except Exception as error:  # it was made of this spec once, so the spec is not what it was
+        raise StoreDamaged(
+            f"model {name!r} cannot be made from its spec ({error!r}); restore the store from a "
+            "backup"
+        ) from error
 
 
 def _snapshots(store: Store, number: int, name: str) -> list[Snapshot | StoreDamaged]:

@@ -19,6 +19,7 @@ from longrank.packing import pack, unpack
 from longrank.policies import default, from_bytes, registry
 from longrank.service.doctor import examine
 from longrank.service.engine import legacy
+from longrank.service.engine.apply import upgrade
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import read_spec
 from longrank.service.errors import StoreDamaged
@@ -167,6 +168,49 @@ def test_doctor_names_the_model_that_cannot_be_made_and_goes_on(old, path):
     assert [name for name in old if not found[f"model {name}"].good] == ["ind"]
     assert "'ind'" in found["model ind"].detail
     assert "'unheard of'" in found["model ind"].detail
+
+
+OUTSIDE = """
+from longrank import UCB, Ridge
+
+class Careful(UCB):
+    kind = "careful"
+
+def careful(*, dim):
+    return Careful(Ridge(dim), exploration=0.1)
+"""
+POINTS = """
+[longrank.policies]
+careful = outside_policy:Careful
+making-careful = outside_policy:careful
+"""
+
+
+@pytest.mark.usefixtures("old")
+def test_of_two_processes_that_upgrade_a_store_the_second_finds_it_done(path, install_package):
+    install_package("outside_policy", OUTSIDE, POINTS)
+    stores = [SqliteStore(path, shared=True) for _ in range(2)]
+    assert all(store.outdated for store in stores)
+    first = Engine(stores[0]).start()
+    make(first, "new", policy="making-careful")
+    first.delete("ind")
+    kept = {row.model: first.store.snapshots(row.model) for row in first.store.models()}
+    crash(first)
+    upgrade(stores[1])
+    assert not stores[1].outdated
+    assert {row.model: stores[1].snapshots(row.model) for row in stores[1].models()} == kept
+    stores[1].close()
+
+
+@pytest.mark.usefixtures("old")
+def test_a_model_that_is_deleted_during_the_upgrade_leaves_nothing(path):
+    store = SqliteStore(path)
+    row = store.models()[0]
+    first = Snapshot(snapshots.FORMAT, 0, "", b"", msgspec.Raw(b"\x90"))
+    store.delete_model(row.model)
+    store.upgrade({row.model: first})
+    assert store.snapshots(row.model) == []
+    store.close()
 
 
 # what a newer version wrote is refused by name

@@ -169,8 +169,9 @@ def replay(store: Store, row: ModelRow, *, fresh: bool = False) -> Model:
     """
     spec = read_spec(row.spec, row.name)
     found = _snapshots(store, row.model, row.name)
-    if store.outdated:
-        found.append(_legacy_first(spec, row.name))
+    first = _missing_first(row, spec, found)
+    if first is not None:
+        found.append(first)
 
     def load(snapshot: Snapshot) -> Model:
         return Model(row.model, row.name, row.created, spec, snapshot)
@@ -202,19 +203,29 @@ def catch_up(store: Store, model: Model, recent: Recent) -> None:
 def upgrade(store: Store) -> None:
     """Bring an outdated store to the present format: give every model its first snapshot."""
     if store.outdated:
-        rows = store.models()
-        store.upgrade(
-            {row.model: _legacy_first(read_spec(row.spec, row.name), row.name) for row in rows}
-        )
+        firsts = {}
+        for row in store.models():
+            spec = read_spec(row.spec, row.name)
+            first = _missing_first(row, spec, _snapshots(store, row.model, row.name))
+            if first is not None:
+                firsts[row.model] = first
+        store.upgrade(firsts)
 
 
-def _legacy_first(spec: Spec, name: str) -> Snapshot:
+def _missing_first(
+    row: ModelRow, spec: Spec, found: list[Snapshot | StoreDamaged]
+) -> Snapshot | None:
+    """Return the first snapshot of a model of format 1 that has none in the store."""
+    if not legacy.is_spec(row.spec):
+        return None
+    if any(isinstance(snapshot, Snapshot) and snapshot.seq == 0 for snapshot in found):
+        return None
     try:
         return pack(legacy.make_policy(spec), Stats())
     except Exception as error:  # it was made of this spec once, so the spec is not what it was
         raise StoreDamaged(
-            f"model {name!r} cannot be made from its spec ({error!r}); restore the store from a "
-            "backup"
+            f"model {row.name!r} cannot be made from its spec ({error!r}); restore the store from "
+            "a backup"
         ) from error
 
 

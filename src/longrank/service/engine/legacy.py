@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 
 from longrank.features import Coverage, Polynomial
@@ -39,6 +40,11 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "rand": {},
     "oracle": {"link": "logistic", "exact": False},
 }
+
+
+def is_spec(data: bytes) -> bool:
+    """Whether a stored spec is of a model of format 1: such a spec has no version."""
+    return "version" not in msgspec.json.decode(data, type=dict)
 
 
 def make_policy(spec: Spec) -> Policy:

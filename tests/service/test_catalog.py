@@ -9,6 +9,7 @@ import pytest
 from serving import DIM, asked, make, told
 
 from longrank.errors import InvalidInput
+from longrank.service.engine.apply import replay
 from longrank.service.errors import Conflict, Unknown
 
 
@@ -111,6 +112,20 @@ def test_models_are_apart(engine):
     engine.decide("other", asked("x", seed=5))
     engine.settle("other", "x", told())
     assert (engine.model("m").version, engine.model("other").version) == (0, 1)
+
+
+def test_a_model_that_is_deleted_while_it_is_being_loaded_is_gone(engine, monkeypatch):
+    make(engine, "gone")
+    rows = engine.store.models()
+    engine.delete("gone")
+    answers = [rows]
+    read = engine.store.models
+    monkeypatch.setattr(engine.store, "models", lambda: answers.pop() if answers else read())
+    engine.follow()
+    assert not answers
+    assert [model.name for model in engine.models()] == ["m"]
+    with pytest.raises(Unknown, match="no model 'gone'"):
+        replay(engine.store, next(row for row in rows if row.name == "gone"))
 
 
 def test_a_deleted_model_is_gone_and_its_name_is_free(engine, reopen):

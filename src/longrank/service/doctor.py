@@ -7,12 +7,13 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
 from longrank.service.engine.apply import replay
-from longrank.service.errors import ServiceError, StoreDamaged
+from longrank.service.errors import ServiceError, StoreDamaged, Unknown
 from longrank.service.store import sqlite
 from longrank.service.store.sql import ModelRow
 from longrank.service.store.store import Store, open_store
@@ -93,7 +94,8 @@ def stored(where: str) -> Iterator[Finding]:
         rows = store.models()
         yield Finding("store", True, f"all checksums match; {len(rows)} models")
         for row in rows:
-            yield replayed(store, row)
+            with suppress(Unknown):  # deleted meanwhile
+                yield replayed(store, row)
     except ServiceError as error:
         yield Finding("store", False, str(error))
     finally:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from longrank.errors import BadFile
 from longrank.service.engine import legacy
 from longrank.service.engine.model import Model, Spec, Stats, pack, read_spec
-from longrank.service.errors import StoreDamaged, StoreFailed
+from longrank.service.errors import StoreDamaged, StoreFailed, Unknown
 from longrank.service.store.records import DECISION, OUTCOME, DecisionRecord, Entry
 from longrank.service.store.snapshots import Snapshot
 from longrank.service.store.sql import ModelRow
@@ -166,18 +166,24 @@ def replay(store: Store, row: ModelRow, *, fresh: bool = False) -> Model:
     """Return the model that the log defines, from its newest good snapshot.
 
     ``fresh`` begins with the oldest one: the first, unless the log after it was dropped.
+    Unknown if the model has been deleted.
     """
     spec = read_spec(row.spec, row.name)
-    found = _snapshots(store, row.model, row.name)
-    first = _missing_first(row, spec, found)
-    if first is not None:
-        found.append(first)
 
     def load(snapshot: Snapshot) -> Model:
         return Model(row.model, row.name, row.created, spec, snapshot)
 
-    model = _load(found[::-1] if fresh else found, row.name, row.floor, load)
-    catch_up(store, model, Recent(store, _MAX_REPLAYED))
+    try:
+        found = _snapshots(store, row.model, row.name)
+        first = _missing_first(row, spec, found)
+        if first is not None:
+            found.append(first)
+        model = _load(found[::-1] if fresh else found, row.name, row.floor, load)
+        catch_up(store, model, Recent(store, _MAX_REPLAYED))
+    except StoreDamaged as error:
+        if all(row.model != other.model for other in store.models()):
+            raise Unknown(f"there is no model {row.name!r} any more") from error
+        raise
     return model
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 from longrank.errors import InvalidInput
 from longrank.policies import registry
@@ -67,7 +68,8 @@ class Catalog:
         rows = self._store.models()
         for row in rows:
             if row.model not in self.numbers:
-                self._add(replay(self._store, row))
+                with suppress(Unknown):  # deleted meanwhile
+                    self._add(replay(self._store, row))
             elif not self._store.exclusive:
                 self.numbers[row.model].spec = read_spec(row.spec, row.name)
         here = {row.model for row in rows}

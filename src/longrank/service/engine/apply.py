@@ -162,11 +162,12 @@ class Applier:
 # at the start, and behind other processes
 
 
-def replay(store: Store, row: ModelRow, *, fresh: bool = False) -> Model:
+def replay(store: Store, row: ModelRow, *, fresh: bool = False, complete: bool = False) -> Model:
     """Return the model that the log defines, from its newest good snapshot.
 
     ``fresh`` begins with the oldest one: the first, unless the log after it was dropped.
-    Unknown if the model has been deleted.
+    ``complete`` stores the first snapshot of a model that was created without one, by a process of
+    an older longrank. Unknown if the model has been deleted.
     """
     spec = read_spec(row.spec, row.name)
 
@@ -178,6 +179,8 @@ def replay(store: Store, row: ModelRow, *, fresh: bool = False) -> Model:
         first = _missing_first(row, spec, found)
         if first is not None:
             found.append(first)
+            if complete:
+                store.save_snapshot(row.model, first)
         model = _load(found[::-1] if fresh else found, row.name, row.floor, load)
         catch_up(store, model, Recent(store, _MAX_REPLAYED))
     except StoreDamaged as error:

@@ -13,7 +13,7 @@ from longrank.service import messages
 from longrank.service.engine import catalog
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.keys import Keys
-from longrank.service.errors import StoreDamaged, StoreFailed, Unknown
+from longrank.service.errors import Busy, StoreDamaged, StoreFailed, Unknown
 from longrank.service.store.postgres import PostgresStore
 
 pytestmark = pytest.mark.postgres
@@ -173,6 +173,20 @@ def test_a_model_that_one_process_cannot_follow_is_left_to_another(engines, monk
         first.model("m")
     monkeypatch.setattr(catalog.time, "monotonic", lambda: 1e12)
     assert first.model("m").version == 1
+
+
+def test_a_model_whose_state_cannot_be_published_now_is_not_suspended(engines, monkeypatch):
+    first, _ = engines
+    first.decide("m", asked("x"))
+
+    def busy(*_):
+        raise Busy("too many writes are queued")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(first.store, "publish", busy)
+        with pytest.raises(Busy):
+            first.follow()
+    assert first.model("m").stats.decisions == 1
 
 
 def test_two_servers_and_a_restarted_database_under_load_lose_nothing(cluster, database):

@@ -13,7 +13,7 @@ from longrank.errors import InvalidInput, LongrankError
 from longrank.policies import registry
 from longrank.service.engine.apply import replay
 from longrank.service.engine.model import Model, Spec, Stats, pack, read_spec
-from longrank.service.errors import Conflict, StoreDamaged, StoreFailed, Unknown
+from longrank.service.errors import Conflict, ServiceError, StoreDamaged, Unknown
 from longrank.service.messages import ModelRequest
 from longrank.service.store.snapshots import Snapshot
 from longrank.service.store.sql import ModelRow
@@ -100,8 +100,6 @@ class Catalog:
                     self._add(replay(self._store, row, complete=True))
                 elif not self._store.exclusive:
                     model.spec = read_spec(row.spec, row.name)
-            except StoreFailed:  # the database is away, not this model
-                raise
             except Unknown:  # deleted meanwhile
                 continue
             except Exception as error:
@@ -117,9 +115,11 @@ class Catalog:
     def suspend(self, number: int, name: str, error: Exception) -> None:
         """Go on without a model that cannot be loaded or followed, and try it again later.
 
-        Raise the error where no other process can have caused it.
+        Raise the error where no other process can have caused it, and where it is not about this
+        model: the database is away, or busy.
         """
-        if self._store.exclusive:
+        passing = isinstance(error, ServiceError) and not isinstance(error, StoreDamaged)
+        if self._store.exclusive or passing:
             raise error
         reason = f"model {name!r} cannot be used by this process: {error}"
         log.error(

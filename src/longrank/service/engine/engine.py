@@ -202,8 +202,6 @@ class Engine:
         for model in self._catalog.all():
             try:
                 self._applier.follow(model)
-            except StoreFailed:  # the database is away, not this model
-                raise
             except Exception as error:
                 self._catalog.suspend(model.number, model.name, error)
 

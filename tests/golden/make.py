@@ -14,6 +14,9 @@ code of that version on the path. It writes the folder ``LABEL`` beside itself a
 ``histories/``   logs in every format
 ``runs/``        results of ``longrank run``
 
+``0.1.0-firsts.json`` beside the folders holds what the models of a store of format 1 began with,
+by name and settings (``make.py 0.1.0 firsts``).
+
 Parts that the imported code does not have are left out, so that the script runs with old code.
 """
 
@@ -29,7 +32,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -430,15 +433,74 @@ def make_results(folder: Path) -> None:
     write_json(folder / "runs" / "expected.json", {"command": RUN, "rows": rows})
 
 
-def add_sums(folder: Path) -> None:
+# -- first states ---------------------------------------------------------------------------------
+
+_NEWTON = {"rate": 3.0, "radius": 2.0, "link": "probit"}
+_TOPICS = [[1, 0], [0, 1], [0.5, 0.5]]
+FIRSTS: tuple[dict[str, Any], ...] = (
+    {"policy": "recommended", "dim": 3},
+    {"policy": "Recommended", "dim": 17, "settings": {"forgetting": 0.25}},
+    {"policy": "thompson", "dim": 3},
+    {"policy": "thompson", "dim": 3, "settings": {"scale": 0.5, "forgetting": 0.25}},
+    {"policy": "plackett-luce", "dim": 3},
+    {"policy": "plackett-luce", "dim": 3, "settings": {"temperature": 2, "forgetting": 0.25}},
+    {"policy": "ind", "dim": 3},
+    {"policy": "ind", "dim": 3, "settings": {"exploration": 0.3, **_NEWTON}},
+    {"policy": "ind", "dim": 3, "settings": {"radius": 300.0}},  # beyond later limits
+    {"policy": "ind", "dim": 3, "settings": {"rate": 1e101}},
+    {"policy": "dep", "dim": 2, "settings": {"topics": _TOPICS}},
+    {"policy": "dep", "dim": 2, "settings": {"topics": _TOPICS, "exploration": 0.3, **_NEWTON}},
+    {"policy": "eps", "dim": 3},
+    {"policy": "eps", "dim": 3, "settings": {"epsilon": 0.3, **_NEWTON}},
+    {"policy": "c-ucb1", "dim": 3},
+    {"policy": "c-ucb1", "dim": 3, "settings": {"exploration": 0.3}},
+    {"policy": "gl-cdcm", "dim": 3},
+    {
+        "policy": "gl-cdcm",
+        "dim": 3,
+        "settings": {"penalty": 0.3, "exploration": 0.3, "link": "probit"},
+    },
+    {"policy": "gl-cdcm", "dim": 3, "settings": {"penalty": 1e-13}},
+    {"policy": "rand", "dim": 3},
+    {"policy": "oracle", "dim": 2, "settings": {"weights": [1, 0]}},
+    {
+        "policy": "oracle",
+        "dim": 2,
+        "settings": {"weights": [1, 0], "link": "probit", "exact": True, "features": None},
+    },
+)
+
+
+def make_firsts(label: str) -> None:
+    """Write what models began with where a store held their names and settings only (0.1.0)."""
+    from longrank.service.specs import Spec, make_policy
+
+    from longrank.service.messages import ModelRequest
+
+    firsts = []
+    for number, request in enumerate(FIRSTS):
+        spec = Spec(ModelRequest(**request, max_budget=4 + number), 1000 + number)
+        policy = base64.b64encode(make_policy(spec).to_bytes()).decode()
+        firsts.append({"spec": json.loads(spec.packed()), "policy": policy})
+    path = HERE / f"{label}-firsts.json"
+    if path.exists():
+        raise SystemExit(f"{path} exists: golden files are never written again")
+    write_json(path, firsts)
+    add_sums([path])
+
+
+def add_sums(paths: Iterable[Path]) -> None:
     with (HERE / "SHA256SUMS").open("a") as sums:
-        for path in sorted(folder.rglob("*")):
+        for path in sorted(paths):
             if path.is_file():
                 total = hashlib.sha256(path.read_bytes()).hexdigest()
                 sums.write(f"{total}  {path.relative_to(HERE).as_posix()}\n")
 
 
 def main(label: str, *parts: str) -> None:
+    if parts == ("firsts",):
+        make_firsts(label)
+        return
     folder = HERE / label
     if folder.exists():
         raise SystemExit(f"{folder} exists: golden files are never written again")
@@ -451,7 +513,7 @@ def main(label: str, *parts: str) -> None:
         make_histories(folder)
     if "results" in wanted:
         make_results(folder)
-    add_sums(folder)
+    add_sums(folder.rglob("*"))
 
 
 if __name__ == "__main__":

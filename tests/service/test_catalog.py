@@ -9,6 +9,7 @@ import pytest
 from serving import DIM, asked, make, told
 
 from longrank.errors import InvalidInput
+from longrank.service.engine.apply import replay
 from longrank.service.errors import Conflict, Unknown
 
 
@@ -31,6 +32,48 @@ def test_settings_that_a_policy_refuses_make_no_model(engine, settings):
         make(engine, "bad", **settings)
     with pytest.raises(Unknown):
         engine.model("bad")
+
+
+OUTSIDE = """
+from longrank import UCB, Ridge
+
+class Careful(UCB):
+    def __init__(self, *, dim):
+        super().__init__(Ridge(dim), exploration=0.1)
+
+class Halved(Ridge):
+    pass
+
+def halved(*, dim):
+    return UCB(Halved(dim), exploration=0.1)
+"""
+POINTS = """
+[longrank.policies]
+by-name-only = outside_models:Careful
+halved = outside_models:halved
+absent = nothing_of_this_name:thing
+"""
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        ("by-name-only", "unknown policy 'Careful'"),
+        ("halved", "unknown learner 'Halved'"),
+        ("absent", "nothing_of_this_name"),
+    ],
+)
+def test_a_policy_that_could_not_be_loaded_again_makes_no_model(
+    engine, reopen, install_package, policy, reason
+):
+    install_package("outside_models", OUTSIDE, POINTS)
+    for _ in range(2):
+        with pytest.raises(InvalidInput, match=f"policy must .*{policy!r}.*{reason}") as caught:
+            make(engine, "bad", policy=policy)
+        assert caught.value.parameter == "policy"
+    assert [row.name for row in engine.store.models()] == ["m"]
+    engine.close()
+    assert [model.name for model in reopen().models()] == ["m"]
 
 
 def test_a_coverage_model_takes_its_topics_as_a_matrix(engine):
@@ -69,6 +112,20 @@ def test_models_are_apart(engine):
     engine.decide("other", asked("x", seed=5))
     engine.settle("other", "x", told())
     assert (engine.model("m").version, engine.model("other").version) == (0, 1)
+
+
+def test_a_model_that_is_deleted_while_it_is_being_loaded_is_gone(engine, monkeypatch):
+    make(engine, "gone")
+    rows = engine.store.models()
+    engine.delete("gone")
+    answers = [rows]
+    read = engine.store.models
+    monkeypatch.setattr(engine.store, "models", lambda: answers.pop() if answers else read())
+    engine.follow()
+    assert not answers
+    assert [model.name for model in engine.models()] == ["m"]
+    with pytest.raises(Unknown, match="no model 'gone'"):
+        replay(engine.store, next(row for row in rows if row.name == "gone"))
 
 
 def test_a_deleted_model_is_gone_and_its_name_is_free(engine, reopen):

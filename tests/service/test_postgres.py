@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from killing import Load, check, make_model
 from process import Server, once
 from serving import DIM, asked, free_port, told, until
 
 from longrank.service import messages
+from longrank.service.engine import catalog
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.keys import Keys
-from longrank.service.errors import StoreFailed
+from longrank.service.errors import Busy, StoreDamaged, StoreFailed, Unknown
 from longrank.service.store.postgres import PostgresStore
 
 pytestmark = pytest.mark.postgres
@@ -101,6 +104,89 @@ def test_models_and_keys_that_another_process_made_are_known(engines, clock):
     first.delete("m")
     second.follow()
     assert second.models() == []
+
+
+def insert_model(store, name, spec):
+    """Create a model as another version of longrank does, without a first snapshot."""
+    sql = (
+        "INSERT INTO models(model, name, created, floor, spec) "
+        "SELECT max(model) + 1, ?, 0, 0, ? FROM models"
+    )
+    store.writer.call(lambda session: session.execute(sql, (name, json.dumps(spec).encode())))
+
+
+def test_a_model_that_a_process_of_the_version_before_creates_is_served(engines, database):
+    first, second = engines
+    request = {"dim": DIM, "policy": "ind", "max_budget": 5}
+    insert_model(first.store, "late", {"request": request, "seed": 1})
+    follow(engines)
+    for i in range(3):
+        second.decide("late", asked(f"d{i}", seed=i))
+        second.settle("late", f"d{i}", told())
+    follow(engines)
+    number = first.model("late").number
+    assert first.model("late").version == second.model("late").version == 3
+    assert [snapshot.seq for snapshot in first.store.snapshots(number)] == [0]
+    first.create("late", messages.ModelRequest(**request, mode="frozen"))  # a spec of today
+    with Engine(PostgresStore(database)) as third:
+        assert third.model("late").snapshot() == first.model("late").snapshot()
+
+
+def test_a_model_that_cannot_be_loaded_stops_no_other(engines, database, caplog):
+    first, second = engines
+    insert_model(first.store, "bad", {"version": 7, "shape": "unheard of"})
+    first.decide("m", asked("x"))
+    first.settle("m", "x", told())
+    for _ in range(3):
+        follow(engines)
+    assert first.model("m").version == second.model("m").version == 1
+    said = [each.message for each in caplog.records if "'bad'" in each.message]
+    assert len(said) == 2  # each process once
+    assert "Upgrade longrank" in said[0]
+    with pytest.raises(StoreDamaged, match=r"model 'bad' cannot be used.*version 7"):
+        first.decide("bad", asked("y"))
+    with Engine(PostgresStore(database)) as third:
+        assert [model.name for model in third.models()] == ["m"]
+    first.delete("bad")
+    follow(engines)
+    for engine in engines:
+        with pytest.raises(Unknown):
+            engine.model("bad")
+
+
+def test_a_model_that_one_process_cannot_follow_is_left_to_another(engines, monkeypatch, caplog):
+    first, second = engines
+    first.create("other", messages.ModelRequest(dim=DIM, policy="ind", max_budget=5))
+    follow(engines)
+    for name in ("m", "other"):
+        first.decide(name, asked("x"))
+        first.settle(name, "x", told())
+
+    def fail(*_):
+        raise StoreDamaged("log entry 1 is of version 7: upgrade longrank")
+
+    monkeypatch.setattr(first.model("m"), "settle", fail)
+    follow(engines)
+    assert first.model("other").version == second.model("m").version == 1
+    assert "model 'm' cannot be used by this process" in caplog.text
+    with pytest.raises(StoreDamaged, match="model 'm' cannot be used"):
+        first.model("m")
+    monkeypatch.setattr(catalog.time, "monotonic", lambda: 1e12)
+    assert first.model("m").version == 1
+
+
+def test_a_model_whose_state_cannot_be_published_now_is_not_suspended(engines, monkeypatch):
+    first, _ = engines
+    first.decide("m", asked("x"))
+
+    def busy(*_):
+        raise Busy("too many writes are queued")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(first.store, "publish", busy)
+        with pytest.raises(Busy):
+            first.follow()
+    assert first.model("m").stats.decisions == 1
 
 
 def test_two_servers_and_a_restarted_database_under_load_lose_nothing(cluster, database):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import lzma
@@ -15,15 +16,20 @@ from serving import asked, fresh, make, told
 
 from longrank import load
 from longrank.packing import pack, unpack
-from longrank.policies import default, registry
+from longrank.policies import default, from_bytes, registry
 from longrank.service.doctor import examine
+from longrank.service.engine import legacy
+from longrank.service.engine.apply import upgrade
 from longrank.service.engine.engine import Engine
+from longrank.service.engine.model import read_spec
 from longrank.service.errors import StoreDamaged
 from longrank.service.store import snapshots, sql
 from longrank.service.store.snapshots import Snapshot, state_hash
 from longrank.service.store.sqlite import SqliteStore
 
-OLD = Path(__file__).parent.parent / "golden" / "0.1.0" / "stores" / "closed"  # of format 1
+GOLDEN = Path(__file__).parent.parent / "golden"
+OLD = GOLDEN / "0.1.0" / "stores" / "closed"  # of format 1
+FIRSTS = json.loads((GOLDEN / "0.1.0-firsts.json").read_text())
 
 
 @pytest.fixture
@@ -122,11 +128,26 @@ def test_a_store_of_format_1_is_replayed_with_the_defaults_of_its_time(old, reop
     engine = reopen()
     assert {model.name: model.state_hash() for model in engine.models()} == old
     assert not engine.store.outdated
+    assert engine.store._read(lambda session: session.execute("SELECT version FROM format")) == [
+        (sql.FORMAT,)
+    ]
     for model in engine.models():
         first = engine.store.snapshots(model.number)[-1]
         assert first.seq == 0
     crash(engine)
     assert {model.name: model.state_hash() for model in reopen().models()} == old
+
+
+@pytest.mark.parametrize("first", FIRSTS, ids=lambda first: first["spec"]["request"]["policy"])
+def test_a_model_of_format_1_begins_as_it_did(first):
+    spec = read_spec(json.dumps(first["spec"]).encode(), "m")
+    policy = from_bytes(base64.b64decode(first["policy"]))
+    assert legacy.make_policy(spec).to_bytes() == policy.to_bytes()
+
+
+def test_every_policy_of_format_1_is_compared():
+    compared = {first["spec"]["request"]["policy"].lower() for first in FIRSTS}
+    assert compared == set(legacy.DEFAULTS)
 
 
 def test_doctor_finds_nothing_wrong_with_a_store_of_format_1(old, path, other_defaults):
@@ -136,6 +157,59 @@ def test_doctor_finds_nothing_wrong_with_a_store_of_format_1(old, path, other_de
         assert found[f"model {name}"].good, found[f"model {name}"]
     store = SqliteStore(path)
     assert store.outdated  # looking changes nothing
+    store.close()
+
+
+def test_doctor_names_the_model_that_cannot_be_made_and_goes_on(old, path):
+    other = """replace(CAST(spec AS TEXT), '"ind"', '"unheard of"')"""
+    wrong = f"UPDATE models SET spec = CAST({other} AS BLOB) WHERE name = 'ind'"
+    change(path, (wrong,))
+    found = {finding.what: finding for finding in examine(str(path))}
+    assert [name for name in old if not found[f"model {name}"].good] == ["ind"]
+    assert "'ind'" in found["model ind"].detail
+    assert "'unheard of'" in found["model ind"].detail
+
+
+OUTSIDE = """
+from longrank import UCB, Ridge
+
+class Careful(UCB):
+    kind = "careful"
+
+def careful(*, dim):
+    return Careful(Ridge(dim), exploration=0.1)
+"""
+POINTS = """
+[longrank.policies]
+careful = outside_policy:Careful
+making-careful = outside_policy:careful
+"""
+
+
+@pytest.mark.usefixtures("old")
+def test_of_two_processes_that_upgrade_a_store_the_second_finds_it_done(path, install_package):
+    install_package("outside_policy", OUTSIDE, POINTS)
+    stores = [SqliteStore(path, shared=True) for _ in range(2)]
+    assert all(store.outdated for store in stores)
+    first = Engine(stores[0]).start()
+    make(first, "new", policy="making-careful")
+    first.delete("ind")
+    kept = {row.model: first.store.snapshots(row.model) for row in first.store.models()}
+    crash(first)
+    upgrade(stores[1])
+    assert not stores[1].outdated
+    assert {row.model: stores[1].snapshots(row.model) for row in stores[1].models()} == kept
+    stores[1].close()
+
+
+@pytest.mark.usefixtures("old")
+def test_a_model_that_is_deleted_during_the_upgrade_leaves_nothing(path):
+    store = SqliteStore(path)
+    row = store.models()[0]
+    first = Snapshot(snapshots.FORMAT, 0, "", b"", msgspec.Raw(b"\x90"))
+    store.delete_model(row.model)
+    store.upgrade({row.model: first})
+    assert store.snapshots(row.model) == []
     store.close()
 
 

@@ -27,9 +27,9 @@ def test_it_is_alive_and_not_ready_while_it_replays(engine, path, clock, monkeyp
     engine.close()
     gate = threading.Event()
 
-    def slowly(store, row):
+    def slowly(store, row, **more):
         assert gate.wait(30)
-        return replay(store, row)
+        return replay(store, row, **more)
 
     monkeypatch.setattr(catalog, "replay", slowly)
     app = build(Engine(SqliteStore(path), clock=clock), admin=ADMIN)

@@ -25,6 +25,11 @@ def checked_penalty(value: float) -> float:
     return checks.real("penalty", checks.real("penalty", value, above=0.0), minimum=MIN_PENALTY)
 
 
+def saved_penalty(state: Tree) -> float:
+    """The precision of a prior in a file: a smaller one was accepted in earlier versions."""
+    return checks.real("penalty", state["penalty"], above=0.0)
+
+
 class Learner(Part, ABC):
     """A belief about a weight vector: the mean of a row x is x.w, its width sqrt(x' M^-1 x).
 

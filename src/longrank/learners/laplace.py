@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks, kernels
-from longrank.learners.base import Learner, checked_penalty
+from longrank.learners.base import MIN_PENALTY, Learner, checked_penalty, saved_penalty
 from longrank.links import LOGISTIC
 from longrank.packing import Tree
 
@@ -86,12 +86,14 @@ class Laplace(Learner):
 
     @classmethod
     def from_state(cls, state: Tree) -> Self:
+        penalty = saved_penalty(state)
         learner = cls(
             state["dim"],
-            penalty=state["penalty"],
+            penalty=max(penalty, MIN_PENALTY),
             forgetting=state["forgetting"],
             max_budget=state["max_budget"],
         )
+        learner.penalty = learner.prior = penalty
         learner._restore(state)
         return learner
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import kernels
-from longrank.learners.base import Learner, checked_penalty
+from longrank.learners.base import MIN_PENALTY, Learner, checked_penalty, saved_penalty
 from longrank.links import LINKS, LOGISTIC, Link, sigmoid
 from longrank.packing import Tree
 
@@ -78,7 +78,11 @@ class MaximumLikelihood(Learner):
 
     @classmethod
     def from_state(cls, state: Tree) -> Self:
-        learner = cls(state["dim"], penalty=state["penalty"], link=LINKS[state["link"]])
+        penalty = saved_penalty(state)
+        link = LINKS[state["link"]]
+        learner = cls(state["dim"], penalty=max(penalty, MIN_PENALTY), link=link)
+        learner.penalty = learner.prior = penalty
+        learner._penalties[:] = penalty
         learner._restore(state)
         learner._curvature[:] = state["curvature"]
         if state["updates"]:

@@ -91,13 +91,15 @@ class OnlineNewton(Learner):
 
     @classmethod
     def from_state(cls, state: Tree) -> Self:
+        rate = checks.real("rate", state["rate"], above=0.0)  # earlier versions had no limit
         learner = cls(
             state["dim"],
             max_budget=state["max_budget"],
             radius=state["radius"],
-            rate=state["rate"],
+            rate=min(rate, MAX_RATE),
             link=LINKS[state["link"]],
         )
+        learner._rate = rate
         learner._restore(state)
         return learner
 

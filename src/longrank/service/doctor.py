@@ -7,14 +7,16 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
 from longrank.service.engine.apply import replay
-from longrank.service.errors import ServiceError
+from longrank.service.errors import ServiceError, StoreDamaged, Unknown
 from longrank.service.store import sqlite
-from longrank.service.store.store import open_store
+from longrank.service.store.sql import ModelRow
+from longrank.service.store.store import Store, open_store
 
 PACKAGES = ("starlette", "msgspec", "uvicorn", "uvloop", "httptools", "apsw", "prometheus-client")
 WRITES = 100  # of the disk check
@@ -92,12 +94,21 @@ def stored(where: str) -> Iterator[Finding]:
         rows = store.models()
         yield Finding("store", True, f"all checksums match; {len(rows)} models")
         for row in rows:
-            model, fresh = replay(store, row), replay(store, row, fresh=True)
-            same = model.state_hash() == fresh.state_hash()
-            detail = f"{model.stats.decisions} decisions, {model.stats.learned} learned; state "
-            detail += model.state_hash()[:16] if same else "differs between snapshot and replay"
-            yield Finding(f"model {row.name}", same, detail)
+            with suppress(Unknown):  # deleted meanwhile
+                yield replayed(store, row)
     except ServiceError as error:
         yield Finding("store", False, str(error))
     finally:
         store.close()
+
+
+def replayed(store: Store, row: ModelRow) -> Finding:
+    """Replay a model from its newest snapshot and from its oldest, and compare."""
+    try:
+        model, fresh = replay(store, row), replay(store, row, fresh=True)
+    except StoreDamaged as error:
+        return Finding(f"model {row.name}", False, str(error))
+    same = model.state_hash() == fresh.state_hash()
+    detail = f"{model.stats.decisions} decisions, {model.stats.learned} learned; state "
+    detail += model.state_hash()[:16] if same else "differs between snapshot and replay"
+    return Finding(f"model {row.name}", same, detail)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from longrank.errors import BadFile
 from longrank.service.engine import legacy
 from longrank.service.engine.model import Model, Spec, Stats, pack, read_spec
-from longrank.service.errors import StoreDamaged, StoreFailed
+from longrank.service.errors import StoreDamaged, StoreFailed, Unknown
 from longrank.service.store.records import DECISION, OUTCOME, DecisionRecord, Entry
 from longrank.service.store.snapshots import Snapshot
 from longrank.service.store.sql import ModelRow
@@ -162,21 +162,31 @@ class Applier:
 # at the start, and behind other processes
 
 
-def replay(store: Store, row: ModelRow, *, fresh: bool = False) -> Model:
+def replay(store: Store, row: ModelRow, *, fresh: bool = False, complete: bool = False) -> Model:
     """Return the model that the log defines, from its newest good snapshot.
 
     ``fresh`` begins with the oldest one: the first, unless the log after it was dropped.
+    ``complete`` stores the first snapshot of a model that was created without one, by a process of
+    an older longrank. Unknown if the model has been deleted.
     """
     spec = read_spec(row.spec, row.name)
-    found = _snapshots(store, row.model, row.name)
-    if store.outdated:
-        found.append(_legacy_first(spec))
 
     def load(snapshot: Snapshot) -> Model:
         return Model(row.model, row.name, row.created, spec, snapshot)
 
-    model = _load(found[::-1] if fresh else found, row.name, row.floor, load)
-    catch_up(store, model, Recent(store, _MAX_REPLAYED))
+    try:
+        found = _snapshots(store, row.model, row.name)
+        first = _missing_first(row, spec, found)
+        if first is not None:
+            found.append(first)
+            if complete:
+                store.save_snapshot(row.model, first)
+        model = _load(found[::-1] if fresh else found, row.name, row.floor, load)
+        catch_up(store, model, Recent(store, _MAX_REPLAYED))
+    except StoreDamaged as error:
+        if all(row.model != other.model for other in store.models()):
+            raise Unknown(f"there is no model {row.name!r} any more") from error
+        raise
     return model
 
 
@@ -202,13 +212,30 @@ def catch_up(store: Store, model: Model, recent: Recent) -> None:
 def upgrade(store: Store) -> None:
     """Bring an outdated store to the present format: give every model its first snapshot."""
     if store.outdated:
-        rows = store.models()
-        specs = {row.model: read_spec(row.spec, row.name) for row in rows}
-        store.upgrade({number: _legacy_first(spec) for number, spec in specs.items()})
+        firsts = {}
+        for row in store.models():
+            spec = read_spec(row.spec, row.name)
+            first = _missing_first(row, spec, _snapshots(store, row.model, row.name))
+            if first is not None:
+                firsts[row.model] = first
+        store.upgrade(firsts)
 
 
-def _legacy_first(spec: Spec) -> Snapshot:
-    return pack(legacy.make_policy(spec), Stats())
+def _missing_first(
+    row: ModelRow, spec: Spec, found: list[Snapshot | StoreDamaged]
+) -> Snapshot | None:
+    """Return the first snapshot of a model of format 1 that has none in the store."""
+    if not legacy.is_spec(row.spec):
+        return None
+    if any(isinstance(snapshot, Snapshot) and snapshot.seq == 0 for snapshot in found):
+        return None
+    try:
+        return pack(legacy.make_policy(spec), Stats())
+    except Exception as error:  # it was made of this spec once, so the spec is not what it was
+        raise StoreDamaged(
+            f"model {row.name!r} cannot be made from its spec ({error!r}); restore the store from "
+            "a backup"
+        ) from error
 
 
 def _snapshots(store: Store, number: int, name: str) -> list[Snapshot | StoreDamaged]:

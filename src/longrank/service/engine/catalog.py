@@ -2,29 +2,48 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import threading
+import time
 from collections.abc import Callable
+from typing import NamedTuple
 
-from longrank.errors import InvalidInput
+from longrank.errors import InvalidInput, LongrankError
 from longrank.policies import registry
 from longrank.service.engine.apply import replay
 from longrank.service.engine.model import Model, Spec, Stats, pack, read_spec
-from longrank.service.errors import Conflict, Unknown
+from longrank.service.errors import Conflict, ServiceError, StoreDamaged, Unknown
 from longrank.service.messages import ModelRequest
 from longrank.service.store.snapshots import Snapshot
+from longrank.service.store.sql import ModelRow
 from longrank.service.store.store import Store
 
+log = logging.getLogger("longrank.service")
+RETRY = 60.0  # seconds until a model that could not be loaded is tried again
 _FIXED = ("policy", "dim", "max_budget", "settings")  # the rest of a request may change
 
 
+class _Suspended(NamedTuple):
+    """A model that exists but cannot be used by this process."""
+
+    number: int
+    reason: str
+    until: float  # of the monotonic clock
+
+
 class Catalog:
-    """Models by name and by number."""
+    """Models by name and by number.
+
+    Where other processes write too, one of a newer longrank may create a model that this one cannot
+    load. It is suspended, and the others go on. Where nobody else writes, it is an error.
+    """
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
         self._store, self._clock = store, clock
         self._names: dict[str, Model] = {}
         self.numbers: dict[int, Model] = {}
+        self._suspended: dict[str, _Suspended] = {}
         self._lock = threading.Lock()
 
     def all(self) -> list[Model]:
@@ -32,11 +51,13 @@ class Catalog:
         return [self._names[name] for name in sorted(self._names)]
 
     def get(self, name: str) -> Model:
-        """Return the model of a name."""
+        """Return the model of a name; StoreDamaged with the reason if it is suspended."""
         model = self._names.get(name)
         if model is None and not self._store.exclusive:
             self.refresh()  # another process may have made it
             model = self._names.get(name)
+        if model is None and name in self._suspended:
+            raise StoreDamaged(self._suspended[name].reason)
         if model is None:
             raise Unknown(f"there is no model {name!r}")
         return model
@@ -48,32 +69,69 @@ class Catalog:
         except Unknown:
             spec = Spec(request, secrets.randbits(32))
         first = _first(spec)
-        created = self._clock()
+        model = _loaded(name, self._clock(), spec, first)
         try:
-            number = self._store.create_model(name, spec.packed(), created, first)
+            model.number = self._store.create_model(name, spec.packed(), model.created, first)
         except Conflict:  # another process or thread was faster
             self.refresh()
             return self.create(name, request)[0], False
-        return self._add(Model(number, name, created, spec, first)), True
+        return self._add(model), True
 
     def delete(self, name: str) -> None:
-        """Delete a model and its log."""
-        model = self.get(name)
-        self._store.delete_model(model.number)
-        self._remove(model)
+        """Delete a model and its log; a suspended one as well."""
+        try:
+            number = self.get(name).number
+        except StoreDamaged:
+            if name not in self._suspended:
+                raise
+            number = self._suspended[name].number
+        self._store.delete_model(number)
+        self._remove(name, number)
 
     def refresh(self) -> None:
         """Read which models exist; replay those that are new here."""
         rows = self._store.models()
         for row in rows:
-            if row.model not in self.numbers:
-                self._add(replay(self._store, row))
-            elif not self._store.exclusive:
-                self.numbers[row.model].spec = read_spec(row.spec, row.name)
+            if self._waits(row):
+                continue
+            try:
+                model = self.numbers.get(row.model)
+                if model is None:
+                    self._add(replay(self._store, row, complete=True))
+                elif not self._store.exclusive:
+                    model.spec = read_spec(row.spec, row.name)
+            except Unknown:  # deleted meanwhile
+                continue
+            except Exception as error:
+                self.suspend(row.model, row.name, error)
         here = {row.model for row in rows}
         for number, model in list(self.numbers.items()):
             if number not in here:
-                self._remove(model)
+                self._remove(model.name, number)
+        for name, suspended in list(self._suspended.items()):
+            if suspended.number not in here:
+                self._remove(name, suspended.number)
+
+    def suspend(self, number: int, name: str, error: Exception) -> None:
+        """Go on without a model that cannot be loaded or followed, and try it again later.
+
+        Raise the error where no other process can have caused it, and where it is not about this
+        model: the database is away, or busy.
+        """
+        passing = isinstance(error, ServiceError) and not isinstance(error, StoreDamaged)
+        if self._store.exclusive or passing:
+            raise error
+        reason = f"model {name!r} cannot be used by this process: {error}"
+        log.error(
+            "%s; other models are served. Upgrade longrank, or delete the model; it is tried again "
+            "in %g seconds",
+            reason,
+            RETRY,
+            exc_info=None if isinstance(error, LongrankError) else error,
+        )
+        self._store.resign(number)
+        self._remove(name, number)
+        self._suspended[name] = _Suspended(number, reason, time.monotonic() + RETRY)
 
     def _changed(self, model: Model, request: ModelRequest) -> Model:
         old = model.spec.request
@@ -91,13 +149,20 @@ class Catalog:
         with self._lock:
             first = self.numbers.setdefault(model.number, model)
             self._names[model.name] = first
+            self._suspended.pop(model.name, None)
             return first
 
-    def _remove(self, model: Model) -> None:
+    def _remove(self, name: str, number: int) -> None:
         with self._lock:
-            self.numbers.pop(model.number, None)
-            if self._names.get(model.name) is model:
-                del self._names[model.name]
+            self.numbers.pop(number, None)
+            for known in (self._names, self._suspended):
+                if name in known and known[name].number == number:
+                    del known[name]
+
+    def _waits(self, row: ModelRow) -> bool:
+        """Whether it is too early to try a suspended model again."""
+        found = self._suspended.get(row.name)
+        return found is not None and found.number == row.model and time.monotonic() < found.until
 
 
 def _first(spec: Spec) -> Snapshot:
@@ -114,6 +179,24 @@ def _first(spec: Spec) -> Snapshot:
         if error.parameter == "name":
             raise InvalidInput("policy", error.rule, error.value) from None
         raise
+    except ImportError as error:  # of a package that offers the policy
+        raise InvalidInput("policy", "be installed completely", _named(spec, error)) from error
     except (TypeError, ValueError, ArithmeticError, AttributeError) as error:
         rule = f"be settings of {request.policy!r}"
         raise InvalidInput("settings", rule, f"{request.settings}: {error}") from error
+
+
+def _loaded(name: str, created: float, spec: Spec, first: Snapshot) -> Model:
+    """Return the model that a first snapshot gives, before it is stored and has a number.
+
+    What cannot be loaded now could not be loaded at the next start either.
+    """
+    try:
+        return Model(0, name, created, spec, first)
+    except Exception as error:  # the policy's own code may come from another package
+        rule = "be one that can be saved and loaded again"
+        raise InvalidInput("policy", rule, _named(spec, error)) from error
+
+
+def _named(spec: Spec, error: Exception) -> str:
+    return f"{spec.request.policy!r}: {error}"

@@ -200,7 +200,10 @@ class Engine:
         """Catch up with other processes on the same store."""
         self._catalog.refresh()
         for model in self._catalog.all():
-            self._applier.follow(model)
+            try:
+                self._applier.follow(model)
+            except Exception as error:
+                self._catalog.suspend(model.number, model.name, error)
 
     async def _append(self, draft: Draft) -> Entry:
         """Append to the log and wait in this thread."""

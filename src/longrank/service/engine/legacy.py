@@ -6,10 +6,13 @@ then is pinned here, and must stay as it is whatever becomes of names and defaul
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
 
 from longrank.features import Coverage, Polynomial
-from longrank.learners import Laplace, MaximumLikelihood, OnlineNewton, Ridge
+from longrank.learners import Laplace, Learner, MaximumLikelihood, OnlineNewton, Ridge
 from longrank.policies import (
     UCB,
     EpsilonGreedy,
@@ -21,6 +24,7 @@ from longrank.policies import (
 )
 from longrank.service.engine.model import Spec
 
+L = TypeVar("L", bound=Learner)
 MAX_FOR_PRODUCTS = 16  # numbers of a candidate, up to which recommended used their products
 _NEWTON = {"rate": None, "radius": 1.0, "link": "logistic"}
 _LAPLACE = {"penalty": 0.5, "forgetting": 0.0}
@@ -38,6 +42,11 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 }
 
 
+def is_spec(data: bytes) -> bool:
+    """Whether a stored spec is of a model of format 1: such a spec has no version."""
+    return "version" not in msgspec.json.decode(data, type=dict)
+
+
 def make_policy(spec: Spec) -> Policy:
     """Make the policy that a model of format 1 began with."""
     request, rng = spec.request, spec.seed
@@ -48,8 +57,12 @@ def make_policy(spec: Spec) -> Policy:
         return {each: settings[each] for each in names}
 
     def newton() -> OnlineNewton:
-        more = take("radius", "rate", "link")
-        return OnlineNewton(request.dim, max_budget=request.max_budget, **more)
+        more = take("radius", "link")
+        made = OnlineNewton(request.dim, max_budget=request.max_budget, rate=1.0, **more)
+        rate = settings["rate"]
+        if rate is None:
+            rate = 1.0 / float(made.link.slope(made.radius))
+        return _changed(made, rate=rate)
 
     def belief() -> tuple[Laplace, Polynomial]:
         features = Polynomial(2 if request.dim <= MAX_FOR_PRODUCTS else 1)
@@ -75,8 +88,15 @@ def make_policy(spec: Spec) -> Policy:
     if name == "c-ucb1":
         return UCB(Ridge(request.dim), **take("exploration"))
     if name == "gl-cdcm":
-        likelihood = MaximumLikelihood(request.dim, **take("penalty", "link"))
+        likelihood = MaximumLikelihood(request.dim, **take("link"))
+        prior = np.eye(request.dim) / settings["penalty"]
+        likelihood = _changed(likelihood, inverse=prior, curvature=prior, **take("penalty"))
         return UCB(likelihood, **take("exploration"))
     if name == "rand":
         return Random(rng=rng)
     return Oracle(settings["weights"], **take("link", "exact"))
+
+
+def _changed(learner: L, **parts: Any) -> L:
+    """Return a learner with other parts of its state, beyond the limits of today as well."""
+    return learner.from_state(learner.state() | parts)

@@ -97,6 +97,18 @@ class PostgresStore(Store):
                 self._resign()
                 raise self.failed(error) from error
 
+    def resign(self, model: int) -> None:
+        """Give up the model's lock."""
+        with self._leader_lock:
+            if self._leader is None or model not in self._leading:
+                return
+            try:
+                self._leader.execute("SELECT pg_advisory_unlock(?, ?)", (LOCK, model))
+                self._leading.discard(model)
+            except self.failures as error:
+                self._resign()
+                raise self.failed(error) from error
+
     def close(self) -> None:
         with self._leader_lock:
             self._resign()

@@ -100,10 +100,13 @@ def prepare(session: Session, blob: str, key: str) -> int:
 
 
 def upgrade(session: Session, firsts: Mapping[int, tuple[bytes, bytes]]) -> None:
-    """Turn a store of format 1 into one of format 2: add the models' first snapshots, packed."""
+    """Turn a store of format 1 into one of format 2: add the models' first snapshots, packed.
+
+    Another process may have done so meanwhile, and may have deleted a model; both are fine.
+    """
+    session.execute("UPDATE format SET version = ? WHERE version < ?", (FORMAT, FORMAT))
     for model, (body, total) in firsts.items():
         _insert_snapshot(session, model, 0, body, total)
-    session.execute("UPDATE format SET version = ?", (FORMAT,))
 
 
 # models
@@ -328,8 +331,9 @@ def save_snapshot(session: Session, model: int, seq: int, body: bytes, total: by
 
 def _insert_snapshot(session: Session, model: int, seq: int, body: bytes, total: bytes) -> None:
     session.execute(
-        "INSERT INTO snapshots(model, seq, body, sum) VALUES(?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        (model, seq, body, total),
+        "INSERT INTO snapshots(model, seq, body, sum) SELECT model, ?, ?, ? FROM models "
+        "WHERE model = ? ON CONFLICT DO NOTHING",
+        (seq, body, total, model),
     )
 
 

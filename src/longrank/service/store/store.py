@@ -76,6 +76,9 @@ class Store(ABC):
         """Whether this process applies a model's outcomes; one process at a time does."""
         return True
 
+    def resign(self, model: int) -> None:  # noqa: B027
+        """Let another process apply a model's outcomes."""
+
     def worth_verifying(self) -> bool:
         """Whether the whole store is read at the start."""
         return False

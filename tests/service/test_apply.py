@@ -62,6 +62,42 @@ def test_a_learner_that_is_busy_keeps_no_decision_waiting(engine, stuck):
     assert engine.model("m").stats.decisions == 5
 
 
+def test_a_repeated_outcome_is_acknowledged_when_the_first_is_learned(engine, stuck):
+    make(engine, "other")
+
+    async def work():
+        await engine.aio.decide("m", asked("x"))
+        first = asyncio.create_task(engine.aio.settle("m", "x", told()))
+        await asyncio.to_thread(stuck.busy.wait, 30)
+        again = asyncio.create_task(engine.aio.settle("m", "x", told()))
+        for name in "abc":  # several commits later
+            await asyncio.wait_for(engine.aio.decide("other", asked(name)), 10)
+        assert not again.done()
+        stuck.release.set()
+        answers = await asyncio.gather(first, again)
+        assert [answer.repeated for answer in answers] == [False, True]
+        return await engine.aio.decide("m", asked("y"))
+
+    assert asyncio.run(asyncio.wait_for(work(), 60)).version == 1
+
+
+def test_a_repeated_outcome_that_was_not_learned_is_refused_as_the_first_is(engine, stuck):
+    async def work():
+        await engine.aio.decide("m", asked("x"))
+        await engine.aio.decide("m", asked("y"))
+        first = asyncio.create_task(engine.aio.settle("m", "x", told()))
+        await asyncio.to_thread(stuck.busy.wait, 30)
+        failing = [asyncio.create_task(engine.aio.settle("m", "y", told())) for _ in range(2)]
+        await asyncio.wait_for(engine.aio.decide("m", asked("z")), 10)
+        engine.model("m").policy.learner.observe = None
+        stuck.release.set()
+        assert (await first).learned
+        return await asyncio.gather(*failing, return_exceptions=True)
+
+    answers = asyncio.run(asyncio.wait_for(work(), 60))
+    assert [type(answer) for answer in answers] == [StoreFailed, StoreFailed]
+
+
 def test_what_is_learned_late_is_learned_in_the_order_of_the_log(engine, stuck, reopen):
     async def work():
         await asyncio.gather(*(engine.aio.decide("m", asked(f"d{i}", seed=i)) for i in range(20)))

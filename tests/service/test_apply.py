@@ -10,6 +10,7 @@ from serving import asked, make, told, until
 
 from longrank.service.engine import apply
 from longrank.service.engine.apply import Recent
+from longrank.service.engine.engine import Engine
 from longrank.service.errors import StoreFailed
 
 
@@ -98,6 +99,51 @@ def test_a_repeated_outcome_that_was_not_learned_is_refused_as_the_first_is(engi
     assert [type(answer) for answer in answers] == [StoreFailed, StoreFailed]
 
 
+def test_a_learner_that_is_busy_keeps_no_reader_waiting(engine, stuck):
+    async def work():
+        model = engine.model("m")
+        await engine.aio.decide("m", asked("x"))
+        before = model.snapshot()
+        learning = asyncio.create_task(engine.aio.settle("m", "x", told()))
+        await asyncio.to_thread(stuck.busy.wait, 30)
+        meanwhile = await asyncio.wait_for(asyncio.to_thread(engine.describe, model), 10)
+        assert (meanwhile.version, meanwhile.state_hash) == (0, before.state_hash)
+        assert (meanwhile.stats.decisions, meanwhile.stats.outcomes) == (1, 0)
+        assert await asyncio.wait_for(asyncio.to_thread(model.snapshot), 10) == before
+        stuck.release.set()
+        await learning
+        return engine.describe(model)
+
+    found = asyncio.run(asyncio.wait_for(work(), 60))
+    assert (found.version, found.stats.learned, found.stats.pending) == (1, 1, 0)
+
+
+@pytest.mark.parametrize("read", [Engine.describe, Engine.save])
+def test_a_reader_keeps_no_writer_waiting(engine, monkeypatch, read):
+    """Packing a long history takes long; meanwhile its model decides and learns."""
+    model, packing, release = engine.model("m"), threading.Event(), threading.Event()
+    to_bytes = type(model.policy).to_bytes
+
+    def slowly(policy):
+        packing.set()
+        assert release.wait(30)
+        return to_bytes(policy)
+
+    async def work():
+        reading = asyncio.create_task(asyncio.to_thread(read, engine, model))
+        try:
+            await asyncio.to_thread(packing.wait, 30)
+            await asyncio.wait_for(engine.aio.decide("m", asked("x")), 10)
+            await asyncio.wait_for(engine.aio.settle("m", "x", told()), 10)
+        finally:
+            release.set()
+        await reading
+
+    monkeypatch.setattr(type(model.policy), "to_bytes", slowly)
+    asyncio.run(asyncio.wait_for(work(), 60))
+    assert (model.version, model.saved) == (1, 0)
+
+
 def test_what_is_learned_late_is_learned_in_the_order_of_the_log(engine, stuck, reopen):
     async def work():
         await asyncio.gather(*(engine.aio.decide("m", asked(f"d{i}", seed=i)) for i in range(20)))
@@ -180,6 +226,19 @@ def test_who_reads_sees_one_belief_while_another_is_learned(engine):
     assert (view.policy.learner.weights == weights).all()
     assert (view.policy.learner.inverse == inverse).all()
     assert (model.view.policy.learner.inverse != inverse).any()
+
+
+def test_who_reads_sees_the_statistics_of_one_moment(engine):
+    """A published count is never added to, so that no reader meets a half-counted outcome."""
+    model = engine.model("m")
+    for i in range(3):
+        engine.decide("m", asked(f"d{i}"))
+    seen = [(stats := model.stats, stats.shown(0))]
+    for i in range(3):
+        engine.settle("m", f"d{i}", told(i + 1, True))
+        seen.append((stats := model.stats, stats.shown(0)))
+    assert all(stats.shown(0) == shown for stats, shown in seen)
+    assert [stats.outcomes for stats, _ in seen] == [0, 1, 2, 3]
 
 
 def test_only_so_many_are_kept_in_memory_and_the_others_are_found_in_the_store(engine):

@@ -8,6 +8,7 @@ import threading
 import pytest
 from serving import asked, make, told, until
 
+from longrank.service import upkeep
 from longrank.service.engine import apply
 from longrank.service.engine.apply import Recent
 from longrank.service.engine.engine import Engine
@@ -142,6 +143,32 @@ def test_a_reader_keeps_no_writer_waiting(engine, monkeypatch, read):
     monkeypatch.setattr(type(model.policy), "to_bytes", slowly)
     asyncio.run(asyncio.wait_for(work(), 60))
     assert (model.version, model.saved) == (1, 0)
+
+
+def test_a_learner_that_is_busy_keeps_no_upkeep_waiting(engine, clock, stuck, monkeypatch):
+    """Neither its snapshots nor its missing outcomes; another model's are logged meanwhile."""
+    monkeypatch.setattr(upkeep, "MAX_EXPIRING", 0.5)
+    engine.snapshot_every = 0
+    for name in ("m", "other"):
+        make(engine, name, missing="failed", ttl=10.0)
+        for decision in "ab":
+            engine.decide(name, asked(decision))
+    clock.now += 10.0
+    tick = upkeep.Upkeep(engine).once
+
+    def outcomes():
+        return [engine.model(name).stats.outcomes for name in ("m", "other")]
+
+    async def work():
+        await asyncio.wait_for(asyncio.to_thread(tick), 10)
+        assert stuck.busy.is_set()
+        for _ in range(2):
+            await asyncio.wait_for(asyncio.to_thread(tick), 10)
+        assert outcomes() == [0, 2]
+        stuck.release.set()
+
+    asyncio.run(asyncio.wait_for(work(), 60))
+    until(lambda: tick() or outcomes() == [2, 2])
 
 
 def test_what_is_learned_late_is_learned_in_the_order_of_the_log(engine, stuck, reopen):

@@ -123,7 +123,7 @@ class Policy(Part, ABC):
         return Ranking.blind(indices, array[indices], len(indices), float(payoffs.losses[0]))
 
     def view(self) -> Self:
-        """Return a copy that ranks from the present belief while this policy goes on learning.
+        """Return a copy to rank with, and to save, while this policy goes on learning.
 
         It shares nothing that :meth:`learn` writes, and costs a copy of the belief, not of the
         history. It must not learn.

@@ -100,6 +100,10 @@ class Applier:
         elif (newer := self._store.published(model.number, model.seq)) is not None:
             model.restore(newer)
 
+    def learning(self, model: Model) -> bool:
+        """Return whether a model has outcomes to learn that may take long."""
+        return model.number in self._queues
+
     def close(self) -> None:
         """Wait until all that was committed is applied."""
         self._pool.shutdown()

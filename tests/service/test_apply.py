@@ -197,8 +197,10 @@ def test_what_is_being_learned_at_the_end_is_learned(engine, stuck, reopen):
     settling = threading.Thread(target=engine.settle, args=("m", "x", told()))
     settling.start()
     assert stuck.busy.wait(30)
+    model = engine.model("m")
     threading.Timer(0.2, stuck.release.set).start()
     engine.close()
+    assert model.version == 1
     settling.join()
     assert reopen().model("m").version == 1
 

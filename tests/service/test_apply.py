@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 
+import apsw
 import pytest
 from serving import asked, make, told, until
 
@@ -223,6 +224,36 @@ def test_a_learner_that_fails_stops_everything_and_all_who_wait_are_told(engine,
     assert "could not learn entry" in str(second)
     with pytest.raises(StoreFailed, match="could not learn"):
         engine.decide("m", asked("y"))
+
+
+def test_a_model_that_is_deleted_before_it_has_learned_stops_nothing(engine, monkeypatch):
+    """Its outcome was found in the log after a failed commit, and its decision no longer."""
+    make(engine, "other")
+    engine.decide("m", asked("x"))
+    session, deleted, find = engine.store.writer._session, threading.Event(), engine.store.find
+    commit = session.commit
+
+    def committed_and_failed():
+        commit()
+        raise apsw.IOError("fsync failed")
+
+    def later(*which):
+        assert deleted.wait(30)
+        return find(*which)
+
+    monkeypatch.setattr(session, "commit", committed_and_failed)
+    with pytest.raises(StoreFailed, match="could not write"):
+        engine.settle("m", "x", told())
+    engine._recent.clear()
+    monkeypatch.setattr(engine.store, "find", later)
+    model = engine.model("m")
+    engine.delete("m")
+    assert engine._applier.learning(model)
+    deleted.set()
+    until(lambda: not engine._applier.learning(model))
+    assert engine.broken is None
+    engine.decide("other", asked("y"))
+    assert engine.settle("other", "y", told()).learned
 
 
 def test_a_quick_learner_learns_in_the_writers_thread_and_a_slow_one_in_the_pool(

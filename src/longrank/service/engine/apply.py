@@ -152,6 +152,8 @@ class Applier:
                     apply(model, entry, self._recent, append.draft.known)
             model.publish()
         except Exception:
+            if self._deleted(model):  # and its log with it, so that nothing is lost
+                return True
             self.broken = f"model {model.name!r} could not learn entry {seq}"
             log.exception(self.broken)
             return False
@@ -159,6 +161,12 @@ class Applier:
         if learned:
             self._costs[model.number] = (time.perf_counter() - started) / learned
         return True
+
+    def _deleted(self, model: Model) -> bool:
+        try:
+            return all(row.model != model.number for row in self._store.models())
+        except Exception:  # then the store fails as well, and learning has failed
+            return False
 
     def _remember(self, decisions: list[Append]) -> None:
         for append in decisions:

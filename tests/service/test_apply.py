@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 
+import apsw
 import pytest
 from serving import asked, make, told, until
 
+from longrank.service import upkeep
 from longrank.service.engine import apply
 from longrank.service.engine.apply import Recent
+from longrank.service.engine.engine import Engine
 from longrank.service.errors import StoreFailed
 
 
@@ -62,6 +65,113 @@ def test_a_learner_that_is_busy_keeps_no_decision_waiting(engine, stuck):
     assert engine.model("m").stats.decisions == 5
 
 
+def test_a_repeated_outcome_is_acknowledged_when_the_first_is_learned(engine, stuck):
+    make(engine, "other")
+
+    async def work():
+        await engine.aio.decide("m", asked("x"))
+        first = asyncio.create_task(engine.aio.settle("m", "x", told()))
+        await asyncio.to_thread(stuck.busy.wait, 30)
+        again = asyncio.create_task(engine.aio.settle("m", "x", told()))
+        for name in "abc":  # several commits later
+            await asyncio.wait_for(engine.aio.decide("other", asked(name)), 10)
+        assert not again.done()
+        stuck.release.set()
+        answers = await asyncio.gather(first, again)
+        assert [answer.repeated for answer in answers] == [False, True]
+        return await engine.aio.decide("m", asked("y"))
+
+    assert asyncio.run(asyncio.wait_for(work(), 60)).version == 1
+
+
+def test_a_repeated_outcome_that_was_not_learned_is_refused_as_the_first_is(engine, stuck):
+    async def work():
+        await engine.aio.decide("m", asked("x"))
+        await engine.aio.decide("m", asked("y"))
+        first = asyncio.create_task(engine.aio.settle("m", "x", told()))
+        await asyncio.to_thread(stuck.busy.wait, 30)
+        failing = [asyncio.create_task(engine.aio.settle("m", "y", told())) for _ in range(2)]
+        await asyncio.wait_for(engine.aio.decide("m", asked("z")), 10)
+        engine.model("m").policy.learner.observe = None
+        stuck.release.set()
+        assert (await first).learned
+        return await asyncio.gather(*failing, return_exceptions=True)
+
+    answers = asyncio.run(asyncio.wait_for(work(), 60))
+    assert [type(answer) for answer in answers] == [StoreFailed, StoreFailed]
+
+
+def test_a_learner_that_is_busy_keeps_no_reader_waiting(engine, stuck):
+    async def work():
+        model = engine.model("m")
+        await engine.aio.decide("m", asked("x"))
+        before = model.snapshot()
+        learning = asyncio.create_task(engine.aio.settle("m", "x", told()))
+        await asyncio.to_thread(stuck.busy.wait, 30)
+        meanwhile = await asyncio.wait_for(asyncio.to_thread(engine.describe, model), 10)
+        assert (meanwhile.version, meanwhile.state_hash) == (0, before.state_hash)
+        assert (meanwhile.stats.decisions, meanwhile.stats.outcomes) == (1, 0)
+        assert await asyncio.wait_for(asyncio.to_thread(model.snapshot), 10) == before
+        stuck.release.set()
+        await learning
+        return engine.describe(model)
+
+    found = asyncio.run(asyncio.wait_for(work(), 60))
+    assert (found.version, found.stats.learned, found.stats.pending) == (1, 1, 0)
+
+
+@pytest.mark.parametrize("read", [Engine.describe, Engine.save])
+def test_a_reader_keeps_no_writer_waiting(engine, monkeypatch, read):
+    """Packing a long history takes long; meanwhile its model decides and learns."""
+    model, packing, release = engine.model("m"), threading.Event(), threading.Event()
+    to_bytes = type(model.policy).to_bytes
+
+    def slowly(policy):
+        packing.set()
+        assert release.wait(30)
+        return to_bytes(policy)
+
+    async def work():
+        reading = asyncio.create_task(asyncio.to_thread(read, engine, model))
+        try:
+            await asyncio.to_thread(packing.wait, 30)
+            await asyncio.wait_for(engine.aio.decide("m", asked("x")), 10)
+            await asyncio.wait_for(engine.aio.settle("m", "x", told()), 10)
+        finally:
+            release.set()
+        await reading
+
+    monkeypatch.setattr(type(model.policy), "to_bytes", slowly)
+    asyncio.run(asyncio.wait_for(work(), 60))
+    assert (model.version, model.saved) == (1, 0)
+
+
+def test_a_learner_that_is_busy_keeps_no_upkeep_waiting(engine, clock, stuck, monkeypatch):
+    """Neither its snapshots nor its missing outcomes; another model's are logged meanwhile."""
+    monkeypatch.setattr(upkeep, "MAX_EXPIRING", 0.5)
+    engine.snapshot_every = 0
+    for name in ("m", "other"):
+        make(engine, name, missing="failed", ttl=10.0)
+        for decision in "ab":
+            engine.decide(name, asked(decision))
+    clock.now += 10.0
+    tick = upkeep.Upkeep(engine).once
+
+    def outcomes():
+        return [engine.model(name).stats.outcomes for name in ("m", "other")]
+
+    async def work():
+        await asyncio.wait_for(asyncio.to_thread(tick), 10)
+        assert stuck.busy.is_set()
+        for _ in range(2):
+            await asyncio.wait_for(asyncio.to_thread(tick), 10)
+        assert outcomes() == [0, 2]
+        stuck.release.set()
+
+    asyncio.run(asyncio.wait_for(work(), 60))
+    until(lambda: tick() or outcomes() == [2, 2])
+
+
 def test_what_is_learned_late_is_learned_in_the_order_of_the_log(engine, stuck, reopen):
     async def work():
         await asyncio.gather(*(engine.aio.decide("m", asked(f"d{i}", seed=i)) for i in range(20)))
@@ -88,8 +198,10 @@ def test_what_is_being_learned_at_the_end_is_learned(engine, stuck, reopen):
     settling = threading.Thread(target=engine.settle, args=("m", "x", told()))
     settling.start()
     assert stuck.busy.wait(30)
+    model = engine.model("m")
     threading.Timer(0.2, stuck.release.set).start()
     engine.close()
+    assert model.version == 1
     settling.join()
     assert reopen().model("m").version == 1
 
@@ -112,6 +224,36 @@ def test_a_learner_that_fails_stops_everything_and_all_who_wait_are_told(engine,
     assert "could not learn entry" in str(second)
     with pytest.raises(StoreFailed, match="could not learn"):
         engine.decide("m", asked("y"))
+
+
+def test_a_model_that_is_deleted_before_it_has_learned_stops_nothing(engine, monkeypatch):
+    """Its outcome was found in the log after a failed commit, and its decision no longer."""
+    make(engine, "other")
+    engine.decide("m", asked("x"))
+    session, deleted, find = engine.store.writer._session, threading.Event(), engine.store.find
+    commit = session.commit
+
+    def committed_and_failed():
+        commit()
+        raise apsw.IOError("fsync failed")
+
+    def later(*which):
+        assert deleted.wait(30)
+        return find(*which)
+
+    monkeypatch.setattr(session, "commit", committed_and_failed)
+    with pytest.raises(StoreFailed, match="could not write"):
+        engine.settle("m", "x", told())
+    engine._recent.clear()
+    monkeypatch.setattr(engine.store, "find", later)
+    model = engine.model("m")
+    engine.delete("m")
+    assert engine._applier.learning(model)
+    deleted.set()
+    until(lambda: not engine._applier.learning(model))
+    assert engine.broken is None
+    engine.decide("other", asked("y"))
+    assert engine.settle("other", "y", told()).learned
 
 
 def test_a_quick_learner_learns_in_the_writers_thread_and_a_slow_one_in_the_pool(
@@ -144,6 +286,19 @@ def test_who_reads_sees_one_belief_while_another_is_learned(engine):
     assert (view.policy.learner.weights == weights).all()
     assert (view.policy.learner.inverse == inverse).all()
     assert (model.view.policy.learner.inverse != inverse).any()
+
+
+def test_who_reads_sees_the_statistics_of_one_moment(engine):
+    """A published count is never added to, so that no reader meets a half-counted outcome."""
+    model = engine.model("m")
+    for i in range(3):
+        engine.decide("m", asked(f"d{i}"))
+    seen = [(stats := model.stats, stats.shown(0))]
+    for i in range(3):
+        engine.settle("m", f"d{i}", told(i + 1, True))
+        seen.append((stats := model.stats, stats.shown(0)))
+    assert all(stats.shown(0) == shown for stats, shown in seen)
+    assert [stats.outcomes for stats, _ in seen] == [0, 1, 2, 3]
 
 
 def test_only_so_many_are_kept_in_memory_and_the_others_are_found_in_the_store(engine):

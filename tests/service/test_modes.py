@@ -8,6 +8,7 @@ from serving import DIM, asked, make, told
 
 from longrank import named
 from longrank.errors import InvalidInput
+from longrank.kernels import probe_is_due
 from longrank.service.engine.apply import replay
 from longrank.service.errors import Conflict
 from longrank.service.upkeep import Upkeep
@@ -61,12 +62,21 @@ def test_a_frozen_model_ranks_and_records_and_does_not_learn(engine):
 
 
 def test_a_frozen_model_neither_counts_nor_probes(engine):
-    model = make(engine, "p", policy="recommended", mode="frozen")
-    before = model.state_hash()
+    """Though a probe is due, which the model would make if it were not frozen."""
+    model = make(engine, "p", policy="recommended")
     hopeless = {"rewards": [0.1], "losses": [0.0, -5.0]}
-    found = [engine.decide("p", asked(f"d{i}", seed=i, **hopeless)) for i in range(40)]
+    decided = 0
+    while not probe_is_due(model.policy.given_up):
+        engine.decide("p", asked(f"d{decided}", seed=decided, **hopeless))
+        decided += 1
+    assert model.policy.given_up == decided > 0
+    make(engine, "p", policy="recommended", mode="frozen")
+    before = model.state_hash()
+    found = [engine.decide("p", asked(f"e{i}", seed=i, **hopeless)) for i in range(40)]
     assert not any(decision.sequence for decision in found)
     assert model.state_hash() == before
+    make(engine, "p", policy="recommended")
+    assert len(engine.decide("p", asked("f", **hopeless)).sequence) == 1
 
 
 def test_a_decision_from_before_the_shadow_is_answered_again_without_a_baseline(engine):

@@ -77,7 +77,11 @@ class Learner(Part, ABC):
         return Belief(self.weights, self.inverse, bonus, self.link.ceiling, self.link.code)
 
     def view(self) -> Self:
-        """Return a copy to rank with while this one goes on learning. It must not learn."""
+        """Return a copy to rank with, and to save, while this one goes on learning.
+
+        It shares nothing that :meth:`observe` writes over: a learner with more of that than the
+        weights and the inverse copies it here too. The copy must not learn.
+        """
         viewed = copy.copy(self)
         viewed.weights, viewed.inverse = self.weights.copy(), self.inverse.copy()
         return viewed

@@ -60,6 +60,11 @@ class MaximumLikelihood(Learner):
             self._curvature,
         )
 
+    def view(self) -> Self:
+        viewed = super().view()  # of the history it shares rows that nobody writes to again
+        viewed._curvature = self._curvature.copy()
+        return viewed
+
     def compiled_step(self, capacity: int) -> kernels.Step:
         seen = self.updates
         rows, successes = np.empty((seen + capacity, self.dim)), np.empty(seen + capacity, np.bool_)

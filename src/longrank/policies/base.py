@@ -135,7 +135,7 @@ class Policy(Part, ABC):
         return Ranking.blind(indices, array[indices], len(indices), float(payoffs.losses[0]))
 
     def view(self) -> Self:
-        """Return a copy that ranks from the present belief while this policy goes on learning.
+        """Return a copy to rank with, and to save, while this policy goes on learning.
 
         It shares nothing that :meth:`learn` writes. For policies with a learner it costs a copy of
         the belief, not of the history; for others a copy of everything. It must not learn.

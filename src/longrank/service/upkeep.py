@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import Model
@@ -11,6 +12,7 @@ from longrank.service.errors import ServiceError
 
 log = logging.getLogger("longrank.service")
 TICK = 0.1  # seconds
+MAX_EXPIRING = 1.0  # seconds that a model may spend on missing outcomes before others have a turn
 RETENTION = 60.0  # seconds between two runs of retention
 
 
@@ -63,9 +65,17 @@ class Upkeep:
                 engine.drop(model.name, model.spec.request.keep)
 
     def _expire(self, model: Model, now: float) -> None:
-        while overdue := self._engine.store.overdue(model.number, model.swept, now):
+        """Log the outcomes that are missing; the rest in the next tick if learning takes long."""
+        engine, deadline = self._engine, time.monotonic() + MAX_EXPIRING
+        while overdue := engine.store.overdue(model.number, model.swept, now):
             for entry in overdue:
-                self._engine.expire(model, entry)
+                left = deadline - time.monotonic()
+                if left < 0.0 or engine.learning(model):
+                    return
+                try:
+                    engine.expire(model, entry, timeout=left)
+                except TimeoutError:
+                    return
             if len(overdue) < 500:
                 break
         model.swept = now

@@ -122,10 +122,11 @@ class PolicyContract:
     def test_a_view_ranks_from_the_belief_of_its_moment(self) -> None:
         policy = self.make_policy()
         Rounds.play(policy, range(8))
-        viewed = policy.view()
+        viewed, state = policy.view(), policy.to_bytes()
         expected = [policy.propose(*Rounds.deal(t), rng=t) for t in range(8, 16)]
         Rounds.play(policy, range(8, 24))
         assert [viewed.propose(*Rounds.deal(t), rng=t) for t in range(8, 16)] == expected
+        assert viewed.to_bytes() == state
 
     def test_the_receipt_of_a_rankings_own_order_has_its_rows(self) -> None:
         policy = self.make_policy()

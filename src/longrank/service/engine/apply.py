@@ -48,10 +48,11 @@ def apply(model: Model, entry: Entry, recent: Recent, known: Any = None) -> None
 class Applier:
     """Apply what is committed, by this process or by others, to the models in memory.
 
-    An outcome is applied before it is acknowledged. Where learning may take long, a thread of the
-    pool does it, so that neither the writer nor other models wait; where it was quick so far, the
-    writer's own thread does. A decision is applied before it is acknowledged as well, unless its
-    model is learning just then. The entries of a model are applied in the order of the log.
+    An outcome is applied before it is acknowledged, and so before a repetition of it is. Where
+    learning may take long, a thread of the pool does it, so that neither the writer nor other
+    models wait; where it was quick so far, the writer's own thread does. A decision is applied
+    before it is acknowledged as well, unless its model is learning just then. The entries of a
+    model are applied in the order of the log.
 
     ``broken`` says why the applier had to stop, if it had to.
     """
@@ -71,11 +72,11 @@ class Applier:
         """
         batches: dict[int, list[Append]] = {}
         for append in appends:
-            batches.setdefault(append.result.model, []).append(append)
+            batches.setdefault(append.draft.model, []).append(append)
         done: list[Append] = []
         for number, batch in batches.items():
             model = self._models.get(number)
-            decisions = [append for append in batch if append.result.kind == DECISION]
+            decisions = [append for append in batch if append.draft.kind == DECISION]
             if model is None:  # deleted meanwhile
                 done += batch
             elif not self._store.exclusive:
@@ -98,6 +99,10 @@ class Applier:
                 self._store.publish(model.number, model.snapshot())
         elif (newer := self._store.published(model.number, model.seq)) is not None:
             model.restore(newer)
+
+    def learning(self, model: Model) -> bool:
+        """Return whether a model has outcomes to learn that may take long."""
+        return model.number in self._queues
 
     def close(self) -> None:
         """Wait until all that was committed is applied."""
@@ -123,7 +128,7 @@ class Applier:
         while more:
             with self._lock:
                 batch, self._queues[model.number] = self._queues[model.number], []
-            outcomes = [append for append in batch if append.result.kind == OUTCOME]
+            outcomes = [append for append in batch if append.draft.kind == OUTCOME]
             applied = self._apply(model, batch)
             with self._lock:  # before anyone is told: the next decision is applied at once again
                 more = bool(self._queues[model.number])
@@ -138,14 +143,18 @@ class Applier:
         """Apply a batch to its model and publish the result; return whether that worked."""
         if self.broken is not None:
             return False
-        before, started = model.stats.learned, time.perf_counter()
+        before, started, seq = model.stats.learned, time.perf_counter(), model.seq
         try:
             for append in batch:
                 entry = append.result
-                apply(model, entry, self._recent, append.draft.known)
+                if isinstance(entry, Entry):  # not a duplicate
+                    seq = entry.seq
+                    apply(model, entry, self._recent, append.draft.known)
             model.publish()
         except Exception:
-            self.broken = f"model {model.name!r} could not learn entry {entry.seq}"
+            if self._deleted(model):  # and its log with it, so that nothing is lost
+                return True
+            self.broken = f"model {model.name!r} could not learn entry {seq}"
             log.exception(self.broken)
             return False
         learned = model.stats.learned - before
@@ -153,10 +162,17 @@ class Applier:
             self._costs[model.number] = (time.perf_counter() - started) / learned
         return True
 
+    def _deleted(self, model: Model) -> bool:
+        try:
+            return all(row.model != model.number for row in self._store.models())
+        except Exception:  # then the store fails as well, and learning has failed
+            return False
+
     def _remember(self, decisions: list[Append]) -> None:
         for append in decisions:
             entry, known = append.result, append.draft.known
-            self._recent.remember(entry, known[0] if known else entry.decision())
+            if isinstance(entry, Entry):
+                self._recent.remember(entry, known[0] if known else entry.decision())
 
 
 # at the start, and behind other processes

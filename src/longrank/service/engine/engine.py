@@ -176,9 +176,17 @@ class Engine:
         self.store.save_snapshot(model.number, model.snapshot())
         model.saved = outcomes
 
-    def expire(self, model: Model, decided: Entry) -> None:
-        """Log a missing outcome as a failure, for a model that is set so."""
-        settle.expire(model, decided, self.store, self.clock())
+    def learning(self, model: Model) -> bool:
+        """Return whether a model has outcomes to learn that may take long."""
+        return self._applier.learning(model)
+
+    def expire(self, model: Model, decided: Entry, timeout: float | None = None) -> None:
+        """Log a missing outcome as a failure, for a model that is set so.
+
+        TimeoutError if the model has not learned it after ``timeout`` seconds; it will all the
+        same.
+        """
+        settle.expire(model, decided, self.store, self.clock(), timeout)
 
     def drop(self, name: str, older_than: float) -> int:
         """Delete expired decisions that are older than this many seconds; count them.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 from typing import NamedTuple
 
 import msgspec
@@ -104,6 +103,11 @@ class Stats(msgspec.Struct, array_like=True):
             self.size *= 2
         self.bins.append((1, reward, length, int(gave_up)))
 
+    def copy(self) -> Stats:
+        """Return a copy that does not change as this one goes on counting."""
+        tried, succeeded, bins = self.tried.copy(), self.succeeded.copy(), self.bins.copy()
+        return msgspec.structs.replace(self, tried=tried, succeeded=succeeded, bins=bins)
+
     def shown(self, pending: int) -> ModelStats:
         """Return the statistics as an answer."""
         outcomes, bins = self.outcomes, self.bins
@@ -135,22 +139,31 @@ class Stats(msgspec.Struct, array_like=True):
 
 
 class View(NamedTuple):
-    """What a model ranks with: a policy that nobody changes, and the model's version then."""
+    """A model's state after an entry of the log, for readers: nobody changes it."""
 
     policy: Policy
-    version: int
+    stats: Stats
+    seq: int
+
+    @property
+    def version(self) -> int:
+        """The number of outcomes it has learned from."""
+        return self.stats.learned
+
+    def state_hash(self) -> str:
+        """Return the SHA-256 of the policy's bytes."""
+        return state_hash(self.policy.to_bytes())
 
 
 class Model:
     """A model that ranks and learns.
 
-    The policy and the statistics follow the log; whoever applies an entry or copies the state
-    holds ``lock``. Ranking reads ``view``, the last state that was published, and waits for no
-    lock.
+    The policy and the statistics follow the log; one thread at a time applies its entries. All
+    who read, to rank, to describe or to save a snapshot, read ``view``, the last state that was
+    published: they wait for nobody, and nobody waits for them.
     """
 
     policy: Policy
-    stats: Stats
     seq: int  # the last entry that was applied
     saved: int  # outcomes at the last snapshot
     view: View
@@ -160,13 +173,17 @@ class Model:
     ) -> None:
         self.number, self.name, self.created, self.spec = number, name, created, spec
         self.swept = 0.0  # decisions that expired by then have been looked at
-        self.lock = threading.Lock()
         self.restore(snapshot)
 
     @property
     def version(self) -> int:
         """The number of outcomes it has learned from."""
-        return self.stats.learned
+        return self.view.version
+
+    @property
+    def stats(self) -> Stats:
+        """The statistics as they were published."""
+        return self.view.stats
 
     def rank(
         self, items: NDArray[np.floating], payoffs: Payoffs, budget: int, name: str
@@ -176,7 +193,7 @@ class Model:
         A randomised policy draws from the model's seed and the decision's id, so that the answer
         does not depend on which process gives it.
         """
-        policy, version = self.view
+        policy, stats, _ = self.view
         spec = self.spec
         width = spec.request.dim
         if not isinstance(policy, Believer) and len(items) and items.shape[1] != width:
@@ -190,7 +207,7 @@ class Model:
         chances = None
         if isinstance(policy, Randomised):
             chances = policy.propensities(items, payoffs, ranking.order, budget)
-        return ranking, version, chances
+        return ranking, stats.learned, chances
 
     def receipt(self, items: NDArray[np.floating], order: list[int], payoffs: Payoffs) -> Ranking:
         """Return the receipt of a sequence that the caller chose."""
@@ -198,33 +215,28 @@ class Model:
 
     def decide(self, seq: int, decision: DecisionRecord, choice: Ranking | None) -> None:
         """Apply a decision from the log; ``choice`` is the model's own, if it is at hand."""
-        with self.lock:
-            if decision.mode != "frozen":
-                noted = self.policy.note(decision.choice if choice is None else choice)
-                self._unpublished |= noted
-            self.stats.decide(decision)
-            self.seq = seq
+        if decision.mode != "frozen":
+            noted = self.policy.note(decision.choice if choice is None else choice)
+            self._changed |= noted
+        self._stats.decide(decision)
+        self.seq = seq
 
     def settle(self, seq: int, decision: DecisionRecord, outcome: OutcomeRecord) -> None:
         """Apply an outcome from the log."""
-        with self.lock:
-            if outcome.learn:
-                self.policy.learn(*decision.observed(outcome))
-                self._unpublished = True
-            self.stats.settle(decision, outcome)
-            self.seq = seq
+        if outcome.learn:
+            self.policy.learn(*decision.observed(outcome))
+            self._changed = True
+        self._stats.settle(decision, outcome)
+        self.seq = seq
 
     def publish(self) -> None:
-        """Let readers rank with what has been applied so far."""
-        with self.lock:
-            if self._unpublished:
-                self.view = View(self.policy.view(), self.stats.learned)
-                self._unpublished = False
+        """Let readers see what has been applied so far."""
+        policy = self.policy.view() if self._changed else self.view.policy
+        self.view, self._changed = View(policy, self._stats.copy(), self.seq), False
 
     def snapshot(self) -> Snapshot:
-        """Return the complete state."""
-        with self.lock:
-            return pack(self.policy, self.stats, self.seq)
+        """Return the complete state as it was published."""
+        return pack(*self.view)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Replace the state by that of a snapshot."""
@@ -234,15 +246,13 @@ class Model:
             stats = msgspec.msgpack.decode(snapshot.stats, type=Stats)
         except msgspec.DecodeError as error:
             raise BadFile(f"{source} has no statistics: {error}") from error
-        with self.lock:
-            self.policy, self.stats, self.seq = policy, stats, snapshot.seq
-            self.saved = stats.outcomes
-            self.view, self._unpublished = View(policy.view(), stats.learned), False
+        self.policy, self._stats, self.seq = policy, stats, snapshot.seq
+        self.saved, self._changed = stats.outcomes, True
+        self.publish()
 
     def state_hash(self) -> str:
         """Return the SHA-256 of the policy's bytes."""
-        with self.lock:
-            return state_hash(self.policy.to_bytes())
+        return self.view.state_hash()
 
 
 def pack(policy: Policy, stats: Stats, seq: int = 0) -> Snapshot:

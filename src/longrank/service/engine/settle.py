@@ -72,13 +72,18 @@ async def settle_many(
     return results
 
 
-def expire(model: Model, decided: Entry, store: Store, now: float) -> None:
-    """Log a missing outcome as a failure, for a model that is set so."""
+def expire(
+    model: Model, decided: Entry, store: Store, now: float, timeout: float | None = None
+) -> None:
+    """Log a missing outcome as a failure, for a model that is set so.
+
+    TimeoutError if the model has not learned it after ``timeout`` seconds; it will all the same.
+    """
     record = decided.decision()
     frozen = model.spec.request.mode == "frozen"
     outcome = _missing(record.played.ids, frozen=frozen)
     try:
-        store.append(_draft(model, decided.id, outcome, record, now)).result()
+        store.append(_draft(model, decided.id, outcome, record, now)).result(timeout)
     except Duplicate:
         log.debug("model %s: the outcome of %s arrived as it expired", model.name, decided.id)
 

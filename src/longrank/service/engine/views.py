@@ -29,7 +29,7 @@ class Views:
 
     def describe(self, model: Model) -> messages.ModelAnswer:
         """Describe a model: what it was created with, and how it is doing."""
-        request = model.spec.request
+        request, view = model.spec.request, model.view
         return messages.ModelAnswer(
             name=model.name,
             policy=request.policy,
@@ -42,9 +42,9 @@ class Views:
             keep=request.keep,
             store_candidates=request.store_candidates,
             created=model.created,
-            version=model.version,
-            state_hash=model.state_hash(),
-            stats=model.stats.shown(self.pending(model)),
+            version=view.version,
+            state_hash=view.state_hash(),
+            stats=view.stats.shown(self.pending(model)),
         )
 
     def pending(self, model: Model) -> int:

@@ -28,7 +28,7 @@ class Append:
         self, draft: Draft, future: Future[Entry] | asyncio.Future[Entry], result: Any = None
     ) -> None:
         self.draft, self.future = draft, future
-        self.result = result  # the Entry when it is committed, or an exception
+        self.result = result  # the Entry when it is committed, or an exception such as Duplicate
 
 
 class _Call:
@@ -52,8 +52,8 @@ class Writer:
     log is then read on from the last known entry, since a commit that failed may have reached it
     all the same.
 
-    ``committed`` is called with what was appended, after the commit; it returns those that are
-    acknowledged at once, and must see to it that the others are: see :func:`acknowledge`.
+    ``committed`` is called with the appends of a batch after its commit, duplicates included; it
+    returns those to acknowledge at once, and must acknowledge the others: see :func:`acknowledge`.
     """
 
     def __init__(
@@ -152,15 +152,16 @@ class Writer:
             raise StoreFailed(reason) from error
         self.batches += 1
         done: list[Append | _Call] = []
-        appended: list[Append] = []
+        appends: list[Append] = []
         for item in batch:
-            if isinstance(item, Append) and isinstance(item.result, Entry):
-                appended.append(item)
+            if isinstance(item, Append):
+                appends.append(item)
+                if isinstance(item.result, Entry):
+                    self._last = item.result.seq
             else:
                 done.append(item)
-        if appended:
-            self._last = appended[-1].result.seq
-            done += self.committed(appended)
+        if appends:
+            done += self.committed(appends)
         return done
 
     def _abandon(self) -> None:

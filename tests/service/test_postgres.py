@@ -47,6 +47,17 @@ def test_one_process_applies_and_the_other_takes_over_its_state(engines):
     assert first.model("m").snapshot() == second.model("m").snapshot()
 
 
+def test_whoever_takes_the_lead_publishes_what_it_has_replayed(engines, database, clock):
+    first, second = engines
+    first.decide("m", asked("x"))
+    first.settle("m", "x", told())
+    with Engine(PostgresStore(database), clock=clock) as late:  # knows the whole log from its start
+        late.follow()
+        assert late.model("m").version == 1
+        second.follow()
+        assert second.model("m").version == 1
+
+
 def test_when_the_leader_is_gone_another_goes_on_where_it_was(engines):
     first, second = engines
     follow(engines)

@@ -61,6 +61,7 @@ class Applier:
         self._store, self._models, self._recent = store, models, recent
         self.broken: str | None = None
         self._queues: dict[int, list[Append]] = {}  # of the models that learn in the pool
+        self._published: dict[int, int] = {}  # the last entry that this process published
         self._costs: dict[int, float] = {}  # seconds that a model took for an outcome
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(MAX_LEARNING, thread_name_prefix="longrank-learner")
@@ -93,10 +94,10 @@ class Applier:
     def follow(self, model: Model) -> None:
         """Catch up with other processes: whoever holds the model's lock applies and publishes."""
         if self._store.lead(model.number):
-            before = model.seq
             catch_up(self._store, model, self._recent)
-            if model.seq > before:
+            if model.seq > self._published.get(model.number, -1):  # also on taking the lead
                 self._store.publish(model.number, model.snapshot())
+                self._published[model.number] = model.seq
         elif (newer := self._store.published(model.number, model.seq)) is not None:
             model.restore(newer)
 

@@ -45,8 +45,10 @@ async def settle(
         raise Unknown(f"there is no decision {decision!r}")
     before = existing.outcome()
     if before.content != outcome.content:
-        how = "was taken as failed when it expired" if before.automatic else "has another"
-        raise Conflict(f"the outcome of {decision!r} is recorded and {how}")
+        how = (
+            "expired and was recorded as failed" if before.automatic else "has a different outcome"
+        )
+        raise Conflict(f"the decision {decision!r} {how}")
     return answer(existing, before, record, repeated=True)
 
 

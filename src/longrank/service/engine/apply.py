@@ -77,14 +77,13 @@ class Applier:
         done: list[Append] = []
         for number, batch in batches.items():
             model = self._models.get(number)
-            decisions = [append for append in batch if append.draft.kind == DECISION]
             if model is None:  # deleted meanwhile
                 done += batch
             elif not self._store.exclusive:
-                self._remember(decisions)
                 done += batch
-            elif self._queued(model, batch, decisions):
-                done += decisions
+                self._remember(batch)
+            elif not self._quick(model, batch):
+                done += self._queue(model, batch)
             elif self._apply(model, batch):
                 done += batch
             else:
@@ -109,19 +108,22 @@ class Applier:
         """Wait until all that was committed is applied."""
         self._pool.shutdown()
 
-    def _queued(self, model: Model, batch: list[Append], decisions: list[Append]) -> bool:
-        """Leave a batch to the pool if learning may take long, or the model is there already."""
+    def _quick(self, model: Model, batch: list[Append]) -> bool:
+        """Return whether the writer may apply a batch itself: only it gives the pool more."""
+        if model.number in self._queues:
+            return False
+        outcomes = sum(append.draft.kind == OUTCOME for append in batch)
+        return outcomes * self._costs.get(model.number, 1.0) < MAX_INLINE
+
+    def _queue(self, model: Model, batch: list[Append]) -> list[Append]:
+        """Leave a batch to the pool; return what may be acknowledged now: the decisions."""
+        self._remember(batch)
         with self._lock:
-            queue = self._queues.get(model.number)
-            outcomes = len(batch) - len(decisions)
-            quick = outcomes * self._costs.get(model.number, 1.0) < MAX_INLINE
-            if queue is None and quick:
-                return False
-            self._remember(decisions)
-            self._queues[model.number] = [*(queue or ()), *batch]
-        if queue is None:
+            learning = model.number in self._queues
+            self._queues.setdefault(model.number, []).extend(batch)
+        if not learning:
             self._pool.submit(self._learn, model)
-        return True
+        return [append for append in batch if append.draft.kind == DECISION]
 
     def _learn(self, model: Model) -> None:
         """Apply the queue of a model until it is empty."""
@@ -169,10 +171,11 @@ class Applier:
         except Exception:  # then the store fails as well, and learning has failed
             return False
 
-    def _remember(self, decisions: list[Append]) -> None:
-        for append in decisions:
+    def _remember(self, batch: list[Append]) -> None:
+        """Keep the decisions of a batch in memory."""
+        for append in batch:
             entry, known = append.result, append.draft.known
-            if isinstance(entry, Entry):
+            if append.draft.kind == DECISION and isinstance(entry, Entry):
                 self._recent.remember(entry, known[0] if known else entry.decision())
 
 

@@ -49,6 +49,7 @@ def test_one_process_applies_and_the_other_takes_over_its_state(engines):
 
 def test_whoever_takes_the_lead_publishes_what_it_has_replayed(engines, database, clock):
     first, second = engines
+    assert second.model("m").version == 0
     first.decide("m", asked("x"))
     first.settle("m", "x", told())
     with Engine(PostgresStore(database), clock=clock) as late:  # knows the whole log from its start

@@ -115,7 +115,7 @@ def test_a_missing_outcome_means_failed_where_the_model_says_so(engine, clock, r
         Upkeep(engine).once()
     assert (model.stats.outcomes, model.stats.learned) == (1, 1)
     assert engine.read("strict", "x").outcome == messages.Observed(len(decision.sequence), False)
-    with pytest.raises(Conflict, match="when it expired"):
+    with pytest.raises(Conflict, match="expired and was recorded as failed"):
         engine.settle("strict", "x", told())
     state = model.snapshot()
     engine.close()

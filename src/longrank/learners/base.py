@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from abc import ABC, abstractmethod
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,9 +55,12 @@ class Learner(Part, ABC):
     foresees
         Whether :func:`longrank.kernels.greedy_foreseeing` can tell what it would believe after a
         failure.
+    append_only
+        The names of arrays whose used part is never written again, so that copies can share them.
     """
 
     foresees: bool = False
+    append_only: ClassVar[frozenset[str]] = frozenset()
     max_budget: int | None = None
     radius: float = math.inf
     rate: float = 1.0
@@ -79,11 +81,14 @@ class Learner(Part, ABC):
     def view(self) -> Self:
         """Return a copy to rank with, and to save, while this one goes on learning.
 
-        It shares nothing that :meth:`observe` writes over: a learner with more of that than the
-        weights and the inverse copies it here too. The copy must not learn.
+        It shares no array with this one, except those in ``append_only``. A learner that keeps
+        something else that :meth:`observe` writes in place copies it here too. The copy must not
+        learn.
         """
-        viewed = copy.copy(self)
-        viewed.weights, viewed.inverse = self.weights.copy(), self.inverse.copy()
+        viewed = object.__new__(type(self))
+        for name, value in self.__dict__.items():
+            own = type(value) is np.ndarray and name not in self.append_only
+            viewed.__dict__[name] = value.copy() if own else value
         return viewed
 
     def score(self, features: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -31,6 +31,8 @@ class MaximumLikelihood(Learner):
         ``"logistic"`` or ``"probit"``.
     """
 
+    append_only = frozenset({"_rows", "_successes"})  # the history
+
     def __init__(self, dim: int, *, penalty: float = 1.0, link: Link | str = LOGISTIC) -> None:
         self.penalty = checked_penalty(penalty)
         super().__init__(dim, self.penalty, sigmoid("link", link))
@@ -59,11 +61,6 @@ class MaximumLikelihood(Learner):
             self.inverse,
             self._curvature,
         )
-
-    def view(self) -> Self:
-        viewed = super().view()  # of the history it shares rows that nobody writes to again
-        viewed._curvature = self._curvature.copy()
-        return viewed
 
     def compiled_step(self, capacity: int) -> kernels.Step:
         seen = self.updates

@@ -276,7 +276,8 @@ class Believer(Policy):
         return self._along(prepared, indices, payoffs, len(indices))
 
     def view(self) -> Self:
-        viewed = copy.copy(self)
+        viewed = object.__new__(type(self))
+        viewed.__dict__.update(self.__dict__)  # copy.copy does the same, five times as slowly
         viewed.learner = self.learner.view()
         if self.rng is not None:
             viewed.rng = copy.deepcopy(self.rng)

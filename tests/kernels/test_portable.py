@@ -51,12 +51,14 @@ def test_the_state_is_the_same_for_a_generic_cpu_and_for_this_one(tmp_path):
     def files(name: str, **more: str) -> dict[str, bytes]:
         folder = tmp_path / name
         folder.mkdir()
-        own = {"NUMBA_CACHE_DIR": str(folder / "cache"), **more}
         command = [sys.executable, "-c", LEARN, str(folder)]
-        subprocess.run(command, env=os.environ | own, check=True, capture_output=True)
+        subprocess.run(command, env=os.environ | more, check=True, capture_output=True)
         return {path.name: path.read_bytes() for path in Path(folder).iterdir() if path.is_file()}
 
     here = files("here")
-    generic = files("generic", NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="")
+    cache = str(tmp_path / "cache")
+    generic = files(
+        "generic", NUMBA_CACHE_DIR=cache, NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES=""
+    )
     assert len(here) == 6
     assert {name for name in here if here[name] != generic[name]} == set()

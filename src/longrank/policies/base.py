@@ -245,14 +245,15 @@ class Believer(Policy):
         probe: bool = True,
     ) -> Ranking:
         learner = self.learner
-        draws = self.rng is not None  # a refusal must come before a draw
-        lazy = not (draws or self.foresight)  # foresight does not scan, which would check
-        prepared = self.features.prepare(items, learner.dim, lazy)
+        draws = self.rng is not None
+        # A refusal must come before a draw, and foresight does not scan, which would check.
+        prepared = self.features.prepare(items, learner.dim, not (draws or self.foresight))
         count = min(self._tries(payoffs, budget, learner.max_budget), len(prepared))
         if draws:
             return self._draw(prepared, count, payoffs, self._generator(rng))
-        due = probe and self.probing and count > 0 and kernels.probe_is_due(self.given_up)
-        return self._choose(prepared, count, payoffs, int(due))
+        if self.probing and probe and count > 0 and kernels.probe_is_due(self.given_up):
+            return self._choose(prepared, count, payoffs, 1)
+        return self._choose(prepared, count, payoffs, 0)
 
     def note(self, ranking: Ranking) -> bool:
         """Count how often the policy gave up although it might have tried, for probing.

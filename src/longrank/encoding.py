@@ -496,7 +496,7 @@ class Coder:
             array = np.array(given)
         except (ValueError, OverflowError):
             array = np.array(None)
-        if array.size != len(records) * len(names):  # lists, which are refused below
+        if array.shape != (len(records), len(names))[: min(len(names), 2)]:  # lists: refused below
             array = np.array(None)
         if array.dtype.char != "d":
             if array.dtype.kind not in "iufb":

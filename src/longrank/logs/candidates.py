@@ -126,9 +126,13 @@ class Round:
                 raise InvalidInput(
                     column, f"be {what}, or JSON text of it", _short(value)
                 ) from None
-            if len(self._texts) >= _MAX_TEXTS:
-                self._texts.clear()
-            self._texts[value] = found
+            self._remember(value, found)
+        return found
+
+    def _remember(self, key: Any, found: Any) -> Any:
+        if len(self._texts) >= _MAX_REMEMBERED:
+            self._texts.clear()
+        self._texts[key] = found
         return found
 
 

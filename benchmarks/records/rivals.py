@@ -35,7 +35,10 @@ from longrank import Outcome, Payoffs
 from longrank.simulation import Round
 
 CHOSEN = Path(__file__).with_name("rivals.json")
-TUNING_ROUNDS = {"search": 10_000}  # of a world that takes long; all rounds elsewhere
+TUNING_ROUNDS = {  # where all rounds would take too long
+    ("Vowpal Wabbit", "search"): 6_000,
+    ("Vowpal Wabbit", "ids"): 10_000,
+}
 
 
 def squeezed(number: float) -> float:
@@ -48,9 +51,12 @@ def is_number(value: Any) -> bool:
 
 class VowpalWabbit(Player):
     GRID: ClassVar[dict[str, list[Any]]] = {
-        "explore": ["--epsilon 0.02", "--epsilon 0.005", "--epsilon 0.05", "--squarecb"],
         "crosses": ["::", "CA"],  # everything with everything, or context with candidate only
-        "rate": [0.5, 0.1, 2.0],
+        "rate": [0.5, 0.1, 2.0, 8.0],
+        "explore": [
+            *("--epsilon 0.02", "--epsilon 0.005", "--epsilon 0.05", "--epsilon 0"),
+            *("--squarecb", "--squarecb --gamma_scale 100"),
+        ],
     }
 
     def __init__(self, *, slots: int, explore: str, crosses: str, rate: float, seed: int) -> None:
@@ -91,9 +97,9 @@ def features(record: dict[str, Any]) -> str:
 
 class River(Player):
     GRID: ClassVar[dict[str, list[Any]]] = {
-        "epsilon": [0.01, 0.0, 0.05],
         "optimizer": ["SGD", "AdaGrad"],
-        "rate": [0.1, 0.03, 0.3, 1.0],
+        "rate": [0.1, 0.01, 0.03, 0.3, 1.0],
+        "epsilon": [0.01, 0.0, 0.05, 0.1],
     }
 
     def __init__(self, *, optimizer: str, rate: float, epsilon: float, seed: int) -> None:
@@ -135,35 +141,47 @@ class River(Player):
 RIVALS: dict[str, type[VowpalWabbit | River]] = {"Vowpal Wabbit": VowpalWabbit, "river": River}
 
 
-def tune(name: str, world: str) -> dict[str, Any]:
-    """Find a rival's best settings for a world: one setting after the other, twice."""
+def tune(name: str, world: str, fork: Any) -> tuple[float, dict[str, Any]]:
+    """Improve a rival's settings for a world, one after the other and the first one again.
+
+    ``fork`` is the value of the grid's first setting. Returns the reward and the settings.
+    """
     axes = dict(RIVALS[name].GRID)
     if name == "Vowpal Wabbit":
         axes["slots"] = list(range(SETTINGS[world].payoffs.budget, 0, -1))
+    first, *others = axes
     found: dict[tuple[Any, ...], float] = {}
 
     def reward(settings: dict[str, Any]) -> float:
         key = tuple(settings.values())
         if key not in found:
             player = RIVALS[name](**settings, seed=0)
-            rounds = TUNING_ROUNDS.get(world)
+            rounds = TUNING_ROUNDS.get((name, world))
             found[key] = compete({name: player}, SETTINGS[world], 0, rounds=rounds)[name].reward
         return found[key]
 
-    best = {axis: values[0] for axis, values in axes.items()}
-    for axis, values in [*axes.items()] * 2:
-        best = max(({**best, axis: value} for value in values), key=reward)
-    return best
+    best = {axis: values[0] for axis, values in axes.items()} | {first: fork}
+    for axis in [*others, others[0]]:
+        best = max(({**best, axis: value} for value in axes[axis]), key=reward)
+    return reward(best), best
 
 
 def tune_all(worlds: list[str], jobs: int) -> None:
-    tasks = [(name, world) for world in worlds for name in RIVALS]
+    tasks = [
+        (name, world, fork)
+        for world in worlds
+        for name, rival in RIVALS.items()
+        for fork in next(iter(rival.GRID.values()))
+    ]
     chosen = json.loads(CHOSEN.read_text()) if CHOSEN.exists() else {}
+    best = dict.fromkeys(((name, world) for name, world, _ in tasks), -math.inf)
     results = Parallel(jobs, return_as="generator")(delayed(tune)(*task) for task in tasks)
-    for (name, world), best in zip(tasks, results, strict=True):
-        chosen.setdefault(world, {})[name] = best
-        CHOSEN.write_text(json.dumps(chosen, indent=2) + "\n")
-        print(world, name, best, flush=True)
+    for (name, world, _), (reward, settings) in zip(tasks, results, strict=True):
+        print(f"{world}, {name}: {reward:.4f} with {settings}", flush=True)
+        if reward > best[name, world]:
+            best[name, world] = reward
+            chosen.setdefault(world, {})[name] = settings
+            CHOSEN.write_text(json.dumps(chosen, indent=2) + "\n")
 
 
 def contest(world: str, seed: int, ours: str) -> dict[str, Score]:

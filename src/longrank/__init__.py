@@ -3,9 +3,17 @@
 from longrank import theory
 from longrank.cascade import Outcome, Ranking
 from longrank.checks import unit_rows
+from longrank.encoding import Category, Embedding, Number, Tags, Text
 from longrank.errors import BadFile, BadPlugin, InvalidInput, LongrankError, MissingExtra
-from longrank.features import Coverage, Features, Mixture, Plain, Polynomial
-from longrank.learners import Laplace, Learner, MaximumLikelihood, OnlineNewton, Ridge
+from longrank.features import Coverage, Features, Mixture, Plain, Polynomial, Records
+from longrank.learners import (
+    Laplace,
+    Learner,
+    MaximumLikelihood,
+    OnlineNewton,
+    Ridge,
+    SparseLaplace,
+)
 from longrank.links import LOGISTIC, PROBIT, Link
 from longrank.payoffs import Payoffs
 from longrank.policies import (
@@ -20,6 +28,7 @@ from longrank.policies import (
     named,
     recommended,
 )
+from longrank.schema import Schema
 
 __version__ = "0.2.0"
 
@@ -29,7 +38,9 @@ __all__ = [
     "UCB",
     "BadFile",
     "BadPlugin",
+    "Category",
     "Coverage",
+    "Embedding",
     "EpsilonGreedy",
     "Features",
     "InvalidInput",
@@ -40,6 +51,7 @@ __all__ = [
     "MaximumLikelihood",
     "MissingExtra",
     "Mixture",
+    "Number",
     "OnlineNewton",
     "Oracle",
     "Outcome",
@@ -50,7 +62,12 @@ __all__ = [
     "Polynomial",
     "Random",
     "Ranking",
+    "Records",
     "Ridge",
+    "Schema",
+    "SparseLaplace",
+    "Tags",
+    "Text",
     "Thompson",
     "load",
     "named",

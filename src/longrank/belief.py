@@ -7,6 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank import kernels
+from longrank.rows import SparseRows
+
+Vector = NDArray[np.float64]
+Order = NDArray[np.int64]
+
 
 class Belief(NamedTuple):
     """A normal belief about the weights, and how it is acted on.
@@ -33,3 +39,66 @@ class Belief(NamedTuple):
     bonus: float
     ceiling: float
     link: int
+
+    def score(self, rows: NDArray[np.float64]) -> tuple[Vector, Vector]:
+        """Return means and widths of rows, shape (k, dim)."""
+        return kernels.score_rows(rows, self.weights, self.inverse)
+
+    def foresee(
+        self, rows: NDArray[np.float64], count: int, depth: int
+    ) -> tuple[Order, NDArray[np.float64], Vector, Vector]:
+        """Choose ``count`` rows as if those above had failed: order, rows, means, scores."""
+        return kernels.greedy_foreseeing(rows, self.weights, self.inverse, self.bonus, count, depth)
+
+
+class SparseBelief(NamedTuple):
+    """A diagonal normal belief about the columns of sparse rows, and how it is acted on.
+
+    Attributes
+    ----------
+    table
+        The columns and groups, for :mod:`longrank.kernels.sparse`.
+    bonus
+        How many standard deviations are added to a mean; an array has one for each row.
+    ceiling, link
+        As for :class:`Belief`.
+    """
+
+    table: tuple[NDArray[np.uint64], NDArray[np.float64], NDArray[np.uint64], NDArray[np.float64]]
+    bonus: float | NDArray[np.float64]
+    ceiling: float
+    link: int
+
+    def score(self, rows: SparseRows) -> tuple[Vector, Vector]:
+        """Return means and widths of rows."""
+        assert rows.plan is not None
+        means, squares = kernels.score_sparse(rows.arrays(), rows.plan[:3], self.table)
+        return means, np.sqrt(squares)
+
+    def foresee(
+        self, rows: SparseRows, count: int, depth: int
+    ) -> tuple[Order, NDArray[np.float64], Vector, Vector]:
+        """Choose ``count`` rows as if those above had failed: order, no rows, means, scores.
+
+        With a ``depth`` of 0 the best by their scores.
+        """
+        assert rows.plan is not None
+        bonus = self.bonus
+        order, means, scores = kernels.greedy_sparse(
+            rows.arrays(),
+            rows.plan[:3],
+            self.table,
+            bonus if isinstance(bonus, np.ndarray) else np.full(len(rows), bonus),
+            self.ceiling,
+            count,
+            depth,
+        )
+        return order, np.empty((count, 0)), means, scores
+
+    def contributions(self, rows: SparseRows) -> NDArray[np.float64]:
+        """Return what each label of the plan adds to the mean of each row."""
+        assert rows.plan is not None
+        plan = rows.plan
+        return kernels.contributions(
+            rows.arrays(), plan[:3], self.table, plan.labels, len(plan.names)
+        )

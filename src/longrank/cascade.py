@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks, packing
 from longrank.errors import BadFile, InvalidInput
+from longrank.rows import SparseRows
 
 Vector = NDArray[np.float64]
 
@@ -56,6 +57,92 @@ class Outcome:
             raise InvalidInput("outcome.tried", rule, self.tried)
 
 
+Reason = tuple[str, float]
+
+
+class Reasons:
+    """What spoke for and against candidates, in log-odds; put into words when asked for.
+
+    Parameters
+    ----------
+    contributions
+        What each label adds to the score of each candidate, shape (s, labels).
+    labels
+        The fields of each label: of the candidate, of the context.
+    records, context
+        The candidates in order, and what they share.
+    """
+
+    __slots__ = ("_contributions", "_labels", "_sources")
+
+    def __init__(
+        self,
+        contributions: NDArray[np.float64],
+        labels: Sequence[tuple[str | None, str | None]],
+        records: Sequence[Mapping[str, Any]],
+        context: Mapping[str, Any],
+    ) -> None:
+        self._contributions, self._labels = contributions, labels
+        self._sources = records, dict(context)
+
+    def words(self) -> list[list[Reason]]:
+        """Return the strongest reasons of every candidate, the strongest first."""
+        records, context = self._sources
+        found: list[list[Reason]] = []
+        for record, row in zip(records, self._contributions, strict=True):
+            order = np.argsort(-np.abs(row[1:]), kind="stable")[:MAX_REASONS] + 1
+            found.append(
+                [
+                    (self._label(int(i), record, context), round(float(row[i]), 4))
+                    for i in order
+                    if abs(row[i]) >= 0.005
+                ]
+            )
+        return found
+
+    def take(self, positions: Sequence[int]) -> Reasons:
+        """Return those of some candidates."""
+        records, context = self._sources
+        chosen = [records[i] for i in positions]
+        return Reasons(self._contributions[list(positions)], self._labels, chosen, context)
+
+    def _label(self, i: int, record: Mapping[str, Any], context: Mapping[str, Any]) -> str:
+        own, shared = self._labels[i]
+        parts = [] if own is None or (own == "id" and shared is not None) else [(own, record)]
+        if shared is not None:
+            parts.append((shared, context if shared in context or own is None else record))
+        return " x ".join(f"{name}={_short(source.get(name))}" for name, source in parts)
+
+
+def _short(value: Any) -> str:
+    if value is None:
+        return "missing"
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= 30 else f"{text[:27]}..."
+
+
+class Names(NamedTuple):
+    """What a receipt has in addition where candidates are records.
+
+    ``rows`` is None where nothing is learned from it; ``reasons`` are in words if it was read.
+    """
+
+    ids: list[str | int | float | bool]
+    rows: SparseRows | None
+    reasons: Reasons | list[list[Reason]]
+
+    def take(self, positions: Sequence[int]) -> Names:
+        """Return those of some tries."""
+        reasons = self.reasons
+        return Names(
+            [self.ids[i] for i in positions],
+            None if self.rows is None else self.rows.take(list(positions)),
+            reasons.take(positions)
+            if isinstance(reasons, Reasons)
+            else [reasons[i] for i in positions],
+        )
+
+
 class Ranking:
     """Receipt of a decision: what to try in which order, why, and what learning needs later.
 
@@ -64,7 +151,7 @@ class Ranking:
 
     # All numbers are in one array, since allocating five takes longer than the decision: n
     # probabilities, n estimates, n + 1 values and n rows, of which the first s are in use.
-    __slots__ = ("_dim", "_numbers", "_order")
+    __slots__ = ("_dim", "_names", "_numbers", "_order")
 
     def __init__(
         self,
@@ -73,6 +160,7 @@ class Ranking:
         estimates: NDArray[np.float64],
         values: NDArray[np.float64],
         features: NDArray[np.float64],
+        names: Names | None = None,
     ) -> None:
         max_tries, s = len(values) - 1, len(order)
         numbers = self.blank(max_tries, features.shape[1])[1]
@@ -80,7 +168,7 @@ class Ranking:
         numbers[max_tries : max_tries + s] = estimates
         numbers[2 * max_tries : 3 * max_tries + 1] = values
         numbers[3 * max_tries + 1 : 3 * max_tries + 1 + features.size] = features.ravel()
-        self._fill(order, numbers, features.shape[1])
+        self._fill(order, numbers, features.shape[1], names)
 
     @staticmethod
     def blank(max_tries: int, dim: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -88,15 +176,26 @@ class Ranking:
         return np.empty(max_tries, np.int64), np.empty(max_tries * (3 + dim) + 1)
 
     @classmethod
-    def filled(cls, order: NDArray[np.int64], numbers: NDArray[np.float64], dim: int) -> Ranking:
+    def filled(
+        cls,
+        order: NDArray[np.int64],
+        numbers: NDArray[np.float64],
+        dim: int,
+        names: Names | None = None,
+    ) -> Ranking:
         """Wrap what :meth:`blank` allocated, once filled; ``order`` cut to its length."""
         ranking = cls.__new__(cls)
-        ranking._fill(order, numbers, dim)
+        ranking._fill(order, numbers, dim, names)
         return ranking
 
     @classmethod
     def blind(
-        cls, order: NDArray[np.int64], rows: NDArray[np.floating], max_tries: int, give_up: float
+        cls,
+        order: NDArray[np.int64],
+        rows: NDArray[np.floating],
+        max_tries: int,
+        give_up: float,
+        names: Names | None = None,
     ) -> Ranking:
         """Return the receipt of a decision without a belief: probabilities and values are NaN.
 
@@ -104,7 +203,7 @@ class Ranking:
         """
         unknown, values = np.full(len(order), np.nan), np.full(max_tries + 1, np.nan)
         values[0] = give_up
-        return cls(order, unknown, unknown, values, np.array(rows, np.float64, ndmin=2))
+        return cls(order, unknown, unknown, values, np.array(rows, np.float64, ndmin=2), names)
 
     def subset(self, positions: Sequence[int]) -> Ranking:
         """Return the receipt of some of the tries only, in the order given."""
@@ -114,13 +213,20 @@ class Ranking:
             self.probabilities[kept],
             self.estimates[kept],
             self.values,
-            self.features[kept],
+            self._dense[kept],
+            None if self._names is None else self._names.take(kept.tolist()),
         )
 
-    def _fill(self, order: NDArray[np.int64], numbers: NDArray[np.float64], dim: int) -> None:
+    def _fill(
+        self,
+        order: NDArray[np.int64],
+        numbers: NDArray[np.float64],
+        dim: int,
+        names: Names | None,
+    ) -> None:
         order.setflags(write=False)
         numbers.setflags(write=False)
-        self._order, self._numbers, self._dim = order, numbers, dim
+        self._order, self._numbers, self._dim, self._names = order, numbers, dim, names
 
     @property
     def _max_tries(self) -> int:
@@ -132,8 +238,28 @@ class Ranking:
         return self._order
 
     @property
+    def ids(self) -> list[Any]:
+        """The names of the candidates in the order to try them.
+
+        The field ``id`` of a record; a candidate without one is named by its position.
+        """
+        return self.order.tolist() if self._names is None else list(self._names.ids)
+
+    @property
+    def reasons(self) -> list[list[Reason]]:
+        """What spoke for (above 0) and against each candidate in order, the strongest first.
+
+        Each is a text such as ``brand=visa`` and what it adds to the log-odds of the estimate.
+        Empty where candidates are arrays.
+        """
+        if self._names is None:
+            return [[] for _ in self.order]
+        reasons = self._names.reasons
+        return reasons.words() if isinstance(reasons, Reasons) else list(reasons)
+
+    @property
     def dim(self) -> int:
-        """The length of a row of features."""
+        """The length of a row of features; 0 where the candidates are records."""
         return self._dim
 
     @property
@@ -161,8 +287,11 @@ class Ranking:
         return self._numbers[2 * max_tries : 3 * max_tries + 1]
 
     @property
-    def features(self) -> NDArray[np.float64]:
-        """The rows to learn from, as they were when ranked. Shape (s, dim)."""
+    def features(self) -> Any:
+        """The rows to learn from, as they were when ranked.
+
+        Shape (s, dim); a :class:`longrank.rows.SparseRows` where the candidates are records.
+        """
         return self.rows(len(self.order))
 
     def arrays(self) -> tuple[NDArray[np.int64], Vector, Vector, Vector]:
@@ -175,10 +304,16 @@ class Ranking:
             numbers[2 * n : 3 * n + 1],
         )
 
-    def rows(self, count: int) -> NDArray[np.float64]:
+    def rows(self, count: int) -> Any:
         """Return the first ``count`` rows of the features."""
+        if self._names is not None and self._names.rows is not None:
+            return self._names.rows.take(slice(count))
+        return self._dense[:count]
+
+    @property
+    def _dense(self) -> NDArray[np.float64]:
         numbers, dim = self._numbers, self._dim
-        start = 3 * (len(numbers) // (3 + dim)) + 1
+        count, start = len(self._order), 3 * (len(numbers) // (3 + dim)) + 1
         return numbers[start : start + count * dim].reshape(count, dim)
 
     def __len__(self) -> int:
@@ -197,18 +332,34 @@ class Ranking:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"Ranking(order={self.order.tolist()}, value={self.value:.4g})"
+        what = f"order={self.order.tolist()}" if self._names is None else f"ids={self.ids}"
+        return f"Ranking({what}, value={self.value:.4g})"
 
     def explain(self) -> str:
-        """Return the decision as a table: estimates, bonus, what each try adds, why it stopped."""
-        values = self.values
-        lines = ["try   item   estimate   with bonus   value if it ends here   this try adds"]
-        lines.append(f"  0{values[0]:>55.4f}")
-        lines += [
-            f"{i + 1:>3}{self.order[i]:>7}{self.estimates[i]:>11.4f}{self.probabilities[i]:>13.4f}"
-            f"{values[i + 1]:>24.4f}{values[i + 1] - values[i]:>+16.4f}"
-            for i in range(len(self))
-        ]
+        """Return the decision as a table: estimates, bonus, what each try adds, why it stopped.
+
+        Where candidates are records, with the fields that spoke for and against each.
+        """
+        values, reasons = self.values, self.reasons
+        named = self._names is not None
+        names = [_short(name) for name in self.ids]
+        wide = max([9, *map(len, names)]) + 1 if named else 7
+        head = f"{'candidate':>{wide}}" if named else "   item"
+        lines = [f"try{head}   estimate   with bonus   value if it ends here   this try adds"]
+        lines.append(f"  0{values[0]:>{48 + wide}.4f}")
+        for i in range(len(self)):
+            lines.append(
+                f"{i + 1:>3}{names[i]:>{wide}}{self.estimates[i]:>11.4f}"
+                f"{self.probabilities[i]:>13.4f}{values[i + 1]:>24.4f}"
+                f"{values[i + 1] - values[i]:>+16.4f}"
+            )
+            for word, some in (
+                ("for", [each for each in reasons[i] if each[1] > 0.0]),
+                ("against", [each for each in reasons[i] if each[1] < 0.0]),
+            ):
+                if some:
+                    told = ", ".join(f"{label} {size:+.2f}" for label, size in some)
+                    lines.append(f"{word:>{wide + 3}}: {told}")
         max_tries = len(self.values) - 1
         if len(self) == max_tries:
             unbeaten = bool((self.value >= values).all())
@@ -228,14 +379,25 @@ class Ranking:
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists and numbers, ready for JSON (an unknown probability is None)."""
         return {
-            "version": VERSION,
+            "version": ARRAYS if self._names is None else VERSION,
             "order": self.order.tolist(),
             "probabilities": _listed(self.probabilities),
             "estimates": _listed(self.estimates),
             "values": _listed(self.values),
-            "features": self.features.tolist(),
+            "features": self._dense.tolist(),
             "dim": self.dim,
-        }
+        } | ({} if self._names is None else self._named(plain=True))
+
+    def _named(self, *, plain: bool) -> dict[str, Any]:
+        """What it has in addition where candidates are records; ``plain`` without arrays."""
+        assert self._names is not None
+        rows = None if self._names.rows is None else self._names.rows.state()
+        if plain and rows is not None:
+            for name, part in rows.items():
+                if isinstance(part, np.ndarray):
+                    rows[name] = [_listed(row) for row in part] if part.ndim > 1 else _listed(part)
+        reasons = [[list(each) for each in some] for some in self.reasons]
+        return {"ids": self.ids, "reasons": reasons, "rows": rows}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Ranking:
@@ -251,7 +413,8 @@ class Ranking:
                 raise ValueError("its parts have lengths that do not fit together")
             if not np.isfinite(features).all():  # a learner would never recover
                 raise ValueError("features must be finite")
-            return cls(order, probabilities, estimates, values, features)
+            names = _read_names(data, len(order))
+            return cls(order, probabilities, estimates, values, features, names)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             if isinstance(error, BadFile):
                 raise
@@ -259,20 +422,30 @@ class Ranking:
 
     def to_bytes(self) -> bytes:
         """Return the packed form: see :mod:`longrank.packing`."""
-        parts = {part: getattr(self, part) for part in _PARTS}
-        return packing.pack({"version": VERSION} | parts)
+        parts = {name: getattr(self, "_dense" if name == "features" else name) for name in _PARTS}
+        tree = {"version": ARRAYS if self._names is None else VERSION} | parts
+        if self._names is not None:
+            tree |= self._named(plain=False)
+        return packing.pack(tree)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Ranking:
         """Rebuild the ranking that :meth:`to_bytes` wrote, equal bit for bit."""
         tree = packing.unpack(data, "the ranking")
         _check_version(tree.pop("version", 0))
-        if set(tree) != set(_PARTS):
+        if set(tree) - set(_NAMED) != set(_PARTS):
             raise BadFile(f"the ranking must have the parts {_PARTS}")
-        return cls(**tree)
+        try:
+            names = _read_names(tree, len(tree["order"]))
+        except (TypeError, ValueError, KeyError) as error:
+            raise BadFile(f"not a ranking: {error!r}") from error
+        return cls(**{part: tree[part] for part in _PARTS}, names=names)
 
 
-VERSION = 1  # of a receipt's layout; receipts without one were written before it was counted
+VERSION = 2  # of a receipt's layout; receipts without one were written before it was counted
+ARRAYS = 1  # that of receipts without names, which has not changed
+MAX_REASONS = 6  # kept of a candidate
+_NAMED = ("ids", "reasons", "rows")
 _PARTS = ("estimates", "features", "order", "probabilities", "values")
 
 
@@ -282,6 +455,17 @@ def _check_version(found: object) -> None:
             f"the ranking was saved in version {found!r} of its layout, and this longrank reads "
             f"versions up to {VERSION}: upgrade longrank to read it"
         )
+
+
+def _read_names(tree: Mapping[str, Any], count: int) -> Names | None:
+    if "ids" not in tree:
+        return None
+    rows = None if tree["rows"] is None else SparseRows.from_state(tree["rows"])
+    reasons = [[(str(label), float(size)) for label, size in some] for some in tree["reasons"]]
+    ids = list(tree["ids"])
+    if not len(ids) == len(reasons) == count or (rows is not None and len(rows) != count):
+        raise ValueError("its parts have lengths that do not fit together")
+    return Names(ids, rows, reasons)
 
 
 def _listed(array: NDArray[np.float64]) -> list[float | None]:

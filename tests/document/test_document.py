@@ -14,7 +14,7 @@ from longrank.document import (
     Heading,
     Links,
     Picture,
-    Text,
+    Prose,
     number,
     to_html,
     to_markdown,
@@ -28,7 +28,7 @@ def test_numbers_are_written_for_readers():
 
 
 def test_code_in_a_sentence_is_code_on_the_page_and_in_markdown(tmp_path: Path):
-    blocks = [Text("see `a_b | c` and a_b"), Grid(("x",), ((Field("`p|q` <b>", "r", True),),))]
+    blocks = [Prose("see `a_b | c` and a_b"), Grid(("x",), ((Field("`p|q` <b>", "r", True),),))]
     html = to_html(blocks, "t<t")
     assert "see <code>a_b | c</code> and a_b" in html
     assert "<title>t&lt;t</title>" in html
@@ -56,7 +56,7 @@ def test_every_block_is_written_in_both_formats(tmp_path: Path):
     blocks = [
         Heading("Title", 1, "top"),
         Links((("top", "up"),)),
-        Text("words"),
+        Prose("words"),
         Code(("longrank run x",)),
         Picture(svg, "what it shows"),
         Grid(

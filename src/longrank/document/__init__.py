@@ -18,7 +18,7 @@ from longrank.document.blocks import (
     Heading,
     Links,
     Picture,
-    Text,
+    Prose,
     number,
 )
 from longrank.document.charts import Chart
@@ -35,7 +35,7 @@ __all__ = [
     "Heading",
     "Links",
     "Picture",
-    "Text",
+    "Prose",
     "number",
     "to_html",
     "to_markdown",

@@ -18,7 +18,7 @@ class Heading:
 
 
 @dataclass(frozen=True)
-class Text:
+class Prose:
     """A paragraph; text in backticks is code."""
 
     text: str
@@ -82,7 +82,7 @@ class Drawing:
     legend: tuple[str, ...] = ()
 
 
-Block = Heading | Text | Code | Links | Grid | Picture | Drawing
+Block = Heading | Prose | Code | Links | Grid | Picture | Drawing
 
 
 def number(value: float | None, decimals: int = 2, sign: bool = False) -> str:

@@ -15,7 +15,7 @@ from longrank.document.blocks import (
     Heading,
     Links,
     Picture,
-    Text,
+    Prose,
 )
 
 _STYLE = """
@@ -72,7 +72,7 @@ def _block(block: Block) -> str:
         case Heading(text, level, name):
             anchor = f' id="{escape(name)}"' if name else ""
             return f"<h{level}{anchor}>{_text(text)}</h{level}>"
-        case Text(text):
+        case Prose(text):
             return f"<p>{_text(text)}</p>"
         case Code(lines):
             return f"<pre>{escape(chr(10).join(lines))}</pre>"

@@ -15,7 +15,7 @@ from longrank.document.blocks import (
     Heading,
     Links,
     Picture,
-    Text,
+    Prose,
 )
 
 
@@ -31,7 +31,7 @@ def _block(block: Block, folder: Path) -> str:
     match block:
         case Heading(text, level):
             return f"{'#' * level} {_escaped(text)}"
-        case Text(text):
+        case Prose(text):
             return _escaped(text)
         case Code(lines):
             return "\n".join(["```", *lines, "```"])

@@ -15,7 +15,7 @@ from longrank.document import (
     Grid,
     Heading,
     Links,
-    Text,
+    Prose,
     number,
     to_html,
     to_markdown,
@@ -91,7 +91,7 @@ def _blocks(
     files: list[Path] = []
     blocks: list[Block] = [
         Heading(TITLE, 1),
-        Text(_INTRODUCTION),
+        Prose(_INTRODUCTION),
         Links(
             (
                 ("summary", "Summary"),
@@ -103,7 +103,7 @@ def _blocks(
             )
         ),
         Heading("Summary", 2, "summary"),
-        Text(_extent(found, all_tables)),
+        Prose(_extent(found, all_tables)),
         *summary(checks(rows, found), agreements(found)),
         Heading("Figures 2 and 3", 2, "figures"),
     ]
@@ -123,7 +123,7 @@ def _blocks(
     draw(figures.figure_of_lengths(found, folder))
     blocks += measured_blocks(figures.lengths(found), 2)
     blocks.append(Heading("Tables", 2, "tables"))
-    blocks += [Text(text) for text in _READING]
+    blocks += [Prose(text) for text in _READING]
     for table in all_tables:
         blocks += table_blocks(table)
     return blocks, files
@@ -174,7 +174,7 @@ def table_blocks(table: PaperTable) -> list[Block]:
         return [heading, *_how_to_get(table.task)]
     blocks: list[Block] = [
         heading,
-        Text(
+        Prose(
             "Best of the grid on the same stream; in small print the paper's, and the difference:"
         ),
         _grid(table, _ours),
@@ -183,7 +183,7 @@ def table_blocks(table: PaperTable) -> list[Block]:
         seeds = sorted({score.held_out.seeds for score in table.scores if score.held_out})
         counts = " or ".join(map(str, seeds))
         blocks += [
-            Text(f"Held out: mean over {counts} other shuffles; in small print the deviation:"),
+            Prose(f"Held out: mean over {counts} other shuffles; in small print the deviation:"),
             _grid(table, _held_out),
         ]
     return [*blocks, _settings(table), Code(tuple(commands(table.scores)))]
@@ -196,7 +196,7 @@ def _how_to_get(task: str) -> list[Block]:
         text = f"No results. Download the data as below, or use files that you have: `{add}`."
     else:
         text, get = f"No results. For the data, {source.manual}.", add
-    return [Text(text), Code((get, f"longrank run {task} --grid paper --held-out 4"))]
+    return [Prose(text), Code((get, f"longrank run {task} --grid paper --held-out 4"))]
 
 
 def _grid(table: PaperTable, field: Callable[[Comparison], Field]) -> Grid:
@@ -278,7 +278,7 @@ def figure_3_blocks(found: Scores) -> list[Block]:
         for scenario, budget in PANELS
         if not latent(found, scenario, budget).complete
     ]
-    return [*blocks, Text("To complete Figure 3:"), Code(tuple(lines))] if lines else blocks
+    return [*blocks, Prose("To complete Figure 3:"), Code(tuple(lines))] if lines else blocks
 
 
 def measured_blocks(shown: Mapping[str, Measured], decimals: int) -> list[Block]:

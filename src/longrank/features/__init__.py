@@ -7,16 +7,17 @@ from longrank.features.coverage import Coverage
 from longrank.features.mixture import Mixture
 from longrank.features.plain import Plain
 from longrank.features.polynomial import Polynomial
+from longrank.features.fields import Records
 from longrank.packing import Tree
 from longrank.parts import Kinds
 
-__all__ = ["Coverage", "Features", "Mixture", "Plain", "Polynomial", "from_state"]
+__all__ = ["Coverage", "Features", "Mixture", "Plain", "Polynomial", "Records", "from_state"]
 
 KINDS = Kinds(
     "feature map",
     Features,  # type: ignore[type-abstract]
     "longrank.features",
-    (Plain, Coverage, Polynomial),
+    (Plain, Coverage, Polynomial, Records),
 )
 
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from longrank import kernels
 from longrank.belief import Belief
+from longrank.cascade import Ranking
 from longrank.packing import Tree
 from longrank.parts import Part
 from longrank.payoffs import Payoffs
@@ -31,9 +32,13 @@ class Features(Part, ABC):
     ----------
     independent
         Whether the row of an item is the same whatever stands above it.
+    sparse
+        Whether rows are :class:`longrank.rows.SparseRows` of records, for a learner that takes
+        such.
     """
 
     independent: bool = False
+    sparse: bool = False
 
     @abstractmethod
     def prepare(self, items: ArrayLike, dim: int | None, lazy: bool = False) -> Prepared:
@@ -72,6 +77,27 @@ class Features(Part, ABC):
     def rows(self, prepared: Prepared) -> NDArray[np.float64]:
         """Return the rows of all items as they come, where they are independent."""
         return self.along(prepared, np.arange(len(prepared)))
+
+    def receipt(
+        self,
+        prepared: Prepared,  # noqa: ARG002
+        order: NDArray[np.int64],
+        numbers: NDArray[np.float64],
+        belief: Belief,
+    ) -> Ranking:
+        """Return the receipt of a decision, of what :meth:`decide` filled."""
+        return Ranking.filled(order, numbers, len(belief.weights))
+
+    def recall(self, ranking: Ranking, count: int) -> Any:
+        """Return the first ``count`` rows of a receipt, for the learner."""
+        return ranking.rows(count)
+
+    def observe(self, rows: NDArray[np.float64]) -> None:
+        """Learn from observed rows what the map itself needs to know: by default nothing."""
+
+    def view(self) -> Self:
+        """Return a copy that shares nothing that :meth:`observe` writes."""
+        return self
 
     def compiled_selection(self, items: NDArray[np.float64]) -> kernels.Selection | None:  # noqa: ARG002
         """The items of many rounds, prepared, and how compiled runs choose among them.

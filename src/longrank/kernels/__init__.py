@@ -32,16 +32,27 @@ from longrank.kernels.length import (
     values_ahead,
 )
 from longrank.kernels.likelihood import fit_likelihood, grow_and_fit, likelihood_step
+from longrank.kernels.numbers import code_rows, observe_numbers
 from longrank.kernels.polynomial import expand
 from longrank.kernels.ranking import (
     coverage_along,
     greedy_coverage,
     greedy_plain,
     score_rows,
+    top,
     worst_row,
 )
 from longrank.kernels.rules import foreseeing_rule, mixed_rule, optimistic_rule, random_rule
 from longrank.kernels.screening import scan
+from longrank.kernels.sparse import (
+    contributions,
+    cross_keys,
+    cross_rows,
+    greedy_sparse,
+    grow,
+    learn_sparse,
+    score_sparse,
+)
 from longrank.kernels.update import newton_step, observe_cascade, observe_row
 
 __all__ = [
@@ -50,9 +61,13 @@ __all__ = [
     "Step",
     "best_length",
     "best_stop",
+    "code_rows",
     "compiled",
     "compose_run",
+    "contributions",
     "coverage_along",
+    "cross_keys",
+    "cross_rows",
     "decide",
     "decide_plain",
     "declared",
@@ -65,14 +80,18 @@ __all__ = [
     "greedy_coverage",
     "greedy_foreseeing",
     "greedy_plain",
+    "greedy_sparse",
+    "grow",
     "grow_and_fit",
     "laplace_cascade",
     "laplace_step",
     "learn_nothing",
+    "learn_sparse",
     "likelihood_step",
     "mixed_rule",
     "newton_step",
     "observe_cascade",
+    "observe_numbers",
     "observe_row",
     "optimistic_rule",
     "probabilities",
@@ -83,8 +102,10 @@ __all__ = [
     "rows_along",
     "scan",
     "score_rows",
+    "score_sparse",
     "sequence_values",
     "slope",
+    "top",
     "values_ahead",
     "worst_row",
 ]

@@ -7,16 +7,25 @@ from longrank.learners.laplace import Laplace
 from longrank.learners.likelihood import MaximumLikelihood
 from longrank.learners.newton import OnlineNewton
 from longrank.learners.ridge import Ridge
+from longrank.learners.sparse import SparseLaplace
 from longrank.packing import Tree
 from longrank.parts import Kinds
 
-__all__ = ["Laplace", "Learner", "MaximumLikelihood", "OnlineNewton", "Ridge", "from_state"]
+__all__ = [
+    "Laplace",
+    "Learner",
+    "MaximumLikelihood",
+    "OnlineNewton",
+    "Ridge",
+    "SparseLaplace",
+    "from_state",
+]
 
 KINDS = Kinds(
     "learner",
     Learner,  # type: ignore[type-abstract]
     "longrank.learners",
-    (OnlineNewton, Ridge, MaximumLikelihood, Laplace),
+    (OnlineNewton, Ridge, MaximumLikelihood, Laplace, SparseLaplace),
 )
 
 

@@ -58,11 +58,14 @@ class Learner(Part, ABC):
     foresees
         Whether :func:`longrank.kernels.greedy_foreseeing` can tell what it would believe after a
         failure.
+    sparse
+        Whether its rows are :class:`longrank.rows.SparseRows`.
     append_only
         The names of arrays whose used part is never written again, so that copies can share them.
     """
 
     foresees: bool = False
+    sparse: bool = False
     append_only: ClassVar[frozenset[str]] = frozenset()
     max_budget: int | None = None
     radius: float = math.inf

@@ -6,7 +6,7 @@ import copy
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -15,13 +15,16 @@ from numpy.typing import ArrayLike, NDArray
 from longrank import checks, kernels, learners, packing
 from longrank.cascade import Outcome, Ranking
 from longrank.errors import InvalidInput
-from longrank.features import Features, Plain
+from longrank.features import Features, Plain, Records
 from longrank.features.base import Greedy, Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.parts import Part
 from longrank.payoffs import Payoffs
+from longrank.schema import Schema
 
+Candidates = Any  # records, names or a frame of them; an array, or what becomes one
+Context = Mapping[str, Any]
 Chance = tuple[NDArray[np.bool_], NDArray[np.float64]]
 Seed = np.random.Generator | int
 PAIRS = (
@@ -55,10 +58,11 @@ class Policy(Part, ABC):
     @abstractmethod
     def propose(
         self,
-        items: ArrayLike,
+        items: Candidates,
         payoffs: Payoffs,
         budget: int | None = None,
         *,
+        context: Context | None = None,
         rng: Seed | None = None,
         probe: bool = True,
     ) -> Ranking:
@@ -75,7 +79,14 @@ class Policy(Part, ABC):
             Whether to probe where that is due; False for a policy that is not going to learn.
         """
 
-    def rank(self, items: ArrayLike, payoffs: Payoffs, budget: int | None = None) -> Ranking:
+    def rank(
+        self,
+        items: Candidates,
+        payoffs: Payoffs,
+        budget: int | None = None,
+        *,
+        context: Context | None = None,
+    ) -> Ranking:
         """Decide which items to try, in which order, and how many; possibly none.
 
         :meth:`propose` with the policy's own generator, then :meth:`note`.
@@ -83,14 +94,19 @@ class Policy(Part, ABC):
         Parameters
         ----------
         items
-            The candidates of this round, shape (k, d): an array, a list of lists, or a pandas or
-            polars frame. Their number may change from round to round.
+            The candidates of this round; their number may change from round to round. Records: a
+            list of dictionaries or of plain names, or a pandas, polars or pyarrow frame with named
+            columns. For a policy with ``dim``, numbers of shape (k, d): an array, a list of lists
+            or a frame.
         payoffs
             What success and giving up are worth in this round.
         budget
             The maximum number of tries, at most ``payoffs.budget`` (the default).
+        context
+            What all candidates of the round share, as a dictionary; for records only.
         """
-        ranking = self.propose(items, payoffs, budget, rng=self.rng)
+        given: dict[str, Any] = {} if context is None else {"context": context}
+        ranking = self.propose(items, payoffs, budget, rng=self.rng, **given)
         self.note(ranking)
         return ranking
 
@@ -128,9 +144,16 @@ class Policy(Part, ABC):
             count += 1
         return count
 
-    def receipt(self, items: ArrayLike, payoffs: Payoffs, order: ArrayLike) -> Ranking:
+    def receipt(
+        self,
+        items: Candidates,
+        payoffs: Payoffs,
+        order: ArrayLike,
+        *,
+        context: Context | None = None,
+    ) -> Ranking:
         """Return the receipt of a sequence that somebody else chose, to learn from its outcome."""
-        array = checks.items(items, None, unit=False)
+        array = checks.items(without_context(items, context), None, unit=False)
         indices = checks.sequence("order", order, len(array))
         return Ranking.blind(indices, array[indices], len(indices), float(payoffs.losses[0]))
 
@@ -206,6 +229,17 @@ class Policy(Part, ABC):
             raise InvalidInput("ranking", rule, ranking.dim)
 
 
+def without_context(items: Candidates, context: Context | None) -> Any:
+    """Return candidates that are arrays, for a policy that takes no records."""
+    if context is not None:
+        rule = "be None for candidates that are arrays of numbers (recommended() takes records)"
+        raise InvalidInput("context", rule, type(context).__name__)
+    if isinstance(items, list | tuple) and items and isinstance(items[0], Mapping | str):
+        rule = "be an array of numbers, as this policy was made for (recommended() takes records)"
+        raise InvalidInput("items", rule, f"a list of {type(items[0]).__name__}")
+    return items
+
+
 def _iterate(history: Any) -> Iterator[Any]:
     if isinstance(history, str | bytes | os.PathLike) or not isinstance(history, Iterable):
         raise InvalidInput("history", PAIRS, type(history).__name__)
@@ -233,27 +267,49 @@ class Believer(Policy):
 
     def __init__(self, learner: Learner, features: Features | None) -> None:
         self.learner = learner
-        self.features = features if features is not None else Plain()
+        if features is None:
+            features = Records() if learner.sparse else Plain()
+        self.features = features
+        if learner.sparse and not features.sparse:
+            raise InvalidInput(
+                "features", "be Records for a learner of sparse rows", repr(features)
+            )
+        if features.sparse and not learner.sparse:
+            raise InvalidInput(
+                "learner", "be one of sparse rows (SparseLaplace) for records", learner
+            )
+
+    @property
+    def schema(self) -> Schema:
+        """How records become rows; only where candidates are records."""
+        if not isinstance(self.features, Records):
+            raise AttributeError("this policy takes arrays of numbers, and has no schema")
+        return self.features.schema
 
     def propose(
         self,
-        items: ArrayLike,
+        items: Candidates,
         payoffs: Payoffs,
         budget: int | None = None,
         *,
+        context: Context | None = None,
         rng: Seed | None = None,
         probe: bool = True,
     ) -> Ranking:
         learner = self.learner
         draws = self.rng is not None
         # A refusal must come before a draw, and foresight does not scan, which would check.
-        prepared = self.features.prepare(items, learner.dim, not (draws or self.foresight))
+        prepared = self._prepare(items, context, lazy=not (draws or self.foresight))
         count = min(self._tries(payoffs, budget, learner.max_budget), len(prepared))
+        due = self.probing and probe and count > 0 and kernels.probe_is_due(self.given_up)
         if draws:
-            return self._draw(prepared, count, payoffs, self._generator(rng))
-        if self.probing and probe and count > 0 and kernels.probe_is_due(self.given_up):
-            return self._choose(prepared, count, payoffs, 1)
-        return self._choose(prepared, count, payoffs, 0)
+            return self._draw(prepared, count, payoffs, int(due), self._generator(rng))
+        return self._choose(prepared, count, payoffs, int(due))
+
+    def _prepare(self, items: Candidates, context: Context | None, lazy: bool = False) -> Prepared:
+        if self.features.sparse:
+            return self.features.prepare(items, None, lazy, context=context)  # type: ignore[call-arg]
+        return self.features.prepare(without_context(items, context), self.learner.dim, lazy)
 
     def note(self, ranking: Ranking) -> bool:
         """Count how often the policy gave up although it might have tried, for probing.
@@ -269,17 +325,26 @@ class Believer(Policy):
     def learn(self, ranking: Ranking, outcome: Outcome) -> None:
         self._check(ranking, outcome, self.learner.dim)
         if outcome.tried:
-            self.learner.observe(ranking.rows(outcome.tried), outcome.succeeded)
+            rows = self.features.recall(ranking, outcome.tried)
+            self.learner.observe(rows, outcome.succeeded)
+            self.features.observe(rows)
 
-    def receipt(self, items: ArrayLike, payoffs: Payoffs, order: ArrayLike) -> Ranking:
-        prepared = self.features.prepare(items, self.learner.dim)
+    def receipt(
+        self,
+        items: Candidates,
+        payoffs: Payoffs,
+        order: ArrayLike,
+        *,
+        context: Context | None = None,
+    ) -> Ranking:
+        prepared = self._prepare(items, context)
         indices = checks.sequence("order", order, len(prepared))
         return self._along(prepared, indices, payoffs, len(indices))
 
     def view(self) -> Self:
         viewed = object.__new__(type(self))
         viewed.__dict__.update(self.__dict__)  # copy.copy does the same, five times as slowly
-        viewed.learner = self.learner.view()
+        viewed.learner, viewed.features = self.learner.view(), self.features.view()
         if self.rng is not None:
             viewed.rng = copy.deepcopy(self.rng)
         return viewed
@@ -293,10 +358,11 @@ class Believer(Policy):
         prepared: Prepared,
         count: int,
         payoffs: Payoffs,
+        minimum: int,
         rng: np.random.Generator,  # noqa: ARG002
     ) -> Ranking:
-        """Choose by chance which items to try, at most ``count``: for policies that draw."""
-        return self._choose(prepared, count, payoffs, 0)
+        """Choose by chance which items to try, as in :meth:`_choose`: for policies that draw."""
+        return self._choose(prepared, count, payoffs, minimum)
 
     def _best(self, prepared: Prepared, count: int, payoffs: Payoffs, minimum: int = 0) -> Ranking:
         """Play the best by the belief for as long as that pays (at least ``minimum`` items)."""
@@ -304,23 +370,26 @@ class Believer(Policy):
         chosen, numbers = Ranking.blank(count, learner.dim)
         belief = learner.belief(self.bonus)
         length = self.features.decide(prepared, belief, payoffs, minimum, chosen, numbers)
-        return Ranking.filled(chosen[:length], numbers, learner.dim)
+        return self.features.receipt(prepared, chosen[:length], numbers, belief)
 
     def _along(
         self, prepared: Prepared, order: NDArray[np.int64], payoffs: Payoffs, minimum: int = 0
     ) -> Ranking:
         """Play a given order for as long as that pays by its means (at least ``minimum`` items)."""
         rows = self.features.along(prepared, order)
-        means, _ = kernels.score_rows(rows, self.learner.weights, self.learner.inverse)
-        return self._decide((order, rows, means, means), payoffs, minimum)
+        means, _ = self.learner.belief().score(rows)
+        dense = np.empty((len(order), 0)) if self.features.sparse else rows
+        return self._decide(prepared, (order, dense, means, means), payoffs, minimum)
 
-    def _decide(self, greedy: Greedy, payoffs: Payoffs, minimum: int = 0) -> Ranking:
+    def _decide(
+        self, prepared: Prepared, greedy: Greedy, payoffs: Payoffs, minimum: int = 0
+    ) -> Ranking:
         """Truncate an order at the best length by its scores (at least ``minimum`` items)."""
         learner = self.learner
         chosen, numbers = Ranking.blank(len(greedy[0]), learner.dim)
         rewards, losses, link = payoffs.rewards, payoffs.losses, learner.link.code
         length = kernels.decide(*greedy, rewards, losses, link, minimum, chosen, numbers)
-        return Ranking.filled(chosen[:length], numbers, learner.dim)
+        return self.features.receipt(prepared, chosen[:length], numbers, learner.belief())
 
     def state(self) -> Tree:
         return {

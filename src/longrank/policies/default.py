@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
+from typing import overload
+
+import numpy as np
+
 from longrank import checks
-from longrank.features import Polynomial
-from longrank.learners import Laplace
+from longrank.errors import InvalidInput
+from longrank.features import Features, Polynomial, Records
+from longrank.learners import Laplace, Learner, SparseLaplace
+from longrank.policies.thompson import Thompson
 from longrank.policies.ucb import UCB
+from longrank.schema import Schema
 
 # Chosen on synthetic worlds and on scikit-learn's digits, never on MNIST: see docs/choosing.md.
 EXPLORATION = 0.2
 FORESIGHT = 10
 MAX_FOR_PRODUCTS = 16  # numbers per item up to which their products are used
 PENALTY = 0.5
+SCALE = 0.5  # of the draws for records
 
 
-def belief(dim: int, max_budget: int | None, forgetting: float) -> tuple[Laplace, Polynomial]:
+def belief(
+    dim: int | None,
+    max_budget: int | None = None,
+    forgetting: float = 0.0,
+    schema: Schema | None = None,
+) -> tuple[Learner, Features]:
     """Make the learner and the features, which other policies can use too."""
+    if dim is None:
+        if forgetting:
+            rule = "be 0 for records, whose learner does not forget"
+            raise InvalidInput("forgetting", rule, forgetting)
+        return SparseLaplace(max_budget=max_budget), Records(schema)
+    if schema is not None:
+        rule = "be None with dim, which is for arrays of numbers"
+        raise InvalidInput("schema", rule, repr(schema))
     size = checks.whole("dim", dim, minimum=1)
     features = Polynomial(2 if size <= MAX_FOR_PRODUCTS else 1)
     learner = Laplace(
@@ -24,29 +45,75 @@ def belief(dim: int, max_budget: int | None, forgetting: float) -> tuple[Laplace
     return learner, features
 
 
-def recommended(*, dim: int, max_budget: int | None = None, forgetting: float = 0.0) -> UCB:
+@overload
+def recommended(
+    *,
+    dim: int,
+    schema: None = None,
+    max_budget: int | None = None,
+    forgetting: float = 0.0,
+    rng: np.random.Generator | int = 0,
+) -> UCB: ...
+
+
+@overload
+def recommended(
+    *,
+    dim: None = None,
+    schema: Schema | None = None,
+    max_budget: int | None = None,
+    forgetting: float = 0.0,
+    rng: np.random.Generator | int = 0,
+) -> Thompson: ...
+
+
+def recommended(
+    *,
+    dim: int | None = None,
+    schema: Schema | None = None,
+    max_budget: int | None = None,
+    forgetting: float = 0.0,
+    rng: np.random.Generator | int = 0,
+) -> UCB | Thompson:
     """Make a policy that needs no tuning: start with it, and for most jobs stay with it.
 
-    A :class:`~longrank.UCB` over a :class:`~longrank.Laplace` learner, with the products of an
-    item's numbers as further features (only a constant for items of more than 16 numbers), with
-    probing, so that it never gives up permanently, and with foresight, so that a try differs from
-    those that must have failed before it.
+    Without ``dim`` candidates are records with a context: optimistic :class:`~longrank.Thompson`
+    draws on a :class:`~longrank.SparseLaplace` learner, with probing, so that it never gives up
+    permanently.
+
+    With ``dim`` candidates are arrays of so many numbers: a :class:`~longrank.UCB` over a
+    :class:`~longrank.Laplace` learner, with the products of an item's numbers as further features
+    (only a constant for items of more than 16 numbers), with probing, and with foresight, so that
+    a try differs from those that must have failed before it.
 
     Parameters
     ----------
     dim
-        The length of an item.
+        The length of an item, where candidates are arrays.
+    schema
+        How records become rows; by default everything is inferred.
     max_budget
         Budgets above it are refused, where it is given.
     forgetting
-        For worlds that drift: 0.0003 is a good value; see :class:`~longrank.Laplace`.
+        For arrays in worlds that drift: 0.0003 is a good value; see :class:`~longrank.Laplace`.
+    rng
+        The generator of random numbers, or its seed, for records.
 
     Examples
     --------
+    >>> from longrank import Payoffs
+    >>> policy = recommended()
+    >>> payoffs = Payoffs.linear(2, attempt_cost=0.05)
+    >>> policy.rank(["adyen", "stripe"], payoffs, context={"brand": "visa"}).ids
+    ['stripe', 'adyen']
     >>> recommended(dim=10).learner.dim
     66
     """
-    learner, features = belief(dim, max_budget, forgetting)
+    learner, features = belief(dim, max_budget, forgetting, schema)
+    if dim is None:
+        return Thompson(
+            learner, features=features, scale=SCALE, rng=rng, optimistic=True, probing=True
+        )
     return UCB(
         learner,
         features=features,

@@ -15,7 +15,7 @@ from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Believer, Chance
+from longrank.policies.base import Believer, Candidates, Chance, Context
 from longrank.policies.random import generator_from_state, generator_state, random_order
 from longrank.policies.randomised import (
     Choices,
@@ -63,17 +63,28 @@ class EpsilonGreedy(Believer, Randomised):
         self._epsilon = checks.real("epsilon", value, minimum=0.0, maximum=1.0)
 
     def _draw(
-        self, prepared: Prepared, count: int, payoffs: Payoffs, rng: np.random.Generator
+        self,
+        prepared: Prepared,
+        count: int,
+        payoffs: Payoffs,
+        minimum: int,
+        rng: np.random.Generator,
     ) -> Ranking:
         if rng.random() < self.epsilon:
             order = random_order(rng, len(prepared), count)
             return self._along(prepared, order, payoffs, count)
-        return self._best(prepared, count, payoffs)
+        return self._best(prepared, count, payoffs, minimum)
 
     def choices(
-        self, items: ArrayLike, payoffs: Payoffs, order: ArrayLike, budget: int | None = None
+        self,
+        items: Candidates,
+        payoffs: Payoffs,
+        order: ArrayLike,
+        budget: int | None = None,
+        *,
+        context: Context | None = None,
     ) -> Choices:
-        prepared = self.features.prepare(items, self.learner.dim)
+        prepared = self._prepare(items, context)
         count = min(self._tries(payoffs, budget, self.learner.max_budget), len(prepared))
         along = checks.sequence("order", order, len(prepared))
         best = self._best(prepared, count, payoffs).order

@@ -16,7 +16,7 @@ from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Believer, Chance
+from longrank.policies.base import Believer, Candidates, Chance, Context
 from longrank.policies.random import generator_from_state, generator_state
 from longrank.policies.randomised import Choices, Order, Randomised
 
@@ -78,7 +78,12 @@ class PlackettLuce(Believer, Randomised):
         self._temperature = checks.real("temperature", value, above=0.0)
 
     def _draw(
-        self, prepared: Prepared, count: int, payoffs: Payoffs, rng: np.random.Generator
+        self,
+        prepared: Prepared,
+        count: int,
+        payoffs: Payoffs,
+        minimum: int,  # noqa: ARG002
+        rng: np.random.Generator,
     ) -> Ranking:
         draws = rng.random(len(prepared))  # position i takes the i-th
         order: list[int] = []
@@ -94,18 +99,18 @@ class PlackettLuce(Believer, Randomised):
         best = np.argsort(-scores, kind="stable")[: count - length].tolist()
         whole = np.array(order + best, np.int64)
         along = self._along(prepared, whole, payoffs, count)
-        return Ranking(
-            along.order[:length],
-            along.probabilities[:length],
-            along.estimates[:length],
-            along.values,
-            along.features[:length],
-        )
+        return along.subset(range(length))
 
     def choices(
-        self, items: ArrayLike, payoffs: Payoffs, order: ArrayLike, budget: int | None = None
+        self,
+        items: Candidates,
+        payoffs: Payoffs,
+        order: ArrayLike,
+        budget: int | None = None,
+        *,
+        context: Context | None = None,
     ) -> Choices:
-        prepared = self.features.prepare(items, self.learner.dim)
+        prepared = self._prepare(items, context)
         count = min(self._tries(payoffs, budget, self.learner.max_budget), len(prepared))
         along = checks.sequence("order", order, len(prepared)).tolist()
         table = np.zeros((len(along) + 1, len(prepared) + 1))
@@ -140,6 +145,10 @@ class PlackettLuce(Believer, Randomised):
     def _scores(self, prepared: Prepared, prefix: list[int]) -> NDArray[np.float64]:
         """Return the mean of every item, were it to come next; -inf for those above."""
         learner = self.learner
+        if self.features.sparse:
+            scores, _ = learner.belief().score(self.features.rows(prepared))
+            scores[prefix] = -math.inf
+            return scores
         if self.features.independent:
             rows = self.features.rows(prepared)
         else:

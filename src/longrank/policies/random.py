@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
-from longrank.cascade import Outcome, Ranking
-from longrank.errors import BadFile
+from longrank.cascade import Names, Outcome, Ranking
+from longrank.encoding import Record, as_records, identities
+from longrank.errors import BadFile, InvalidInput
 from longrank.features import Features, Plain
 from longrank.kernels.ranking import top
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Chance, Policy, Seed
+from longrank.policies.base import Candidates, Chance, Context, Policy, Seed
 from longrank.policies.randomised import Choices, Randomised, uniform_choices
 
 
@@ -33,26 +34,45 @@ class Random(Policy, Randomised):
 
     def propose(
         self,
-        items: ArrayLike,
+        items: Candidates,
         payoffs: Payoffs,
         budget: int | None = None,
         *,
+        context: Context | None = None,  # noqa: ARG002
         rng: Seed | None = None,
         probe: bool = True,  # noqa: ARG002
     ) -> Ranking:
-        prepared = checks.items(items, None, unit=False)
-        count = min(self._tries(payoffs, budget), len(prepared))
-        order = random_order(self._generator(rng), len(prepared), count)
-        return Ranking.blind(order, prepared[order], count, float(payoffs.losses[0]))
+        names, rows = _read(items)
+        count = min(self._tries(payoffs, budget), len(rows))
+        order = random_order(self._generator(rng), len(rows), count)
+        return _blind(order, names, rows, count, payoffs)
+
+    def receipt(
+        self,
+        items: Candidates,
+        payoffs: Payoffs,
+        order: ArrayLike,
+        *,
+        context: Context | None = None,  # noqa: ARG002
+    ) -> Ranking:
+        names, rows = _read(items)
+        indices = checks.sequence("order", order, len(rows))
+        return _blind(indices, names, rows, len(indices), payoffs)
 
     def learn(self, ranking: Ranking, outcome: Outcome) -> None:
         """Check the outcome; there is nothing to learn."""
         self._check(ranking, outcome)
 
     def choices(
-        self, items: ArrayLike, payoffs: Payoffs, order: ArrayLike, budget: int | None = None
+        self,
+        items: Candidates,
+        payoffs: Payoffs,
+        order: ArrayLike,
+        budget: int | None = None,
+        *,
+        context: Context | None = None,  # noqa: ARG002
     ) -> Choices:
-        size = len(checks.items(items, None, unit=False))
+        size = len(_read(items)[1])
         count = min(self._tries(payoffs, budget), size)
         return uniform_choices(size, count, checks.sequence("order", order, size))
 
@@ -69,6 +89,30 @@ class Random(Policy, Randomised):
     @classmethod
     def from_state(cls, state: Tree, features: Features) -> Self:  # noqa: ARG003
         return cls(rng=generator_from_state(state["rng"]))
+
+
+def _read(items: Candidates) -> tuple[list[Record] | None, NDArray[np.floating]]:
+    """Return candidates as records and rows without numbers, or as an array."""
+    try:
+        return None, checks.items(items, None, unit=False)
+    except InvalidInput:
+        records = as_records(items)
+        if records is None:
+            raise
+        return records, np.empty((len(records), 0))
+
+
+def _blind(
+    order: NDArray[np.int64],
+    records: list[Record] | None,
+    rows: NDArray[np.floating],
+    count: int,
+    payoffs: Payoffs,
+) -> Ranking:
+    names = None
+    if records is not None:
+        names = Names(identities(records, order.tolist()), None, [[] for _ in order])
+    return Ranking.blind(order, rows[order], count, float(payoffs.losses[0]), names)
 
 
 def random_order(rng: np.random.Generator, size: int, count: int) -> NDArray[np.int64]:

@@ -7,6 +7,8 @@ own. Where the budget or the items are used up, STOP is certain.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +25,13 @@ class Randomised(ABC):
 
     @abstractmethod
     def choices(
-        self, items: ArrayLike, payoffs: Payoffs, order: ArrayLike, budget: int | None = None
+        self,
+        items: Any,
+        payoffs: Payoffs,
+        order: ArrayLike,
+        budget: int | None = None,
+        *,
+        context: Mapping[str, Any] | None = None,
     ) -> Choices:
         """The probability of every next action after each prefix of ``order``.
 
@@ -33,20 +41,33 @@ class Randomised(ABC):
         """
 
     def propensities(
-        self, items: ArrayLike, payoffs: Payoffs, order: ArrayLike, budget: int | None = None
+        self,
+        items: Any,
+        payoffs: Payoffs,
+        order: ArrayLike,
+        budget: int | None = None,
+        *,
+        context: Mapping[str, Any] | None = None,
     ) -> NDArray[np.float64]:
         """The probability of each prefix: that the first 1, 2, ... items played are these.
 
         Shape (len(order) + 1,); the last one is that of the sequence as it is, STOP included.
         """
-        choices = self.choices(items, payoffs, order, budget)
+        given = {} if context is None else {"context": context}
+        choices = self.choices(items, payoffs, order, budget, **given)
         return prefix_propensities(choices, checks.sequence("order", order, choices.shape[1] - 1))
 
     def propensity(
-        self, items: ArrayLike, payoffs: Payoffs, order: ArrayLike, budget: int | None = None
+        self,
+        items: Any,
+        payoffs: Payoffs,
+        order: ArrayLike,
+        budget: int | None = None,
+        *,
+        context: Mapping[str, Any] | None = None,
     ) -> float:
         """The probability of playing exactly these items in this order, and then stopping."""
-        return float(self.propensities(items, payoffs, order, budget)[-1])
+        return float(self.propensities(items, payoffs, order, budget, context=context)[-1])
 
 
 def prefix_propensities(choices: Choices, order: Order) -> NDArray[np.float64]:

@@ -29,6 +29,7 @@ from longrank.policies.plackett_luce import PlackettLuce
 from longrank.policies.random import Random
 from longrank.policies.thompson import Thompson
 from longrank.policies.ucb import UCB
+from longrank.schema import Schema
 
 GROUP = "longrank.policies"
 
@@ -89,25 +90,27 @@ class Recipe:
 
 def _thompson(
     *,
-    dim: int,
+    dim: int | None = None,
+    schema: Schema | None = None,
     max_budget: int | None = None,
     scale: float = 1.0,
     forgetting: float = 0.0,
     rng: np.random.Generator | int,
 ) -> Policy:
-    learner, features = belief(dim, max_budget, forgetting)
+    learner, features = belief(dim, max_budget, forgetting, schema)
     return Thompson(learner, features=features, scale=scale, rng=rng)
 
 
 def _plackett_luce(
     *,
-    dim: int,
+    dim: int | None = None,
+    schema: Schema | None = None,
     max_budget: int | None = None,
     temperature: float = 1.0,
     forgetting: float = 0.0,
     rng: np.random.Generator | int,
 ) -> Policy:
-    learner, features = belief(dim, max_budget, forgetting)
+    learner, features = belief(dim, max_budget, forgetting, schema)
     return PlackettLuce(learner, features=features, temperature=temperature, rng=rng)
 
 
@@ -310,10 +313,10 @@ def _outside(name: str) -> Recipe:
 def named(name: str, /, **settings: Any) -> Policy:
     """Make a policy by its name.
 
-    =============  ====================================================================
-    recommended    dim, max_budget=None, forgetting=0.0
-    thompson       dim, max_budget=None, scale=1.0, forgetting=0.0, rng
-    plackett-luce  dim, max_budget=None, temperature=1.0, forgetting=0.0, rng
+    =============  =========================================================================
+    recommended    dim=None, schema=None, max_budget=None, forgetting=0.0, rng=0
+    thompson       dim=None, schema=None, max_budget=None, scale=1.0, forgetting=0.0, rng
+    plackett-luce  dim=None, schema=None, max_budget=None, temperature=1.0, forgetting=0.0, rng
     ind            dim, max_budget, exploration=0.1, rate=None, radius=1.0, link
     dep            dim (the number of topics), topics, and those of ind
     eps            dim, max_budget, epsilon=0.1, rng, rate=None, radius=1.0, link
@@ -321,7 +324,7 @@ def named(name: str, /, **settings: Any) -> Policy:
     gl-cdcm        dim, penalty=1.0, exploration=0.1, link
     rand           rng
     oracle         weights, features=Plain(), link, exact=False
-    =============  ====================================================================
+    =============  =========================================================================
 
     Installed packages can add more: see :mod:`longrank.policies.registry`.
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from longrank import checks, kernels
 from longrank.cascade import Ranking
+from longrank.errors import InvalidInput
 from longrank.features import Features
-from longrank.features.base import Prepared
+from longrank.features.base import Greedy, Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
@@ -22,7 +23,8 @@ class Thompson(Believer):
     """Rank with weights drawn from the belief, a normal distribution around the learner's.
 
     An item is tried about as often as it is likely to be the best. The spread shrinks as the
-    belief sharpens; ``scale`` widens or narrows it.
+    belief sharpens; ``scale`` widens or narrows it. Where candidates are records, the score of
+    each is drawn by itself.
 
     Parameters
     ----------
@@ -34,7 +36,17 @@ class Thompson(Believer):
         Multiplier of the standard deviation.
     rng
         The generator of random numbers, or its seed.
+    optimistic
+        Whether to draw only what speaks for an item: the score of each is drawn by itself, and
+        one below its mean is mirrored above it. Needs features that do not depend on the items
+        above.
+    probing
+        As for :class:`UCB`.
     """
+
+    # Version 1 knew neither.
+    version = 2
+    migrations: ClassVar = {1: lambda state: {"optimistic": False, "probing": False} | state}
 
     def __init__(
         self,
@@ -43,9 +55,15 @@ class Thompson(Believer):
         features: Features | None = None,
         scale: float = 1.0,
         rng: np.random.Generator | int,
+        optimistic: bool = False,
+        probing: bool = False,
     ) -> None:
         super().__init__(learner, features)
         self.scale = scale
+        self.optimistic, self.probing = bool(optimistic), bool(probing)
+        if self.optimistic and not self.features.independent:
+            rule = "not let a row depend on the items above it, for optimistic draws"
+            raise InvalidInput("features", rule, repr(self.features))
         self.rng: np.random.Generator = checks.generator(rng)
 
     @property
@@ -58,23 +76,60 @@ class Thompson(Believer):
         self._scale = checks.real("scale", value, minimum=0.0)
 
     def _draw(
-        self, prepared: Prepared, count: int, payoffs: Payoffs, rng: np.random.Generator
+        self,
+        prepared: Prepared,
+        count: int,
+        payoffs: Payoffs,
+        minimum: int,
+        rng: np.random.Generator,
     ) -> Ranking:
+        greedy = (
+            self._draw_scores(prepared, count, rng)
+            if self._each
+            else self._draw_weights(prepared, count, rng)
+        )
+        return self._decide(prepared, greedy, payoffs, minimum)
+
+    @property
+    def _each(self) -> bool:
+        """Whether the score of each item is drawn by itself."""
+        return self.optimistic or self.learner.sparse
+
+    def _draw_weights(self, prepared: Prepared, count: int, rng: np.random.Generator) -> Greedy:
         learner = self.learner
         spread, axes = np.linalg.eigh(learner.inverse)
         deviations = np.sqrt(np.maximum(spread, 0.0)) * rng.standard_normal(learner.dim)
         drawn = learner.weights + self.scale * (axes @ deviations)
         certain = learner.belief()._replace(weights=drawn, inverse=np.zeros_like(learner.inverse))
         order, rows, _, scores = self.features.greedy(prepared, certain, count)
-        means, _ = kernels.score_rows(rows, learner.weights, learner.inverse)
-        return self._decide((order, rows, means, scores), payoffs)
+        means, _ = learner.belief().score(rows)
+        return order, rows, means, scores
+
+    def _draw_scores(self, prepared: Prepared, count: int, rng: np.random.Generator) -> Greedy:
+        bonus = self.scale * rng.standard_normal(len(prepared))
+        if self.optimistic:
+            bonus = np.abs(bonus)
+        rows = self.features.rows(prepared)
+        belief = self.learner.belief(bonus)  # type: ignore[arg-type]
+        if self.learner.sparse:
+            return belief.foresee(rows, count, 0)
+        means, widths = belief.score(rows)
+        scores = np.minimum(means + bonus * widths, belief.ceiling)
+        order = kernels.top(scores, count)
+        return order, rows[order], means[order], scores[order]
 
     def chance(self, sizes: Sequence[int]) -> Chance:
-        self.rng.standard_normal((len(sizes), self.learner.dim))
+        drawn = sum(sizes) if self._each else len(sizes) * self.learner.dim
+        self.rng.standard_normal(drawn)
         return super().chance(sizes)
 
     def state(self) -> Tree:
-        return super().state() | {"scale": self.scale, "rng": generator_state(self.rng)}
+        return super().state() | {
+            "scale": self.scale,
+            "rng": generator_state(self.rng),
+            "optimistic": self.optimistic,
+            "probing": self.probing,
+        }
 
     @classmethod
     def from_state(cls, state: Tree, features: Features) -> Self:
@@ -83,4 +138,6 @@ class Thompson(Believer):
             features=features,
             scale=state["scale"],
             rng=generator_from_state(state["rng"]),
+            optimistic=state["optimistic"],
+            probing=state["probing"],
         )

@@ -102,10 +102,9 @@ class UCB(Believer):
     def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs, minimum: int) -> Ranking:
         if not self.foresight:
             return self._best(prepared, count, payoffs, minimum)
-        weights, inverse, bonus, *_ = self.learner.belief(self.bonus)
         rows = self.features.rows(prepared)
-        greedy = kernels.greedy_foreseeing(rows, weights, inverse, bonus, count, self.foresight)
-        return self._decide(greedy, payoffs, minimum)
+        greedy = self.learner.belief(self.bonus).foresee(rows, count, self.foresight)
+        return self._decide(prepared, greedy, payoffs, minimum)
 
     def compiled_rule(self) -> kernels.Rule:
         settings = self.bonus, self.probing, np.array([self.given_up])

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from longrank.document import Block, Chart, Drawing, Grid, Heading, Text, number, to_html
+from longrank.document import Block, Chart, Drawing, Grid, Heading, Prose, number, to_html
 from longrank.logs.evaluation import insights
 from longrank.logs.evaluation.comparison import LOGGED, evaluate, source_first
 from longrank.logs.evaluation.estimators import Estimate
@@ -51,7 +51,7 @@ def report(
     title = f"Policies on {history.name}"
     blocks: list[Block] = [
         Heading(title, 1),
-        Text(
+        Prose(
             f"{len(history)} decisions of {history.name}. Every value is what a policy would earn "
             "per decision. Nothing here was played: these are estimates. If the log cannot support "
             "an estimate, the reason is given instead."
@@ -146,7 +146,7 @@ def _learning(
         chart.line([(float(t), value) for t, value in curve], style)
     how = (f"{name} ({'doubly robust' if name in supported else 'model'})" for name in curves)
     text = "Each policy learns from the log decision by decision, and is evaluated before each one."
-    return [Text(text), Drawing(chart, tuple(how))]
+    return [Prose(text), Drawing(chart, tuple(how))]
 
 
 def _positions(history: History) -> list[Block]:
@@ -187,7 +187,7 @@ def _lengths(policies: Policies, history: History) -> Grid:
 def _calibration(model: OutcomeModel) -> list[Block]:
     bins = calibration(model.predictions)
     if not bins:
-        return [Text("Nothing was tried, so there is nothing to compare.")]
+        return [Prose("Nothing was tried, so there is nothing to compare.")]
     top = max(max(predicted, true) for predicted, true, _ in bins)
     chart = Chart(
         (0.0, top),
@@ -206,7 +206,7 @@ def _calibration(model: OutcomeModel) -> list[Block]:
         "Each dot is a tenth of the attempts, predicted by a model that has not seen them. On the "
         "line the model is right; the further from it, the less the row “model” is worth."
     )
-    return [Text(text), Drawing(chart)]
+    return [Prose(text), Drawing(chart)]
 
 
 def _what_if(
@@ -238,4 +238,4 @@ def _what_if(
         "Each policy decides again under the change; the values are by the model / doubly robust. "
         "What a larger budget than the log's would bring cannot be seen in it."
     )
-    return [Text(text), Grid(("change", *policies), tuple(rows), prose=(0,))]
+    return [Prose(text), Grid(("change", *policies), tuple(rows), prose=(0,))]

@@ -1,0 +1,118 @@
+"""Records: candidates with named fields, and a context that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.belief import SparseBelief
+from longrank.cascade import Names, Ranking, Reasons
+from longrank.encoding import Record, as_records, identities
+from longrank.errors import InvalidInput
+from longrank.features.base import Features, Greedy
+from longrank.packing import Tree
+from longrank.rows import SparseRows
+from longrank.schema import Schema
+
+
+class PreparedRecords:
+    """The candidates of a round: records, context and rows."""
+
+    __slots__ = ("context", "records", "rows")
+
+    def __init__(self, records: list[Record], context: Record, rows: SparseRows) -> None:
+        self.records, self.context, self.rows = records, context, rows
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+
+class Records(Features):
+    """Rows of named fields, as a :class:`~longrank.Schema` makes them.
+
+    A row does not depend on the candidates above it. Needs a learner of sparse rows:
+    :class:`~longrank.SparseLaplace`.
+
+    Parameters
+    ----------
+    schema
+        How records become rows; by default everything is inferred.
+    """
+
+    independent = True
+    sparse = True
+    kind = "records"
+
+    def __init__(self, schema: Schema | None = None) -> None:
+        self.schema = Schema() if schema is None else schema
+        if not isinstance(self.schema, Schema):
+            raise InvalidInput("schema", "be a longrank.Schema", type(schema).__name__)
+
+    def prepare(
+        self,
+        items: Any,
+        dim: int | None,  # noqa: ARG002
+        lazy: bool = False,  # noqa: ARG002
+        *,
+        context: Mapping[str, Any] | None = None,
+    ) -> PreparedRecords:
+        records = as_records(items)
+        if records is None:
+            rule = (
+                "be records: a list of dictionaries or names, or a frame with named columns "
+                "(arrays of numbers need a policy with dim)"
+            )
+            raise InvalidInput("candidates", rule, type(items).__name__)
+        if context is not None and not isinstance(context, Mapping):
+            raise InvalidInput("context", "be a dictionary", type(context).__name__)
+        shared = {} if context is None else context
+        return PreparedRecords(records, shared, self.schema.encode(records, shared))
+
+    def greedy(self, prepared: PreparedRecords, belief: Any, count: int) -> Greedy:
+        greedy: Greedy = belief.foresee(prepared.rows, count, 0)
+        return greedy
+
+    def along(self, prepared: PreparedRecords, order: NDArray[np.int64]) -> Any:
+        return prepared.rows.take(order)
+
+    def rows(self, prepared: PreparedRecords) -> Any:
+        return prepared.rows
+
+    def receipt(
+        self,
+        prepared: PreparedRecords,
+        order: NDArray[np.int64],
+        numbers: NDArray[np.float64],
+        belief: Any,
+    ) -> Ranking:
+        assert isinstance(belief, SparseBelief)
+        rows = prepared.rows.take(order)
+        chosen = [prepared.records[i] for i in order]
+        assert rows.plan is not None
+        reasons = Reasons(
+            belief.contributions(rows), rows.plan.names, list(map(dict, chosen)), prepared.context
+        )
+        names = Names(identities(prepared.records, order.tolist()), rows, reasons)
+        return Ranking.filled(order, numbers, 0, names)
+
+    def recall(self, ranking: Ranking, count: int) -> Any:
+        return self.schema.planned(ranking.rows(count))
+
+    def observe(self, rows: Any) -> None:
+        self.schema.observe(rows)
+
+    def view(self) -> Self:
+        return type(self)(self.schema.view())
+
+    def state(self) -> Tree:
+        return {"schema": self.schema.saved()}
+
+    @classmethod
+    def from_state(cls, state: Tree) -> Self:
+        return cls(Schema.from_state(Schema.migrate(state["schema"])))
+
+    def __repr__(self) -> str:
+        return f"Records({self.schema!r})"

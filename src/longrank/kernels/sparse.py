@@ -1,0 +1,386 @@
+"""Sparse rows: a diagonal normal belief about the columns that occurred, in a hash table.
+
+A row is made of atoms, each a 64-bit key and a number: those of the candidate (the first is the
+constant) and those of the context. A *plan* says which entries they form: entry p is atom
+``left[p]`` of the candidate, times atom ``right[p]`` of the context unless that is -1 (atoms of the
+candidate are crossed with each other as well: ``right[p] = -2 - j`` is its atom j). The key of a
+product is a mixture of both keys.
+
+Columns live in a table of ``keys`` (0: free) with a row of ``columns`` each: the precision that
+data gave it, its natural mean, and its last contributions to the sums of its group. A column that
+was never observed has no place in the table: its mean is 0, its variance that of its group. A group
+is what one prior variance is learned for: a field, or a pair of fields.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.kernels.compilation import compiled
+from longrank.kernels.curve import LOGISTIC, slope
+from longrank.kernels.laplace import implicit_residual
+from longrank.kernels.ranking import top
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Keys = NDArray[np.uint64]
+
+WINDOW = 32  # places from its home on where a column may stand
+MAX_GROUPS = 1 << 11  # of which half are used
+_MIN_VARIANCE, _MAX_VARIANCE = 1e-4, 25.0
+_TURN, _BACK = np.uint64(31), np.uint64(33)
+_ZERO = np.uint64(0)
+
+
+@compiled
+def cross_keys(one: np.uint64, other: np.uint64) -> np.uint64:
+    """Mix two keys into that of their product.
+
+    Keys are digests, so a sum without carry has no more collisions than they do; the turn tells
+    the two sides apart.
+    """
+    return one ^ ((other << _TURN) | (other >> _BACK))
+
+
+@compiled
+def _home(key: np.uint64, size: int) -> int:
+    return np.int64(key & np.uint64(size - 1))  # type: ignore[return-value]
+
+
+@compiled
+def find(keys: Keys, key: np.uint64) -> int:
+    """Find the place of a column; -1 if it has none. O(1)."""
+    size = keys.shape[0]
+    at = _home(key, size)
+    for _ in range(min(WINDOW, size)):
+        if keys[at] == key:
+            return at
+        if keys[at] == _ZERO:
+            return -1
+        at = (at + 1) & (size - 1)
+    return -1
+
+
+@compiled
+def entry(
+    p: int, left: Indices, right: Indices, keys: Keys, numbers: Vector, context: tuple[Keys, Vector]
+) -> tuple[np.uint64, float]:
+    """The key and the number of entry p of a row."""
+    i, j = left[p], right[p]
+    if j == -1:
+        return keys[i], numbers[i]
+    if j < -1:
+        return cross_keys(keys[i], keys[-2 - j]), numbers[i] * numbers[-2 - j]
+    return cross_keys(keys[i], context[0][j]), numbers[i] * context[1][j]
+
+
+@compiled
+def cross_rows(
+    keys: Keys,
+    numbers: Matrix,
+    context: tuple[Keys, Vector],
+    left: Indices,
+    right: Indices,
+) -> tuple[Keys, Matrix]:
+    """All entries of the rows: keys and numbers, each of shape (k, n). O(k n)."""
+    k, n = keys.shape[0], left.shape[0]
+    crossed, products = np.empty((k, n), np.uint64), np.empty((k, n))
+    for i in range(k):
+        for p in range(n):
+            crossed[i, p], products[i, p] = entry(p, left, right, keys[i], numbers[i], context)
+    return crossed, products
+
+
+@compiled
+def _precisions(group_keys: Keys, variances: Vector, groups: Keys) -> Vector:
+    """The prior precision of every entry."""
+    found = np.empty(groups.shape[0])
+    last = _ZERO
+    for p in range(groups.shape[0]):
+        if p > 0 and groups[p] == last:
+            found[p] = found[p - 1]
+            continue
+        last = groups[p]
+        at = find(group_keys, last)
+        found[p] = 1.0 / variances[at] if at >= 0 else 1.0
+    return found
+
+
+@compiled
+def score_sparse(
+    rows: tuple[Keys, Matrix, tuple[Keys, Vector]],
+    plan: tuple[Indices, Indices, Keys],
+    table: tuple[Keys, Matrix, Keys, Vector],
+) -> tuple[Vector, Vector]:
+    """Means and squared widths of rows. O(k n)."""
+    row_keys, row_numbers, context = rows
+    left, right, groups = plan
+    keys, columns, group_keys, variances = table
+    precisions = _precisions(group_keys, variances, groups)
+    k, n = row_keys.shape[0], left.shape[0]
+    means, squares = np.zeros(k), np.zeros(k)
+    for i in range(k):
+        mean, square = 0.0, 0.0
+        for p in range(n):
+            key, x = entry(p, left, right, row_keys[i], row_numbers[i], context)
+            if x == 0.0:
+                continue
+            at = find(keys, key)
+            if at < 0:
+                square += x * x / precisions[p]
+            else:
+                s = 1.0 / (precisions[p] + columns[at, 0])
+                mean += columns[at, 1] * s * x
+                square += s * x * x
+        means[i], squares[i] = mean, square
+    return means, squares
+
+
+@compiled
+def _place(
+    keys: Keys,
+    columns: Matrix,
+    group_of: Indices,
+    sums: Matrix,
+    counts: Indices,
+    key: np.uint64,
+    group: int,
+) -> int:
+    """Find or make the place of a column.
+
+    Where its window is full, the column there of which least is known gives way, and returns to
+    its prior; its group forgets it.
+    """
+    size = keys.shape[0]
+    at = weakest = _home(key, size)
+    for _ in range(min(WINDOW, size)):
+        if keys[at] == key:
+            return at
+        if keys[at] == _ZERO:
+            counts[0] += 1
+            keys[at], group_of[at] = key, group
+            return at
+        if columns[at, 0] < columns[weakest, 0]:
+            weakest = at
+        at = (at + 1) & (size - 1)
+    counts[2] += 1
+    before = group_of[weakest]
+    sums[before, 0] -= columns[weakest, 2]
+    sums[before, 1] -= columns[weakest, 3]
+    columns[weakest, :] = 0.0
+    keys[weakest], group_of[weakest] = key, group
+    return weakest
+
+
+@compiled
+def join_groups(group_keys: Keys, groups: Keys, counts: Indices) -> Indices:
+    """Find or make the place of every group; what no longer fits shares the first place."""
+    size = group_keys.shape[0]
+    found = np.empty(groups.shape[0], np.int64)
+    for p in range(groups.shape[0]):
+        if p > 0 and groups[p] == groups[p - 1]:
+            found[p] = found[p - 1]
+            continue
+        at = find(group_keys, groups[p])
+        if at < 0:
+            at = 0
+            if counts[1] < size // 2:
+                at = _home(groups[p], size)
+                for _ in range(WINDOW):
+                    if at > 0 and group_keys[at] == _ZERO:
+                        group_keys[at] = groups[p]
+                        counts[1] += 1
+                        break
+                    at = (at + 1) & (size - 1)
+                else:
+                    at = 0
+        found[p] = at
+    return found
+
+
+@compiled
+def learn_sparse(
+    rows: tuple[Keys, Matrix, tuple[Keys, Vector]],
+    plan: tuple[Indices, Indices, Keys],
+    table: tuple[Keys, Matrix, Keys, Vector],
+    group_of: Indices,
+    sums: Matrix,
+    counts: Indices,
+    succeeded: bool,
+) -> None:
+    """Learn from every observed row in order. O(rows n).
+
+    Each moves to the mode of its posterior. The precision of a column grows by what the row tells
+    about it while the uncertainty of the other columns counts as noise. Then the prior variance
+    of each group is set to what its columns show: sum of m^2 over the number of columns that the
+    data determine, both counted from one column of variance 1.
+
+    ``counts``: columns in use, groups in use, columns that gave way.
+    """
+    row_keys, row_numbers, context = rows
+    left, right, groups = plan
+    keys, columns, group_keys, variances = table
+    n = left.shape[0]
+    group = join_groups(group_keys, groups, counts)
+    at, own = np.empty(n, np.int64), np.empty(n, np.uint64)
+    numbers, means, spreads = np.empty(n), np.empty(n), np.empty(n)
+    last = row_keys.shape[0] - 1
+    for i in range(row_keys.shape[0]):
+        mean, square = 0.0, 0.0
+        for p in range(n):
+            own[p], numbers[p] = entry(p, left, right, row_keys[i], row_numbers[i], context)
+            if numbers[p] != 0.0:
+                at[p] = _place(keys, columns, group_of, sums, counts, own[p], group[p])
+        for p in range(n):
+            if numbers[p] != 0.0 and keys[at[p]] != own[p]:
+                numbers[p] = 0.0  # a later entry of the row took its place
+            if numbers[p] != 0.0:
+                s = 1.0 / (1.0 / variances[group[p]] + columns[at[p], 0])
+                spreads[p], means[p] = s, columns[at[p], 1] * s
+                mean += means[p] * numbers[p]
+                square += s * numbers[p] * numbers[p]
+        g = implicit_residual(mean, square, succeeded and i == last)
+        noise = 1.0 / slope(LOGISTIC, mean + g * square) + square
+        for p in range(n):
+            x = numbers[p]
+            if x == 0.0:
+                continue
+            column = columns[at[p]]
+            s = spreads[p]
+            moved = means[p] + g * s * x
+            column[0] += x * x / (noise - s * x * x)
+            precision = 1.0 / variances[group[p]] + column[0]
+            column[1] = moved * precision
+            shown, determined = moved * moved, column[0] / precision
+            sums[group[p], 0] += shown - column[2]
+            sums[group[p], 1] += determined - column[3]
+            column[2], column[3] = shown, determined
+        for p in range(n):
+            if p == n - 1 or group[p + 1] != group[p]:
+                seen, determined = sums[group[p], 0], sums[group[p], 1]
+                learned = (1.0 + max(seen, 0.0)) / (1.0 + max(determined, 0.0))
+                variances[group[p]] = min(max(learned, _MIN_VARIANCE), _MAX_VARIANCE)
+
+
+@compiled
+def grow(
+    keys: Keys, columns: Matrix, group_of: Indices, sums: Matrix, counts: Indices, size: int
+) -> tuple[Keys, Matrix, Indices]:
+    """Move a table into one of ``size`` places, at least twice as many."""
+    moved, moved_columns = np.zeros(size, np.uint64), np.zeros((size, columns.shape[1]))
+    moved_groups = np.zeros(size, np.int64)
+    counts[0] = 0
+    for old in range(keys.shape[0]):
+        if keys[old] != _ZERO:
+            at = _place(moved, moved_columns, moved_groups, sums, counts, keys[old], group_of[old])
+            moved_columns[at] = columns[old]
+    return moved, moved_columns, moved_groups
+
+
+@compiled
+def greedy_sparse(
+    rows: tuple[Keys, Matrix, tuple[Keys, Vector]],
+    plan: tuple[Indices, Indices, Keys],
+    table: tuple[Keys, Matrix, Keys, Vector],
+    bonus: Vector,
+    ceiling: float,
+    count: int,
+    foresight: int,
+) -> tuple[Indices, Vector, Vector]:
+    """Choose ``count`` rows by mean + bonus * width: order, means and scores. O(k n + count k n).
+
+    With foresight each position is chosen as if those above it had failed: the step of
+    ``learn_sparse`` on a failure changes the columns of the failed row, and so every row that
+    shares one. The priors stay as they are.
+    """
+    row_keys, row_numbers, context = rows
+    left, right, groups = plan
+    keys, columns, group_keys, variances = table
+    k, n = row_keys.shape[0], left.shape[0]
+    mean_of, square_of = score_sparse(rows, plan, table)
+    score_of = np.empty(k)
+    for i in range(k):
+        score_of[i] = min(mean_of[i] + bonus[i] * math.sqrt(square_of[i]), ceiling)
+    if foresight == 0:
+        order = top(score_of, count)
+        return order, mean_of[order], score_of[order]
+    ahead = min(foresight, count)
+    order, means, scores = np.empty(count, np.int64), np.empty(count), np.empty(count)
+    precisions = _precisions(group_keys, variances, groups)
+    failed_keys = np.empty((ahead, n), np.uint64)
+    failed_means, failed_spreads = np.zeros((ahead, n)), np.zeros((ahead, n))
+    by_mean, by_spread, numbers = np.empty(n), np.empty(n), np.empty(n)
+    for position in range(ahead):
+        best = 0
+        for i in range(1, k):
+            if score_of[i] > score_of[best]:
+                best = i
+        order[position], means[position] = best, mean_of[best]
+        scores[position] = score_of[best]
+        score_of[best] = -math.inf
+        if position == count - 1:
+            break
+        mean, square = mean_of[best], square_of[best]
+        g = implicit_residual(mean, square, False)
+        noise = 1.0 / slope(LOGISTIC, mean + g * square) + square
+        for p in range(n):
+            key, x = entry(p, left, right, row_keys[best], row_numbers[best], context)
+            numbers[p], failed_keys[position, p] = x, key
+            m, s = 0.0, 1.0 / precisions[p]
+            at = find(keys, key) if x != 0.0 else -1
+            if at >= 0:
+                s = 1.0 / (precisions[p] + columns[at, 0])
+                m = columns[at, 1] * s
+            for before in range(position - 1, -1, -1):
+                if failed_keys[before, p] == key and failed_spreads[before, p] > 0.0:
+                    m, s = failed_means[before, p], failed_spreads[before, p]
+                    break
+            by_mean[p], by_spread[p] = 0.0, 0.0
+            if x != 0.0:
+                after = 1.0 / (1.0 / s + x * x / (noise - s * x * x))
+                by_mean[p], by_spread[p] = g * s * x, after - s
+                failed_means[position, p], failed_spreads[position, p] = m + g * s * x, after
+        for i in range(k):
+            if score_of[i] == -math.inf:
+                continue
+            for p in range(n):
+                if by_mean[p] == 0.0:
+                    continue
+                key, x = entry(p, left, right, row_keys[i], row_numbers[i], context)
+                if key == failed_keys[position, p]:
+                    mean_of[i] += by_mean[p] * x
+                    square_of[i] += by_spread[p] * x * x
+            width = math.sqrt(max(square_of[i], 0.0))
+            score_of[i] = min(mean_of[i] + bonus[i] * width, ceiling)
+    rest = top(score_of, count - ahead)
+    for j in range(rest.shape[0]):
+        order[ahead + j] = rest[j]
+        means[ahead + j], scores[ahead + j] = mean_of[rest[j]], score_of[rest[j]]
+    return order, means, scores
+
+
+@compiled
+def contributions(
+    rows: tuple[Keys, Matrix, tuple[Keys, Vector]],
+    plan: tuple[Indices, Indices, Keys],
+    table: tuple[Keys, Matrix, Keys, Vector],
+    labels: Indices,
+    size: int,
+) -> Matrix:
+    """What each label adds to the mean of each row, shape (k, size). O(k n)."""
+    row_keys, row_numbers, context = rows
+    left, right, groups = plan
+    keys, columns, group_keys, variances = table
+    precisions = _precisions(group_keys, variances, groups)
+    added = np.zeros((row_keys.shape[0], size))
+    for i in range(row_keys.shape[0]):
+        for p in range(left.shape[0]):
+            key, x = entry(p, left, right, row_keys[i], row_numbers[i], context)
+            at = find(keys, key) if x != 0.0 else -1
+            if at >= 0:
+                added[i, labels[p]] += columns[at, 1] / (precisions[p] + columns[at, 0]) * x
+    return added

@@ -1,0 +1,135 @@
+"""A diagonal belief about sparse rows, with priors that are learned: for records."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank import checks, kernels
+from longrank.belief import SparseBelief
+from longrank.kernels.sparse import MAX_GROUPS
+from longrank.learners.base import Learner
+from longrank.links import LOGISTIC
+from longrank.packing import Tree
+from longrank.rows import SparseRows
+
+COLUMNS = 1 << 18
+_FIRST = 1 << 8  # columns that a new table has room for
+
+
+class SparseLaplace(Learner):
+    """Logistic regression on sparse rows by the Laplace approximation, in O(entries) a row.
+
+    For every column that was observed it keeps a mean and a precision; what other columns leave
+    uncertain counts as noise. The prior variance of a column is that of its group, a field or a
+    pair of fields, and is learned from the columns of the group: fields that do not matter are
+    soon believed not to, and a new value starts where those before it ended up.
+
+    Parameters
+    ----------
+    columns
+        How many columns it may keep, rounded up to a power of two; each takes 48 bytes. The table
+        grows as columns are observed. Once it is full, a new column takes the place of one of
+        which little is known, which falls back to its prior; ``replaced`` counts them.
+    max_budget
+        Budgets above it are refused, where it is given; nothing else depends on it.
+    """
+
+    foresees = True
+    sparse = True
+
+    def __init__(self, *, columns: int = COLUMNS, max_budget: int | None = None) -> None:
+        if max_budget is not None:
+            self.max_budget = checks.whole("max_budget", max_budget, minimum=1)
+        limit = checks.whole("columns", columns, minimum=_FIRST)
+        self.columns = 1 << (limit - 1).bit_length()
+        self.dim, self.prior, self.link, self.updates = 0, 1.0, LOGISTIC, 0
+        self._keys = np.zeros(_FIRST, np.uint64)
+        self._table = np.zeros((_FIRST, 4))
+        self._group_of = np.zeros(_FIRST, np.int64)
+        self._group_keys = np.zeros(MAX_GROUPS, np.uint64)
+        self._variances = np.ones(MAX_GROUPS)
+        self._sums = np.zeros((MAX_GROUPS, 2))
+        self._counts = np.zeros(3, np.int64)
+
+    @property
+    def used(self) -> int:
+        """How many columns are in use."""
+        return int(self._counts[0])
+
+    @property
+    def replaced(self) -> int:
+        """How often a column gave way to a new one."""
+        return int(self._counts[2])
+
+    def belief(self, bonus: Any = 0.0) -> SparseBelief:  # type: ignore[override]
+        table = self._keys, self._table, self._group_keys, self._variances
+        return SparseBelief(table, bonus, self.link.ceiling, self.link.code)
+
+    def score(self, features: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return self.belief().score(features)
+
+    def variance(self, group: int) -> float:
+        """The prior variance of a group, by its key; 1 where nothing was observed of it."""
+        at = np.flatnonzero(self._group_keys == np.uint64(group))
+        return float(self._variances[at[0]]) if len(at) else 1.0
+
+    def observe(self, rows: Any, succeeded: bool) -> None:
+        assert isinstance(rows, SparseRows)
+        assert rows.plan is not None
+        size = len(self._keys)
+        while size < self.columns and 2 * (self.used + len(rows.plan.left) * len(rows)) > size:
+            size *= 2
+        if size > len(self._keys):
+            self._keys, self._table, self._group_of = kernels.grow(
+                self._keys, self._table, self._group_of, self._sums, self._counts, size
+            )
+        kernels.learn_sparse(
+            rows.arrays(),
+            rows.plan[:3],
+            (self._keys, self._table, self._group_keys, self._variances),
+            self._group_of,
+            self._sums,
+            self._counts,
+            succeeded,
+        )
+        self.updates += len(rows)
+
+    def state(self) -> Tree:
+        used, groups = np.flatnonzero(self._keys), np.flatnonzero(self._group_keys)
+        groups = np.append(0, groups)  # the first is shared by what no longer fits
+        return {
+            "columns": self.columns,
+            "max_budget": self.max_budget,
+            "updates": self.updates,
+            "size": len(self._keys),
+            "counts": self._counts.copy(),
+            "places": used,
+            "keys": self._keys[used],
+            "table": self._table[used],
+            "group_of": self._group_of[used],
+            "groups": groups,
+            "group_keys": self._group_keys[groups],
+            "variances": self._variances[groups],
+            "sums": self._sums[groups],
+        }
+
+    @classmethod
+    def from_state(cls, state: Tree) -> Self:
+        learner = cls(columns=state["columns"], max_budget=state["max_budget"])
+        size, used, groups = state["size"], state["places"], state["groups"]
+        learner._keys, learner._table = np.zeros(size, np.uint64), np.zeros((size, 4))
+        learner._group_of = np.zeros(size, np.int64)
+        learner._keys[used], learner._table[used] = state["keys"], state["table"]
+        learner._group_of[used] = state["group_of"]
+        learner._group_keys[groups] = state["group_keys"]
+        learner._variances[groups] = state["variances"]
+        learner._sums[groups] = state["sums"]
+        learner._counts[:] = state["counts"]
+        learner.updates = state["updates"]
+        return learner
+
+    def __repr__(self) -> str:
+        return f"SparseLaplace(columns={self.columns})"

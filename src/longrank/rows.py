@@ -1,0 +1,159 @@
+"""Sparse rows: what a learner scores and learns from where candidates are records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.errors import BadFile
+from longrank.packing import Tree
+
+Keys = NDArray[np.uint64]
+Matrix = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+class Slot(NamedTuple):
+    """A field as it stands in a row: its name, its kind, and how many atoms it takes."""
+
+    name: str
+    kind: str
+    width: int
+
+
+class Layout(NamedTuple):
+    """The fields of the candidates and of the context, in the order of their atoms.
+
+    The first atom of a candidate is the constant, which belongs to no field.
+    """
+
+    candidate: tuple[Slot, ...]
+    context: tuple[Slot, ...]
+
+
+class Plan(NamedTuple):
+    """Which entries the atoms form: see :mod:`longrank.kernels.sparse`.
+
+    ``labels[p]`` is the index in ``names`` of what entry p speaks for: the names of a field of the
+    candidates and of one of the context; None for the constant, or where there is no second one.
+    """
+
+    left: Indices
+    right: Indices
+    groups: Keys
+    labels: Indices
+    names: tuple[tuple[str | None, str | None], ...]
+
+
+@dataclass(slots=True)
+class SparseRows:
+    """Rows as atoms, before they are crossed: keys and numbers, of candidates and of the context.
+
+    Attributes
+    ----------
+    layout
+        The fields that the atoms stand for.
+    keys, numbers
+        The atoms of the candidates, each of shape (k, atoms).
+    context_keys, context_numbers
+        The atoms that all candidates share.
+    raw, context_raw
+        The numbers as they were given, from which the schema learns their scale: shape
+        (k, number fields) and (1, number fields); NaN is missing.
+    plan
+        How the atoms are crossed; None where it was read from a file, until a schema makes it.
+    """
+
+    layout: Layout
+    keys: Keys
+    numbers: Matrix
+    context_keys: Keys
+    context_numbers: NDArray[np.float64]
+    raw: Matrix
+    context_raw: Matrix
+    plan: Plan | None = None
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def take(self, order: Sequence[int] | Indices | slice) -> SparseRows:
+        """Return some of the rows, in the order given."""
+        return SparseRows(
+            self.layout,
+            self.keys[order],
+            self.numbers[order],
+            self.context_keys,
+            self.context_numbers,
+            self.raw[order],
+            self.context_raw,
+            self.plan,
+        )
+
+    def arrays(self) -> tuple[Keys, Matrix, tuple[Keys, NDArray[np.float64]]]:
+        """Return the atoms in the form that the kernels take."""
+        return self.keys, self.numbers, (self.context_keys, self.context_numbers)
+
+    def state(self) -> Tree:
+        """Return all but the plan, as a tree for :mod:`longrank.packing`."""
+        return {
+            "candidate": [list(field) for field in self.layout.candidate],
+            "context": [list(field) for field in self.layout.context],
+        } | {name: getattr(self, name) for name in _ARRAYS}
+
+    @classmethod
+    def from_state(cls, state: Tree) -> SparseRows:
+        """Rebuild the rows that :meth:`state` described."""
+        try:
+            candidate, context = (
+                tuple(Slot(str(name), str(kind), int(width)) for name, kind, width in state[side])
+                for side in ("candidate", "context")
+            )
+            count, shared = len(state["keys"]), sum(field.width for field in context)
+            atoms = 1 + sum(field.width for field in candidate)
+            shapes = {
+                "keys": (count, atoms),
+                "numbers": (count, atoms),
+                "context_keys": (shared,),
+                "context_numbers": (shared,),
+                "raw": (count, _measured(candidate)),
+                "context_raw": (1, _measured(context)),
+            }
+            arrays: dict[str, Any] = {
+                name: np.array(state[name], dtype).reshape(shapes[name])
+                for name, dtype in _ARRAYS.items()
+            }
+            if not all(np.isfinite(arrays[name]).all() for name in ("numbers", "context_numbers")):
+                raise ValueError("numbers must be finite")  # a learner would never recover
+            return cls(Layout(candidate, context), **arrays)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise BadFile(f"not the rows of a ranking: {error!r}") from error
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SparseRows):
+            return NotImplemented
+        return self.layout == other.layout and all(
+            np.array_equal(getattr(self, name), getattr(other, name), equal_nan=dtype is np.float64)
+            for name, dtype in _ARRAYS.items()
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+_ARRAYS: dict[str, Any] = {
+    "keys": np.uint64,
+    "numbers": np.float64,
+    "context_keys": np.uint64,
+    "context_numbers": np.float64,
+    "raw": np.float64,
+    "context_raw": np.float64,
+}
+
+MEASURED = ("number", "embedding")  # the kinds whose scale is learned
+
+
+def _measured(fields: tuple[Slot, ...]) -> int:
+    return sum(field.kind in MEASURED for field in fields)

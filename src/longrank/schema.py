@@ -1,0 +1,281 @@
+"""Schema: how records and their context become the rows that a learner scores."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+
+from longrank import kernels
+from longrank.encoding import (
+    ID,
+    KINDS,
+    Kind,
+    Record,
+    Side,
+    atom_groups,
+    checked_name,
+    read_kind,
+    shown,
+    spell,
+)
+from longrank.errors import InvalidInput
+from longrank.packing import Tree
+from longrank.parts import Part
+from longrank.rows import Layout, Plan, Slot, SparseRows
+
+MAX_ENTRIES = 1024  # of a row; crosses that would exceed it are left out
+SIDES = ("candidate", "context")
+
+
+class Schema(Part):
+    """How records become rows: which kind each field is, and what is crossed with what.
+
+    Text and booleans are categories, numbers are numbers, a list of numbers is an embedding, a
+    list of text a set of tags; ``None``, NaN or absence is *missing*, a column of its own. The
+    kind of a field is inferred when it is first seen, unless it is declared. The field ``id``
+    names the candidate, and is always a category.
+
+    The context is the same for all candidates of a round, so by itself it cannot change their
+    order: every field of it is crossed with the id and with every other field of the candidates,
+    and with the constant, up to 1,024 entries a row.
+
+    Parameters
+    ----------
+    fields
+        Declared kinds by name: ``Number(log=True)``, ``Text()``, or a name such as ``"category"``.
+    cross
+        Pairs of names to cross in place of the default: a field of the candidates, and one of the
+        context (or another one of the candidates).
+    ignore
+        Names of fields that are not used.
+
+    Examples
+    --------
+    >>> schema = Schema({"amount": Number(log=True), "mcc": "category"}, cross=[("id", "mcc")])
+    >>> print(schema)
+    Schema: no field seen yet
+      amount: number (log), declared
+      mcc: category, declared
+      crossed: id x mcc
+    """
+
+    kind = "schema"
+
+    def __init__(
+        self,
+        fields: Mapping[str, Kind | str] | None = None,
+        *,
+        cross: Iterable[tuple[str, str]] | None = None,
+        ignore: Iterable[str] = (),
+    ) -> None:
+        self.fields = {
+            checked_name(name): _kind(name, kind) for name, kind in (fields or {}).items()
+        }
+        self.cross = None if cross is None else tuple(_pair(pair) for pair in cross)
+        if isinstance(ignore, str):
+            raise InvalidInput("ignore", "be a list of names", repr(ignore))
+        self.ignore = frozenset(checked_name(name) for name in ignore)
+        self.sides = {side: Side(side, self.fields, self.ignore) for side in SIDES}
+        self._plans: dict[Layout, Plan] = {}
+
+    def encode(self, candidates: Sequence[Record], context: Record | None) -> SparseRows:
+        """Return the rows of the candidates of a round; the schema stays as it is."""
+        own = self.sides["candidate"].encode(candidates)
+        shared = self.sides["context"].encode([{} if context is None else context])
+        layout = Layout(own.fields, shared.fields)
+        return SparseRows(
+            layout,
+            own.keys,
+            own.numbers,
+            shared.keys[0, 1:],
+            shared.numbers[0, 1:],
+            own.raw,
+            shared.raw,
+            self.plan(layout),
+        )
+
+    def plan(self, layout: Layout) -> Plan:
+        """Return which entries the atoms of these fields form."""
+        plan = self._plans.get(layout)
+        if plan is None:
+            if len(self._plans) >= 64:
+                self._plans = {}
+            plan = self._plans[layout] = self._make_plan(layout)
+        return plan
+
+    def planned(self, rows: SparseRows) -> SparseRows:
+        """Return rows that were read from a file with their plan."""
+        if rows.plan is not None:
+            return rows
+        return replace(rows, plan=self.plan(rows.layout))
+
+    def observe(self, rows: SparseRows) -> None:
+        """Learn which fields there are, and the scale of their numbers, from observed rows."""
+        for side, raw in (("candidate", rows.raw), ("context", rows.context_raw)):
+            self.sides[side].observe(getattr(rows.layout, side), raw)
+
+    def view(self) -> Self:
+        """Return a copy that shares nothing that :meth:`observe` writes."""
+        viewed = object.__new__(type(self))
+        viewed.__dict__.update(self.__dict__)
+        viewed.sides = {name: side.view() for name, side in self.sides.items()}
+        return viewed
+
+    def crosses(self, layout: Layout | None = None) -> list[tuple[str | None, str]]:
+        """Return the pairs that are crossed, by name; None is the constant."""
+        plan = self.plan(self._present() if layout is None else layout)
+        return [(one, other) for one, other in plan.names if other is not None]
+
+    def _present(self) -> Layout:
+        return Layout(*(self.sides[side].fields() for side in SIDES))
+
+    def _pairs(self, layout: Layout) -> list[tuple[str | None, str, bool]]:
+        """What is crossed, the most useful first: two names, and whether both are candidates'."""
+        own = [field.name for field in layout.candidate]
+        shared = [field.name for field in layout.context]
+        if self.cross is None:
+            first: list[str | None] = [name for name in own if name == ID]
+            rest = [name for name in own if name != ID]
+            return [(one, other, False) for one in [*first, *rest] for other in shared]
+        pairs: list[tuple[str | None, str, bool]] = []
+        for one, other in self.cross:
+            if one in own and other in shared:
+                pairs.append((one, other, False))
+            elif other in own and one in shared:
+                pairs.append((other, one, False))
+            elif one in own and other in own:
+                pairs.append((one, other, True))
+        return pairs
+
+    def _make_plan(self, layout: Layout) -> Plan:
+        own, shared = _blocks(layout.candidate, 1), _blocks(layout.context, 0)
+        own[None] = range(1)
+        own_groups = atom_groups("candidate", layout.candidate)
+        shared_groups = atom_groups("context", layout.context)[1:]
+        names: list[tuple[str | None, str | None]] = [(None, None)]
+        entries = [(0, -1, 0)]
+        for field in layout.candidate:
+            entries += [(i, -1, len(names)) for i in own[field.name]]
+            names.append((field.name, None))
+        for one, other, both in self._pairs(layout):
+            second = own[other] if both else shared[other]
+            if len(entries) + len(own[one]) * len(second) > MAX_ENTRIES:
+                continue
+            entries += [(i, -2 - j if both else j, len(names)) for i in own[one] for j in second]
+            names.append((one, other))
+        left, right, labels = (np.array(part, np.int64) for part in zip(*entries, strict=True))
+        groups = np.array(
+            [
+                own_groups[i]
+                if j == -1
+                else kernels.cross_keys(
+                    own_groups[i], own_groups[-2 - j] if j < -1 else shared_groups[j]
+                )
+                for i, j, _ in entries
+            ],
+            np.uint64,
+        )
+        self._warn(layout, names)
+        return Plan(left, right, groups, labels, tuple(names))
+
+    def _warn(self, layout: Layout, names: list[tuple[str | None, str | None]]) -> None:
+        """Warn of fields of the context that cannot change the order."""
+        if self.cross is None:
+            return
+        useful = {other for one, other in names if one is not None}
+        idle = [field.name for field in layout.context if field.name not in useful]
+        if idle:
+            warnings.warn(
+                f"the schema crosses {', '.join(map(repr, idle))} of the context with no field of "
+                "the candidates: it changes nothing",
+                stacklevel=2,
+            )
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Return what is known of every field: side, name, kind, how often it was observed."""
+        return [each for side in SIDES for each in self.sides[side].describe()]
+
+    def __str__(self) -> str:
+        described = self.describe()
+        seen = {each["name"] for each in described}
+        lines = ["Schema:" if described else "Schema: no field seen yet"]
+        lines += [f"  {each['side']} {each['name']}: {each['text']}" for each in described]
+        lines += [
+            f"  {name}: {shown(kind)}, declared"
+            for name, kind in self.fields.items()
+            if name not in seen
+        ]
+        if self.ignore:
+            lines.append(f"  ignored: {', '.join(sorted(self.ignore))}")
+        if described:
+            crossed = [f"{one or 'constant'} x {other}" for one, other in self.crosses()]
+        else:
+            crossed = [f"{one} x {other}" for one, other in self.cross or ()]
+        if crossed:
+            lines.append(f"  crossed: {', '.join(crossed)}")
+        left_out = len(self._pairs(self._present())) - len(crossed) if described else 0
+        if left_out > 0:
+            lines.append(f"  not crossed, beyond {MAX_ENTRIES:,} entries a row: {left_out} pairs")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        parts = []
+        if self.fields:
+            parts.append(repr(self.fields))
+        if self.cross is not None:
+            parts.append(f"cross={list(self.cross)}")
+        if self.ignore:
+            parts.append(f"ignore={sorted(self.ignore)}")
+        return f"Schema({', '.join(parts)})"
+
+    def state(self) -> Tree:
+        return {
+            "fields": {name: spell(kind) for name, kind in self.fields.items()},
+            "cross": None if self.cross is None else [list(pair) for pair in self.cross],
+            "ignore": sorted(self.ignore),
+            "sides": {name: side.state() for name, side in self.sides.items()},
+        }
+
+    @classmethod
+    def from_state(cls, state: Tree) -> Self:
+        """Rebuild the schema that :meth:`state` described."""
+        schema = cls(
+            {name: read_kind(kind) for name, kind in state["fields"].items()},
+            cross=None if state["cross"] is None else [tuple(pair) for pair in state["cross"]],
+            ignore=state["ignore"],
+        )
+        for name, side in schema.sides.items():
+            side.restore(state["sides"][name])
+        return schema
+
+
+def _kind(name: str, kind: Kind | str) -> Kind:
+    if isinstance(kind, str):
+        made = KINDS.get(kind)
+        if made is not None:
+            kind = made()
+    if isinstance(kind, str) or not isinstance(kind, tuple(KINDS.values())):
+        rule = f"be one of {', '.join(KINDS)}, or such as Number(log=True)"
+        raise InvalidInput(f"fields[{name!r}]", rule, repr(kind))
+    if name == ID and kind.name != "category":
+        raise InvalidInput(f"fields[{name!r}]", "be a category, since it names candidates", kind)
+    return kind
+
+
+def _pair(pair: Any) -> tuple[str, str]:
+    if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+        raise InvalidInput("cross", "hold pairs of names", repr(pair))
+    return checked_name(pair[0]), checked_name(pair[1])
+
+
+def _blocks(fields: tuple[Slot, ...], start: int) -> dict[str | None, range]:
+    """The atoms of every field."""
+    blocks: dict[str | None, range] = {}
+    for field in fields:
+        blocks[field.name] = range(start, start + field.width)
+        start += field.width
+    return blocks

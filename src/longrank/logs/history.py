@@ -140,7 +140,7 @@ class History:
             shown = ", ".join(self.columns) or "none"
             yield [Violation(self.name, 0, missing, "be a column", shown)]
             return
-        rules = Rules(self.name, self._payoffs)
+        rules = Rules(self.name, self._payoffs, kinds=self._count is None)
         for number, row in self.table.read(unneeded):
             if isinstance(row, Violation):
                 yield [row]
@@ -269,10 +269,11 @@ class History:
         candidates; what the policy's feature map refuses is refused before the first pair.
         """
         features = getattr(policy, "features", None)
-        total, rebuild = len(self), not self._features_are(features)
+        rebuild = not self._features_are(features)
         if rebuild:
             assert features is not None
             self._rehearse(features.view())
+        total = len(self)
         for done, decision in enumerate(self.learned(items=rebuild)):
             if progress is not None and done % _OFTEN == 0:
                 progress(done, total)
@@ -282,21 +283,36 @@ class History:
 
     def _rehearse(self, features: Features) -> None:
         """Refuse what a feature map refuses, before anything is learned."""
-        for decision in self.learned(items=True):
+        problems: list[InvalidInput] = []
+
+        def rehearse(decision: Decision) -> None:
+            if problems or not decision.learned:
+                return
             try:
                 rows = decision.rows_by(features)
             except InvalidInput as error:
                 where = f"{self.name}, row {decision.row}: {error.parameter}"
-                raise InvalidInput(where, error.rule, error.value) from error
+                problems.append(InvalidInput(where, error.rule, error.value))
+                return
             tried = decision.outcome.tried
             if isinstance(rows, SparseRows) and tried:  # the kinds of fields that are new
                 features.observe(rows.take(decision.attributable or slice(tried)))
 
+        whole = self._part == (0, None) and self._change is None
+        if self._count is None and whole and "outcome_seq" not in self.columns:
+            self._validate(rehearse)  # both at once
+        else:
+            for decision in self.learned(items=True):
+                rehearse(decision)
+        if problems:
+            raise problems[0]
+
     def _features_are(self, features: Features | None) -> bool:
         """Tell whether the log's rows are those of a feature map, by the first one played."""
-        if features is None:
-            return True
-        if features.sparse or not self._learnable:
+        if features is None or features.sparse:
+            return features is None
+        self.validate()
+        if not self._learnable:
             return False
         if "items" not in self.columns:
             return True

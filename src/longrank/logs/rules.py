@@ -28,13 +28,16 @@ _ROUNDING = 1e-9  # propensities are products of rounded numbers
 
 
 class Rules:
-    """Checks the rows of one log in order: some rules compare a row with earlier ones."""
+    """Checks the rows of one log in order: some rules compare a row with earlier ones.
 
-    def __init__(self, name: str, payoffs: Payoffs | None = None) -> None:
-        self.name = name
+    ``payoffs`` are those of rows without; with ``kinds`` the kinds of fields are compared, too.
+    """
+
+    def __init__(self, name: str, payoffs: Payoffs | None = None, *, kinds: bool = True) -> None:
+        self.name, self._kinds = name, kinds
         self._round = Round()
         self._arrays = False  # whether a row had items or features
-        self._default = payoffs  # of rows without rewards and losses
+        self._default = payoffs
         self._ids: set[str | int] = set()
         self._time: tuple[float, str] | None = None
         self._turns: set[int] = set()
@@ -79,7 +82,7 @@ class Rules:
             take(_agree, order, features, items, payoffs, budget)
             if features is None and items is None and records is None:
                 take(self._nothing)
-            if records is not None:
+            if records is not None and self._kinds:
                 take(self._round.check, records, context)
             prefix = take(_prefix, len(order))
             propensity = take(_propensity, prefix)

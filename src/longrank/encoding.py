@@ -25,6 +25,7 @@ ID = "id"
 MAX_FIELDS = 256  # of the candidates, and of the context
 MAX_TAGS = 64  # in a set of tags; of a text so many words count
 MAX_EMBEDDING = 256  # numbers; longer lists are folded into so many
+MAX_NUMBER = 1e100  # in an embedding, so that its norm is finite
 _TEMPLATES = 1 << 13  # records whose categories are remembered
 _VALUES = 1 << 16  # values of a field whose keys are remembered
 
@@ -194,7 +195,6 @@ class Side:
     def _extended(self, records: Sequence[Record]) -> Coder:
         """The coder that knows the new fields of these records as well."""
         kinds, widths = dict(self.known), dict(self.widths)
-        first: dict[str, int] = {}
         for i, record in enumerate(records):
             for name, value in record.items():
                 if name in self.known or name in self.ignored:
@@ -202,11 +202,13 @@ class Side:
                 kind = self.declared.get(checked_name(name)) or _infer(value, self._where(i, name))
                 if name == ID:
                     kind = kind and Category()
-                if kind is None or name in kinds:
+                if kind is None:
                     continue
-                kinds[name], first[name] = kind, i
-                if isinstance(kind, Embedding) and value is not None:
-                    widths[name] = min(_length(value, self._where(i, name)), MAX_EMBEDDING)
+                kinds.setdefault(name, kind)
+                if isinstance(kinds[name], Embedding) and name not in widths:
+                    given = _listed(value, "embedding", self._where(i, name))
+                    if given:
+                        widths[name] = min(len(given), MAX_EMBEDDING)
         if len(kinds) > MAX_FIELDS:
             raise InvalidInput(f"the {self.name}'s fields", f"be at most {MAX_FIELDS}", len(kinds))
         return self._coder_of(kinds, widths)
@@ -432,7 +434,7 @@ class Coder:
         self, records: Sequence[Record], at: Sequence[int], shape: tuple[str, ...], book: _Book
     ) -> tuple[NDArray[np.int64], Matrix]:
         """The template and the numbers of every record; all have the same keys."""
-        reader = self._readers[shape]
+        reader = self._readers.get(shape) or _Reader(shape, self)
         lookup = book.lookups.get(shape)
         if lookup is None:
             lookup = book.lookups[shape] = {}
@@ -493,10 +495,11 @@ class Coder:
         names = reader.number_names
         try:
             array = np.array(given)
-        except (ValueError, OverflowError):
+        except (TypeError, ValueError, OverflowError):
             array = np.array(None)
-        if array.dtype.char != "d":
-            if array.dtype.kind not in "iufb":
+        flat = array.ndim == (1 if len(names) == 1 else 2)  # a list of numbers is not a number
+        if array.dtype.char != "d" or not flat:
+            if array.dtype.kind not in "iufb" or not flat:
                 rows = [each if len(names) > 1 else (each,) for each in given]
                 array = np.array(
                     [
@@ -504,7 +507,8 @@ class Coder:
                         for i, row in enumerate(rows)
                     ]
                 )
-            array = array.astype(np.float64)
+            with np.errstate(over="ignore"):  # of a longer float
+                array = array.astype(np.float64)
         return array.reshape(len(records), len(names))
 
     def _add_lists(
@@ -527,7 +531,8 @@ class Coder:
                 norms[i, j] = math.sqrt(float((vector * vector).sum()))
                 length = scale or norms[i, j]
                 if length > 0.0:
-                    values[i, block] = np.clip(vector / length, -1e3, 1e3)
+                    with np.errstate(over="ignore"):
+                        values[i, block] = np.clip(vector / length, -1e3, 1e3)
             at += width
         parts, weights, widths = [keys], [values], {}
         for name in self.open:
@@ -589,7 +594,9 @@ def _missing(value: Any) -> bool:
 
 
 def _plain(value: Any) -> bool:
-    return isinstance(value, numeric.Real | Decimal | np.number | np.bool_)
+    return isinstance(value, numeric.Real | Decimal | np.bool_) and not isinstance(
+        value, np.timedelta64
+    )
 
 
 def _infer(value: Any, where: str) -> Kind | None:
@@ -613,7 +620,10 @@ def _infer(value: Any, where: str) -> Kind | None:
 
 
 def _short(value: Any) -> str:
-    text = f"{value!r}"
+    try:
+        text = f"{value!r}"
+    except ValueError:  # of very many digits
+        text = f"a very large {type(value).__name__}"
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
@@ -627,18 +637,19 @@ def _category(value: Any, strict: bool, where: str) -> str:
         return f"t{str.__str__(value)}"
     if _missing(value):
         return "missing"
-    if _plain(value) and not (strict and value not in (0, 1)):
+    if _plain(value):
         try:
             whole = int(value)
-            return f"n{whole}" if whole == value else f"n{float(value)!r}"
-        except (OverflowError, ValueError):
+            if not strict or (whole == value and whole in (0, 1)):
+                return f"n{whole}" if whole == value else f"n{float(value)!r}"
+        except (ArithmeticError, ValueError):  # infinite, a signalling NaN, too many digits
             pass
     raise InvalidInput(where, _as_before("category"), _short(value))
 
 
 def _number(value: Any, where: str) -> float:
     """A number, NaN if it is missing."""
-    if value is None:
+    if _missing(value):
         return math.nan
     if _plain(value):
         try:
@@ -658,11 +669,6 @@ def _listed(value: Any, kind: str, where: str) -> list[Any] | None:
     raise InvalidInput(where, _as_before(kind), _short(value))
 
 
-def _length(value: Any, where: str) -> int:
-    found = _listed(value, "embedding", where)
-    return len(found) if found else 1
-
-
 def _embedding(value: Any, width: int, where: str) -> NDArray[np.float64] | None:
     """A list of numbers, folded to its width if it is longer than any."""
     given = _listed(value, "embedding", where)
@@ -674,8 +680,8 @@ def _embedding(value: Any, width: int, where: str) -> NDArray[np.float64] | None
         vector = np.array([float(each) for each in given])
     except (TypeError, ValueError, OverflowError):
         raise InvalidInput(where, _as_before("embedding"), _short(value)) from None
-    if not np.isfinite(vector).all():
-        raise InvalidInput(where, "be finite", _short(value))
+    if not (np.abs(vector) <= MAX_NUMBER).all():
+        raise InvalidInput(where, f"hold numbers of at most {MAX_NUMBER:g}", _short(value))
     if len(vector) > MAX_EMBEDDING == width:
         return fold(vector)
     if len(vector) != width:

@@ -19,7 +19,7 @@ from longrank import kernels
 from longrank.errors import BadFile, InvalidInput
 from longrank.kernels.numbers import BINS, SAMPLE
 from longrank.packing import Tree
-from longrank.rows import Slot
+from longrank.rows import MEASURED, Slot
 
 ID = "id"
 MAX_FIELDS = 256  # of the candidates, and of the context
@@ -112,8 +112,8 @@ def identities(records: Sequence[Record], order: Sequence[int]) -> list[Any]:
     found = []
     for i in order:
         name = records[i].get(ID)
-        plain = isinstance(name, str | int | float | bool) and name == name
-        found.append(int(i) if name is None else name if plain else str(name))
+        plain = isinstance(name, str | int | float | bool)
+        found.append(int(i) if _missing(name) else name if plain else str(name))
     return found
 
 
@@ -247,19 +247,20 @@ class Side:
                 self.widths[name] = width
                 self.norms = np.vstack([self.norms, np.zeros((1, 2))])
         coder = self._coder = self._coder_of(self.known, self.widths)
-        measured = [name for name, kind, _ in fields if kind in ("number", "embedding")]
+        measured = [(name, kind) for name, kind, _ in fields if kind in MEASURED]
         if not measured:
             return
-        if measured == coder.numbers:
-            kernels.observe_numbers(raw, self.samples, self.sizes, self.seen)
-            return
-        numbers = np.full((len(raw), len(coder.numbers)), np.nan)
-        for j, name in enumerate(measured):
-            if name in coder.numbers:
-                numbers[:, coder.numbers.index(name)] = raw[:, j]
-            elif name in coder.embeddings:
-                norms = raw[:, j][~np.isnan(raw[:, j])]
-                self.norms[coder.embeddings.index(name)] += norms.sum(), len(norms)
+        numbers = raw
+        if measured != [(name, "number") for name in coder.numbers]:
+            numbers = np.full((len(raw), len(coder.numbers)), np.nan)
+            for j, (name, kind) in enumerate(measured):
+                if kind == "number" and name in coder.numbers:
+                    numbers[:, coder.numbers.index(name)] = raw[:, j]
+                elif kind == "embedding" and name in coder.embeddings:
+                    norms = raw[:, j][~np.isnan(raw[:, j])]
+                    self.norms[coder.embeddings.index(name)] += norms.sum(), len(norms)
+        if coder.logs.any():  # of another schema's receipt, which may have no logarithm
+            numbers = np.where(coder.logs & (numbers <= 0.0), np.nan, numbers)
         kernels.observe_numbers(numbers, self.samples, self.sizes, self.seen)
 
     def view(self) -> Self:
@@ -345,7 +346,7 @@ class Coder:
         self._first_embedding = self._first_number + 2 * len(self.numbers)
         self.atoms = 1 + sum(field.width for field in self._fixed)
         self._places = self._first_number + 2 * np.arange(len(self.numbers))
-        self._logs = np.array([kinds[name] == Number(log=True) for name in self.numbers], np.bool_)
+        self.logs = np.array([kinds[name] == Number(log=True) for name in self.numbers], np.bool_)
         self._codes = np.array(
             [
                 [self._key(name, code) for code in ("missing", "score", *map(str, range(BINS)))]
@@ -416,7 +417,7 @@ class Coder:
             samples = np.vstack([samples, np.zeros((more, SAMPLE))])
             sizes = np.append(sizes, np.zeros(more, np.int64))
         keys, values, bad = kernels.code_rows(
-            book.templates, index, numbers, self._places, self._logs, self._codes, samples, sizes
+            book.templates, index, numbers, self._places, self.logs, self._codes, samples, sizes
         )
         if bad >= 0:
             i, j = divmod(bad, len(self.numbers))

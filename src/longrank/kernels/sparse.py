@@ -34,6 +34,7 @@ MAX_GROUPS = 1 << 11  # of which half are used
 _MIN_VARIANCE, _MAX_VARIANCE = 1e-4, 25.0
 _TURN, _BACK = np.uint64(31), np.uint64(33)
 _ZERO = np.uint64(0)
+SHARED = np.uint64(0xFFFFFFFFFFFFFFFF)  # the key of the first group, of those that do not fit
 
 
 @compiled
@@ -106,7 +107,7 @@ def _precisions(group_keys: Keys, variances: Vector, groups: Keys) -> Vector:
             continue
         last = groups[p]
         at = find(group_keys, last)
-        found[p] = 1.0 / variances[at] if at >= 0 else 1.0
+        found[p] = 1.0 / variances[max(at, 0)]  # the first is 1 unless some share it
     return found
 
 
@@ -178,7 +179,10 @@ def _place(
 
 @compiled
 def join_groups(group_keys: Keys, groups: Keys, counts: Indices) -> Indices:
-    """Find or make the place of every group; what no longer fits shares the first place."""
+    """Find or make the place of every group; what no longer fits shares the first place.
+
+    The first place must hold ``SHARED``: it is never free, so that none is looked for behind it.
+    """
     size = group_keys.shape[0]
     found = np.empty(groups.shape[0], np.int64)
     for p in range(groups.shape[0]):
@@ -191,7 +195,7 @@ def join_groups(group_keys: Keys, groups: Keys, counts: Indices) -> Indices:
             if counts[1] < size // 2:
                 at = _home(groups[p], size)
                 for _ in range(WINDOW):
-                    if at > 0 and group_keys[at] == _ZERO:
+                    if group_keys[at] == _ZERO:
                         group_keys[at] = groups[p]
                         counts[1] += 1
                         break

@@ -32,6 +32,7 @@ Keys = NDArray[np.uint64]
 WINDOW = 32  # places from its home on where a column may stand
 MAX_GROUPS = 1 << 11  # of which half are used
 _MIN_VARIANCE, _MAX_VARIANCE = 1e-4, 25.0
+_MIN_SLOPE = 1e-300  # far out the curve is flat
 _TURN, _BACK = np.uint64(31), np.uint64(33)
 _ZERO = np.uint64(0)
 SHARED = np.uint64(0xFFFFFFFFFFFFFFFF)  # the key of the first group, of those that do not fit
@@ -248,7 +249,7 @@ def learn_sparse(
                 mean += means[p] * numbers[p]
                 square += s * numbers[p] * numbers[p]
         g = implicit_residual(mean, square, succeeded and i == last)
-        noise = 1.0 / slope(LOGISTIC, mean + g * square) + square
+        noise = 1.0 / max(slope(LOGISTIC, mean + g * square), _MIN_SLOPE) + square
         for p in range(n):
             x = numbers[p]
             if x == 0.0:
@@ -330,7 +331,7 @@ def greedy_sparse(
             break
         mean, square = mean_of[best], square_of[best]
         g = implicit_residual(mean, square, False)
-        noise = 1.0 / slope(LOGISTIC, mean + g * square) + square
+        noise = 1.0 / max(slope(LOGISTIC, mean + g * square), _MIN_SLOPE) + square
         for p in range(n):
             key, x = entry(p, left, right, row_keys[best], row_numbers[best], context)
             numbers[p], failed_keys[position, p] = x, key

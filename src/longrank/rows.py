@@ -109,7 +109,9 @@ class SparseRows:
         """Rebuild the rows that :meth:`state` described."""
         try:
             candidate, context = (
-                tuple(Slot(str(name), _known(kind), int(width)) for name, kind, width in state[side])
+                tuple(
+                    Slot(str(name), _known(kind), int(width)) for name, kind, width in state[side]
+                )
                 for side in ("candidate", "context")
             )
             count, shared = len(state["keys"]), sum(field.width for field in context)

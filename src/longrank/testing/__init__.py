@@ -26,7 +26,7 @@ for _contract in ("policy", "learner", "features"):  # before they are imported
 from longrank.testing.features_contract import FeaturesContract  # noqa: E402
 from longrank.testing.learner_contract import LearnerContract  # noqa: E402
 from longrank.testing.policy_contract import PolicyContract  # noqa: E402
-from longrank.testing.rounds import DIM, MAX_BUDGET, Rounds  # noqa: E402
+from longrank.testing.rounds import DIM, MAX_BUDGET, RecordRounds, Rounds  # noqa: E402
 
 __all__ = [
     "DIM",
@@ -34,5 +34,6 @@ __all__ = [
     "FeaturesContract",
     "LearnerContract",
     "PolicyContract",
+    "RecordRounds",
     "Rounds",
 ]

@@ -276,7 +276,10 @@ class Side:
         """Return what is known of every field."""
         described = []
         for name, kind in self.known.items():
-            text = shown(kind) + (", declared" if name in self.declared else "")
+            text = shown(kind)
+            if isinstance(kind, Embedding):
+                text += f" of {self.widths[name]}"
+            text += ", declared" if name in self.declared else ""
             each = {"side": self.name, "name": name, "kind": kind.name, "text": text}
             if isinstance(kind, Number):
                 j = self._coder.numbers.index(name)
@@ -284,8 +287,6 @@ class Side:
                 if len(sample):
                     low, middle, high = np.quantile(sample, [0.1, 0.5, 0.9])
                     each["text"] += f", {low:.4g} to {high:.4g} (median {middle:.4g})"
-            elif isinstance(kind, Embedding):
-                each["text"] += f" of {self.widths[name]}"
             described.append(each)
         return described
 

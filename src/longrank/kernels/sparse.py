@@ -98,6 +98,16 @@ def cross_rows(
 
 
 @compiled
+def first_variance(entries: int) -> float:
+    """The prior variance of a group that is new, in rows of so many entries.
+
+    It is 1 in short rows. Long ones begin with a variance of 1 in all, since most of what is
+    crossed does not matter.
+    """
+    return max(min(1.0, 16.0 / (entries * entries)), 1.0 / entries)
+
+
+@compiled
 def _precisions(group_keys: Keys, variances: Vector, groups: Keys) -> Vector:
     """The prior precision of every entry."""
     found = np.empty(groups.shape[0])
@@ -108,7 +118,10 @@ def _precisions(group_keys: Keys, variances: Vector, groups: Keys) -> Vector:
             continue
         last = groups[p]
         at = find(group_keys, last)
-        found[p] = 1.0 / variances[max(at, 0)]  # the first is 1 unless some share it
+        if at < 0 and variances[0] == 0.0:  # none shares the first place
+            found[p] = 1.0 / first_variance(groups.shape[0])
+        else:
+            found[p] = 1.0 / variances[max(at, 0)]
     return found
 
 
@@ -179,10 +192,11 @@ def _place(
 
 
 @compiled
-def join_groups(group_keys: Keys, groups: Keys, counts: Indices) -> Indices:
+def join_groups(group_keys: Keys, variances: Vector, groups: Keys, counts: Indices) -> Indices:
     """Find or make the place of every group; what no longer fits shares the first place.
 
-    The first place must hold ``SHARED``: it is never free, so that none is looked for behind it.
+    The first place must hold ``SHARED``: it is never free, so that the search for a group does not
+    end there. Its variance is 0 until it is shared.
     """
     size = group_keys.shape[0]
     found = np.empty(groups.shape[0], np.int64)
@@ -198,11 +212,14 @@ def join_groups(group_keys: Keys, groups: Keys, counts: Indices) -> Indices:
                 for _ in range(WINDOW):
                     if group_keys[at] == _ZERO:
                         group_keys[at] = groups[p]
+                        variances[at] = first_variance(groups.shape[0])
                         counts[1] += 1
                         break
                     at = (at + 1) & (size - 1)
                 else:
                     at = 0
+            if at == 0 and variances[0] == 0.0:
+                variances[0] = first_variance(groups.shape[0])
         found[p] = at
     return found
 
@@ -230,7 +247,7 @@ def learn_sparse(
     left, right, groups = plan
     keys, columns, group_keys, variances = table
     n = left.shape[0]
-    group = join_groups(group_keys, groups, counts)
+    group = join_groups(group_keys, variances, groups, counts)
     at, own = np.empty(n, np.int64), np.empty(n, np.uint64)
     numbers, means, spreads = np.empty(n), np.empty(n), np.empty(n)
     last = row_keys.shape[0] - 1
@@ -267,7 +284,8 @@ def learn_sparse(
         for p in range(n):
             if p == n - 1 or group[p + 1] != group[p]:
                 seen, determined = sums[group[p], 0], sums[group[p], 1]
-                learned = (1.0 + max(seen, 0.0)) / (1.0 + max(determined, 0.0))
+                first = first_variance(n)
+                learned = (first + max(seen, 0.0)) / (1.0 + max(determined, 0.0))
                 variances[group[p]] = min(max(learned, _MIN_VARIANCE), _MAX_VARIANCE)
 
 

@@ -51,7 +51,7 @@ class SparseLaplace(Learner):
         self._group_of = np.zeros(_FIRST, np.int64)
         self._group_keys = np.zeros(MAX_GROUPS, np.uint64)
         self._group_keys[0] = SHARED
-        self._variances = np.ones(MAX_GROUPS)
+        self._variances = np.zeros(MAX_GROUPS)
         self._sums = np.zeros((MAX_GROUPS, 2))
         self._counts = np.zeros(3, np.int64)
 
@@ -75,7 +75,7 @@ class SparseLaplace(Learner):
     def variance(self, group: int) -> float:
         """The prior variance of a group, by its key; 1 where nothing was observed of it."""
         at = np.flatnonzero(self._group_keys == np.uint64(group))
-        return float(self._variances[at[0] if len(at) else 0])
+        return float(self._variances[at[0] if len(at) else 0]) or 1.0
 
     def observe(self, rows: Any, succeeded: bool) -> None:
         assert isinstance(rows, SparseRows)

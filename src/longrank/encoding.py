@@ -432,7 +432,7 @@ class Coder:
         self, records: Sequence[Record], at: Sequence[int], shape: tuple[str, ...], book: _Book
     ) -> tuple[NDArray[np.int64], Matrix]:
         """The template and the numbers of every record; all have the same keys."""
-        reader = self._readers[shape]
+        reader = self._readers.get(shape) or _Reader(shape, self)
         lookup = book.lookups.get(shape)
         if lookup is None:
             lookup = book.lookups[shape] = {}

@@ -260,6 +260,12 @@ class Side:
                 self.norms[coder.embeddings.index(name)] += norms.sum(), len(norms)
         kernels.observe_numbers(numbers, self.samples, self.sizes, self.seen)
 
+    def coding(self) -> kernels.Coding:
+        """Return how numbers are coded, with the samples that compiled runs go on writing."""
+        coder = self._coder
+        numbers = coder._places, coder._logs, coder._codes
+        return kernels.Coding(*numbers, self.samples, self.sizes, self.seen)
+
     def view(self) -> Self:
         """Return a copy that shares nothing that :meth:`observe` writes."""
         viewed = object.__new__(type(self))

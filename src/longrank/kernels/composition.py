@@ -1,7 +1,8 @@
 """A whole run of a policy through a stream of rounds, composed of the kernels of its parts.
 
 A policy names its rule, a feature map its choice and a learner its step; :func:`compose_run` puts
-them into one compiled loop. No part knows the others, so a new one needs no change here.
+them into one compiled loop. No part knows the others, so a new one needs no change here. Records
+have a loop of their own, :func:`compose_record_run`.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ class RecordRule(NamedTuple):
 
     ``bonus(keys)`` turns the random numbers of all candidates, which :meth:`longrank.Policy.chance`
     draws, into how many standard deviations are added to the mean of each; in random rounds the
-    numbers themselves give the order. So many failures as ``foresight`` says are foreseen.
+    numbers themselves give the order. So many failures as ``foresight`` says are foreseen. These
+    are numbers rather than a kernel, so that one loop, compiled once, serves all policies.
     """
 
     bonus: Callable[[Vector], Vector]

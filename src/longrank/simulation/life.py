@@ -40,6 +40,15 @@ def live(policy: Policy, stream: Stream | RecordStream, payoffs: Payoffs) -> Lif
     (``compiled_rule``, ``compiled_selection``, ``compiled_step``) it is compiled as a whole;
     otherwise each round is ranked and learned from as usual. Of records, categories and numbers
     are compiled, from the round on in which the policy knows all fields of the stream.
+
+    Examples
+    --------
+    >>> from longrank import Payoffs, recommended
+    >>> from longrank.simulation import CheckoutWorld, RecordStream
+    >>> stream = RecordStream.of(CheckoutWorld(4, seed=1), rounds=50)
+    >>> life = live(recommended(rng=1), stream, Payoffs.vanilla(2))
+    >>> bool(life.policy.learner.updates == life.tried.sum())
+    True
     """
     policy, count = copy.deepcopy(policy), stream.rounds
     life = Life(np.empty(count), np.empty(count, np.int64), np.empty(count, np.int64), policy)

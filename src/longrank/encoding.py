@@ -266,7 +266,7 @@ class Side:
     def coding(self) -> kernels.Coding:
         """Return how numbers are coded, with the samples that compiled runs go on writing."""
         coder = self._coder
-        numbers = coder._places, coder._logs, coder._codes
+        numbers = coder._places, coder.logs, coder._codes
         return kernels.Coding(*numbers, self.samples, self.sizes, self.seen)
 
     def view(self) -> Self:

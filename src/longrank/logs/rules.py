@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from longrank import checks, kernels
 from longrank.cascade import Outcome
 from longrank.errors import InvalidInput
-from longrank.logs.candidates import Offered, Round, attempted, listed, played
+from longrank.logs.candidates import CandidateReader, Offered, attempted, listed, played
 from longrank.logs.columns import Row
 from longrank.logs.decision import Decision
 from longrank.logs.violations import Violation
@@ -35,7 +35,7 @@ class Rules:
 
     def __init__(self, name: str, payoffs: Payoffs | None = None, *, kinds: bool = True) -> None:
         self.name, self._kinds = name, kinds
-        self._round = Round()
+        self._reader = CandidateReader()
         self._arrays = False  # whether a row had items or features
         self._default = payoffs
         self._ids: set[str | int] = set()
@@ -66,8 +66,8 @@ class Rules:
         items = take(self._matrix, "items", number)
         features = take(self._matrix, "features", number)
         self._arrays = self._arrays or items is not None or features is not None
-        offered = take(self._round.candidates, items, not self._arrays)
-        context = take(self._round.context)
+        offered = take(self._reader.candidates, items, not self._arrays)
+        context = take(self._reader.context)
         size = len(items) if items is not None else offered and offered.size
         order = take(played, offered, size)
         outcome = take(_outcome, order, offered)
@@ -83,7 +83,7 @@ class Rules:
             if features is None and items is None and records is None:
                 take(self._nothing)
             if records is not None and self._kinds:
-                take(self._round.check, records, context)
+                take(self._reader.check, records, context)
             prefix = take(_prefix, len(order))
             propensity = take(_propensity, prefix)
         if problems:

@@ -432,7 +432,8 @@ class Coder:
         self, records: Sequence[Record], at: Sequence[int], shape: tuple[str, ...], book: _Book
     ) -> tuple[NDArray[np.int64], Matrix]:
         """The template and the numbers of every record; all have the same keys."""
-        reader = self._readers[shape]
+        # a field that was missing wherever it occurred has no kind yet, and is not read
+        reader = self._readers.get(shape) or _Reader(shape, self)
         lookup = book.lookups.get(shape)
         if lookup is None:
             lookup = book.lookups[shape] = {}
@@ -494,6 +495,8 @@ class Coder:
         try:
             array = np.array(given)
         except (ValueError, OverflowError):
+            array = np.array(None)
+        if array.shape != (len(records), len(names))[: min(len(names), 2)]:  # lists: refused below
             array = np.array(None)
         if array.dtype.char != "d":
             if array.dtype.kind not in "iufb":

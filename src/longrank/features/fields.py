@@ -99,7 +99,11 @@ class Records(Features):
         return Ranking.filled(order, numbers, 0, names)
 
     def recall(self, ranking: Ranking, count: int) -> Any:
-        return self.schema.planned(ranking.rows(count))
+        rows = ranking.rows(count)
+        if not isinstance(rows, SparseRows):
+            rule = "have the rows of its records (policy.receipt makes them)"
+            raise InvalidInput("ranking", rule, ranking)
+        return self.schema.planned(rows)
 
     def observe(self, rows: Any) -> None:
         self.schema.observe(rows)

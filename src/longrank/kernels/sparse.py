@@ -96,6 +96,16 @@ def cross_rows(
 
 
 @compiled
+def first_variance(entries: int) -> float:
+    """The prior variance of a group that is new, in rows of so many entries.
+
+    It is 1 in short rows. Long ones begin with a variance of 1 in all, since most of what is
+    crossed does not matter.
+    """
+    return max(min(1.0, 16.0 / (entries * entries)), 1.0 / entries)
+
+
+@compiled
 def _precisions(group_keys: Keys, variances: Vector, groups: Keys) -> Vector:
     """The prior precision of every entry."""
     found = np.empty(groups.shape[0])
@@ -106,7 +116,7 @@ def _precisions(group_keys: Keys, variances: Vector, groups: Keys) -> Vector:
             continue
         last = groups[p]
         at = find(group_keys, last)
-        found[p] = 1.0 / variances[at] if at >= 0 else 1.0
+        found[p] = 1.0 / (variances[at] if at >= 0 else first_variance(groups.shape[0]))
     return found
 
 
@@ -177,7 +187,7 @@ def _place(
 
 
 @compiled
-def join_groups(group_keys: Keys, groups: Keys, counts: Indices) -> Indices:
+def join_groups(group_keys: Keys, variances: Vector, groups: Keys, counts: Indices) -> Indices:
     """Find or make the place of every group; what no longer fits shares the first place."""
     size = group_keys.shape[0]
     found = np.empty(groups.shape[0], np.int64)
@@ -193,6 +203,7 @@ def join_groups(group_keys: Keys, groups: Keys, counts: Indices) -> Indices:
                 for _ in range(WINDOW):
                     if at > 0 and group_keys[at] == _ZERO:
                         group_keys[at] = groups[p]
+                        variances[at] = first_variance(groups.shape[0])
                         counts[1] += 1
                         break
                     at = (at + 1) & (size - 1)
@@ -225,7 +236,7 @@ def learn_sparse(
     left, right, groups = plan
     keys, columns, group_keys, variances = table
     n = left.shape[0]
-    group = join_groups(group_keys, groups, counts)
+    group = join_groups(group_keys, variances, groups, counts)
     at, own = np.empty(n, np.int64), np.empty(n, np.uint64)
     numbers, means, spreads = np.empty(n), np.empty(n), np.empty(n)
     last = row_keys.shape[0] - 1
@@ -262,7 +273,8 @@ def learn_sparse(
         for p in range(n):
             if p == n - 1 or group[p + 1] != group[p]:
                 seen, determined = sums[group[p], 0], sums[group[p], 1]
-                learned = (1.0 + max(seen, 0.0)) / (1.0 + max(determined, 0.0))
+                first = first_variance(n)
+                learned = (first + max(seen, 0.0)) / (1.0 + max(determined, 0.0))
                 variances[group[p]] = min(max(learned, _MIN_VARIANCE), _MAX_VARIANCE)
 
 

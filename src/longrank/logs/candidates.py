@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,26 +13,32 @@ from longrank import checks
 from longrank.encoding import ID, Record, identities
 from longrank.errors import InvalidInput
 from longrank.logs.columns import IDS, Row
-from longrank.rows import Layout
+from longrank.rows import Slot
 from longrank.schema import Schema
 
-_MAX_TEXTS = 1 << 12  # JSON texts that are remembered
+_MAX_REMEMBERED = 1 << 12  # JSON texts, names and records
 
 
-@dataclass(frozen=True)
 class Offered:
-    """The candidates of a decision: their names, and what is known of each where that is more.
+    """The candidates of a decision.
 
     ``records`` is None where candidates are arrays of numbers, of which ``names`` are the ids.
     """
 
-    names: list[Any]
-    records: list[Record] | None
+    __slots__ = ("_names", "records", "size")
+
+    def __init__(self, names: list[Any] | None, records: list[Record] | None) -> None:
+        self._names, self.records = names, records
+        known = records if records is not None else names
+        self.size = len(known or ())
 
     @property
-    def size(self) -> int:
-        """The number of candidates."""
-        return len(self.names)
+    def names(self) -> list[Any]:
+        """The ids of the candidates; the position of one without."""
+        if self._names is None:
+            assert self.records is not None
+            self._names = identities(self.records, range(self.size))
+        return self._names
 
 
 class Round:
@@ -43,9 +48,10 @@ class Round:
     """
 
     def __init__(self) -> None:
-        self._schema = Schema()
-        self._layout: Layout | None = None
-        self._texts: dict[str, Any] = {}
+        self._sides = Schema().sides
+        self._fields: dict[str, tuple[Slot, ...]] = {}
+        self._checked: dict[int, Record] = {}  # candidates by identity: many rows share them
+        self._texts: dict[Any, Any] = {}
 
     def candidates(
         self, row: Row, items: NDArray[np.float64] | None, named: bool
@@ -57,20 +63,24 @@ class Round:
         if not isinstance(found, list):
             raise InvalidInput("candidates", "be a list", _short(found))
         kinds = set(map(type, found))
-        records, names = None, found
-        if kinds == {dict} or any(issubclass(kind, Mapping) for kind in kinds):
-            records = found if kinds == {dict} else _as_dictionaries(found)
-            names = identities(records, range(len(records)))
-        else:
-            if any(issubclass(kind, bool) or not issubclass(kind, str | int) for kind in kinds):
-                raise InvalidInput("candidates", "be texts or whole numbers", _short(found))
-            if len(set(names)) != len(names):
-                raise InvalidInput("candidates", "be unique", _short(names))
-            if named:
-                records = [{ID: name} for name in names]
-        if items is not None and len(items) != len(names):
-            raise InvalidInput("candidates", f"be {len(items)}, as many as items", len(names))
-        return Offered(names, records)
+        if items is not None and len(items) != len(found):
+            raise InvalidInput("candidates", f"be {len(items)}, as many as items", len(found))
+        if kinds == {dict}:
+            return Offered(None, found)
+        if any(issubclass(kind, Mapping) for kind in kinds):
+            return Offered(None, _as_dictionaries(found))
+        if any(issubclass(kind, bool) or not issubclass(kind, str | int) for kind in kinds):
+            raise InvalidInput("candidates", "be texts or whole numbers", _short(found))
+        if len(set(found)) != len(found):
+            raise InvalidInput("candidates", "be unique", _short(found))
+        return Offered(found, [self._named(name) for name in found] if named else None)
+
+    def _named(self, name: str | int) -> Record:
+        """Return the record of a plain name, the same for the same name."""
+        known = self._texts.get(key := (type(name), name))
+        if known is None:
+            known = self._remember(key, {ID: name})
+        return known  # type: ignore[no-any-return]
 
     def context(self, row: Row) -> Record | None:
         """Return what the candidates share."""
@@ -83,10 +93,21 @@ class Round:
 
     def check(self, row: Row, records: list[Record], context: Record | None) -> None:  # noqa: ARG002
         """Refuse fields of a kind that is not that of earlier rows, or of none."""
-        layout = (rows := self._schema.encode(records, context)).layout
-        if layout != self._layout:
-            self._schema.observe(rows)
-            self._layout = layout
+        checked = self._checked
+        new = [record for record in records if id(record) not in checked]
+        if new:
+            self._check("candidate", records)
+            if len(checked) > _MAX_REMEMBERED:
+                checked.clear()
+            checked.update((id(record), record) for record in new)
+        self._check("context", [{} if context is None else context])
+
+    def _check(self, name: str, records: list[Record]) -> None:
+        side = self._sides[name]
+        encoded = side.encode(records)
+        if encoded.fields != self._fields.get(name):
+            side.observe(encoded.fields, encoded.raw)
+            self._fields[name] = encoded.fields
 
     def _cell(self, row: Row, column: str, what: str) -> Any:
         """Return what a cell holds, or its JSON text stands for; the same for the same text."""
@@ -105,9 +126,13 @@ class Round:
                 raise InvalidInput(
                     column, f"be {what}, or JSON text of it", _short(value)
                 ) from None
-            if len(self._texts) >= _MAX_TEXTS:
-                self._texts.clear()
-            self._texts[value] = found
+            self._remember(value, found)
+        return found
+
+    def _remember(self, key: Any, found: Any) -> Any:
+        if len(self._texts) >= _MAX_REMEMBERED:
+            self._texts.clear()
+        self._texts[key] = found
         return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -61,36 +60,42 @@ class Decision:
             rows = self.features
         if rows is None and self.items is not None:
             rows = self.items[self.order]
-        order, outcome = self.order, self.outcome
-        kept: Sequence[int] | slice = slice(None)
-        if self.left_out:
-            kept = [i for i in range(outcome.tried) if i + 1 not in self.left_out]
-            outcome = Outcome(len(kept), outcome.succeeded)
-        order = order[kept].copy()
+        order, outcome, kept = self.order.copy(), self.outcome, self.attributable
+        if kept is not None:
+            order, outcome = order[kept], Outcome(len(kept), outcome.succeeded)
+            rows = rows[kept] if isinstance(rows, np.ndarray) else rows and rows.take(kept)
         if isinstance(rows, np.ndarray):
-            return Ranking.blind(order, rows[kept], len(order), np.nan), outcome
+            return Ranking.blind(order, rows, len(order), np.nan), outcome
         assert self.candidates is not None
         ids = identities(self.candidates, order.tolist())
-        names = Names(ids, None if rows is None else rows.take(kept), [[] for _ in ids])
-        none = np.empty((len(order), 0))
-        return Ranking.blind(order, none, len(order), np.nan, names), outcome
+        names = Names(ids, rows, [[] for _ in ids])
+        return Ranking.blind(order, np.empty((len(order), 0)), len(order), np.nan, names), outcome
+
+    @property
+    def attributable(self) -> list[int] | None:
+        """Which attempts say something about the candidates; None if all do."""
+        if not self.left_out:
+            return None
+        return [i for i in range(self.outcome.tried) if i + 1 not in self.left_out]
 
     def observed_by(self, features: Features | None) -> tuple[Ranking, Outcome]:
         """Return the same with rows that ``features`` makes of the candidates."""
-        if features is None:
-            return self.observed()
+        return self.observed(None if features is None else self.rows_by(features))
+
+    def rows_by(self, features: Features) -> NDArray[np.float64] | SparseRows | None:
+        """Return the rows that ``features`` makes of what was played; None if the log has them."""
         if isinstance(features, Records):
             if self.candidates is None:
-                rule = "have records as candidates for a policy on records (others need dim)"
+                rule = "be records for this policy (one made with dim takes arrays)"
                 raise InvalidInput("candidates", rule, "none")
             prepared = features.prepare(self.candidates, None, context=self.context)
-            return self.observed(features.along(prepared, self.order))
+            return prepared.rows.take(self.order)
         if self.items is not None:
-            return self.observed(features.along(features.prepare(self.items, None), self.order))
+            return features.along(features.prepare(self.items, None), self.order)
         if self.features is None:
-            rule = "be present for a policy that takes arrays (recommended() takes records)"
+            rule = "be present for a policy on arrays (recommended() takes records)"
             raise InvalidInput("items", rule, "none")
-        return self.observed()
+        return None
 
     def offer(self, policy: Policy) -> tuple[Any, dict[str, Any]]:
         """Return the candidates as a policy takes them, and the context by its keyword."""

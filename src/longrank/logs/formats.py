@@ -60,7 +60,8 @@ def open_table(data: Any, named: Names | None = None) -> LogTable:
         names = tuple(named.get(name, name) for name in map(str, data.columns))
         return LogTable("frame", names, lambda _: _pandas(data, names))
     if isinstance(data, Sequence) and all(isinstance(row, Mapping) for row in data):
-        names = tuple(dict.fromkeys(named.get(name, name) for row in data for name in row))
+        own = dict.fromkeys(name for row in data for name in row)
+        names = tuple(named.get(name, name) for name in own)
         return LogTable("rows", names, lambda _: enumerate((_renamed(r, named) for r in data), 1))
     rule = "be a path, a pandas or polars frame, a pyarrow table, or a list of dictionaries"
     raise InvalidInput("history", rule, type(data).__name__)
@@ -276,12 +277,13 @@ def _json_lines(path: Path, named: Names) -> LogTable:
     Its columns are the names in the first batch of lines.
     """
     names: dict[str, None] = {}
-    for number, row in _json_rows(path, frozenset(), named):
+    for number, row in _json_rows(path, frozenset(), {}):
         if isinstance(row, dict):
             names |= dict.fromkeys(row)
         if number >= BATCH:
             break
-    return LogTable(path.name, tuple(names), lambda unneeded: _json_rows(path, unneeded, named))
+    columns = tuple(named.get(name, name) for name in names)
+    return LogTable(path.name, columns, lambda unneeded: _json_rows(path, unneeded, named))
 
 
 def _json_rows(path: Path, unneeded: Unneeded, named: Names) -> Rows:

@@ -31,6 +31,7 @@ from longrank.logs.rules import Rules
 from longrank.logs.violations import BadLog, Violation, empty, keep
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy
+from longrank.rows import SparseRows
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -283,12 +284,13 @@ class History:
         """Refuse what a feature map refuses, before anything is learned."""
         for decision in self.learned(items=True):
             try:
-                ranking, outcome = decision.observed_by(features)
+                rows = decision.rows_by(features)
             except InvalidInput as error:
                 where = f"{self.name}, row {decision.row}: {error.parameter}"
                 raise InvalidInput(where, error.rule, error.value) from error
-            if outcome.tried:
-                features.observe(features.recall(ranking, outcome.tried))
+            tried = decision.outcome.tried
+            if isinstance(rows, SparseRows) and tried:  # the kinds of fields that are new
+                features.observe(rows.take(decision.attributable or slice(tried)))
 
     def _features_are(self, features: Features | None) -> bool:
         """Tell whether the log's rows are those of a feature map, by the first one played."""

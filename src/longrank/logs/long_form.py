@@ -162,7 +162,11 @@ def _order(group: Group) -> list[int]:
 def _outcome(group: Group, order: list[int]) -> Row:
     """Return how a decision ended, where each row says how its own attempt did."""
     played = [group[i] for i in order]
-    tried = sum(row.get("succeeded") is not None for _, row in group)
+    for i, (number, row) in enumerate(group):
+        if i not in order and row.get("succeeded") is not None:
+            rule = "be missing where position is"
+            raise _Broken(number, "succeeded", rule, repr(row["succeeded"]))
+    tried = sum(row.get("succeeded") is not None for _, row in played)
     for at, (number, row) in enumerate(played):
         ended = row.get("succeeded")
         if (ended is None) != (at >= tried):
@@ -170,11 +174,6 @@ def _outcome(group: Group, order: list[int]) -> Row:
             raise _Broken(number, "succeeded", rule, repr(ended))
         if ended and at + 1 < tried:
             raise _Broken(number, "succeeded", "be true of the last attempt only", repr(ended))
-    if tried > len(played):
-        number = next(
-            n for i, (n, r) in enumerate(group) if i not in order and r.get("succeeded") is not None
-        )
-        raise _Broken(number, "succeeded", "be missing where position is", "a value")
     last = played[tried - 1][1]["succeeded"] if tried else None
     return {"tried": tried or None, "succeeded": last}
 

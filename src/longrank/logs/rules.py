@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -273,10 +274,11 @@ def _prefix(row: Row, length: int) -> Array | None:
     found = checks.vector("prefix_propensities", value)
     if len(found) != length:
         raise InvalidInput("prefix_propensities", f"be {length}, as many as order", len(found))
-    if length and not (found.min() > 0.0 and found.max() <= 1.0 + _ROUNDING):
-        raise InvalidInput("prefix_propensities", "be above 0 and at most 1", found.tolist())
-    if (np.diff(found) > _ROUNDING).any():
-        raise InvalidInput("prefix_propensities", "never increase", found.tolist())
+    chances = found.tolist()
+    if chances and not (min(chances) > 0.0 and max(chances) <= 1.0 + _ROUNDING):
+        raise InvalidInput("prefix_propensities", "be above 0 and at most 1", chances)
+    if any(later - earlier > _ROUNDING for earlier, later in pairwise(chances)):
+        raise InvalidInput("prefix_propensities", "never increase", chances)
     return found
 
 

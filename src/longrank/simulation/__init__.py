@@ -1,5 +1,6 @@
 """Simulation: worlds with a known truth, the loop, and metrics."""
 
+from longrank.simulation.checkout import CheckoutRound, CheckoutWorld
 from longrank.simulation.loop import Run, simulate
 from longrank.simulation.metrics import (
     average_reward,
@@ -20,6 +21,8 @@ from longrank.simulation.worlds import (
 )
 
 __all__ = [
+    "CheckoutRound",
+    "CheckoutWorld",
     "CoverageWorld",
     "Life",
     "LogisticWorld",

@@ -41,7 +41,7 @@ class Offered:
         return self._names
 
 
-class Round:
+class Deal:
     """Reads candidates and context of one row after the other.
 
     The kinds of their fields are those of earlier rows: a number stays a number.

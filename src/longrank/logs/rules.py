@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from longrank import checks, kernels
 from longrank.cascade import Outcome
 from longrank.errors import InvalidInput
-from longrank.logs.candidates import Offered, Round, attempted, listed, played
+from longrank.logs.candidates import Deal, Offered, attempted, listed, played
 from longrank.logs.columns import Row
 from longrank.logs.decision import Decision
 from longrank.logs.violations import Violation
@@ -32,7 +32,7 @@ class Rules:
 
     def __init__(self, name: str, payoffs: Payoffs | None = None) -> None:
         self.name = name
-        self._round = Round()
+        self._round = Deal()
         self._arrays = False  # whether a row had items or features
         self._default = payoffs  # of rows without rewards and losses
         self._ids: set[str | int] = set()

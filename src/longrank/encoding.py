@@ -439,7 +439,9 @@ class Coder:
                 given = np.empty((len(records), 0))
             else:
                 several = map(numbers, records)
-                flat = several if len(self.numbers) == 1 else chain.from_iterable(several)
+                flat = list(several if len(self.numbers) == 1 else chain.from_iterable(several))
+                if not _PLAIN.issuperset(map(type, flat)):
+                    return None
                 given = np.frombuffer(array("d", flat)).reshape(len(records), -1)
         except (KeyError, TypeError, ValueError, OverflowError):
             return None
@@ -664,6 +666,7 @@ class _Full(Exception):
 
 
 _LOCK = threading.Lock()
+_PLAIN = frozenset({float, int, bool})
 
 
 def _missing(value: Any) -> bool:

@@ -263,6 +263,12 @@ class Side:
             numbers = np.where(coder.logs & (numbers <= 0.0), np.nan, numbers)
         kernels.observe_numbers(numbers, self.samples, self.sizes, self.seen)
 
+    def coding(self) -> kernels.Coding:
+        """Return how numbers are coded, with the samples that compiled runs go on writing."""
+        coder = self._coder
+        numbers = coder._places, coder._logs, coder._codes
+        return kernels.Coding(*numbers, self.samples, self.sizes, self.seen)
+
     def view(self) -> Self:
         """Return a copy that shares nothing that :meth:`observe` writes."""
         viewed = object.__new__(type(self))

@@ -118,6 +118,10 @@ class Schema(Part):
         for side, raw in (("candidate", rows.raw), ("context", rows.context_raw)):
             self.sides[side].observe(getattr(rows.layout, side), raw)
 
+    def coding(self) -> tuple[kernels.Coding, kernels.Coding]:
+        """Return how the numbers of candidates and context are coded in compiled runs."""
+        return self.sides["candidate"].coding(), self.sides["context"].coding()
+
     def view(self) -> Self:
         """Return a copy that shares nothing that :meth:`observe` writes."""
         viewed = object.__new__(type(self))
@@ -127,10 +131,11 @@ class Schema(Part):
 
     def crosses(self, layout: Layout | None = None) -> list[tuple[str | None, str]]:
         """Return the pairs that are crossed, by name; None is the constant."""
-        plan = self.plan(self._present() if layout is None else layout)
+        plan = self.plan(self.present() if layout is None else layout)
         return [(one, other) for one, other in plan.names if other is not None]
 
-    def _present(self) -> Layout:
+    def present(self) -> Layout:
+        """Return the fields that are known."""
         return Layout(*(self.sides[side].fields() for side in SIDES))
 
     def _pairs(self, layout: Layout) -> list[tuple[str | None, str, bool]]:
@@ -217,7 +222,7 @@ class Schema(Part):
             crossed = [f"{one} x {other}" for one, other in self.cross or ()]
         if crossed:
             lines.append(f"  crossed: {', '.join(crossed)}")
-        left_out = len(self._pairs(self._present())) - len(crossed) if described else 0
+        left_out = len(self._pairs(self.present())) - len(crossed) if described else 0
         if left_out > 0:
             lines.append(f"  not crossed, beyond {MAX_ENTRIES:,} entries a row: {left_out} pairs")
         return "\n".join(lines)

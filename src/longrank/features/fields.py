@@ -8,14 +8,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank import kernels
 from longrank.belief import SparseBelief
 from longrank.cascade import Names, Ranking, Reasons
 from longrank.encoding import Record, as_records, identities
 from longrank.errors import InvalidInput
 from longrank.features.base import Features, Greedy
 from longrank.packing import Tree
-from longrank.rows import Slot, SparseRows
-from longrank.schema import Schema
+from longrank.rows import Layout, Slot, SparseRows
+from longrank.schema import SIDES, Schema
 
 
 class PreparedRecords:
@@ -107,6 +108,20 @@ class Records(Features):
 
     def observe(self, rows: Any) -> None:
         self.schema.observe(rows)
+
+    def compiled_selection(self, items: Any) -> kernels.RecordSelection | None:
+        """Encode the candidates of all rounds (one list), and a list of their contexts, once.
+
+        Only categories and numbers are compiled.
+        """
+        sides = (
+            self.schema.sides[side].encode(part) for side, part in zip(SIDES, items, strict=True)
+        )
+        own, shared = sides
+        layout = Layout(own.fields, shared.fields)
+        if any(field.kind not in ("category", "number") for side in layout for field in side):
+            return None
+        return kernels.RecordSelection(layout, (own.keys, own.raw), (shared.keys, shared.raw))
 
     def view(self) -> Self:
         return type(self)(self.schema.view())

@@ -28,6 +28,8 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Keys = NDArray[np.uint64]
+# The table, the group of each column, the sums of the groups, the counts, the largest size.
+State = tuple[Keys, Matrix, Keys, Vector, Indices, Matrix, Indices, int]
 
 WINDOW = 32  # places from its home on where a column may stand
 MAX_GROUPS = 1 << 11  # of which half are used
@@ -290,6 +292,14 @@ def learn_sparse(
 
 
 @compiled
+def room_for(columns: int, size: int, limit: int) -> int:
+    """The size of a table in which so many columns take at most half, within the limit."""
+    while size < limit and 2 * columns > size:
+        size *= 2
+    return size
+
+
+@compiled
 def grow(
     keys: Keys, columns: Matrix, group_of: Indices, sums: Matrix, counts: Indices, size: int
 ) -> tuple[Keys, Matrix, Indices]:
@@ -384,6 +394,40 @@ def greedy_sparse(
         order[ahead + j] = rest[j]
         means[ahead + j], scores[ahead + j] = mean_of[rest[j]], score_of[rest[j]]
     return order, means, scores
+
+
+@compiled
+def choose_sparse(
+    state: State,
+    rows: tuple[Keys, Matrix, tuple[Keys, Vector]],
+    plan: tuple[Indices, Indices, Keys],
+    bonus: Vector,
+    ceiling: float,
+    count: int,
+    foresight: int,
+) -> tuple[Indices, Vector]:
+    """Run ``greedy_sparse`` in compiled runs: order and scores."""
+    table = state[0], state[1], state[2], state[3]
+    order, _, scores = greedy_sparse(rows, plan, table, bonus, ceiling, count, foresight)
+    return order, scores
+
+
+@compiled
+def learn_growing(
+    state: State,
+    rows: tuple[Keys, Matrix, tuple[Keys, Vector]],
+    plan: tuple[Indices, Indices, Keys],
+    succeeded: bool,
+) -> State:
+    """Run ``learn_sparse`` in compiled runs, in a table that grows. Returns the state."""
+    keys, columns, group_keys, variances, group_of, sums, counts, limit = state
+    more = rows[0].shape[0] * plan[0].shape[0]
+    size = room_for(counts[0] + more, keys.shape[0], limit)
+    if size > keys.shape[0]:
+        keys, columns, group_of = grow(keys, columns, group_of, sums, counts, size)
+    table = keys, columns, group_keys, variances
+    learn_sparse(rows, plan, table, group_of, sums, counts, succeeded)
+    return keys, columns, group_keys, variances, group_of, sums, counts, limit
 
 
 @compiled

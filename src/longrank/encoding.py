@@ -19,12 +19,13 @@ from longrank import kernels
 from longrank.errors import BadFile, InvalidInput
 from longrank.kernels.numbers import BINS, SAMPLE
 from longrank.packing import Tree
-from longrank.rows import Slot
+from longrank.rows import MEASURED, Slot
 
 ID = "id"
 MAX_FIELDS = 256  # of the candidates, and of the context
 MAX_TAGS = 64  # in a set of tags; of a text so many words count
 MAX_EMBEDDING = 256  # numbers; longer lists are folded into so many
+MAX_NUMBER = 1e100  # in an embedding, so that its norm is finite
 _TEMPLATES = 1 << 13  # records whose categories are remembered
 _VALUES = 1 << 16  # values of a field whose keys are remembered
 
@@ -111,14 +112,16 @@ def identities(records: Sequence[Record], order: Sequence[int]) -> list[Any]:
     found = []
     for i in order:
         name = records[i].get(ID)
-        plain = isinstance(name, str | int | float | bool) and name == name
-        found.append(int(i) if name is None else name if plain else str(name))
+        if type(name) is not str:
+            plain = isinstance(name, str | int | float | bool)
+            name = int(i) if _missing(name) else name if plain else str(name)
+        found.append(name)
     return found
 
 
 def digest(*parts: str) -> int:
     """Return a 64-bit key, the same on every machine."""
-    data = "\x1f".join(parts).encode("utf-8", "surrogatepass")
+    data = "".join(f"{len(part)}:{part}" for part in parts).encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(data, digest_size=8).digest(), "little")
 
 
@@ -194,7 +197,6 @@ class Side:
     def _extended(self, records: Sequence[Record]) -> Coder:
         """The coder that knows the new fields of these records as well."""
         kinds, widths = dict(self.known), dict(self.widths)
-        first: dict[str, int] = {}
         for i, record in enumerate(records):
             for name, value in record.items():
                 if name in self.known or name in self.ignored:
@@ -202,11 +204,13 @@ class Side:
                 kind = self.declared.get(checked_name(name)) or _infer(value, self._where(i, name))
                 if name == ID:
                     kind = kind and Category()
-                if kind is None or name in kinds:
+                if kind is None:
                     continue
-                kinds[name], first[name] = kind, i
-                if isinstance(kind, Embedding) and value is not None:
-                    widths[name] = min(_length(value, self._where(i, name)), MAX_EMBEDDING)
+                kinds.setdefault(name, kind)
+                if isinstance(kinds[name], Embedding) and name not in widths:
+                    given = _listed(value, "embedding", self._where(i, name))
+                    if given:
+                        widths[name] = min(len(given), MAX_EMBEDDING)
         if len(kinds) > MAX_FIELDS:
             raise InvalidInput(f"the {self.name}'s fields", f"be at most {MAX_FIELDS}", len(kinds))
         return self._coder_of(kinds, widths)
@@ -233,6 +237,27 @@ class Side:
 
         A field that is known as another kind stays what it is.
         """
+        if fields is not self._coder.fixed:
+            self._join(fields)
+        coder = self._coder
+        measured = [(name, kind) for name, kind, _ in fields if kind in MEASURED]
+        if not measured:
+            return
+        numbers = raw
+        if measured != [(name, "number") for name in coder.numbers]:
+            numbers = np.full((len(raw), len(coder.numbers)), np.nan)
+            for j, (name, kind) in enumerate(measured):
+                if kind == "number" and name in coder.numbers:
+                    numbers[:, coder.numbers.index(name)] = raw[:, j]
+                elif kind == "embedding" and name in coder.embeddings:
+                    norms = raw[:, j][~np.isnan(raw[:, j])]
+                    self.norms[coder.embeddings.index(name)] += norms.sum(), len(norms)
+        if coder.logs.any():  # of another schema's receipt, which may have no logarithm
+            numbers = np.where(coder.logs & (numbers <= 0.0), np.nan, numbers)
+        kernels.observe_numbers(numbers, self.samples, self.sizes, self.seen)
+
+    def _join(self, fields: Sequence[Slot]) -> None:
+        """Take over fields that are new."""
         for name, kind, width in fields:
             if name in self.known or len(self.known) >= MAX_FIELDS:
                 continue
@@ -244,26 +269,12 @@ class Side:
             elif kind == "embedding":
                 self.widths[name] = width
                 self.norms = np.vstack([self.norms, np.zeros((1, 2))])
-        coder = self._coder = self._coder_of(self.known, self.widths)
-        measured = [name for name, kind, _ in fields if kind in ("number", "embedding")]
-        if not measured:
-            return
-        if measured == coder.numbers:
-            kernels.observe_numbers(raw, self.samples, self.sizes, self.seen)
-            return
-        numbers = np.full((len(raw), len(coder.numbers)), np.nan)
-        for j, name in enumerate(measured):
-            if name in coder.numbers:
-                numbers[:, coder.numbers.index(name)] = raw[:, j]
-            elif name in coder.embeddings:
-                norms = raw[:, j][~np.isnan(raw[:, j])]
-                self.norms[coder.embeddings.index(name)] += norms.sum(), len(norms)
-        kernels.observe_numbers(numbers, self.samples, self.sizes, self.seen)
+        self._coder = self._coder_of(self.known, self.widths)
 
     def coding(self) -> kernels.Coding:
         """Return how numbers are coded, with the samples that compiled runs go on writing."""
         coder = self._coder
-        numbers = coder._places, coder._logs, coder._codes
+        numbers = coder._places, coder.logs, coder._codes
         return kernels.Coding(*numbers, self.samples, self.sizes, self.seen)
 
     def view(self) -> Self:
@@ -279,7 +290,10 @@ class Side:
         """Return what is known of every field."""
         described = []
         for name, kind in self.known.items():
-            text = shown(kind) + (", declared" if name in self.declared else "")
+            text = shown(kind)
+            if isinstance(kind, Embedding):
+                text += f" of {self.widths[name]}"
+            text += ", declared" if name in self.declared else ""
             each = {"side": self.name, "name": name, "kind": kind.name, "text": text}
             if isinstance(kind, Number):
                 j = self._coder.numbers.index(name)
@@ -287,8 +301,6 @@ class Side:
                 if len(sample):
                     low, middle, high = np.quantile(sample, [0.1, 0.5, 0.9])
                     each["text"] += f", {low:.4g} to {high:.4g} (median {middle:.4g})"
-            elif isinstance(kind, Embedding):
-                each["text"] += f" of {self.widths[name]}"
             described.append(each)
         return described
 
@@ -340,16 +352,16 @@ class Coder:
         self.numbers = self._of(Number)
         self.embeddings = [name for name in self._of(Embedding) if name in widths]
         self.open = self._of(Tags) + self._of(Text)  # their width is that of the round
-        self._fixed = tuple(
+        self.fixed = tuple(
             [Slot(name, "category", 1) for name in self.categories]
             + [Slot(name, "number", 2) for name in self.numbers]
             + [Slot(name, "embedding", widths[name]) for name in self.embeddings]
         )
         self._first_number = 1 + len(self.categories)
         self._first_embedding = self._first_number + 2 * len(self.numbers)
-        self.atoms = 1 + sum(field.width for field in self._fixed)
+        self.atoms = 1 + sum(field.width for field in self.fixed)
         self._places = self._first_number + 2 * np.arange(len(self.numbers))
-        self._logs = np.array([kinds[name] == Number(log=True) for name in self.numbers], np.bool_)
+        self.logs = np.array([kinds[name] == Number(log=True) for name in self.numbers], np.bool_)
         self._codes = np.array(
             [
                 [self._key(name, code) for code in ("missing", "score", *map(str, range(BINS)))]
@@ -381,7 +393,7 @@ class Coder:
 
     def fields(self, widths: Mapping[str, int]) -> tuple[Slot, ...]:
         """The fields of a round, in which tags and texts take so many atoms."""
-        return self._fixed + tuple(
+        return self.fixed + tuple(
             Slot(name, self.kinds[name].name, widths[name]) for name in self.open
         )
 
@@ -401,8 +413,9 @@ class Coder:
         self, records: Sequence[Record], shapes: set[tuple[str, ...]], side: Side
     ) -> Encoded:
         """Return the atoms of records with the given keys."""
-        book = self._book if self._book.free > len(records) else self._new_book(len(records))
-        size = len(records)
+        size, book = len(records), self._book
+        if book.used + size >= len(book.templates):
+            self._book = book = _Book(self.atoms, 2 * size)
         if len(shapes) == 1:
             index, numbers = self._read(records, range(size), next(iter(shapes)), book)
         else:
@@ -420,19 +433,15 @@ class Coder:
             samples = np.vstack([samples, np.zeros((more, SAMPLE))])
             sizes = np.append(sizes, np.zeros(more, np.int64))
         keys, values, bad = kernels.code_rows(
-            book.templates, index, numbers, self._places, self._logs, self._codes, samples, sizes
+            book.templates, index, numbers, self._places, self.logs, self._codes, samples, sizes
         )
         if bad >= 0:
             i, j = divmod(bad, len(self.numbers))
             rule = "be finite" if math.isinf(numbers[i, j]) else "be above 0 for its logarithm"
             raise InvalidInput(self._where(i, self.numbers[j]), rule, numbers[i, j])
         if not (self.embeddings or self.open):
-            return Encoded(self._fixed, keys, values, numbers)
+            return Encoded(self.fixed, keys, values, numbers)
         return self._add_lists(records, keys, values, numbers, side)
-
-    def _new_book(self, size: int) -> _Book:
-        self._book = book = _Book(self.atoms, 2 * size)
-        return book
 
     def _read(
         self, records: Sequence[Record], at: Sequence[int], shape: tuple[str, ...], book: _Book
@@ -499,10 +508,11 @@ class Coder:
         names = reader.number_names
         try:
             array = np.array(given)
-        except (ValueError, OverflowError):
+        except (TypeError, ValueError, OverflowError):
             array = np.array(None)
-        if array.dtype.char != "d":
-            if array.dtype.kind not in "iufb":
+        flat = array.ndim == (1 if len(names) == 1 else 2)  # a list of numbers is not a number
+        if array.dtype.char != "d" or not flat:
+            if array.dtype.kind not in "iufb" or not flat:
                 rows = [each if len(names) > 1 else (each,) for each in given]
                 array = np.array(
                     [
@@ -510,7 +520,8 @@ class Coder:
                         for i, row in enumerate(rows)
                     ]
                 )
-            array = array.astype(np.float64)
+            with np.errstate(over="ignore"):  # of a longer float
+                array = array.astype(np.float64)
         return array.reshape(len(records), len(names))
 
     def _add_lists(
@@ -533,7 +544,8 @@ class Coder:
                 norms[i, j] = math.sqrt(float((vector * vector).sum()))
                 length = scale or norms[i, j]
                 if length > 0.0:
-                    values[i, block] = np.clip(vector / length, -1e3, 1e3)
+                    with np.errstate(over="ignore"):
+                        values[i, block] = np.clip(vector / length, -1e3, 1e3)
             at += width
         parts, weights, widths = [keys], [values], {}
         for name in self.open:
@@ -579,10 +591,6 @@ class _Book:
         self.lookups: dict[tuple[str, ...], dict[Any, int]] = {}
         self.used = 0
 
-    @property
-    def free(self) -> int:
-        return len(self.templates) - self.used
-
     def add(self, row: Keys) -> int:
         """Keep a template; return its number."""
         self.templates[self.used] = row
@@ -595,7 +603,9 @@ def _missing(value: Any) -> bool:
 
 
 def _plain(value: Any) -> bool:
-    return isinstance(value, numeric.Real | Decimal | np.number | np.bool_)
+    return isinstance(value, numeric.Real | Decimal | np.bool_) and not isinstance(
+        value, np.timedelta64
+    )
 
 
 def _infer(value: Any, where: str) -> Kind | None:
@@ -619,7 +629,10 @@ def _infer(value: Any, where: str) -> Kind | None:
 
 
 def _short(value: Any) -> str:
-    text = f"{value!r}"
+    try:
+        text = f"{value!r}"
+    except ValueError:  # of very many digits
+        text = f"a very large {type(value).__name__}"
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
@@ -633,18 +646,19 @@ def _category(value: Any, strict: bool, where: str) -> str:
         return f"t{str.__str__(value)}"
     if _missing(value):
         return "missing"
-    if _plain(value) and not (strict and value not in (0, 1)):
+    if _plain(value):
         try:
             whole = int(value)
-            return f"n{whole}" if whole == value else f"n{float(value)!r}"
-        except (OverflowError, ValueError):
+            if not strict or (whole == value and whole in (0, 1)):
+                return f"n{whole}" if whole == value else f"n{float(value)!r}"
+        except (ArithmeticError, ValueError):  # infinite, a signalling NaN, too many digits
             pass
     raise InvalidInput(where, _as_before("category"), _short(value))
 
 
 def _number(value: Any, where: str) -> float:
     """A number, NaN if it is missing."""
-    if value is None:
+    if _missing(value):
         return math.nan
     if _plain(value):
         try:
@@ -664,11 +678,6 @@ def _listed(value: Any, kind: str, where: str) -> list[Any] | None:
     raise InvalidInput(where, _as_before(kind), _short(value))
 
 
-def _length(value: Any, where: str) -> int:
-    found = _listed(value, "embedding", where)
-    return len(found) if found else 1
-
-
 def _embedding(value: Any, width: int, where: str) -> NDArray[np.float64] | None:
     """A list of numbers, folded to its width if it is longer than any."""
     given = _listed(value, "embedding", where)
@@ -680,8 +689,8 @@ def _embedding(value: Any, width: int, where: str) -> NDArray[np.float64] | None
         vector = np.array([float(each) for each in given])
     except (TypeError, ValueError, OverflowError):
         raise InvalidInput(where, _as_before("embedding"), _short(value)) from None
-    if not np.isfinite(vector).all():
-        raise InvalidInput(where, "be finite", _short(value))
+    if not (np.abs(vector) <= MAX_NUMBER).all():
+        raise InvalidInput(where, f"hold numbers of at most {MAX_NUMBER:g}", _short(value))
     if len(vector) > MAX_EMBEDDING == width:
         return fold(vector)
     if len(vector) != width:

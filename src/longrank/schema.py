@@ -189,7 +189,7 @@ class Schema(Part):
 
     def _warn(self, layout: Layout, names: list[tuple[str | None, str | None]]) -> None:
         """Warn of fields of the context that cannot change the order."""
-        if self.cross is None:
+        if self.cross is None or not layout.candidate:  # none was seen yet
             return
         useful = {other for one, other in names if one is not None}
         idle = [field.name for field in layout.context if field.name not in useful]

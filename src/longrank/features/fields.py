@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -15,17 +15,21 @@ from longrank.encoding import Record, as_records, identities
 from longrank.errors import InvalidInput
 from longrank.features.base import Features, Greedy
 from longrank.packing import Tree
-from longrank.rows import Layout, SparseRows
+from longrank.payoffs import Payoffs
+from longrank.rows import Layout, Slot, SparseRows
 from longrank.schema import SIDES, Schema
 
 
 class PreparedRecords:
     """The candidates of a round: records, context and rows."""
 
-    __slots__ = ("context", "records", "rows")
+    __slots__ = ("context", "contributions", "records", "rows")
+
+    contributions: NDArray[np.float64] | None  # to the scores of those that were chosen
 
     def __init__(self, records: list[Record], context: Record, rows: SparseRows) -> None:
         self.records, self.context, self.rows = records, context, rows
+        self.contributions = None
 
     def __len__(self) -> int:
         return len(self.records)
@@ -76,6 +80,21 @@ class Records(Features):
         greedy: Greedy = belief.foresee(prepared.rows, count, 0)
         return greedy
 
+    def decide(
+        self,
+        prepared: PreparedRecords,
+        belief: Any,
+        payoffs: Payoffs,
+        minimum: int,
+        chosen: NDArray[np.int64],
+        numbers: NDArray[np.float64],
+    ) -> int:
+        assert isinstance(belief, SparseBelief)
+        length, prepared.contributions = belief.decide(
+            prepared.rows, payoffs.rewards, payoffs.losses, minimum, chosen, numbers
+        )
+        return length
+
     def along(self, prepared: PreparedRecords, order: NDArray[np.int64]) -> Any:
         return prepared.rows.take(order)
 
@@ -91,16 +110,23 @@ class Records(Features):
     ) -> Ranking:
         assert isinstance(belief, SparseBelief)
         rows = prepared.rows.take(order)
-        chosen = [prepared.records[i] for i in order]
         assert rows.plan is not None
-        reasons = Reasons(
-            belief.contributions(rows), rows.plan.names, list(map(dict, chosen)), prepared.context
-        )
+        chosen = [dict(prepared.records[i]) for i in order]
+        context = dict(prepared.context)
+        for fields, some in ((rows.layout.candidate, chosen), (rows.layout.context, [context])):
+            _copy_lists(fields, some)
+        added, prepared.contributions = prepared.contributions, None
+        if added is None:
+            added = belief.contributions(rows)
+        reasons = Reasons(added, rows.plan.names, chosen, context)
         names = Names(identities(prepared.records, order.tolist()), rows, reasons)
         return Ranking.filled(order, numbers, 0, names)
 
     def recall(self, ranking: Ranking, count: int) -> Any:
-        return self.schema.planned(ranking.rows(count))
+        rows = ranking.rows(count)
+        if not isinstance(rows, SparseRows):
+            raise InvalidInput("ranking", "have rows of records to learn from", repr(ranking))
+        return self.schema.planned(rows)
 
     def observe(self, rows: Any) -> None:
         self.schema.observe(rows)
@@ -131,3 +157,14 @@ class Records(Features):
 
     def __repr__(self) -> str:
         return f"Records({self.schema!r})"
+
+
+def _copy_lists(fields: Iterable[Slot], records: list[dict[str, Any]]) -> None:
+    """Keep lists as they are now, and sets in an order that is the same in every process."""
+    for name in [field.name for field in fields if field.kind in ("tags", "embedding")]:
+        for record in records:
+            value = record.get(name)
+            if isinstance(value, set | frozenset):
+                record[name] = sorted(value)
+            elif isinstance(value, list | np.ndarray):
+                record[name] = list(value)

@@ -28,14 +28,19 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Keys = NDArray[np.uint64]
+Rows = tuple[Keys, Matrix, tuple[Keys, Vector]]  # keys and numbers, then those of the context
+Plan = tuple[Indices, Indices, Keys]  # left, right, groups
+Table = tuple[Keys, Matrix, Keys, Vector]  # keys, columns, keys of groups, variances of groups
 # The table, the group of each column, the sums of the groups, the counts, the largest size.
 State = tuple[Keys, Matrix, Keys, Vector, Indices, Matrix, Indices, int]
 
 WINDOW = 32  # places from its home on where a column may stand
 MAX_GROUPS = 1 << 11  # of which half are used
 _MIN_VARIANCE, _MAX_VARIANCE = 1e-4, 25.0
+_MIN_SLOPE = 1e-300  # far out the curve is flat
 _TURN, _BACK = np.uint64(31), np.uint64(33)
 _ZERO = np.uint64(0)
+SHARED = np.uint64(0xFFFFFFFFFFFFFFFF)  # the key of the first group, of those that do not fit
 
 
 @compiled
@@ -118,15 +123,18 @@ def _precisions(group_keys: Keys, variances: Vector, groups: Keys) -> Vector:
             continue
         last = groups[p]
         at = find(group_keys, last)
-        found[p] = 1.0 / (variances[at] if at >= 0 else first_variance(groups.shape[0]))
+        if at < 0 and variances[0] == 0.0:  # none shares the first place
+            found[p] = 1.0 / first_variance(groups.shape[0])
+        else:
+            found[p] = 1.0 / variances[max(at, 0)]
     return found
 
 
 @compiled
 def score_sparse(
-    rows: tuple[Keys, Matrix, tuple[Keys, Vector]],
-    plan: tuple[Indices, Indices, Keys],
-    table: tuple[Keys, Matrix, Keys, Vector],
+    rows: Rows,
+    plan: Plan,
+    table: Table,
 ) -> tuple[Vector, Vector]:
     """Means and squared widths of rows. O(k n)."""
     row_keys, row_numbers, context = rows
@@ -190,7 +198,11 @@ def _place(
 
 @compiled
 def join_groups(group_keys: Keys, variances: Vector, groups: Keys, counts: Indices) -> Indices:
-    """Find or make the place of every group; what no longer fits shares the first place."""
+    """Find or make the place of every group; what no longer fits shares the first place.
+
+    The first place must hold ``SHARED``: it is never free, so that the search for a group does not
+    end there. Its variance is 0 until it is shared.
+    """
     size = group_keys.shape[0]
     found = np.empty(groups.shape[0], np.int64)
     for p in range(groups.shape[0]):
@@ -203,7 +215,7 @@ def join_groups(group_keys: Keys, variances: Vector, groups: Keys, counts: Indic
             if counts[1] < size // 2:
                 at = _home(groups[p], size)
                 for _ in range(WINDOW):
-                    if at > 0 and group_keys[at] == _ZERO:
+                    if group_keys[at] == _ZERO:
                         group_keys[at] = groups[p]
                         variances[at] = first_variance(groups.shape[0])
                         counts[1] += 1
@@ -211,15 +223,17 @@ def join_groups(group_keys: Keys, variances: Vector, groups: Keys, counts: Indic
                     at = (at + 1) & (size - 1)
                 else:
                     at = 0
+            if at == 0 and variances[0] == 0.0:
+                variances[0] = first_variance(groups.shape[0])
         found[p] = at
     return found
 
 
 @compiled
 def learn_sparse(
-    rows: tuple[Keys, Matrix, tuple[Keys, Vector]],
-    plan: tuple[Indices, Indices, Keys],
-    table: tuple[Keys, Matrix, Keys, Vector],
+    rows: Rows,
+    plan: Plan,
+    table: Table,
     group_of: Indices,
     sums: Matrix,
     counts: Indices,
@@ -257,7 +271,7 @@ def learn_sparse(
                 mean += means[p] * numbers[p]
                 square += s * numbers[p] * numbers[p]
         g = implicit_residual(mean, square, succeeded and i == last)
-        noise = 1.0 / slope(LOGISTIC, mean + g * square) + square
+        noise = 1.0 / max(slope(LOGISTIC, mean + g * square), _MIN_SLOPE) + square
         for p in range(n):
             x = numbers[p]
             if x == 0.0:
@@ -305,9 +319,9 @@ def grow(
 
 @compiled
 def greedy_sparse(
-    rows: tuple[Keys, Matrix, tuple[Keys, Vector]],
-    plan: tuple[Indices, Indices, Keys],
-    table: tuple[Keys, Matrix, Keys, Vector],
+    rows: Rows,
+    plan: Plan,
+    table: Table,
     bonus: Vector,
     ceiling: float,
     count: int,
@@ -348,7 +362,7 @@ def greedy_sparse(
             break
         mean, square = mean_of[best], square_of[best]
         g = implicit_residual(mean, square, False)
-        noise = 1.0 / slope(LOGISTIC, mean + g * square) + square
+        noise = 1.0 / max(slope(LOGISTIC, mean + g * square), _MIN_SLOPE) + square
         for p in range(n):
             key, x = entry(p, left, right, row_keys[best], row_numbers[best], context)
             numbers[p], failed_keys[position, p] = x, key
@@ -388,8 +402,8 @@ def greedy_sparse(
 @compiled
 def choose_sparse(
     state: State,
-    rows: tuple[Keys, Matrix, tuple[Keys, Vector]],
-    plan: tuple[Indices, Indices, Keys],
+    rows: Rows,
+    plan: Plan,
     bonus: Vector,
     ceiling: float,
     count: int,
@@ -404,8 +418,8 @@ def choose_sparse(
 @compiled
 def learn_growing(
     state: State,
-    rows: tuple[Keys, Matrix, tuple[Keys, Vector]],
-    plan: tuple[Indices, Indices, Keys],
+    rows: Rows,
+    plan: Plan,
     succeeded: bool,
 ) -> State:
     """Run ``learn_sparse`` in compiled runs, in a table that grows. Returns the state."""
@@ -421,9 +435,9 @@ def learn_growing(
 
 @compiled
 def contributions(
-    rows: tuple[Keys, Matrix, tuple[Keys, Vector]],
-    plan: tuple[Indices, Indices, Keys],
-    table: tuple[Keys, Matrix, Keys, Vector],
+    rows: Rows,
+    plan: Plan,
+    table: Table,
     labels: Indices,
     size: int,
 ) -> Matrix:

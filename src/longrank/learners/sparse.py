@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from longrank import checks, kernels
 from longrank.belief import SparseBelief
-from longrank.kernels.sparse import MAX_GROUPS
+from longrank.kernels.sparse import MAX_GROUPS, SHARED
 from longrank.learners.base import Learner
 from longrank.links import LOGISTIC
 from longrank.packing import Tree
@@ -50,7 +50,8 @@ class SparseLaplace(Learner):
         self._table = np.zeros((_FIRST, 4))
         self._group_of = np.zeros(_FIRST, np.int64)
         self._group_keys = np.zeros(MAX_GROUPS, np.uint64)
-        self._variances = np.ones(MAX_GROUPS)
+        self._group_keys[0] = SHARED
+        self._variances = np.zeros(MAX_GROUPS)
         self._sums = np.zeros((MAX_GROUPS, 2))
         self._counts = np.zeros(3, np.int64)
 
@@ -74,7 +75,7 @@ class SparseLaplace(Learner):
     def variance(self, group: int) -> float:
         """The prior variance of a group, by its key; 1 where nothing was observed of it."""
         at = np.flatnonzero(self._group_keys == np.uint64(group))
-        return float(self._variances[at[0]]) if len(at) else 1.0
+        return float(self._variances[at[0] if len(at) else 0]) or 1.0
 
     def observe(self, rows: Any, succeeded: bool) -> None:
         assert isinstance(rows, SparseRows)
@@ -111,7 +112,6 @@ class SparseLaplace(Learner):
 
     def state(self) -> Tree:
         used, groups = np.flatnonzero(self._keys), np.flatnonzero(self._group_keys)
-        groups = np.append(0, groups)  # the first is shared by what no longer fits
         return {
             "columns": self.columns,
             "max_budget": self.max_budget,

@@ -25,7 +25,8 @@ def parquet(engine: Engine, name: str) -> bytes:
         [
             # the columns of longrank.logs
             ("id", pa.string()), ("time", pa.float64()), ("policy_version", pa.int64()),
-            ("candidates", texts), ("items", pa.list_(numbers)), ("order", wholes),
+            ("candidates", texts), ("context", pa.string()),
+            ("items", pa.list_(numbers)), ("order", wholes),
             ("features", pa.list_(numbers)), ("tried", pa.int64()), ("succeeded", pa.bool_()),
             ("learned", pa.bool_()), ("not_attributable", wholes), ("outcome_seq", pa.int64()),
             ("rewards", numbers), ("losses", numbers), ("budget", pa.int64()),

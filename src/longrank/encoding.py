@@ -25,6 +25,7 @@ ID = "id"
 MAX_FIELDS = 256  # of the candidates, and of the context
 MAX_TAGS = 64  # in a set of tags; of a text so many words count
 MAX_EMBEDDING = 256  # numbers; longer lists are folded into so many
+_MAX_IN_EMBEDDING = 1e140  # the squares of larger numbers have no finite sum
 _TEMPLATES = 1 << 13  # records whose categories are remembered
 _VALUES = 1 << 16  # values of a field whose keys are remembered
 
@@ -434,7 +435,8 @@ class Coder:
         self, records: Sequence[Record], at: Sequence[int], shape: tuple[str, ...], book: _Book
     ) -> tuple[NDArray[np.int64], Matrix]:
         """The template and the numbers of every record; all have the same keys."""
-        reader = self._readers[shape]
+        # a field that was missing wherever it occurred has no kind yet, and is not read
+        reader = self._readers.get(shape) or _Reader(shape, self)
         lookup = book.lookups.get(shape)
         if lookup is None:
             lookup = book.lookups[shape] = {}
@@ -676,8 +678,9 @@ def _embedding(value: Any, width: int, where: str) -> NDArray[np.float64] | None
         vector = np.array([float(each) for each in given])
     except (TypeError, ValueError, OverflowError):
         raise InvalidInput(where, _as_before("embedding"), _short(value)) from None
-    if not np.isfinite(vector).all():
-        raise InvalidInput(where, "be finite", _short(value))
+    if not (np.abs(vector) <= _MAX_IN_EMBEDDING).all():
+        rule = f"hold finite numbers of at most {_MAX_IN_EMBEDDING:g}"
+        raise InvalidInput(where, rule, _short(value))
     if len(vector) > MAX_EMBEDDING == width:
         return fold(vector)
     if len(vector) != width:

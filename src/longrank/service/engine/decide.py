@@ -18,8 +18,8 @@ from longrank.errors import InvalidInput
 from longrank.payoffs import Payoffs
 from longrank.rows import SparseRows
 from longrank.service import messages
-from longrank.service.engine.candidates import Offered, read_records, read_rows
 from longrank.service.engine.model import Model
+from longrank.service.engine.offers import Offered, read_records, read_rows
 from longrank.service.errors import Conflict, Duplicate, Unknown
 from longrank.service.messages import DecisionRequest
 from longrank.service.store import records
@@ -105,7 +105,7 @@ def _draft(
         proposal=proposal,
         baseline=request.baseline,
         candidates=ids if spec.store_candidates else None,
-        features=items.astype("<f8").tobytes() if spec.store_candidates and spec.dim else None,
+        features=offered.packed if spec.store_candidates and spec.dim else None,
         propensities=None if chance is None else chance.tobytes(),
         named=None if spec.dim else _named(ranking, offered, everything=spec.store_candidates),
     )
@@ -121,10 +121,7 @@ def _named(ranking: Ranking, offered: Offered, *, everything: bool) -> NamedReco
     if sparse is not None and sparse.size > MAX_ROWS:
         rule = f"have rows of at most {MAX_ROWS:,} bytes in a sequence"
         raise InvalidInput("candidates", rule, sparse.size)
-    packed = offered.packed if everything else None
-    if packed is None:
-        packed = records.encode([offered.items[i] for i in ranking.order])
-    return NamedRecord(sparse, records.encode(offered.context), packed)
+    return NamedRecord(sparse, offered.shared, offered.packed if everything else None)
 
 
 # the answer: the same entry of the log always gives the same one
@@ -199,7 +196,8 @@ def check(
         raise InvalidInput("budget", f"be at most the model's max_budget {max_budget}", budget)
     baseline = None if request.baseline is None else _baseline(request.baseline, ids, budget)
     asked = (ids, request.rewards, request.losses, request.budget, request.ttl, baseline, dim)
-    digest = hashlib.sha256(msgspec.msgpack.encode(asked) + offered.content).digest()
+    content = msgspec.msgpack.encode(asked) + offered.packed + offered.shared
+    digest = hashlib.sha256(content).digest()
     return CheckedRequest(offered, payoffs, budget, baseline, digest)
 
 

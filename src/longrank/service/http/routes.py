@@ -138,7 +138,7 @@ class Route(Generic[P, T]):
         given = {name: bound.arguments[name] for name in self.query}
         query = urlencode({name: value for name, value in given.items() if value is not None})
         body = self.request(None, *args, **kwargs)
-        packed = None if body is None else msgspec.msgpack.encode(body)
+        packed = None if body is None else msgspec.msgpack.encode(body, enc_hook=_plain)
         return Call(self, f"{target}?{query}" if query else target, packed)
 
 
@@ -354,6 +354,15 @@ def _records(candidates: Candidates) -> list[dict[str, Any] | str]:
         rule = "be a list of dictionaries or names, or a frame with named columns"
         raise InvalidInput("candidates", rule, type(candidates).__name__)
     return [dict(record) for record in records]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of a record as MessagePack can have it, where that has no type for it."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if type(value).__name__ in ("NAType", "NaTType"):  # pandas' for missing
+        return None
+    raise InvalidInput("candidates, context", "hold text, numbers, booleans and lists", repr(value))
 
 
 def _listed(values: ArrayLike | None) -> list[float] | None:

@@ -121,13 +121,12 @@ class NamedRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What a decision about records has in addition.
 
     ``rows`` are those of the sequence, None where the policy does not learn from them. ``context``
-    and ``candidates``, in MessagePack, are as they were given: all candidates where the decision
-    has the ids of all, otherwise those of the sequence.
+    and ``candidates`` are JSON as they were given; of the candidates all are stored, or none.
     """
 
     rows: RowsRecord | None
     context: bytes
-    candidates: bytes
+    candidates: bytes | None
 
 
 class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -167,15 +166,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
         """What all candidates of the round shared; None where they were arrays."""
         if self.named is None:
             return None
-        found: dict[str, Any] = msgspec.msgpack.decode(self.named.context)
-        return found
-
-    @property
-    def offered(self) -> list[dict[str, Any]] | None:
-        """All candidates of the round, None where they were arrays or were not stored."""
-        if self.named is None or self.candidates is None:
-            return None
-        found: list[dict[str, Any]] = msgspec.msgpack.decode(self.named.candidates)
+        found: dict[str, Any] = msgspec.json.decode(self.named.context)
         return found
 
     @property

@@ -30,20 +30,21 @@ FEW = 64  # candidates that can have so many only by being long
 _TYPES = {"float32": "<f4", "float64": "<f8"}
 
 Record = dict[str, Any]
+_json = msgspec.json.Encoder().encode
 
 
 class Offered(NamedTuple):
     """The candidates of a round: their names, what a policy takes, and their bytes.
 
-    ``items`` is an array or a list of records; ``context`` and ``packed`` (the records in
-    MessagePack) are there for records only. ``content`` is all of it, for the digest.
+    ``items`` is an array or a list of records; ``packed`` are its bytes: those of the array, or of
+    the records as JSON. The context, and its bytes in ``shared``, are there for records.
     """
 
     ids: list[str]
     items: Any
-    content: bytes
+    packed: bytes
     context: Record | None = None
-    packed: bytes | None = None
+    shared: bytes = b""
 
 
 # records
@@ -54,19 +55,22 @@ def read_records(request: DecisionRequest, schema: Schema | None) -> Offered:
     if request.candidates is None or request.ids is not None or request.features is not None:
         rule = "be given, as objects or names, without ids and features: the model takes records"
         raise InvalidInput("candidates", rule, "ids and features" if request.ids else None)
+    for i, each in enumerate(request.candidates):
+        if not isinstance(each, dict | str):
+            raise InvalidInput(f"candidate {i}", "be an object or a name", type(each).__name__)
     context = request.context or {}
     records: list[Record] = [
         {ID: each} if isinstance(each, str) else each for each in request.candidates
     ]
     try:
-        packed, shared = _encode(records), _encode(context)
+        packed, shared = _json(records), _json(context)
     except (TypeError, OverflowError, RecursionError):
         _blame(records, context)
         raise
     if len(packed) + len(shared) > MAX_TEXT or len(records) > FEW:  # less cannot be too long
         _check_sizes(records, context, schema)
     ids = [_name(i, record) for i, record in enumerate(records)]
-    return Offered(ids, records, packed + shared, context, packed)
+    return Offered(ids, records, packed, context, shared)
 
 
 def _blame(records: list[Record], context: Record) -> None:
@@ -74,7 +78,7 @@ def _blame(records: list[Record], context: Record) -> None:
     for i, record in (*enumerate(records), (None, context)):
         for name, value in record.items():
             try:
-                _encode(value)
+                _json(value)
             except (TypeError, OverflowError, RecursionError):
                 rule = "be text, a number of at most 64 bits, a boolean, a list of them, or null"
                 raise InvalidInput(_where(i, name), rule, type(value).__name__) from None

@@ -143,3 +143,31 @@ def test_what_a_candidate_is_called_is_shown_and_not_run(browser, played):
     until(lambda: browser.find_elements(By.CSS_SELECTOR, "#decision svg"))
     assert name[:15] in browser.find_element(By.ID, "decision").text
     assert not browser.find_elements(By.CSS_SELECTOR, "#decision img")
+
+
+def test_it_shows_the_schema_of_a_model_of_records_and_what_spoke_for_a_candidate(browser, http):
+    http.put("/v1/models/cards", json={"schema": {"fields": {"mcc": "category"}}})
+    offered = [{"id": "<b>adyen</b>", "region": "eu"}, "stripe"]
+    for i in range(12):
+        body = {"id": f"d{i}", "candidates": offered, "context": {"amount": 10.0 + i}, "budget": 2}
+        sequence = http.post("/v1/models/cards/decisions", json=body).json()["sequence"]
+        told = {"tried": len(sequence), "succeeded": True}
+        http.put(f"/v1/models/cards/decisions/d{i}/outcome", json=told)
+    opened(browser, http)
+    browser.find_element(By.CSS_SELECTOR, "[data-schema='cards'] summary").click()
+    text = browser.find_element(By.CSS_SELECTOR, "[data-schema='cards']").text
+    for part in ("columns in use", "crossed: id × amount", "context amount number", "mcc category"):
+        assert part in text
+    learned = tile(browser, "learned")
+    http.post("/v1/models/cards/decisions", json={"id": "e", "candidates": offered, "budget": 1})
+    http.put("/v1/models/cards/decisions/e/outcome", json={"tried": 1, "succeeded": True})
+    until(lambda: tile(browser, "learned") != learned)  # it stays open as the page follows
+    assert "columns in use" in browser.find_element(By.CSS_SELECTOR, "[data-schema='cards']").text
+    browser.find_element(By.ID, "lookup-id").send_keys("d11")
+    browser.find_element(By.CSS_SELECTOR, "#lookup button").click()
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "#decision table"))
+    shown = browser.find_element(By.ID, "decision").text
+    assert "<b>adyen</b>" in shown
+    assert "context: amount=21" in shown
+    assert "amount=21 +" in shown
+    assert errors(browser) == []

@@ -389,7 +389,7 @@ HOSTILE = {
     "a long list": ({"id": "a", "x": [0] * 3000}, "candidate 1, field 'x'"),
     "a long tag": ({"id": "a", "x": [LONG]}, "candidate 1, field 'x'"),
     "large numbers in a list": ({"id": "a", "x": [1e300, 1e300]}, "candidate 1, field 'x'"),
-    "a long name": ({"id": "a", LONG: 1}, f"candidate 1, field '{'x' * 128}'"),
+    "a long name": ({"id": "a", LONG: 1}, "the name of a field"),
     "a long id": ({"id": "a" * 300}, "candidate 1, field 'id'"),
     "an empty id": ({"id": ""}, "candidate 1, field 'id'"),
     "an id that is a list": ({"id": ["a"]}, "candidate 1, field 'id'"),

@@ -108,37 +108,49 @@ def _check_sizes(records: list[Record], context: Record, schema: Schema | None) 
     for i, record in enumerate(records):
         for name, value in record.items():
             kind = type(value)
-            if kind is str and len(value) <= MAX_TEXT and len(name) <= MAX_FIELD_NAME:
-                continue
-            _check_size(i, name, value)
-            if kind is list:
+            if kind is str:
+                if len(value) > MAX_TEXT:
+                    raise _too_long(i, name, MAX_TEXT, "characters", value)
+            elif kind is list:
+                _check_list(i, name, value)
                 lists[name] = max(len(value), lists.get(name, 0))
     for name, value in context.items():
-        _check_size(None, name, value)
-    if schema is None:
-        return
+        if isinstance(value, str) and len(value) > MAX_TEXT:
+            raise _too_long(None, name, MAX_TEXT, "characters", value)
+        if isinstance(value, list):
+            _check_list(None, name, value)
+    for names in (*set(map(tuple, records)), tuple(context)):
+        for name in names:
+            if len(name) > MAX_FIELD_NAME:
+                rule = f"have at most {MAX_FIELD_NAME} characters"
+                raise InvalidInput("the name of a field", rule, f"{name[:40]!r}...")
+    if schema is not None:
+        _check_width(len(records), lists, schema)
+
+
+def _check_list(i: int | None, name: str, value: list[Any]) -> None:
+    if len(value) > MAX_DIMENSIONS:
+        raise _too_long(i, name, MAX_DIMENSIONS, "parts", value)
+    for each in value:
+        if isinstance(each, str) and len(each) > MAX_ID:
+            raise _too_long(i, name, MAX_ID, "characters in each part", each)
+
+
+def _too_long(
+    i: int | None, name: str, limit: int, what: str, value: str | list[Any]
+) -> InvalidInput:
+    return InvalidInput(_where(i, name), f"have at most {limit} {what}", len(value))
+
+
+def _check_width(count: int, lists: dict[str, int], schema: Schema) -> None:
+    """Refuse more candidates than fit into memory with all the fields that are known."""
     side = schema.sides["candidate"]
     width = 1 + sum(slot.width for slot in side.fields() if slot.name not in lists)
     width += sum(1 << (length - 1).bit_length() for length in lists.values() if length)
     width += MAX_TAGS * sum(kind.name == "text" for kind in side.declared.values())
-    if width * len(records) > MAX_ATOMS:
+    if width * count > MAX_ATOMS:
         rule = f"have at most {MAX_ATOMS:,} values together, with those of the fields known so far"
-        raise InvalidInput("candidates", rule, f"{len(records)} times {width}")
-
-
-def _check_size(i: int | None, name: str, value: Any) -> None:
-    if len(name) > MAX_FIELD_NAME:
-        rule = f"have a name of at most {MAX_FIELD_NAME} characters"
-        raise InvalidInput(_where(i, name), rule, len(name))
-    if isinstance(value, str) and len(value) > MAX_TEXT:
-        raise InvalidInput(_where(i, name), f"have at most {MAX_TEXT} characters", len(value))
-    if isinstance(value, list):
-        if len(value) > MAX_DIMENSIONS:
-            raise InvalidInput(_where(i, name), f"have at most {MAX_DIMENSIONS} parts", len(value))
-        for each in value:
-            if isinstance(each, str) and len(each) > MAX_ID:
-                rule = f"hold text of at most {MAX_ID} characters"
-                raise InvalidInput(_where(i, name), rule, len(each))
+        raise InvalidInput("candidates", rule, f"{count} times {width}")
 
 
 # rows of numbers

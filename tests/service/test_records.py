@@ -6,12 +6,15 @@ import hashlib
 import io
 import json
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 
 import msgspec
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from serving import ADMIN, DIM, asked, fresh, told
 
 from longrank import Outcome, Payoffs
@@ -287,7 +290,7 @@ def test_the_schema_says_which_fields_change_nothing(engine):
 
 
 @pytest.mark.parametrize(
-    ("settings", "parameter"),
+    ("wanted", "parameter"),
     [
         ({"policy": "ind"}, "dim"),
         ({"policy": "dep", "settings": {"topics": 3}}, "dim"),
@@ -307,8 +310,8 @@ def test_the_schema_says_which_fields_change_nothing(engine):
         ({"dim": 0}, "dim"),
     ],
 )  # fmt: skip
-def test_a_model_that_cannot_be_is_refused(http, settings, parameter):
-    answer = http.put("/v1/models/m", json=settings)
+def test_a_model_that_cannot_be_is_refused(http, wanted, parameter):
+    answer = http.put("/v1/models/m", json=wanted)
     assert answer.status_code == 422, answer.text
     if parameter is not None:
         assert answer.json()["parameter"] == parameter
@@ -435,6 +438,44 @@ def test_nothing_that_is_sent_is_answered_with_a_5xx_or_changes_anything(http):
         after["state_hash"],
         sum(one["status"] == "pending" for one in http.get(DECISIONS).json()["decisions"]),
     )
+
+
+KEYS = st.sampled_from(["id", "a", "b", ""]) | st.text(max_size=4)
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from([2**63, 2**64, 10**400, -(10**30), 1e308, -0.0])
+    | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=6,
+)
+RECORDS = st.dictionaries(KEYS, VALUES, max_size=4)
+
+
+def test_any_json_is_answered_or_refused_and_what_is_refused_changes_nothing(engine):
+    decoder, model = msgspec.json.Decoder(DecisionRequest), engine.model("m")
+    numbers, answered = count(), []
+
+    @given(st.lists(RECORDS | st.text(max_size=3), max_size=4), RECORDS)
+    @settings(max_examples=150, derandomize=True, deadline=None, database=None)
+    def check(candidates, context):
+        body = {"id": f"d{next(numbers)}", "candidates": candidates, "context": context}
+        before = model.policy.to_bytes(), model.stats.decisions
+        try:
+            answer = engine.decide("m", decoder.decode(json.dumps(body)))
+        except (InvalidInput, msgspec.ValidationError):
+            assert before == (model.policy.to_bytes(), model.stats.decisions)
+            return
+        msgspec.json.encode(answer)
+        answered.append(answer)
+        if answer.sequence:
+            assert engine.settle("m", answer.id, told(1, len(answered) % 2 == 0)).learned
+
+    check()
+    assert len(answered) > 20
+    assert fresh(engine).state_hash() == model.state_hash()
 
 
 def test_a_field_that_changes_its_kind_is_refused_in_one_sentence(engine):

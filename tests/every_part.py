@@ -13,13 +13,18 @@ from longrank import (
     Laplace,
     MaximumLikelihood,
     Mixture,
+    Number,
     OnlineNewton,
     Oracle,
     PlackettLuce,
     Plain,
     Polynomial,
     Random,
+    Records,
     Ridge,
+    Schema,
+    SparseLaplace,
+    Text,
     Thompson,
     recommended,
 )
@@ -102,4 +107,35 @@ POLICIES = {
     "oracle/probit": lambda: Oracle(TRUTH, link="probit"),
     "oracle/matrix": lambda: Oracle(TRUTH, features=FEATURES["matrix"]()),
     "oracle/exact": lambda: Oracle(TRUTH, features=FEATURES["mixture"](), exact=True),
+}
+
+SCHEMA = Schema(
+    {"fee": "category", "amount": Number(log=True), "note": Text()},
+    cross=[("id", "brand"), ("id", "amount"), ("id", "note"), ("id", "region")],
+    ignore=["live", "words"],
+)
+
+
+def _records(schema: Schema | None = None) -> Records:
+    return Records(schema and Schema.from_state(schema.state()))
+
+
+def _declared() -> UCB:
+    return UCB(SparseLaplace(columns=256), features=_records(SCHEMA), exploration=0.3)
+
+
+# For rounds of records.
+RECORD_POLICIES = {
+    "ucb": lambda: UCB(SparseLaplace(max_budget=MAX_BUDGET), exploration=0.3),
+    "ucb/probing": lambda: UCB(SparseLaplace(), exploration=0.1, probing=True),
+    "ucb/foresight": lambda: UCB(SparseLaplace(), exploration=0.3, foresight=3),
+    "thompson": lambda: Thompson(SparseLaplace(), rng=21),
+    "thompson/optimistic": lambda: Thompson(
+        SparseLaplace(), features=_records(), scale=0.7, rng=22, optimistic=True
+    ),
+    "plackett-luce": lambda: PlackettLuce(SparseLaplace(), temperature=0.4, rng=23),
+    "epsilon-greedy": lambda: EpsilonGreedy(SparseLaplace(), epsilon=0.5, rng=24),
+    "recommended": lambda: recommended(max_budget=MAX_BUDGET),
+    "declared": _declared,
+    "random": lambda: Random(rng=25),
 }

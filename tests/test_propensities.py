@@ -13,9 +13,11 @@ from longrank import (
     EpsilonGreedy,
     InvalidInput,
     OnlineNewton,
+    Outcome,
     Payoffs,
     PlackettLuce,
     Random,
+    SparseLaplace,
     unit_rows,
 )
 
@@ -34,6 +36,19 @@ def believing():
     return learner
 
 
+RECORDS = [{"id": "a", "fee": 0.2}, {"id": "b", "fee": 3.0}, {"id": "c"}, {"id": "d", "fee": 0.5}]
+CONTEXT = {"brand": "visa", "amount": 120.0}
+
+
+def taught(policy):
+    """A policy of records that knows what succeeds with which brand."""
+    for best, brand in (([0, 2], "visa"), ([1], "amex"), ([3, 0], "visa")):
+        receipt = policy.receipt(RECORDS, PAYOFFS["vanilla"], best, context={"brand": brand})
+        for succeeded in (True, False, True):
+            policy.learn(receipt, Outcome(len(best), succeeded))
+    return policy
+
+
 SQUARES = Coverage(lambda items: items**2)
 POLICIES = {
     "plackett-luce": lambda: PlackettLuce(believing(), temperature=0.7, rng=1),
@@ -46,45 +61,57 @@ POLICIES = {
     ),
     "random": lambda: Random(rng=2),
 }
+RECORD_POLICIES = {
+    "plackett-luce/records": lambda: taught(PlackettLuce(SparseLaplace(), temperature=0.7, rng=1)),
+    "epsilon-greedy/records": lambda: taught(EpsilonGreedy(SparseLaplace(), epsilon=0.4, rng=1)),
+    "random/records": lambda: Random(rng=2),
+}
+ARRAYS = {name: (make, ITEMS, {}) for name, make in POLICIES.items()}
+GIVEN = {name: (make, RECORDS, {"context": CONTEXT}) for name, make in RECORD_POLICIES.items()}
+CASES = ARRAYS | GIVEN
+every_policy = pytest.mark.parametrize(("make", "items", "given"), CASES.values(), ids=CASES)
 
 
 @pytest.mark.parametrize("payoffs", PAYOFFS.values(), ids=PAYOFFS)
 @pytest.mark.parametrize("budget", [None, 2, 0])
-@pytest.mark.parametrize("make", POLICIES.values(), ids=POLICIES)
-def test_the_probabilities_of_all_sequences_and_lengths_add_up_to_1(make, budget, payoffs):
-    chances = [make().propensity(ITEMS, payoffs, order, budget) for order in ALL]
+@every_policy
+def test_the_probabilities_of_all_sequences_and_lengths_add_up_to_1(
+    make, items, given, budget, payoffs
+):
+    policy = make()
+    chances = [policy.propensity(items, payoffs, order, budget, **given) for order in ALL]
     assert sum(chances) == pytest.approx(1.0, abs=1e-12)
 
 
-@pytest.mark.parametrize("make", POLICIES.values(), ids=POLICIES)
-def test_sequences_are_played_as_often_as_their_propensity_says(make):
-    policy, payoffs, rounds = make(), PAYOFFS["linear"], 4000
+@every_policy
+def test_sequences_are_played_as_often_as_their_propensity_says(make, items, given):
+    policy, payoffs, rounds = make(), PAYOFFS["linear"], 4000 if items is ITEMS else 1200
     counts: dict[tuple[int, ...], int] = {}
     for _ in range(rounds):
-        order = tuple(policy.rank(ITEMS, payoffs).order.tolist())
+        order = tuple(policy.rank(items, payoffs, **given).order.tolist())
         counts[order] = counts.get(order, 0) + 1
     for order in ALL:
-        p = policy.propensity(ITEMS, payoffs, order)
+        p = policy.propensity(items, payoffs, order, **given)
         seen = counts.get(tuple(order), 0)
         assert abs(seen - rounds * p) <= 4.5 * np.sqrt(rounds * p * (1.0 - p)) + 3.0 * (p > 0)
 
 
-@pytest.mark.parametrize("make", POLICIES.values(), ids=POLICIES)
-def test_a_prefix_is_as_likely_as_all_that_begin_with_it(make):
+@every_policy
+def test_a_prefix_is_as_likely_as_all_that_begin_with_it(make, items, given):
     policy, payoffs = make(), PAYOFFS["linear"]
-    prefixes = policy.propensities(ITEMS, payoffs, [2, 0, 1])
+    prefixes = policy.propensities(items, payoffs, [2, 0, 1], **given)
     for n in range(1, 4):
         begin = [order for order in ALL if order[:n] == [2, 0, 1][:n]]
-        total = sum(policy.propensity(ITEMS, payoffs, order) for order in begin)
+        total = sum(policy.propensity(items, payoffs, order, **given) for order in begin)
         assert prefixes[n - 1] == pytest.approx(total, abs=1e-12)
-    assert prefixes[-1] == policy.propensity(ITEMS, payoffs, [2, 0, 1])
+    assert prefixes[-1] == policy.propensity(items, payoffs, [2, 0, 1], **given)
 
 
-@pytest.mark.parametrize("make", POLICIES.values(), ids=POLICIES)
-def test_asking_for_propensities_draws_nothing(make):
+@every_policy
+def test_asking_for_propensities_draws_nothing(make, items, given):
     policy = make()
     before = policy.to_bytes()
-    policy.propensities(ITEMS, PAYOFFS["linear"], [1, 2])
+    policy.propensities(items, PAYOFFS["linear"], [1, 2], **given)
     assert policy.to_bytes() == before
 
 
@@ -112,9 +139,19 @@ def test_plackett_luce_can_stop_anywhere_where_tries_cost_and_never_where_they_a
     [([0, 0], "no item twice"), ([4], "items from 0 to 3"), ([0.5], "list of whole numbers")],
 )
 def test_a_sequence_that_cannot_be_is_refused(order, rule):
-    for make in POLICIES.values():
+    for make, items, given in CASES.values():
         with pytest.raises(InvalidInput, match=rule):
-            make().propensity(ITEMS, PAYOFFS["linear"], order)
+            make().propensity(items, PAYOFFS["linear"], order, **given)
+
+
+def test_the_context_changes_the_propensities_of_records():
+    policy = RECORD_POLICIES["plackett-luce/records"]()
+    chances = [
+        policy.choices(RECORDS, PAYOFFS["vanilla"], [0], context={"brand": brand})[0]
+        for brand in ("visa", "amex")
+    ]
+    assert chances[0][0] > 1.2 * chances[1][0]
+    assert chances[1][1] > 1.2 * chances[0][1]
 
 
 def test_a_temperature_of_0_is_refused():

@@ -83,7 +83,7 @@ class Reasons:
         context: Mapping[str, Any],
     ) -> None:
         self._contributions, self._labels = contributions, labels
-        self._sources = records, dict(context)
+        self._sources = records, context
 
     def words(self) -> list[list[Reason]]:
         """Return the strongest reasons of every candidate, the strongest first."""

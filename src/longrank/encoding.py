@@ -19,13 +19,13 @@ from longrank import kernels
 from longrank.errors import BadFile, InvalidInput
 from longrank.kernels.numbers import BINS, SAMPLE
 from longrank.packing import Tree
-from longrank.rows import Slot
+from longrank.rows import MEASURED, Slot
 
 ID = "id"
 MAX_FIELDS = 256  # of the candidates, and of the context
 MAX_TAGS = 64  # in a set of tags; of a text so many words count
 MAX_EMBEDDING = 256  # numbers; longer lists are folded into so many
-_MAX_IN_EMBEDDING = 1e140  # the squares of larger numbers have no finite sum
+MAX_NUMBER = 1e100  # in an embedding, so that its norm is finite
 _TEMPLATES = 1 << 13  # records whose categories are remembered
 _VALUES = 1 << 16  # values of a field whose keys are remembered
 
@@ -112,8 +112,8 @@ def identities(records: Sequence[Record], order: Sequence[int]) -> list[Any]:
     found = []
     for i in order:
         name = records[i].get(ID)
-        plain = isinstance(name, str | int | float | bool) and name == name
-        found.append(int(i) if name is None else name if plain else str(name))
+        plain = isinstance(name, str | int | float | bool)
+        found.append(int(i) if _missing(name) else name if plain else str(name))
     return found
 
 
@@ -195,7 +195,6 @@ class Side:
     def _extended(self, records: Sequence[Record]) -> Coder:
         """The coder that knows the new fields of these records as well."""
         kinds, widths = dict(self.known), dict(self.widths)
-        first: dict[str, int] = {}
         for i, record in enumerate(records):
             for name, value in record.items():
                 if name in self.known or name in self.ignored:
@@ -203,11 +202,13 @@ class Side:
                 kind = self.declared.get(checked_name(name)) or _infer(value, self._where(i, name))
                 if name == ID:
                     kind = kind and Category()
-                if kind is None or name in kinds:
+                if kind is None:
                     continue
-                kinds[name], first[name] = kind, i
-                if isinstance(kind, Embedding) and value is not None:
-                    widths[name] = min(_length(value, self._where(i, name)), MAX_EMBEDDING)
+                kinds.setdefault(name, kind)
+                if isinstance(kinds[name], Embedding) and name not in widths:
+                    given = _listed(value, "embedding", self._where(i, name))
+                    if given:
+                        widths[name] = min(len(given), MAX_EMBEDDING)
         if len(kinds) > MAX_FIELDS:
             raise InvalidInput(f"the {self.name}'s fields", f"be at most {MAX_FIELDS}", len(kinds))
         return self._coder_of(kinds, widths)
@@ -246,20 +247,27 @@ class Side:
                 self.widths[name] = width
                 self.norms = np.vstack([self.norms, np.zeros((1, 2))])
         coder = self._coder = self._coder_of(self.known, self.widths)
-        measured = [name for name, kind, _ in fields if kind in ("number", "embedding")]
+        measured = [(name, kind) for name, kind, _ in fields if kind in MEASURED]
         if not measured:
             return
-        if measured == coder.numbers:
-            kernels.observe_numbers(raw, self.samples, self.sizes, self.seen)
-            return
-        numbers = np.full((len(raw), len(coder.numbers)), np.nan)
-        for j, name in enumerate(measured):
-            if name in coder.numbers:
-                numbers[:, coder.numbers.index(name)] = raw[:, j]
-            elif name in coder.embeddings:
-                norms = raw[:, j][~np.isnan(raw[:, j])]
-                self.norms[coder.embeddings.index(name)] += norms.sum(), len(norms)
+        numbers = raw
+        if measured != [(name, "number") for name in coder.numbers]:
+            numbers = np.full((len(raw), len(coder.numbers)), np.nan)
+            for j, (name, kind) in enumerate(measured):
+                if kind == "number" and name in coder.numbers:
+                    numbers[:, coder.numbers.index(name)] = raw[:, j]
+                elif kind == "embedding" and name in coder.embeddings:
+                    norms = raw[:, j][~np.isnan(raw[:, j])]
+                    self.norms[coder.embeddings.index(name)] += norms.sum(), len(norms)
+        if coder.logs.any():  # of another schema's receipt, which may have no logarithm
+            numbers = np.where(coder.logs & (numbers <= 0.0), np.nan, numbers)
         kernels.observe_numbers(numbers, self.samples, self.sizes, self.seen)
+
+    def coding(self) -> kernels.Coding:
+        """Return how numbers are coded, with the samples that compiled runs go on writing."""
+        coder = self._coder
+        numbers = coder._places, coder.logs, coder._codes
+        return kernels.Coding(*numbers, self.samples, self.sizes, self.seen)
 
     def view(self) -> Self:
         """Return a copy that shares nothing that :meth:`observe` writes."""
@@ -274,7 +282,10 @@ class Side:
         """Return what is known of every field."""
         described = []
         for name, kind in self.known.items():
-            text = shown(kind) + (", declared" if name in self.declared else "")
+            text = shown(kind)
+            if isinstance(kind, Embedding):
+                text += f" of {self.widths[name]}"
+            text += ", declared" if name in self.declared else ""
             each: dict[str, Any] = {"side": self.name, "name": name}
             each |= {"kind": kind.name, "text": text}
             if isinstance(kind, Number):
@@ -284,8 +295,6 @@ class Side:
                     low, middle, high = np.quantile(sample, [0.1, 0.5, 0.9]).tolist()
                     each |= {"low": low, "median": middle, "high": high}
                     each["text"] += f", {low:.4g} to {high:.4g} (median {middle:.4g})"
-            elif isinstance(kind, Embedding):
-                each["text"] += f" of {self.widths[name]}"
             described.append(each)
         return described
 
@@ -346,7 +355,7 @@ class Coder:
         self._first_embedding = self._first_number + 2 * len(self.numbers)
         self.atoms = 1 + sum(field.width for field in self._fixed)
         self._places = self._first_number + 2 * np.arange(len(self.numbers))
-        self._logs = np.array([kinds[name] == Number(log=True) for name in self.numbers], np.bool_)
+        self.logs = np.array([kinds[name] == Number(log=True) for name in self.numbers], np.bool_)
         self._codes = np.array(
             [
                 [self._key(name, code) for code in ("missing", "score", *map(str, range(BINS)))]
@@ -417,7 +426,7 @@ class Coder:
             samples = np.vstack([samples, np.zeros((more, SAMPLE))])
             sizes = np.append(sizes, np.zeros(more, np.int64))
         keys, values, bad = kernels.code_rows(
-            book.templates, index, numbers, self._places, self._logs, self._codes, samples, sizes
+            book.templates, index, numbers, self._places, self.logs, self._codes, samples, sizes
         )
         if bad >= 0:
             i, j = divmod(bad, len(self.numbers))
@@ -435,7 +444,6 @@ class Coder:
         self, records: Sequence[Record], at: Sequence[int], shape: tuple[str, ...], book: _Book
     ) -> tuple[NDArray[np.int64], Matrix]:
         """The template and the numbers of every record; all have the same keys."""
-        # a field that was missing wherever it occurred has no kind yet, and is not read
         reader = self._readers.get(shape) or _Reader(shape, self)
         lookup = book.lookups.get(shape)
         if lookup is None:
@@ -497,10 +505,11 @@ class Coder:
         names = reader.number_names
         try:
             array = np.array(given)
-        except (ValueError, OverflowError):
+        except (TypeError, ValueError, OverflowError):
             array = np.array(None)
-        if array.dtype.char != "d":
-            if array.dtype.kind not in "iufb":
+        flat = array.ndim == (1 if len(names) == 1 else 2)  # a list of numbers is not a number
+        if array.dtype.char != "d" or not flat:
+            if array.dtype.kind not in "iufb" or not flat:
                 rows = [each if len(names) > 1 else (each,) for each in given]
                 array = np.array(
                     [
@@ -508,7 +517,8 @@ class Coder:
                         for i, row in enumerate(rows)
                     ]
                 )
-            array = array.astype(np.float64)
+            with np.errstate(over="ignore"):  # of a longer float
+                array = array.astype(np.float64)
         return array.reshape(len(records), len(names))
 
     def _add_lists(
@@ -531,7 +541,8 @@ class Coder:
                 norms[i, j] = math.sqrt(float((vector * vector).sum()))
                 length = scale or norms[i, j]
                 if length > 0.0:
-                    values[i, block] = np.clip(vector / length, -1e3, 1e3)
+                    with np.errstate(over="ignore"):
+                        values[i, block] = np.clip(vector / length, -1e3, 1e3)
             at += width
         parts, weights, widths = [keys], [values], {}
         for name in self.open:
@@ -593,7 +604,9 @@ def _missing(value: Any) -> bool:
 
 
 def _plain(value: Any) -> bool:
-    return isinstance(value, numeric.Real | Decimal | np.number | np.bool_)
+    return isinstance(value, numeric.Real | Decimal | np.bool_) and not isinstance(
+        value, np.timedelta64
+    )
 
 
 def _infer(value: Any, where: str) -> Kind | None:
@@ -617,7 +630,10 @@ def _infer(value: Any, where: str) -> Kind | None:
 
 
 def _short(value: Any) -> str:
-    text = f"{value!r}"
+    try:
+        text = f"{value!r}"
+    except ValueError:  # of very many digits
+        text = f"a very large {type(value).__name__}"
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
@@ -631,18 +647,19 @@ def _category(value: Any, strict: bool, where: str) -> str:
         return f"t{str.__str__(value)}"
     if _missing(value):
         return "missing"
-    if _plain(value) and not (strict and value not in (0, 1)):
+    if _plain(value):
         try:
             whole = int(value)
-            return f"n{whole}" if whole == value else f"n{float(value)!r}"
-        except (OverflowError, ValueError):
+            if not strict or (whole == value and whole in (0, 1)):
+                return f"n{whole}" if whole == value else f"n{float(value)!r}"
+        except (ArithmeticError, ValueError):  # infinite, a signalling NaN, too many digits
             pass
     raise InvalidInput(where, _as_before("category"), _short(value))
 
 
 def _number(value: Any, where: str) -> float:
     """A number, NaN if it is missing."""
-    if value is None:
+    if _missing(value):
         return math.nan
     if _plain(value):
         try:
@@ -662,11 +679,6 @@ def _listed(value: Any, kind: str, where: str) -> list[Any] | None:
     raise InvalidInput(where, _as_before(kind), _short(value))
 
 
-def _length(value: Any, where: str) -> int:
-    found = _listed(value, "embedding", where)
-    return len(found) if found else 1
-
-
 def _embedding(value: Any, width: int, where: str) -> NDArray[np.float64] | None:
     """A list of numbers, folded to its width if it is longer than any."""
     given = _listed(value, "embedding", where)
@@ -678,9 +690,8 @@ def _embedding(value: Any, width: int, where: str) -> NDArray[np.float64] | None
         vector = np.array([float(each) for each in given])
     except (TypeError, ValueError, OverflowError):
         raise InvalidInput(where, _as_before("embedding"), _short(value)) from None
-    if not (np.abs(vector) <= _MAX_IN_EMBEDDING).all():
-        rule = f"hold finite numbers of at most {_MAX_IN_EMBEDDING:g}"
-        raise InvalidInput(where, rule, _short(value))
+    if not (np.abs(vector) <= MAX_NUMBER).all():
+        raise InvalidInput(where, f"hold numbers of at most {MAX_NUMBER:g}", _short(value))
     if len(vector) > MAX_EMBEDDING == width:
         return fold(vector)
     if len(vector) != width:

@@ -109,7 +109,9 @@ class SparseRows:
         """Rebuild the rows that :meth:`state` described."""
         try:
             candidate, context = (
-                tuple(Slot(str(name), str(kind), int(width)) for name, kind, width in state[side])
+                tuple(
+                    Slot(str(name), _known(kind), int(width)) for name, kind, width in state[side]
+                )
                 for side in ("candidate", "context")
             )
             count, shared = len(state["keys"]), sum(field.width for field in context)
@@ -128,6 +130,8 @@ class SparseRows:
             }
             if not all(np.isfinite(arrays[name]).all() for name in ("numbers", "context_numbers")):
                 raise ValueError("numbers must be finite")  # a learner would never recover
+            if any(np.isinf(arrays[name]).any() for name in ("raw", "context_raw")):
+                raise ValueError("raw numbers must be finite or missing")
             return cls(Layout(candidate, context), **arrays)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise BadFile(f"not the rows of a ranking: {error!r}") from error
@@ -153,6 +157,13 @@ _ARRAYS: dict[str, Any] = {
 }
 
 MEASURED = ("number", "embedding")  # the kinds whose scale is learned
+_KINDS = (*MEASURED, "category", "tags", "text")
+
+
+def _known(kind: Any) -> str:
+    if kind not in _KINDS:
+        raise ValueError(f"unknown kind of field {kind!r}")
+    return str(kind)
 
 
 def _measured(fields: tuple[Slot, ...]) -> int:

@@ -118,6 +118,10 @@ class Schema(Part):
         for side, raw in (("candidate", rows.raw), ("context", rows.context_raw)):
             self.sides[side].observe(getattr(rows.layout, side), raw)
 
+    def coding(self) -> tuple[kernels.Coding, kernels.Coding]:
+        """Return how the numbers of candidates and context are coded in compiled runs."""
+        return self.sides["candidate"].coding(), self.sides["context"].coding()
+
     def view(self) -> Self:
         """Return a copy that shares nothing that :meth:`observe` writes."""
         viewed = object.__new__(type(self))
@@ -127,14 +131,15 @@ class Schema(Part):
 
     def crosses(self, layout: Layout | None = None) -> list[tuple[str | None, str]]:
         """Return the pairs that are crossed, by name; None is the constant."""
-        plan = self.plan(self._present() if layout is None else layout)
+        plan = self.plan(self.present() if layout is None else layout)
         return [(one, other) for one, other in plan.names if other is not None]
 
     def left_out(self) -> int:
         """Return how many pairs are not crossed, since a row would have too many entries."""
-        return len(self._pairs(self._present())) - len(self.crosses())
+        return len(self._pairs(self.present())) - len(self.crosses())
 
-    def _present(self) -> Layout:
+    def present(self) -> Layout:
+        """Return the fields that are known."""
         return Layout(*(self.sides[side].fields() for side in SIDES))
 
     def _pairs(self, layout: Layout) -> list[tuple[str | None, str, bool]]:
@@ -188,7 +193,7 @@ class Schema(Part):
 
     def _warn(self, layout: Layout, names: list[tuple[str | None, str | None]]) -> None:
         """Warn of fields of the context that cannot change the order."""
-        if self.cross is None:
+        if self.cross is None or not layout.candidate:  # none was seen yet
             return
         useful = {other for one, other in names if one is not None}
         idle = [field.name for field in layout.context if field.name not in useful]

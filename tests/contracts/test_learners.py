@@ -17,10 +17,11 @@ from longrank import (
     MaximumLikelihood,
     OnlineNewton,
     Ridge,
+    SparseLaplace,
 )
 from longrank.learners import from_state
 from longrank.packing import pack, unpack
-from longrank.testing import LearnerContract
+from longrank.testing import LearnerContract, SparseLearnerContract
 from longrank.testing.learner_contract import history, teach
 
 
@@ -28,6 +29,12 @@ class TestLearners(LearnerContract):
     @pytest.fixture(autouse=True, params=LEARNERS)
     def _each(self, request):
         self.make_learner = LEARNERS[request.param]
+
+
+class TestSparseLaplace(SparseLearnerContract):
+    @pytest.fixture(autouse=True, params=[256, 1 << 18])
+    def _each(self, request):
+        self.make_learner = lambda: SparseLaplace(columns=request.param, max_budget=9)
 
 
 def revived(learner):
@@ -68,6 +75,9 @@ def test_a_cascade_teaches_what_its_items_teach_one_by_one(make_learner, succeed
         (lambda: OnlineNewton(2, max_budget=1, radius=0.0), r"radius must be above 0, got 0\.0"),
         (lambda: OnlineNewton(2, max_budget=1, rate=-1.0), r"rate must be above 0, got -1\.0"),
         (lambda: OnlineNewton(2, max_budget=1, link="linear"), r"link must be .*, got 'linear'"),
+        (lambda: SparseLaplace(columns=255), r"columns must be at least 256, got 255"),
+        (lambda: SparseLaplace(columns=1e6), r"columns must be a whole number, got 1000000\.0"),
+        (lambda: SparseLaplace(max_budget=0), r"max_budget must be at least 1, got 0"),
         (lambda: MaximumLikelihood(2, penalty=0.0), r"penalty must be above 0, got 0\.0"),
         (lambda: MaximumLikelihood(2, penalty=math.nan), r"penalty must be finite, got nan"),
         (lambda: MaximumLikelihood(2, link="tanh"), r"link must be .*, got 'tanh'"),

@@ -175,6 +175,20 @@ def test_parts_that_say_how_are_compiled_and_others_are_played(
     assert bool(composed) == (name in POLICIES)
 
 
+@pytest.mark.parametrize("foresight", [0, 2])
+def test_a_try_of_no_gain_counts_as_giving_up(foresight: int) -> None:
+    """At first every chance is even; later ones fall below, and probes are due by the count."""
+
+    def make() -> UCB:
+        return UCB(Laplace(DIM), exploration=0.0, probing=True, foresight=foresight)
+
+    even, rare = Payoffs([1.0], [0.0, -1.0]), world()
+    rare.chances = rare.chances / 4.0
+    life, run = live(make(), Stream.of(rare), even), simulate(make(), rare, even)
+    assert life.lengths.tobytes() == run.lengths.tobytes()
+    assert set(life.lengths.tolist()) == {0, 1}
+
+
 def test_an_exact_search_is_played() -> None:
     oracle = Oracle([3.0, -2.0, 0.5], features=Coverage(TOPICS), exact=True)
     life = live(oracle, Stream.of(world(1)), Payoffs.exponential(2))

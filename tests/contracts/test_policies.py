@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from every_part import POLICIES
+from every_part import POLICIES, RECORD_POLICIES
 from longrank import EpsilonGreedy, Outcome, Payoffs
-from longrank.testing import PolicyContract
+from longrank.testing import PolicyContract, RecordRounds
 
 ITEMS = np.eye(4)[[1, 0, 3, 2, 1]] * 0.9
 
@@ -21,6 +21,14 @@ class TestPolicies(PolicyContract):
         features = getattr(policy, "features", None)
         kept = features is None or features.state().get("topics_kind") != "function"
         return None if kept else features
+
+
+class TestPoliciesOfRecords(PolicyContract):
+    rounds = RecordRounds
+
+    @pytest.fixture(autouse=True, params=RECORD_POLICIES)
+    def _each(self, request):
+        self.make_policy = RECORD_POLICIES[request.param]
 
 
 def test_a_try_that_cannot_pay_is_not_made(believer):

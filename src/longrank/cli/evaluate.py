@@ -13,11 +13,13 @@ from rich.box import SIMPLE_HEAD
 from rich.progress import Progress, TaskID
 from rich.table import Table
 
-from longrank.cli.terminal import console, counted, names
+from longrank.cli.logs import ColumnNames, ContextNames, open_log, settings
+from longrank.cli.terminal import console, counted
 from longrank.errors import InvalidInput
 from longrank.logs import Estimate, History, learn_from
 from longrank.logs import evaluate as estimate
 from longrank.logs import report as write_report
+from longrank.payoffs import Payoffs
 from longrank.policies import Policy, load, registry
 
 Interval = Literal["bootstrap", "bernstein"]
@@ -27,7 +29,7 @@ _OFFERED = ("dim", "max_budget", "rng")  # what the log and the command line giv
 
 def evaluate(
     log: Annotated[
-        Path, typer.Argument(help="A .parquet, .csv or .jsonl file with the column `items`.")
+        Path, typer.Argument(help="A .parquet, .csv or .jsonl file with all candidates.")
     ],
     policy: Annotated[
         list[str],
@@ -37,6 +39,15 @@ def evaluate(
             "optionally with settings: ind:rate=5. Repeat it for each policy."
         ),
     ],
+    columns: ColumnNames = "",
+    context: ContextNames = None,
+    payoffs: Annotated[
+        str,
+        typer.Option(
+            help="For a log without payoffs: budget=3,attempt_cost=0.05, optionally success=1 and "
+            "give_up=-0.2."
+        ),
+    ] = "",
     learn: Annotated[
         float,
         typer.Option(min=0.0, max=0.95, help="Fraction of the log that named policies learn from."),
@@ -60,13 +71,15 @@ def evaluate(
     files are judged as they are, on the same rest. An estimate that the log cannot support is
     refused, with the reason; `longrank logs check` shows beforehand what a log supports.
 
+    Where candidates are records, the columns of the log may have names of its own.
+
     Parquet files need `pip install 'longrank[logs]'`.
 
     Example: `longrank evaluate log.csv --policy recommended --policy ind:rate=5`
     """
     if extra_cost is not None and not math.isfinite(extra_cost):
         raise InvalidInput("extra_cost", "be finite", extra_cost)
-    history = History(log).keep()
+    history = open_log(log, columns, context, _payoffs(payoffs)).keep()
     total = len(history)
     cut = math.floor(total * learn)
     policies = _policies(policy, history, cut, seed)
@@ -107,22 +120,38 @@ def _named(spec: str, history: History, seed: int) -> Policy:
         rule = f"be a file or one of {known} (save any other policy to a file)"
         raise InvalidInput("policy", rule, repr(spec))
     first = next(history.decisions())
-    offered = {"dim": _width(first), "max_budget": _budget(history), "rng": seed}
-    settings: dict[str, Any] = {}
-    for part in names(rest):
-        key, equals, value = part.partition("=")
+    offered = {"max_budget": _budget(history), "rng": seed}
+    rows = first.items if first.items is not None else first.features
+    if rows is not None:
+        offered["dim"] = int(rows.shape[1])
+    elif "dim" in registry.get(name).needs:
+        able = (n for n in registry.names() if not set(registry.get(n).needs) - set(offered))
+        rule = f"be one for records, such as {', '.join(able)}"
+        raise InvalidInput("policy", rule, repr(spec))
+    return registry.make(name, offered, _values("policy", rest))
+
+
+def _values(parameter: str, text: str) -> dict[str, Any]:
+    """Split settings of the command line into numbers and texts."""
+    found: dict[str, Any] = {}
+    for key, value in settings(parameter, text).items():
         try:
-            settings[key] = float(value) if "." in value or "e" in value else int(value)
+            found[key] = float(value) if "." in value or "e" in value else int(value)
         except ValueError:
-            settings[key] = value
-        if not equals:
-            raise InvalidInput("policy", "have settings of the form ind:rate=5", repr(spec))
-    return registry.make(name, offered, settings)
+            found[key] = value
+    return found
 
 
-def _width(decision: Any) -> int:
-    rows = decision.items if decision.items is not None else decision.features
-    return int(rows.shape[1])
+def _payoffs(text: str) -> Payoffs | None:
+    """Return payoffs from their description."""
+    if not text:
+        return None
+    found = _values("payoffs", text)
+    needed, known = {"budget", "attempt_cost"}, {"budget", "attempt_cost", "success", "give_up"}
+    if needed - set(found) or set(found) - known:
+        rule = "have budget and attempt_cost, and may have success and give_up"
+        raise InvalidInput("payoffs", rule, repr(text))
+    return Payoffs.linear(found.pop("budget"), **found)
 
 
 def _budget(history: History) -> int:

@@ -8,18 +8,55 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from longrank.cli.terminal import console, deprecated
-from longrank.logs import COLUMNS
+from longrank.cli.terminal import console, deprecated, names
+from longrank.errors import InvalidInput
+from longrank.logs import COLUMNS, History
 from longrank.logs import check as check_history
+from longrank.payoffs import Payoffs
 
 app = typer.Typer(
     help="Check logs of decisions and outcomes before you learn from them.", no_args_is_help=True
 )
 
+ColumnNames = Annotated[
+    str,
+    typer.Option(help="What the log calls columns of the format: id=payment,ids=routes."),
+]
+ContextNames = Annotated[
+    str | None,
+    typer.Option(help="Columns that are fields of the context: brand,country. Default: the rest."),
+]
+
+
+def settings(parameter: str, text: str) -> dict[str, str]:
+    """Split settings of the command line.
+
+    >>> settings("columns", "id=payment,ids=routes")
+    {'id': 'payment', 'ids': 'routes'}
+    """
+    found = {}
+    for part in names(text):
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise InvalidInput(parameter, "be of the form name=value,name=value", repr(text))
+        found[key] = value
+    return found
+
+
+def open_log(
+    file: Path, columns: str = "", context: str | None = None, payoffs: Payoffs | None = None
+) -> History:
+    """Open a log with the columns that were named."""
+    fields = None if context is None else names(context)
+    own = settings("columns", columns)
+    return History(file, columns=own, context=fields, payoffs=payoffs)
+
 
 @app.command("check")
 def check(
     file: Annotated[Path, typer.Argument(help="A .parquet, .csv or .jsonl file.")],
+    columns: ColumnNames = "",
+    context: ContextNames = None,
     max_problems: Annotated[
         int, typer.Option(min=1, help="Maximum number of problems shown.")
     ] = 20,
@@ -39,12 +76,14 @@ def check(
     """
     shown = most or max_problems
     with console.status(f"reading {file}"):
-        found = check_history(file)
+        found = check_history(open_log(file, columns, context))
     for problem in found.problems[:shown]:
         console.print(str(problem), style="red", markup=False, highlight=False, soft_wrap=True)
     rest = len(found.problems) + found.more - shown
     if rest > 0:
         console.print(f"and {rest} more problems (see --max-problems)", style="red")
+    if found.fields:
+        console.print(f"Fields of the candidates or their context: {', '.join(found.fields)}")
     if found.ignored:
         console.print(
             f"Ignored columns that are not part of the format: {', '.join(found.ignored)}"
@@ -60,7 +99,7 @@ def check(
 
 
 @app.command("columns")
-def columns() -> None:
+def list_columns() -> None:
     """List the columns of a log, what each one holds, and what it makes possible.
 
     Example: `longrank logs columns`

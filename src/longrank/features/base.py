@@ -99,7 +99,10 @@ class Features(Part, ABC):
         """Return a copy that shares nothing that :meth:`observe` writes."""
         return self
 
-    def compiled_selection(self, items: NDArray[np.float64]) -> kernels.Selection | None:  # noqa: ARG002
+    def compiled_selection(
+        self,
+        items: Any,  # noqa: ARG002
+    ) -> kernels.Selection | kernels.RecordSelection | None:
         """The items of many rounds, prepared, and how compiled runs choose among them.
 
         None where it is not compiled; subclasses do not inherit it.

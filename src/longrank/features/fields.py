@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank import kernels
 from longrank.belief import SparseBelief
 from longrank.cascade import Names, Ranking, Reasons
 from longrank.encoding import Record, as_records, identities
 from longrank.errors import InvalidInput
 from longrank.features.base import Features, Greedy
 from longrank.packing import Tree
-from longrank.rows import SparseRows
-from longrank.schema import Schema
+from longrank.rows import Layout, Slot, SparseRows
+from longrank.schema import SIDES, Schema
 
 
 class PreparedRecords:
@@ -90,19 +91,37 @@ class Records(Features):
     ) -> Ranking:
         assert isinstance(belief, SparseBelief)
         rows = prepared.rows.take(order)
-        chosen = [prepared.records[i] for i in order]
         assert rows.plan is not None
-        reasons = Reasons(
-            belief.contributions(rows), rows.plan.names, list(map(dict, chosen)), prepared.context
-        )
+        chosen = [dict(prepared.records[i]) for i in order]
+        context = dict(prepared.context)
+        for fields, some in ((rows.layout.candidate, chosen), (rows.layout.context, [context])):
+            _copy_lists(fields, some)
+        reasons = Reasons(belief.contributions(rows), rows.plan.names, chosen, context)
         names = Names(identities(prepared.records, order.tolist()), rows, reasons)
         return Ranking.filled(order, numbers, 0, names)
 
     def recall(self, ranking: Ranking, count: int) -> Any:
-        return self.schema.planned(ranking.rows(count))
+        rows = ranking.rows(count)
+        if not isinstance(rows, SparseRows):
+            raise InvalidInput("ranking", "have rows of records to learn from", repr(ranking))
+        return self.schema.planned(rows)
 
     def observe(self, rows: Any) -> None:
         self.schema.observe(rows)
+
+    def compiled_selection(self, items: Any) -> kernels.RecordSelection | None:
+        """Encode the candidates of all rounds (one list), and a list of their contexts, once.
+
+        Only categories and numbers are compiled.
+        """
+        sides = (
+            self.schema.sides[side].encode(part) for side, part in zip(SIDES, items, strict=True)
+        )
+        own, shared = sides
+        layout = Layout(own.fields, shared.fields)
+        if any(field.kind not in ("category", "number") for side in layout for field in side):
+            return None
+        return kernels.RecordSelection(layout, (own.keys, own.raw), (shared.keys, shared.raw))
 
     def view(self) -> Self:
         return type(self)(self.schema.view())
@@ -116,3 +135,14 @@ class Records(Features):
 
     def __repr__(self) -> str:
         return f"Records({self.schema!r})"
+
+
+def _copy_lists(fields: Iterable[Slot], records: list[dict[str, Any]]) -> None:
+    """Keep lists as they are now, and sets in an order that is the same in every process."""
+    for name in [field.name for field in fields if field.kind in ("tags", "embedding")]:
+        for record in records:
+            value = record.get(name)
+            if isinstance(value, set | frozenset):
+                record[name] = sorted(value)
+            elif isinstance(value, list | np.ndarray):
+                record[name] = list(value)

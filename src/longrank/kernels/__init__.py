@@ -6,14 +6,19 @@ multiplications, divisions and square roots in a fixed order, so that the state 
 bit on every machine.
 
 Parts from outside of the package write their own with ``compiled`` (and ``generic`` for a rule),
-and return them as :class:`Rule`, :class:`Selection` or :class:`Step`.
+and return them as :class:`Rule`, :class:`Selection` or :class:`Step`; for records as
+:class:`RecordRule`, :class:`RecordSelection` or :class:`RecordStep`.
 """
 
 from longrank.kernels.compilation import compiled, generic
 from longrank.kernels.composition import (
+    RecordRule,
+    RecordSelection,
+    RecordStep,
     Rule,
     Selection,
     Step,
+    compose_record_run,
     compose_run,
     declared,
     learn_nothing,
@@ -32,7 +37,7 @@ from longrank.kernels.length import (
     values_ahead,
 )
 from longrank.kernels.likelihood import fit_likelihood, grow_and_fit, likelihood_step
-from longrank.kernels.numbers import code_rows, observe_numbers
+from longrank.kernels.numbers import Coding, code_rows, observe_numbers
 from longrank.kernels.polynomial import expand
 from longrank.kernels.ranking import (
     coverage_along,
@@ -45,24 +50,35 @@ from longrank.kernels.ranking import (
 from longrank.kernels.rules import foreseeing_rule, mixed_rule, optimistic_rule, random_rule
 from longrank.kernels.screening import scan
 from longrank.kernels.sparse import (
+    State,
+    choose_sparse,
     contributions,
     cross_keys,
     cross_rows,
     greedy_sparse,
     grow,
+    learn_growing,
     learn_sparse,
+    room_for,
     score_sparse,
 )
 from longrank.kernels.update import newton_step, observe_cascade, observe_row
 
 __all__ = [
+    "Coding",
+    "RecordRule",
+    "RecordSelection",
+    "RecordStep",
     "Rule",
     "Selection",
+    "State",
     "Step",
     "best_length",
     "best_stop",
+    "choose_sparse",
     "code_rows",
     "compiled",
+    "compose_record_run",
     "compose_run",
     "contributions",
     "coverage_along",
@@ -85,6 +101,7 @@ __all__ = [
     "grow_and_fit",
     "laplace_cascade",
     "laplace_step",
+    "learn_growing",
     "learn_nothing",
     "learn_sparse",
     "likelihood_step",
@@ -99,6 +116,7 @@ __all__ = [
     "probe_is_due",
     "random_rule",
     "residual",
+    "room_for",
     "rows_along",
     "scan",
     "score_rows",

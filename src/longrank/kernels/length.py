@@ -106,3 +106,24 @@ def probe_is_due(given_up: int) -> bool:
     while 2 * doubling <= given_up:
         doubling *= 2
     return given_up % (doubling // 8) == 0
+
+
+@compiled
+def committed_length(
+    chances: Vector,
+    rewards: Vector,
+    losses: Vector,
+    probing: bool,
+    given_up: NDArray[np.int64],
+) -> int:
+    """Choose the length to commit to: the best one, or that of a probe.
+
+    Counts in ``given_up`` how often no try was worth anything, as :meth:`longrank.Policy.note`.
+    """
+    length = best_length(chances, rewards, losses)
+    if not probing or length > 1 or chances.shape[0] == 0:
+        return length
+    length = max(length, int(probe_is_due(given_up[0])))
+    if sequence_values(chances[:length], rewards, losses)[length] <= losses[0]:
+        given_up[0] += 1
+    return length

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from longrank.kernels.compilation import Kernel, compiled, generic
 from longrank.kernels.curve import probabilities, probability
 from longrank.kernels.foresight import greedy_foreseeing
-from longrank.kernels.length import best_length, probe_is_due
+from longrank.kernels.length import best_length, committed_length
 from longrank.kernels.ranking import top
 
 Vector = NDArray[np.float64]
@@ -22,16 +22,6 @@ Decision = tuple[Order, Matrix, int]
 Now = tuple[Matrix, Flags, bool, Vector, float]
 Belief = tuple[Vector, Matrix, int, float]
 Payoffs = tuple[Vector, Vector, Vector]
-
-
-@compiled
-def _probed(length: int, count: int, probing: bool, given_up: Order) -> int:
-    """The length after probing: at times an item is tried where giving up looks best."""
-    if length > 0 or count == 0:
-        return length
-    due = probing and probe_is_due(given_up[0])
-    given_up[0] += 1
-    return 1 if due else 0
 
 
 @compiled
@@ -59,32 +49,6 @@ def random_rule(
 
 
 @generic
-def _optimistic(
-    greedy: Kernel, now: Now, belief: Belief, payoffs: Payoffs, bonus: float
-) -> Decision:
-    """The best by mean + bonus * width, as far as the outcome depends on it.
-
-    The order matters only up to the first success. So it is made as far as that, once it is
-    certain that all further items are worth trying, however bad they are.
-    """
-    items, wins, _, _, longest = now
-    weights, inverse, link, ceiling = belief
-    rewards, losses, enough = payoffs
-    count = min(rewards.shape[0], items.shape[0])
-    worst = probability(link, -longest * _norm(weights) - 1e-9)
-    reach = min(count, 4)
-    while True:
-        order, rows, _, scores = greedy(items, weights, inverse, bonus, ceiling, reach)
-        length = best_length(probabilities(link, scores), rewards, losses)
-        if reach == count:
-            return order, rows, length
-        certain = length == reach and worst >= enough[reach]
-        if certain and wins[order].any():
-            return order, rows, count
-        reach = min(count, 4 * reach)
-
-
-@generic
 def optimistic_rule(
     greedy: Kernel,
     along: Kernel,  # noqa: ARG001
@@ -93,11 +57,29 @@ def optimistic_rule(
     payoffs: Payoffs,
     settings: tuple[float, bool, Order],
 ) -> Decision:
-    """Optimism: ``settings`` are the bonus, whether to probe, and how often it has given up."""
+    """The best by mean + bonus * width, as far as the outcome depends on it.
+
+    ``settings`` are the bonus, whether to probe, and how often it has given up. The order matters
+    only up to the first success. So it is made as far as that, once it is certain that all further
+    items are worth trying, however bad they are.
+    """
+    items, wins, _, _, longest = now
+    weights, inverse, link, ceiling = belief
+    rewards, losses, enough = payoffs
     bonus, probing, given_up = settings
-    order, rows, length = _optimistic(greedy, now, belief, payoffs, bonus)
-    count = min(payoffs[0].shape[0], now[0].shape[0])
-    return order, rows, _probed(length, count, probing, given_up)
+    count = min(rewards.shape[0], items.shape[0])
+    worst = probability(link, -longest * _norm(weights) - 1e-9)
+    reach = min(count, 4)
+    while True:
+        order, rows, _, scores = greedy(items, weights, inverse, bonus, ceiling, reach)
+        chances = probabilities(link, scores)
+        if reach == count:
+            length = committed_length(chances, rewards, losses, probing, given_up)
+            return order, rows, length
+        certain = best_length(chances, rewards, losses) == reach and worst >= enough[reach]
+        if certain and wins[order].any():
+            return order, rows, count
+        reach = min(count, 4 * reach)
 
 
 @generic
@@ -116,8 +98,8 @@ def foreseeing_rule(
     bonus, probing, given_up, foresight = settings
     count = min(rewards.shape[0], items.shape[0])
     order, rows, _, scores = greedy_foreseeing(items, weights, inverse, bonus, count, foresight)
-    length = best_length(probabilities(link, scores), rewards, losses)
-    return order, rows, _probed(length, count, probing, given_up)
+    chances = probabilities(link, scores)
+    return order, rows, committed_length(chances, rewards, losses, probing, given_up)
 
 
 @generic
@@ -132,4 +114,5 @@ def mixed_rule(
     """A random order in random rounds, else the best by the means."""
     if now[2]:
         return random_rule(greedy, along, now, belief, payoffs, settings)
-    return _optimistic(greedy, now, belief, payoffs, 0.0)
+    certain = 0.0, False, np.zeros(1, np.int64)
+    return optimistic_rule(greedy, along, now, belief, payoffs, certain)

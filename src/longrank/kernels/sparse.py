@@ -28,12 +28,16 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Keys = NDArray[np.uint64]
+# The table, the group of each column, the sums of the groups, the counts, the largest size.
+State = tuple[Keys, Matrix, Keys, Vector, Indices, Matrix, Indices, int]
 
 WINDOW = 32  # places from its home on where a column may stand
 MAX_GROUPS = 1 << 11  # of which half are used
 _MIN_VARIANCE, _MAX_VARIANCE = 1e-4, 25.0
+_MIN_SLOPE = 1e-300  # far out the curve is flat
 _TURN, _BACK = np.uint64(31), np.uint64(33)
 _ZERO = np.uint64(0)
+SHARED = np.uint64(0xFFFFFFFFFFFFFFFF)  # the key of the first group, of those that do not fit
 
 
 @compiled
@@ -96,6 +100,16 @@ def cross_rows(
 
 
 @compiled
+def first_variance(entries: int) -> float:
+    """The prior variance of a group that is new, in rows of so many entries.
+
+    It is 1 in short rows. Long ones begin with a variance of 1 in all, since most of what is
+    crossed does not matter.
+    """
+    return max(min(1.0, 16.0 / (entries * entries)), 1.0 / entries)
+
+
+@compiled
 def _precisions(group_keys: Keys, variances: Vector, groups: Keys) -> Vector:
     """The prior precision of every entry."""
     found = np.empty(groups.shape[0])
@@ -106,7 +120,10 @@ def _precisions(group_keys: Keys, variances: Vector, groups: Keys) -> Vector:
             continue
         last = groups[p]
         at = find(group_keys, last)
-        found[p] = 1.0 / variances[at] if at >= 0 else 1.0
+        if at < 0 and variances[0] == 0.0:  # none shares the first place
+            found[p] = 1.0 / first_variance(groups.shape[0])
+        else:
+            found[p] = 1.0 / variances[max(at, 0)]
     return found
 
 
@@ -177,8 +194,12 @@ def _place(
 
 
 @compiled
-def join_groups(group_keys: Keys, groups: Keys, counts: Indices) -> Indices:
-    """Find or make the place of every group; what no longer fits shares the first place."""
+def join_groups(group_keys: Keys, variances: Vector, groups: Keys, counts: Indices) -> Indices:
+    """Find or make the place of every group; what no longer fits shares the first place.
+
+    The first place must hold ``SHARED``: it is never free, so that the search for a group does not
+    end there. Its variance is 0 until it is shared.
+    """
     size = group_keys.shape[0]
     found = np.empty(groups.shape[0], np.int64)
     for p in range(groups.shape[0]):
@@ -191,13 +212,16 @@ def join_groups(group_keys: Keys, groups: Keys, counts: Indices) -> Indices:
             if counts[1] < size // 2:
                 at = _home(groups[p], size)
                 for _ in range(WINDOW):
-                    if at > 0 and group_keys[at] == _ZERO:
+                    if group_keys[at] == _ZERO:
                         group_keys[at] = groups[p]
+                        variances[at] = first_variance(groups.shape[0])
                         counts[1] += 1
                         break
                     at = (at + 1) & (size - 1)
                 else:
                     at = 0
+            if at == 0 and variances[0] == 0.0:
+                variances[0] = first_variance(groups.shape[0])
         found[p] = at
     return found
 
@@ -225,7 +249,7 @@ def learn_sparse(
     left, right, groups = plan
     keys, columns, group_keys, variances = table
     n = left.shape[0]
-    group = join_groups(group_keys, groups, counts)
+    group = join_groups(group_keys, variances, groups, counts)
     at, own = np.empty(n, np.int64), np.empty(n, np.uint64)
     numbers, means, spreads = np.empty(n), np.empty(n), np.empty(n)
     last = row_keys.shape[0] - 1
@@ -244,7 +268,7 @@ def learn_sparse(
                 mean += means[p] * numbers[p]
                 square += s * numbers[p] * numbers[p]
         g = implicit_residual(mean, square, succeeded and i == last)
-        noise = 1.0 / slope(LOGISTIC, mean + g * square) + square
+        noise = 1.0 / max(slope(LOGISTIC, mean + g * square), _MIN_SLOPE) + square
         for p in range(n):
             x = numbers[p]
             if x == 0.0:
@@ -262,8 +286,17 @@ def learn_sparse(
         for p in range(n):
             if p == n - 1 or group[p + 1] != group[p]:
                 seen, determined = sums[group[p], 0], sums[group[p], 1]
-                learned = (1.0 + max(seen, 0.0)) / (1.0 + max(determined, 0.0))
+                first = first_variance(n)
+                learned = (first + max(seen, 0.0)) / (1.0 + max(determined, 0.0))
                 variances[group[p]] = min(max(learned, _MIN_VARIANCE), _MAX_VARIANCE)
+
+
+@compiled
+def room_for(columns: int, size: int, limit: int) -> int:
+    """The size of a table in which so many columns take at most half, within the limit."""
+    while size < limit and 2 * columns > size:
+        size *= 2
+    return size
 
 
 @compiled
@@ -326,7 +359,7 @@ def greedy_sparse(
             break
         mean, square = mean_of[best], square_of[best]
         g = implicit_residual(mean, square, False)
-        noise = 1.0 / slope(LOGISTIC, mean + g * square) + square
+        noise = 1.0 / max(slope(LOGISTIC, mean + g * square), _MIN_SLOPE) + square
         for p in range(n):
             key, x = entry(p, left, right, row_keys[best], row_numbers[best], context)
             numbers[p], failed_keys[position, p] = x, key
@@ -361,6 +394,40 @@ def greedy_sparse(
         order[ahead + j] = rest[j]
         means[ahead + j], scores[ahead + j] = mean_of[rest[j]], score_of[rest[j]]
     return order, means, scores
+
+
+@compiled
+def choose_sparse(
+    state: State,
+    rows: tuple[Keys, Matrix, tuple[Keys, Vector]],
+    plan: tuple[Indices, Indices, Keys],
+    bonus: Vector,
+    ceiling: float,
+    count: int,
+    foresight: int,
+) -> tuple[Indices, Vector]:
+    """Run ``greedy_sparse`` in compiled runs: order and scores."""
+    table = state[0], state[1], state[2], state[3]
+    order, _, scores = greedy_sparse(rows, plan, table, bonus, ceiling, count, foresight)
+    return order, scores
+
+
+@compiled
+def learn_growing(
+    state: State,
+    rows: tuple[Keys, Matrix, tuple[Keys, Vector]],
+    plan: tuple[Indices, Indices, Keys],
+    succeeded: bool,
+) -> State:
+    """Run ``learn_sparse`` in compiled runs, in a table that grows. Returns the state."""
+    keys, columns, group_keys, variances, group_of, sums, counts, limit = state
+    more = rows[0].shape[0] * plan[0].shape[0]
+    size = room_for(counts[0] + more, keys.shape[0], limit)
+    if size > keys.shape[0]:
+        keys, columns, group_of = grow(keys, columns, group_of, sums, counts, size)
+    table = keys, columns, group_keys, variances
+    learn_sparse(rows, plan, table, group_of, sums, counts, succeeded)
+    return keys, columns, group_keys, variances, group_of, sums, counts, limit
 
 
 @compiled

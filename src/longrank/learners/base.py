@@ -124,7 +124,7 @@ class Learner(Part, ABC):
         read-only and were checked when ranked.
         """
 
-    def compiled_step(self, capacity: int) -> kernels.Step | None:  # noqa: ARG002
+    def compiled_step(self, capacity: int) -> kernels.Step | kernels.RecordStep | None:  # noqa: ARG002
         """The same in compiled runs that observe at most ``capacity`` items.
 
         Starts from a copy of the present belief. None where it is not compiled; subclasses do not

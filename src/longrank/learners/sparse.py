@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from longrank import checks, kernels
 from longrank.belief import SparseBelief
-from longrank.kernels.sparse import MAX_GROUPS
+from longrank.kernels.sparse import MAX_GROUPS, SHARED
 from longrank.learners.base import Learner
 from longrank.links import LOGISTIC
 from longrank.packing import Tree
@@ -50,7 +50,8 @@ class SparseLaplace(Learner):
         self._table = np.zeros((_FIRST, 4))
         self._group_of = np.zeros(_FIRST, np.int64)
         self._group_keys = np.zeros(MAX_GROUPS, np.uint64)
-        self._variances = np.ones(MAX_GROUPS)
+        self._group_keys[0] = SHARED
+        self._variances = np.zeros(MAX_GROUPS)
         self._sums = np.zeros((MAX_GROUPS, 2))
         self._counts = np.zeros(3, np.int64)
 
@@ -74,14 +75,13 @@ class SparseLaplace(Learner):
     def variance(self, group: int) -> float:
         """The prior variance of a group, by its key; 1 where nothing was observed of it."""
         at = np.flatnonzero(self._group_keys == np.uint64(group))
-        return float(self._variances[at[0]]) if len(at) else 1.0
+        return float(self._variances[at[0] if len(at) else 0]) or 1.0
 
     def observe(self, rows: Any, succeeded: bool) -> None:
         assert isinstance(rows, SparseRows)
         assert rows.plan is not None
-        size = len(self._keys)
-        while size < self.columns and 2 * (self.used + len(rows.plan.left) * len(rows)) > size:
-            size *= 2
+        more = len(rows.plan.left) * len(rows)
+        size = kernels.room_for(self.used + more, len(self._keys), self.columns)
         if size > len(self._keys):
             self._keys, self._table, self._group_of = kernels.grow(
                 self._keys, self._table, self._group_of, self._sums, self._counts, size
@@ -97,9 +97,21 @@ class SparseLaplace(Learner):
         )
         self.updates += len(rows)
 
+    def compiled_step(self, capacity: int) -> kernels.RecordStep:  # noqa: ARG002
+        table = self._keys, self._table, self._group_keys, self._variances
+        state = *table, self._group_of, self._sums, self._counts, self.columns
+        return kernels.RecordStep(
+            kernels.choose_sparse, kernels.learn_growing, state, self._take_over
+        )
+
+    def _take_over(self, state: kernels.State, rows: int) -> None:
+        """Go on from the state of a compiled run that observed so many rows."""
+        self._keys, self._table, self._group_keys, self._variances = state[:4]
+        self._group_of, self._sums, self._counts = state[4:7]
+        self.updates += rows
+
     def state(self) -> Tree:
         used, groups = np.flatnonzero(self._keys), np.flatnonzero(self._group_keys)
-        groups = np.append(0, groups)  # the first is shared by what no longer fits
         return {
             "columns": self.columns,
             "max_budget": self.max_budget,

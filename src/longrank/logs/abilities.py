@@ -40,7 +40,7 @@ class Checked:
     decisions: int = 0
     problems: list[Violation] = field(default_factory=list)
     more: int = 0  # problems beyond those kept
-    with_items: int = 0
+    with_items: int = 0  # or records
     with_payoffs: int = 0
     with_propensity: int = 0
     with_prefix: int = 0
@@ -50,13 +50,14 @@ class Checked:
     tries: int = 0
     left_out: int = 0  # decisions that must not be learned from
     ignored: tuple[str, ...] = ()  # columns that are not part of the format
+    fields: tuple[str, ...] = ()  # such columns that are fields of records or of their context
 
     def add(self, decision: Decision) -> None:
         """Count a decision without problems."""
         self.decisions += 1
         self.tries += decision.outcome.tried
         self.left_out += not decision.learned
-        self.with_items += decision.items is not None
+        self.with_items += decision.items is not None or decision.candidates is not None
         self.with_payoffs += decision.payoffs is not None
         self.with_propensity += decision.propensity is not None
         self.with_prefix += decision.prefix is not None
@@ -122,8 +123,9 @@ def check(source: Any) -> Checked:
     dictionaries.
     """
     history = History.of(source)
-    ignored = tuple(name for name in history.table_columns if not is_known(name))
-    found = Checked(history.name, ignored=ignored)
+    own = [name for name in history.table_columns if not is_known(name)]
+    ignored = tuple(name for name in own if name not in history.fields)
+    found = Checked(history.name, ignored=ignored, fields=history.fields)
     for one in history.read():
         if isinstance(one, Decision):
             found.add(one)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Row = dict[str, Any]
-Kind = Literal["text", "time", "index", "truth", "whole", "number"]
+Kind = Literal["text", "time", "index", "truth", "whole", "number", "record"]
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,8 @@ class Column:
     """A column of the format.
 
     ``kind`` is the type of its values (``text`` may also be a whole number, ``index`` also the
-    id of a candidate), ``lists`` how deeply they are nested (CSV stores lists as JSON text).
+    id of a candidate, ``record`` a dictionary or a name), ``lists`` how deeply they are nested.
+    CSV stores lists as JSON text, Parquet stores records so.
     """
 
     name: str
@@ -40,8 +41,27 @@ COLUMNS = {
             "telling versions apart",
             "text",
         ),
-        Column("candidates", "unique ids of the candidates", "ids in `order`", "text", 1),
-        Column("items", "one row of features per candidate", "evaluation", "number", 2),
+        Column(
+            "candidates",
+            "the candidates: records (dictionaries, or JSON text) or unique ids",
+            "policies on records; ids in `order`",
+            "record",
+            1,
+        ),
+        Column(
+            "context",
+            "what the candidates share: a dictionary, or JSON text; without it, all columns that "
+            "are not part of the format",
+            "policies on records",
+            "record",
+        ),
+        Column(
+            "items",
+            "one row of numbers per candidate, where they are no records",
+            "evaluation",
+            "number",
+            2,
+        ),
         Column(
             "order",
             "the candidates played, in order: indices from 0, or ids",
@@ -52,11 +72,16 @@ COLUMNS = {
         Column(
             "features",
             "the rows that were played, as the policy's feature map made them",
-            "warm start (or `items`)",
+            "warm start (or `items`, or records)",
             "number",
             2,
         ),
-        Column("tried", "number of attempts in `order`", "everything", "whole"),
+        Column(
+            "tried",
+            "number of attempts in `order`, or the list of what was attempted",
+            "everything",
+            "whole",
+        ),
         Column("succeeded", "whether the last attempt succeeded", "everything", "truth"),
         Column("learned", "false if the outcome must not be learned from", "warm start", "truth"),
         Column(
@@ -92,11 +117,13 @@ COLUMNS = {
         ),
     )
 }
+IDS = "ids"  # in place of `order`: always ids, though they be whole numbers
 REQUIRED = ("id", "order", "tried", "succeeded")
 FOR_EVALUATION = frozenset(("items", "rewards", "losses", "propensity", "prefix_propensities"))
 
 # Long form has one row per candidate, those of a decision next to each other. It repeats the
-# columns of the decision; these replace `candidates`, `items` and `order`.
+# columns of the decision; these replace `candidates`, `items` and `order`. Without features each
+# row is a record: its id, and all columns that differ between the candidates of a decision.
 POSITION = "position"  # 1, 2, ... in the order played; missing for candidates not played
 CANDIDATE = "candidate"
 FEATURE_PREFIX = "x_"  # x_0, x_1, ...: features of the candidate
@@ -104,4 +131,5 @@ FEATURE_PREFIX = "x_"  # x_0, x_1, ...: features of the candidate
 
 def is_known(name: str) -> bool:
     """Tell whether a column belongs to the format, in either form."""
-    return name in COLUMNS or name in (POSITION, CANDIDATE) or name.startswith(FEATURE_PREFIX)
+    own = (IDS, POSITION, CANDIDATE)
+    return name in COLUMNS or name in own or name.startswith(FEATURE_PREFIX)

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.cascade import Outcome, Ranking
-from longrank.features import Features
+from longrank.cascade import Names, Outcome, Ranking
+from longrank.encoding import Record, identities
+from longrank.errors import InvalidInput
+from longrank.features import Features, Records
 from longrank.payoffs import Payoffs
+from longrank.policies import Policy
+from longrank.rows import SparseRows
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
     """A checked row of a history. What the log does not have is None.
 
-    ``items`` has shape (k, d); ``features``, of what was played, (n, dim); ``time`` is in
-    seconds; ``prefix`` holds the probabilities of the first 1, ..., n items, and ``propensity``
-    that of the sequence with its length. ``learned`` is False if the outcome must not be learned
-    from; ``left_out`` are the positions, from 1, of failures that say nothing about the
-    candidates; ``turn`` orders the outcomes of a log by when they arrived.
+    The candidates are ``items``, shape (k, d), or records: dictionaries in ``candidates``, with
+    the ``context`` that they share. ``features``, of what was played, have shape (n, dim);
+    ``time`` is in seconds; ``prefix`` holds the probabilities of the first 1, ..., n items, and
+    ``propensity`` that of the sequence with its length. ``learned`` is False if the outcome must
+    not be learned from; ``left_out`` are the positions, from 1, of failures that say nothing
+    about the candidates; ``turn`` orders the outcomes of a log by when they arrived.
     """
 
     row: int
@@ -38,30 +44,65 @@ class Decision:
     learned: bool = True
     left_out: tuple[int, ...] = ()
     turn: int | None = None
+    candidates: list[Record] | None = None
+    context: Record | None = None
 
-    def observed(self, rows: NDArray[np.float64] | None = None) -> tuple[Ranking, Outcome]:
+    def observed(
+        self, rows: NDArray[np.float64] | SparseRows | None = None
+    ) -> tuple[Ranking, Outcome]:
         """Return the receipt and the outcome to learn from, without the failures left out.
 
-        ``rows`` are the features to learn; by default those of the log, or else the items. A log
-        does not hold what the policy believed at the time: those numbers are NaN.
+        ``rows`` are the features to learn; by default those of the log, or else the items; there
+        are none for records. A log does not hold what the policy believed at the time: those
+        numbers are NaN.
         """
         if rows is None:
             rows = self.features
-        if rows is None:
-            assert self.items is not None
+        if rows is None and self.items is not None:
             rows = self.items[self.order]
-        order, outcome = self.order.copy(), self.outcome
-        if self.left_out:
-            kept = [i for i in range(outcome.tried) if i + 1 not in self.left_out]
-            order, rows, outcome = order[kept], rows[kept], Outcome(len(kept), outcome.succeeded)
-        receipt = Ranking.blind(order, rows, len(order), np.nan)
-        return receipt, outcome
+        order, outcome, kept = self.order.copy(), self.outcome, self.attributable
+        if kept is not None:
+            order, outcome = order[kept], Outcome(len(kept), outcome.succeeded)
+            rows = rows[kept] if isinstance(rows, np.ndarray) else rows and rows.take(kept)
+        if isinstance(rows, np.ndarray):
+            return Ranking.blind(order, rows, len(order), np.nan), outcome
+        assert self.candidates is not None
+        ids = identities(self.candidates, order.tolist())
+        names = Names(ids, rows, [[] for _ in ids])
+        return Ranking.blind(order, np.empty((len(order), 0)), len(order), np.nan, names), outcome
+
+    @property
+    def attributable(self) -> list[int] | None:
+        """Which attempts say something about the candidates; None if all do."""
+        if not self.left_out:
+            return None
+        return [i for i in range(self.outcome.tried) if i + 1 not in self.left_out]
 
     def observed_by(self, features: Features | None) -> tuple[Ranking, Outcome]:
-        """Return the same with rows that ``features`` makes of the items, where there are any."""
-        if self.items is None or features is None:
-            return self.observed()
-        return self.observed(features.along(features.prepare(self.items, None), self.order))
+        """Return the same with rows that ``features`` makes of the candidates."""
+        return self.observed(None if features is None else self.rows_by(features))
+
+    def rows_by(self, features: Features) -> NDArray[np.float64] | SparseRows | None:
+        """Return the rows that ``features`` makes of what was played; None if the log has them."""
+        if isinstance(features, Records):
+            if self.candidates is None:
+                rule = "be records for this policy (one made with dim takes arrays)"
+                raise InvalidInput("candidates", rule, "none")
+            prepared = features.prepare(self.candidates, None, context=self.context)
+            return prepared.rows.take(self.order)
+        if self.items is not None:
+            return features.along(features.prepare(self.items, None), self.order)
+        if self.features is None:
+            rule = "be present for a policy on arrays (recommended() takes records)"
+            raise InvalidInput("items", rule, "none")
+        return None
+
+    def offer(self, policy: Policy) -> tuple[Any, dict[str, Any]]:
+        """Return the candidates as a policy takes them, and the context by its keyword."""
+        records = isinstance(getattr(policy, "features", None), Records) or self.items is None
+        if not records or self.candidates is None:
+            return self.items, {}
+        return self.candidates, {} if self.context is None else {"context": self.context}
 
     @property
     def reward(self) -> float:
@@ -74,7 +115,8 @@ class Decision:
         """The maximum number of attempts, by the budget and by the candidates where known."""
         assert self.payoffs is not None
         limit = self.payoffs.budget if self.budget is None else self.budget
-        return limit if self.items is None else min(limit, len(self.items))
+        known = self.candidates if self.items is None else self.items
+        return limit if known is None else min(limit, len(known))
 
     def under(self, payoffs: Payoffs | None = None, budget: int | None = None) -> Decision:
         """Return the decision under other payoffs, or truncated after ``budget`` attempts.

@@ -13,6 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from longrank.errors import BadFile, InvalidInput, MissingExtra
 from longrank.logs.columns import CANDIDATE, COLUMNS, Row
 from longrank.logs.violations import Violation
@@ -20,6 +22,7 @@ from longrank.logs.violations import Violation
 BATCH = 1024  # rows in memory at once
 Rows = Iterator[tuple[int, Row | Violation]]
 Unneeded = frozenset[str]
+Names = Mapping[str, str]  # of columns: from their own to that in the format
 
 
 @dataclass(frozen=True)
@@ -38,53 +41,72 @@ class LogTable:
         return self.rows(unneeded)
 
 
-def open_table(data: Any) -> LogTable:
-    """Open a path, a pandas or polars frame, a pyarrow table, or a list of dictionaries."""
+def open_table(data: Any, named: Names | None = None) -> LogTable:
+    """Open a path, a pandas or polars frame, a pyarrow table, or a list of dictionaries.
+
+    ``named`` has the names in the format of columns that are called otherwise.
+    """
+    named = {} if named is None else named
     if isinstance(data, str | os.PathLike):
-        return _file(Path(data))
+        return _file(Path(data), named)
     library = type(data).__module__.partition(".")[0]
     if library == "pyarrow" and hasattr(data, "to_batches"):
-        names = tuple(data.schema.names)
-        return LogTable("table", names, lambda _: _arrow_rows(data.to_batches(BATCH)))
+        names = tuple(named.get(name, name) for name in data.schema.names)
+        return LogTable("table", names, lambda _: _arrow_rows(data.to_batches(BATCH), names))
     if library == "polars" and hasattr(data, "iter_slices"):
-        return LogTable("frame", tuple(data.columns), lambda _: _polars(data))
+        names = tuple(named.get(name, name) for name in data.columns)
+        return LogTable("frame", names, lambda _: _polars(data, names))
     if library == "pandas" and hasattr(data, "iloc"):
-        return LogTable("frame", tuple(map(str, data.columns)), lambda _: _pandas(data))
+        names = tuple(named.get(name, name) for name in map(str, data.columns))
+        return LogTable("frame", names, lambda _: _pandas(data, names))
     if isinstance(data, Sequence) and all(isinstance(row, Mapping) for row in data):
-        names = tuple(dict.fromkeys(name for row in data for name in row))
-        return LogTable("rows", names, lambda _: enumerate(map(dict, data), 1))
+        own = dict.fromkeys(name for row in data for name in row)
+        names = tuple(named.get(name, name) for name in own)
+        return LogTable("rows", names, lambda _: enumerate((_renamed(r, named) for r in data), 1))
     rule = "be a path, a pandas or polars frame, a pyarrow table, or a list of dictionaries"
     raise InvalidInput("history", rule, type(data).__name__)
 
 
-def _file(path: Path) -> LogTable:
+def _renamed(row: Mapping[str, Any], named: Names) -> Row:
+    return {named.get(name, name): value for name, value in row.items()} if named else dict(row)
+
+
+def _file(path: Path, named: Names) -> LogTable:
     if not path.is_file():
         raise BadFile(f"there is no file {path}")
     match path.suffix.lower():
         case ".parquet":
-            return _parquet(path)
+            return _parquet(path, named)
         case ".csv":
-            return _csv(path)
+            return _csv(path, named)
         case ".jsonl" | ".ndjson":
-            return _json_lines(path)
+            return _json_lines(path, named)
         case other:
             raise BadFile(f"{path} must end in .parquet, .csv, .jsonl or .ndjson, not {other!r}")
 
 
-def _polars(frame: Any) -> Rows:
-    number = 0
-    for part in frame.iter_slices(BATCH):
-        for row in part.to_dicts():
-            number += 1
-            yield number, row
+def _polars(frame: Any, names: tuple[str, ...]) -> Rows:
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        number = 0
+        for part in frame.iter_slices(BATCH):
+            for row in part.iter_rows():
+                number += 1
+                yield number, dict(zip(names, row, strict=True))
+        return
+    parts = (part.to_arrow() for part in frame.iter_slices(BATCH))
+    yield from _arrow_rows((b for part in parts for b in part.to_batches()), names)
 
 
-def _pandas(frame: Any) -> Rows:
+def _pandas(frame: Any, names: tuple[str, ...]) -> Rows:
     number = 0
     for start in range(0, len(frame), BATCH):
-        for row in frame.iloc[start : start + BATCH].to_dict("records"):
+        part = frame.iloc[start : start + BATCH]
+        cells = [map(_present, part.iloc[:, i].tolist()) for i in range(len(names))]
+        for row in zip(*cells, strict=True):
             number += 1
-            yield number, {str(name): _present(value) for name, value in row.items()}
+            yield number, dict(zip(names, row, strict=True))
 
 
 def _present(value: Any) -> Any:
@@ -94,7 +116,7 @@ def _present(value: Any) -> Any:
     return None if type(value).__name__ in ("NaTType", "NAType") else value
 
 
-def _parquet(path: Path) -> LogTable:
+def _parquet(path: Path, named: Names) -> LogTable:
     """Open a Parquet file, read in batches; columns that are not needed are not read at all."""
     try:
         import pyarrow as pa
@@ -102,46 +124,58 @@ def _parquet(path: Path) -> LogTable:
     except ImportError as error:
         raise MissingExtra("reading Parquet", "logs") from error
     try:
-        names = tuple(pq.read_schema(path).names)
+        own = pq.read_schema(path).names
     except (pa.ArrowInvalid, OSError) as error:
         raise BadFile(f"{path} is not a Parquet file: {error}") from error
 
     def rows(unneeded: Unneeded) -> Rows:
-        wanted = [name for name in names if name not in unneeded]
+        wanted = [name for name in own if named.get(name, name) not in unneeded]
+        names = tuple(named.get(name, name) for name in wanted)
         with pq.ParquetFile(path) as file:
             try:
-                yield from _arrow_rows(file.iter_batches(BATCH, columns=wanted))
+                yield from _arrow_rows(file.iter_batches(BATCH, columns=wanted), names)
             except (pa.ArrowInvalid, OSError) as error:
                 raise BadFile(f"{path} is damaged: {error}") from error
 
-    return LogTable(path.name, names, rows)
+    return LogTable(path.name, tuple(named.get(name, name) for name in own), rows)
 
 
-def _arrow_rows(batches: Any) -> Rows:
+def _arrow_rows(batches: Any, names: tuple[str, ...]) -> Rows:
     number = 0
     for batch in batches:
-        names = batch.schema.names
         for cells in zip(*(_arrow_cells(column) for column in batch.columns), strict=True):
             number += 1
             yield number, dict(zip(names, cells, strict=True))
 
 
 def _arrow_cells(column: Any) -> list[Any]:
-    """Return the cells of a column; lists of numbers as arrays, without an object per number."""
+    """Return the cells of a column; lists of numbers as arrays, without an object per number.
+
+    Equal texts, and equal dictionaries in lists, are the same object: then they are made once.
+    """
     import pyarrow.types as types
 
     def numbers(kind: Any) -> bool:
         return bool(types.is_floating(kind) or types.is_integer(kind))
 
-    if not types.is_list(column.type) or column.null_count:
+    def lists(kind: Any) -> bool:
+        return bool(types.is_list(kind) or types.is_large_list(kind))
+
+    if types.is_string(column.type) or types.is_large_string(column.type):
+        return _shared(column, column)
+    if not lists(column.type) or column.null_count:
         return list(column.to_pylist())
     inner = column.values
     starts = column.offsets.to_numpy()
     if numbers(inner.type) and not inner.null_count:
         values = inner.to_numpy()
         return [values[a:b] for a, b in pairwise(starts)]
+    if types.is_struct(inner.type) and not inner.null_count:
+        used = inner.slice(starts[0], starts[-1] - starts[0])
+        records = _shared(used, *used.flatten())
+        return [records[a:b] for a, b in pairwise((starts - starts[0]).tolist())]
     if (
-        types.is_list(inner.type)
+        lists(inner.type)
         and numbers(inner.type.value_type)
         and not inner.null_count
         and not inner.values.null_count
@@ -158,13 +192,31 @@ def _arrow_cells(column: Any) -> list[Any]:
     return list(column.to_pylist())
 
 
-def _csv(path: Path) -> LogTable:
+def _shared(column: Any, *parts: Any) -> list[Any]:
+    """Return the cells of a column, equal ones as one object; ``parts`` tell which are equal."""
+    import pyarrow as pa
+
+    codes = np.zeros(len(column), np.int64)
+    for part in parts:
+        try:
+            encoded = part.dictionary_encode(null_encoding="encode")
+        except (AttributeError, pa.ArrowNotImplementedError):  # lists or structs in structs
+            return list(column.to_pylist())
+        codes = codes * max(len(encoded.dictionary), 1) + encoded.indices.to_numpy()
+        codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
+    _, first = np.unique(codes, return_index=True)
+    distinct = column.take(pa.array(first)).to_pylist()
+    return [distinct[code] for code in codes.tolist()]
+
+
+def _csv(path: Path, named: Names) -> LogTable:
     """Open a CSV file, read line by line."""
     with path.open(newline="", encoding="utf-8-sig") as file:
         try:
             header = next(csv.reader(file), [])
         except (csv.Error, UnicodeDecodeError) as error:
             raise BadFile(f"{path} is not a CSV file: {error}") from error
+    header = [named.get(name, name) for name in header]
     return LogTable(path.name, tuple(header), lambda unneeded: _csv_rows(path, header, unneeded))
 
 
@@ -213,28 +265,29 @@ def _csv_value(name: str, cell: str) -> Any:
         return cell
     if column is not None and column.kind == "truth":
         return {"true": True, "1": True, "false": False, "0": False}.get(cell.lower(), cell)
-    for kind in (int, float):
+    for kind in (int, float, *((json.loads,) if cell[0] in "[{" else ())):
         with suppress(ValueError):
             return kind(cell)
     return cell
 
 
-def _json_lines(path: Path) -> LogTable:
+def _json_lines(path: Path, named: Names) -> LogTable:
     """Open a file of JSON objects, one per line; an object may leave out what it does not know.
 
     Its columns are the names in the first batch of lines.
     """
     names: dict[str, None] = {}
-    for number, row in _json_rows(path, frozenset()):
+    for number, row in _json_rows(path, frozenset(), {}):
         if isinstance(row, dict):
             names |= dict.fromkeys(row)
         if number >= BATCH:
             break
-    return LogTable(path.name, tuple(names), lambda unneeded: _json_rows(path, unneeded))
+    columns = tuple(named.get(name, name) for name in names)
+    return LogTable(path.name, columns, lambda unneeded: _json_rows(path, unneeded, named))
 
 
-def _json_rows(path: Path, unneeded: Unneeded) -> Rows:
-    keys = [f'"{name}":'.encode() for name in unneeded]
+def _json_rows(path: Path, unneeded: Unneeded, named: Names) -> Rows:
+    keys = [f'"{name}":'.encode() for name in unneeded - set(named.values())]
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
@@ -245,6 +298,7 @@ def _json_rows(path: Path, unneeded: Unneeded) -> Rows:
                 yield number, Violation(path.name, number, "the line", "be JSON", str(error))
                 continue
             if isinstance(row, dict):
+                row = _renamed(row, named) if named else row
                 for name in unneeded:
                     row.pop(name, None)
                 yield number, row

@@ -6,7 +6,7 @@ import functools
 import tempfile
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import IO, Any, ParamSpec, TypeVar
 
@@ -17,18 +17,28 @@ from longrank.cascade import Outcome, Ranking
 from longrank.errors import InvalidInput
 from longrank.features import Features
 from longrank.logs import long_form
-from longrank.logs.columns import FOR_EVALUATION, REQUIRED
+from longrank.logs.columns import (
+    CANDIDATE,
+    COLUMNS,
+    FOR_EVALUATION,
+    IDS,
+    POSITION,
+    REQUIRED,
+)
 from longrank.logs.decision import Decision
 from longrank.logs.formats import Unneeded, open_table
 from longrank.logs.rules import Rules
 from longrank.logs.violations import BadLog, Violation, empty, keep
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy
+from longrank.rows import SparseRows
 
 P = ParamSpec("P")
 T = TypeVar("T")
 MAX_KEPT_BYTES = 256 * 2**20  # items and features that History.keep holds in memory
 Progress = Callable[[int, int], None]
+FORMAT = frozenset((*COLUMNS, IDS))  # columns that are not fields of the context
+OTHERWISE = frozenset(("context", "items", "features"))  # with one of them no other column is
 _OFTEN = 1000  # decisions between two reports of progress
 
 
@@ -44,6 +54,14 @@ class History:
     data
         The path of a .parquet, .csv or .jsonl file, a pandas or polars frame, a pyarrow table, or
         a list of dictionaries, with the columns that ``longrank logs columns`` lists.
+    columns
+        What columns of the format are called in this log, where that is something else:
+        ``{"id": "payment", "ids": "routes"}``.
+    context
+        The columns that are fields of the context. By default, where candidates are records and
+        there is no column ``context``: all that are not part of the format.
+    payoffs
+        Those of decisions without ``rewards`` and ``losses``.
 
     Examples
     --------
@@ -51,13 +69,47 @@ class History:
     ...                     "tried": 2, "succeeded": True}])
     >>> [(ranking.order.tolist(), outcome) for ranking, outcome in history]
     [([1, 0], Outcome(tried=2, succeeded=True))]
+    >>> log = [{"payment": 7, "candidates": ["adyen", "stripe"], "tried": ["stripe"],
+    ...         "succeeded": True, "brand": "visa", "amount": 120.0}]
+    >>> [decision] = History(log, columns={"id": "payment"}).decisions()
+    >>> decision.candidates, decision.context
+    ([{'id': 'adyen'}, {'id': 'stripe'}], {'brand': 'visa', 'amount': 120.0})
     """
 
-    def __init__(self, data: Any) -> None:
-        table = open_table(data)
-        self.table = long_form.by_decision(table) if long_form.is_long(table.columns) else table
+    def __init__(
+        self,
+        data: Any,
+        *,
+        columns: Mapping[str, str] | None = None,
+        context: Sequence[str] | None = None,
+        payoffs: Payoffs | None = None,
+    ) -> None:
+        table = open_table(data, _checked_names(columns))
         self.name = table.name
         self.table_columns = table.columns
+        for own in (*(columns or {}), *(context or ())):
+            if own not in table.columns:
+                what = "columns" if own in (columns or {}) else "context"
+                raise InvalidInput(
+                    what, "name columns of the log", repr((columns or {}).get(own, own))
+                )
+        for name in columns or {}:
+            if table.columns.count(name) > 1:
+                rule = f"not name another column {name!r}, which the log has as well"
+                raise InvalidInput("columns", rule, repr((columns or {})[name]))
+        self._payoffs = payoffs
+        self._given = None if context is None else tuple(context)
+        self._gathers = False  # whether the context is made of columns
+        self.fields: tuple[str, ...] = ()  # those columns
+        if long_form.is_long(table.columns):
+            self.table, self.fields = long_form.by_decision(table, self._given)
+        else:
+            self.table = table
+            if self._given is not None:
+                self._gathers, self.fields = True, self._given
+            elif "candidates" in table.columns and not OTHERWISE.intersection(table.columns):
+                self._gathers = True
+                self.fields = tuple(name for name in table.columns if name not in FORMAT)
         self._count: int | None = None
         self._learnable = False  # whether every row has features to learn from
         self._turns: list[int] = []  # of every row, if the log has an order to learn in
@@ -84,20 +136,35 @@ class History:
         if self._kept is not None:
             yield from self._kept
             return
-        for name in REQUIRED:
-            if name not in self.columns:
-                shown = ", ".join(self.columns) or "none"
-                yield [Violation(self.name, 0, name, "be a column", shown)]
-                return
-        rules = Rules(self.name)
+        if missing := self._missing_column():
+            shown = ", ".join(self.columns) or "none"
+            yield [Violation(self.name, 0, missing, "be a column", shown)]
+            return
+        rules = Rules(self.name, self._payoffs)
         for number, row in self.table.read(unneeded):
             if isinstance(row, Violation):
                 yield [row]
                 continue
             if row.get("tried") is None and row.get("succeeded") is None:
                 continue
+            if self._given is not None and self._gathers:
+                row["context"] = {name: row.get(name) for name in self._given}
+            elif self._gathers:
+                row["context"] = {name: row[name] for name in row if name not in FORMAT}
             decision, problems = rules.read(number, row)
             yield problems if decision is None else decision
+
+    def _missing_column(self) -> str:
+        """Return a column that the log needs and has not; empty if it has all."""
+        for name in REQUIRED:
+            if name in self.columns or (name == "order" and IDS in self.columns):
+                continue
+            if name == "order" and "tried" in self.columns:
+                rows = (row for _, row in self.table.read() if isinstance(row, dict))
+                if not isinstance(next(rows, {}).get("tried"), int | float | str | None):
+                    continue  # what was tried is listed: then that is what was played
+            return name
+        return ""
 
     def validate(self) -> int:
         """Check the whole log, once; return the number of decisions, or raise :class:`BadLog`."""
@@ -199,13 +266,13 @@ class History:
         """Return rankings and outcomes with the features of ``policy``, for it to learn from.
 
         If the log has no ``features``, or those of another feature map, they are made from its
-        ``items``; what the policy's feature map refuses is refused before the first pair.
+        candidates; what the policy's feature map refuses is refused before the first pair.
         """
         features = getattr(policy, "features", None)
         total, rebuild = len(self), not self._features_are(features)
-        if rebuild:  # what the feature map refuses is refused before anything is learned
-            for decision in self.learned(items=True):
-                decision.observed_by(features)
+        if rebuild:
+            assert features is not None
+            self._rehearse(features.view())
         for done, decision in enumerate(self.learned(items=rebuild)):
             if progress is not None and done % _OFTEN == 0:
                 progress(done, total)
@@ -213,8 +280,24 @@ class History:
         if progress is not None:
             progress(total, total)
 
+    def _rehearse(self, features: Features) -> None:
+        """Refuse what a feature map refuses, before anything is learned."""
+        for decision in self.learned(items=True):
+            try:
+                rows = decision.rows_by(features)
+            except InvalidInput as error:
+                where = f"{self.name}, row {decision.row}: {error.parameter}"
+                raise InvalidInput(where, error.rule, error.value) from error
+            tried = decision.outcome.tried
+            if isinstance(rows, SparseRows) and tried:  # the kinds of fields that are new
+                features.observe(rows.take(decision.attributable or slice(tried)))
+
     def _features_are(self, features: Features | None) -> bool:
         """Tell whether the log's rows are those of a feature map, by the first one played."""
+        if features is None:
+            return True
+        if features.sparse or not self._learnable:
+            return False
         if "items" not in self.columns:
             return True
         first = next((one for one in self.decisions() if len(one.order)), None)
@@ -260,6 +343,15 @@ class History:
 
     def __repr__(self) -> str:
         return f"History({self.name!r})"
+
+
+def _checked_names(columns: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the names in the format by those in the log."""
+    known = (*COLUMNS, IDS, POSITION, CANDIDATE)
+    for name in columns or {}:
+        if name not in known:
+            raise InvalidInput("columns", f"have keys among {', '.join(known)}", repr(name))
+    return {own: name for name, own in (columns or {}).items()}
 
 
 class _Kept:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from longrank.encoding import ID
 from longrank.errors import InvalidInput
 from longrank.logs.columns import CANDIDATE, COLUMNS, FEATURE_PREFIX, POSITION, Row
 from longrank.logs.formats import LogTable, Rows, Unneeded
 from longrank.logs.rules import whole
 from longrank.logs.violations import Violation
+
+Group = list[tuple[int, Row]]
 
 
 def is_long(columns: tuple[str, ...]) -> bool:
@@ -18,39 +24,123 @@ def is_long(columns: tuple[str, ...]) -> bool:
     return POSITION in columns
 
 
-def by_decision(table: LogTable) -> LogTable:
-    """Return the log with one row per decision, numbered by its first candidate."""
-    features = [name for name in table.columns if name.startswith(FEATURE_PREFIX)]
-    kept = [name for name in table.columns if name in COLUMNS]
-    made = [name for name in ("items",) if features]
-    made += ["candidates"] if CANDIDATE in table.columns else []
+def by_decision(
+    table: LogTable, context: Sequence[str] | None = None
+) -> tuple[LogTable, tuple[str, ...]]:
+    """Return the log with one row per decision, numbered by its first candidate.
 
-    def rows(_: Unneeded) -> Rows:
-        group: list[tuple[int, Row]] = []
-        for number, row in table.read():
+    Also returns which columns are fields of records or of their context.
+    """
+    joint = _Joint(table, context)
+    return LogTable(table.name, joint.columns, joint.rows), joint.fields
+
+
+@dataclass
+class _Joint:
+    """The rows of a table, those of a decision joined."""
+
+    table: LogTable
+    given: Sequence[str] | None  # the fields of the context, if somebody said so
+
+    def __post_init__(self) -> None:
+        names = self.table.columns
+        self.features = tuple(name for name in names if name.startswith(FEATURE_PREFIX))
+        own = (name for name in names if name not in (*COLUMNS, POSITION, CANDIDATE))
+        self.fields = () if self.features else tuple(own)
+        self.kept = tuple(name for name in names if name in COLUMNS)
+        # without a column for the number of attempts, each row says how its own attempt ended
+        self.single = "tried" not in names and "succeeded" in names
+        if self.single:
+            self.kept = tuple(name for name in self.kept if name != "succeeded")
+        made = ["order", *(("tried", "succeeded") if self.single else ())]
+        if self.features:
+            made.append("items")
+        if CANDIDATE in names or self.fields:
+            made.append("candidates")
+        if self.fields and "context" not in names:
+            made.append("context")
+        self.columns = (*self.kept, *made)
+
+    @cached_property
+    def shared(self) -> frozenset[str]:
+        """The fields of the context: those that are the same for all candidates of a decision."""
+        if self.given is not None or "context" in self.kept or not self.fields:
+            return frozenset(self.given or ())
+        found = set(self.fields)
+        for group in self._groups():
+            if isinstance(group, list):
+                first = group[0][1]
+                for _, row in group[1:]:
+                    found -= {n for n in found if not _same(row.get(n), first.get(n))}
+        return frozenset(found)
+
+    def _groups(self) -> Iterator[Group | tuple[int, Violation]]:
+        """Return the rows of each decision, or a row that cannot be read."""
+        group: Group = []
+        for number, row in self.table.read():
             if isinstance(row, Violation):
                 yield number, row
                 continue
             if group and row.get("id") != group[0][1].get("id"):
-                yield _join(table.name, group, kept, features)
+                yield group
                 group = []
             group.append((number, row))
         if group:
-            yield _join(table.name, group, kept, features)
+            yield group
 
-    return LogTable(table.name, (*kept, *made, "order"), rows)
+    def rows(self, _: Unneeded) -> Rows:
+        """Return a row per decision."""
+        for group in self._groups():
+            if isinstance(group, tuple):
+                yield group
+                continue
+            try:
+                yield group[0][0], self._join(group)
+            except _Broken as broken:
+                yield group[0][0], Violation(self.table.name, *broken.args)
+
+    def _join(self, group: Group) -> Row:
+        first, joined = group[0][0], {column: group[0][1].get(column) for column in self.kept}
+        for number, row in group[1:]:
+            for column in self.kept:
+                if not _same(row.get(column), joined[column]):
+                    shown = repr(joined[column])
+                    rule = f"be the same in all rows of a decision, as {shown} in row {first}"
+                    raise _Broken(number, column, rule, repr(row.get(column)))
+        order = joined["order"] = _order(group)
+        if self.single:
+            joined |= _outcome(group, order)
+        if self.features:
+            joined["items"] = self._items(group)
+        if "candidates" in self.columns and not self.features:
+            own = [name for name in self.fields if name not in self.shared]
+            joined["candidates"] = [
+                ({ID: row[CANDIDATE]} if CANDIDATE in row else {})
+                | {name: row.get(name) for name in own}
+                for _, row in group
+            ]
+        elif "candidates" in self.columns:
+            joined["candidates"] = [row.get(CANDIDATE) for _, row in group]
+        if self.fields and "context" not in self.kept:
+            row = group[0][1]
+            joined["context"] = {n: row.get(n) for n in self.fields if n in self.shared}
+        return joined
+
+    def _items(self, group: Group) -> list[list[Any]]:
+        items = [[row.get(column) for column in self.features] for _, row in group]
+        for (number, _), values in zip(group, items, strict=True):
+            for column, value in zip(self.features, values, strict=True):
+                if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+                    raise _Broken(number, column, "be a number", repr(value))
+        return items
 
 
-def _join(
-    name: str, group: list[tuple[int, Row]], kept: list[str], features: list[str]
-) -> tuple[int, Row | Violation]:
-    first, joined = group[0][0], {column: group[0][1].get(column) for column in kept}
-    for number, row in group[1:]:
-        for column in kept:
-            if not _same(row.get(column), joined[column]):
-                shown = repr(joined[column])
-                rule = f"be the same in all rows of a decision, as {shown} in row {first}"
-                return first, Violation(name, number, column, rule, repr(row.get(column)))
+class _Broken(Exception):
+    """A rule that a row breaks: its number, column, rule and value."""
+
+
+def _order(group: Group) -> list[int]:
+    """Return what was played, by the positions of the rows."""
     places: dict[int, int] = {}
     for index, (number, row) in enumerate(group):
         try:
@@ -60,29 +150,35 @@ def _join(
         if position is None:
             continue
         if position < 1:
-            rule = "be 1, 2, ... or missing"
-            return first, Violation(name, number, POSITION, rule, repr(row[POSITION]))
+            raise _Broken(number, POSITION, "be 1, 2, ... or missing", repr(row[POSITION]))
         if position in places:
-            rule = "be unique within a decision"
-            return first, Violation(name, number, POSITION, rule, repr(position))
+            raise _Broken(number, POSITION, "be unique within a decision", repr(position))
         places[position] = index
     if sorted(places) != list(range(1, len(places) + 1)):
-        rule = "count from 1 without a gap"
-        return first, Violation(name, first, POSITION, rule, repr(sorted(places)))
-    joined["order"] = [places[position] for position in sorted(places)]
-    if features:
-        items = [[row.get(column) for column in features] for _, row in group]
-        joined["items"] = items
-        for (number, _), values in zip(group, items, strict=True):
-            for column, value in zip(features, values, strict=True):
-                if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-                    return first, Violation(name, number, column, "be a number", repr(value))
-    if CANDIDATE in group[0][1]:
-        joined["candidates"] = [row.get(CANDIDATE) for _, row in group]
-    return first, joined
+        raise _Broken(group[0][0], POSITION, "count from 1 without a gap", repr(sorted(places)))
+    return [places[position] for position in sorted(places)]
+
+
+def _outcome(group: Group, order: list[int]) -> Row:
+    """Return how a decision ended, where each row says how its own attempt did."""
+    played = [group[i] for i in order]
+    for i, (number, row) in enumerate(group):
+        if i not in order and row.get("succeeded") is not None:
+            rule = "be missing where position is"
+            raise _Broken(number, "succeeded", rule, repr(row["succeeded"]))
+    tried = sum(row.get("succeeded") is not None for _, row in played)
+    for at, (number, row) in enumerate(played):
+        ended = row.get("succeeded")
+        if (ended is None) != (at >= tried):
+            rule = "be known of the first attempts only"
+            raise _Broken(number, "succeeded", rule, repr(ended))
+        if ended and at + 1 < tried:
+            raise _Broken(number, "succeeded", "be true of the last attempt only", repr(ended))
+    last = played[tried - 1][1]["succeeded"] if tried else None
+    return {"tried": tried or None, "succeeded": last}
 
 
 def _same(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return np.array_equal(one, other)
-    return bool(one == other)
+    return bool(one == other) or (one != one and other != other)

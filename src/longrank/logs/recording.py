@@ -6,7 +6,8 @@ import csv
 import datetime
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from longrank.cascade import Outcome, Ranking
+from longrank.encoding import as_records
 from longrank.errors import InvalidInput, MissingExtra
 from longrank.logs.columns import COLUMNS, Row
 from longrank.payoffs import Payoffs
+from longrank.rows import SparseRows
 
 BATCH = 10_000  # rows in memory at once
+RECORDS = tuple(name for name, column in COLUMNS.items() if column.kind == "record")
 
 
 def record(
@@ -32,23 +36,36 @@ def record(
     items: ArrayLike | None = None,
     propensities: ArrayLike | None = None,
     time: float | str | datetime.datetime | None = None,
-    candidates: list[str] | list[int] | None = None,
+    candidates: Any = None,
+    context: Mapping[str, Any] | None = None,
     policy_version: str | int | None = None,
 ) -> Row:
     """Make the row of a decision, for a list of rows or :func:`write`.
 
-    ``items`` are all candidates of the round; without them the log allows a warm start but no
-    evaluation. ``propensities`` is what ``policy.propensities(items, payoffs, ranking.order)``
-    returned before the policy learned anything else.
+    ``candidates`` and ``context`` are what ``policy.rank`` was given, where candidates are
+    records. Otherwise ``items`` are all candidates of the round, and ``candidates`` their ids, if
+    they have any; without items such a log allows a warm start but no evaluation.
+    ``propensities`` is what ``policy.propensities(...)`` returned for ``ranking.order`` before the
+    policy learned anything else.
     """
+    features = ranking.features
+    named = isinstance(features, SparseRows) or (ranking.dim == 0 and items is None)
+    if named and candidates is None:
+        raise InvalidInput("candidates", "be given where they are records", None)
+    if not isinstance(candidates, list) or any(isinstance(each, Mapping) for each in candidates):
+        records = None if candidates is None else as_records(candidates)
+        if records is None and candidates is not None:
+            raise InvalidInput("candidates", "be records or ids", type(candidates).__name__)
+        candidates = None if records is None else [dict(each) for each in records]
     row: Row = {
         "id": id,
         "time": time,
         "policy_version": policy_version,
         "candidates": candidates,
+        "context": None if context is None else dict(context),
         "items": None if items is None else np.asarray(items, np.float64).tolist(),
         "order": ranking.order.tolist(),
-        "features": ranking.features.tolist(),
+        "features": None if named else features.tolist(),
         "tried": outcome.tried,
         "succeeded": outcome.succeeded,
         "rewards": payoffs.rewards.tolist(),
@@ -67,7 +84,8 @@ def record(
 def write(path: str | os.PathLike[str], rows: Iterable[Row]) -> int:
     """Write rows to a .parquet, .csv or .jsonl file, in batches; return how many.
 
-    Parquet and CSV have the columns of the first batch of 10,000 rows.
+    Parquet and CSV have the columns of the first batch of 10,000 rows, and records as JSON text,
+    which says exactly what was there.
     """
     target = Path(path)
     match target.suffix.lower():
@@ -79,7 +97,7 @@ def write(path: str | os.PathLike[str], rows: Iterable[Row]) -> int:
             count = 0
             with target.open("w", encoding="utf-8") as file:
                 for row in rows:
-                    file.write(json.dumps(row, default=str) + "\n")
+                    file.write(_json(row) + "\n")
                     count += 1
             return count
         case other:
@@ -113,7 +131,20 @@ def _csv(target: Path, rows: Iterable[Row]) -> int:
 def _text(value: Any) -> str:
     if value is None:
         return ""
-    return json.dumps(value) if isinstance(value, list | bool) else str(value)
+    return _json(value) if isinstance(value, list | dict | bool) else str(value)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON has for a value that it does not know."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    return float(value) if isinstance(value, Decimal) else str(value)
 
 
 def _parquet(target: Path, rows: Iterable[Row]) -> int:
@@ -128,6 +159,10 @@ def _parquet(target: Path, rows: Iterable[Row]) -> int:
             if writer is None:
                 schema = pa.schema([(name, _kind(pa, name, batch)) for name in names])
                 writer = pq.ParquetWriter(target, schema, compression="zstd")
+            records = [each for each in RECORDS if writer.schema.get_field_index(each) >= 0]
+            texts = [each for each in records if writer.schema.field(each).type == pa.string()]
+            if texts:
+                batch = [row | {each: _record(row.get(each)) for each in texts} for row in batch]
             writer.write_table(pa.Table.from_pylist(batch, schema=writer.schema))
             count += len(batch)
         if writer is None:
@@ -138,11 +173,24 @@ def _parquet(target: Path, rows: Iterable[Row]) -> int:
     return count
 
 
+def _record(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else _json(value)
+
+
+def _names(cell: Any) -> bool:
+    """Tell whether a cell holds no records: nothing, or a list of ids."""
+    plain = isinstance(cell, list) and not any(isinstance(each, Mapping) for each in cell)
+    return cell is None or plain
+
+
 def _kind(pa: Any, name: str, batch: list[Row]) -> Any:
     """Return the Arrow type of a column; texts, times and foreign columns as the rows have them."""
-    column = COLUMNS.get(name)
-    if column is None or column.kind in ("text", "time"):
-        return pa.array([row.get(name) for row in batch]).type
+    column, cells = COLUMNS.get(name), [row.get(name) for row in batch]
+    if name in RECORDS and not all(_names(cell) for cell in cells):
+        return pa.string()
+    listed = name == "tried" and any(isinstance(cell, list) for cell in cells)
+    if column is None or column.kind in ("text", "time", "record") or listed:
+        return pa.array(cells).type
     kinds = {"truth": pa.bool_(), "whole": pa.int64(), "number": pa.float64(), "index": pa.int64()}
     kind = kinds[column.kind]
     if column.kind == "index" and any(isinstance(entry, str) for r in batch for entry in r[name]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from longrank import checks, kernels
 from longrank.cascade import Outcome
 from longrank.errors import InvalidInput
+from longrank.logs.candidates import Offered, Round, attempted, listed, played
 from longrank.logs.columns import Row
 from longrank.logs.decision import Decision
 from longrank.logs.violations import Violation
@@ -28,8 +30,11 @@ _ROUNDING = 1e-9  # propensities are products of rounded numbers
 class Rules:
     """Checks the rows of one log in order: some rules compare a row with earlier ones."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, payoffs: Payoffs | None = None) -> None:
         self.name = name
+        self._round = Round()
+        self._arrays = False  # whether a row had items or features
+        self._default = payoffs  # of rows without rewards and losses
         self._ids: set[str | int] = set()
         self._time: tuple[float, str] | None = None
         self._turns: set[int] = set()
@@ -57,10 +62,12 @@ class Rules:
         time = take(self._moment)
         items = take(self._matrix, "items", number)
         features = take(self._matrix, "features", number)
-        names = take(_candidates, items)
-        size = len(items) if items is not None else (len(names) if names is not None else None)
-        order = take(_order, names, size)
-        outcome = take(_outcome, None if order is None else len(order))
+        self._arrays = self._arrays or items is not None or features is not None
+        offered = take(self._round.candidates, items, not self._arrays)
+        context = take(self._round.context)
+        size = len(items) if items is not None else offered and offered.size
+        order = take(played, offered, size)
+        outcome = take(_outcome, order, offered)
         learned = take(_learned)
         left_out = take(_not_attributable, outcome)
         turn = take(self._turn)
@@ -68,7 +75,12 @@ class Rules:
         budget = take(_budget, payoffs)
         if not problems:
             assert order is not None
+            records = None if offered is None else offered.records
             take(_agree, order, features, items, payoffs, budget)
+            if features is None and items is None and records is None:
+                take(self._nothing)
+            if records is not None:
+                take(self._round.check, records, context)
             prefix = take(_prefix, len(order))
             propensity = take(_propensity, prefix)
         if problems:
@@ -84,6 +96,8 @@ class Rules:
             outcome=outcome,
             items=items,
             features=features,
+            candidates=records,
+            context=context,
             time=time,
             payoffs=payoffs,
             budget=payoffs.budget if budget is None and payoffs is not None else budget,
@@ -147,10 +161,14 @@ class Rules:
             raise InvalidInput(column, rule, found.shape[1])
         return found
 
+    def _nothing(self, row: Row) -> None:  # noqa: ARG002
+        column = "features" if self._arrays else "candidates"
+        raise InvalidInput(column, "be present where items are missing", "nothing")
+
     def _pay(self, row: Row) -> Payoffs | None:
         rewards, losses = row.get("rewards"), row.get("losses")
         if rewards is None and losses is None:
-            return None
+            return self._default
         if rewards is None:
             raise InvalidInput("rewards", "be present where losses are", "nothing")
         if losses is None:
@@ -211,45 +229,17 @@ def _matrix(row: Row, column: str) -> Array | None:
     return found.astype(np.float64, copy=False)
 
 
-def _candidates(row: Row, items: Array | None) -> list[Any] | None:
-    if row.get("candidates") is None:
-        return None
-    names = _listed(row, "candidates")
-    if any(isinstance(name, bool) or not isinstance(name, str | int) for name in names):
-        raise InvalidInput("candidates", "be texts or whole numbers", repr(names))
-    if len(set(names)) != len(names):
-        raise InvalidInput("candidates", "be unique", repr(names))
-    if items is not None and len(items) != len(names):
-        raise InvalidInput("candidates", f"be {len(items)}, as many as items", len(names))
-    return names
-
-
-def _order(row: Row, names: list[Any] | None, size: int | None) -> NDArray[np.int64]:
-    """Return what was played, as indices."""
-    found = _listed(row, "order")
-    if any(isinstance(entry, str) for entry in found):
-        if names is None:
-            raise InvalidInput("order", "hold indices where candidates are missing", repr(found))
-        where = {name: i for i, name in enumerate(names)}
-        for entry in found:
-            if entry not in where:
-                raise InvalidInput("order", "hold ids of the candidates", repr(entry))
-        found = [where[entry] for entry in found]
-    for entry in found:
-        index = checks.whole("order", entry)
-        if size is not None and index >= size:
-            raise InvalidInput("order", f"hold indices below {size}, the candidates", index)
-    if len(set(found)) != len(found):
-        raise InvalidInput("order", "hold no candidate twice", repr(found))
-    return np.array(found, np.int64)
-
-
-def _outcome(row: Row, length: int | None) -> Outcome:
-    tried = whole(row, "tried")
-    if tried is None:
-        raise InvalidInput("tried", "be a whole number", "nothing")
-    if length is not None and tried > length:
-        raise InvalidInput("tried", f"be at most {length}, the length of order", tried)
+def _outcome(row: Row, order: NDArray[np.int64] | None, offered: Offered | None) -> Outcome:
+    value = row.get("tried")
+    if isinstance(value, list | tuple | np.ndarray):
+        tried = attempted(row, order, offered)
+    else:
+        found = whole(row, "tried")
+        if found is None:
+            raise InvalidInput("tried", "be a whole number", "nothing")
+        tried = found
+    if order is not None and tried > len(order):
+        raise InvalidInput("tried", f"be at most {len(order)}, the length of order", tried)
     return Outcome(tried, _truth("succeeded", row.get("succeeded")))
 
 
@@ -263,7 +253,7 @@ def _not_attributable(row: Row, ended: Outcome | None) -> tuple[int, ...]:
         return ()
     found = tuple(
         checks.whole("not_attributable", entry, minimum=1)
-        for entry in _listed(row, "not_attributable")
+        for entry in listed(row, "not_attributable")
     )
     failures = ended.tried - ended.succeeded
     if found and max(found) > failures:
@@ -284,10 +274,11 @@ def _prefix(row: Row, length: int) -> Array | None:
     found = checks.vector("prefix_propensities", value)
     if len(found) != length:
         raise InvalidInput("prefix_propensities", f"be {length}, as many as order", len(found))
-    if length and not (found.min() > 0.0 and found.max() <= 1.0 + _ROUNDING):
-        raise InvalidInput("prefix_propensities", "be above 0 and at most 1", found.tolist())
-    if (np.diff(found) > _ROUNDING).any():
-        raise InvalidInput("prefix_propensities", "never increase", found.tolist())
+    chances = found.tolist()
+    if chances and not (min(chances) > 0.0 and max(chances) <= 1.0 + _ROUNDING):
+        raise InvalidInput("prefix_propensities", "be above 0 and at most 1", chances)
+    if any(later - earlier > _ROUNDING for earlier, later in pairwise(chances)):
+        raise InvalidInput("prefix_propensities", "never increase", chances)
     return found
 
 
@@ -324,15 +315,6 @@ def _agree(
             raise InvalidInput("features", rule, f"norm {math.sqrt(square):.6g} in row {worst}")
     elif items is not None:  # then the items are learned from
         checks.items(items, None, unit=True)
-    else:
-        raise InvalidInput("features", "be present where items are missing", "nothing")
-
-
-def _listed(row: Row, column: str) -> list[Any]:
-    value = row.get(column)
-    if not isinstance(value, list | tuple | np.ndarray):
-        raise InvalidInput(column, "be a list", repr(value))
-    return value.tolist() if isinstance(value, np.ndarray) else list(value)
 
 
 def _truth(column: str, value: Any) -> bool:

@@ -173,7 +173,7 @@ class Policy(Part, ABC):
         """
         return np.zeros(len(sizes), np.bool_), np.zeros(sum(sizes))
 
-    def compiled_rule(self) -> kernels.Rule | None:
+    def compiled_rule(self) -> kernels.Rule | kernels.RecordRule | None:
         """How it decides in compiled runs, with :meth:`chance` for what is random.
 
         None where it is not compiled; subclasses do not inherit it.

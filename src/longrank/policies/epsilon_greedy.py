@@ -100,7 +100,9 @@ class EpsilonGreedy(Believer, Randomised):
             keys.append(self.rng.random(size) if rounds[-1] else np.zeros(size))
         return np.array(rounds, np.bool_), np.concatenate([np.empty(0), *keys])
 
-    def compiled_rule(self) -> kernels.Rule:
+    def compiled_rule(self) -> kernels.Rule | kernels.RecordRule:
+        if self.learner.sparse:
+            return kernels.RecordRule(np.zeros_like)
         return kernels.Rule(kernels.mixed_rule)
 
     def state(self) -> Tree:

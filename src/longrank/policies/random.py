@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
 from longrank.cascade import Names, Outcome, Ranking
-from longrank.encoding import Record, as_records, identities
+from longrank.encoding import ID, Record, as_records, identities
 from longrank.errors import BadFile, InvalidInput
 from longrank.features import Features, Plain
 from longrank.kernels.ranking import top
@@ -93,13 +93,16 @@ class Random(Policy, Randomised):
 
 def _read(items: Candidates) -> tuple[list[Record] | None, NDArray[np.floating]]:
     """Return candidates as records and rows without numbers, or as an array."""
-    try:
-        return None, checks.items(items, None, unit=False)
-    except InvalidInput:
-        records = as_records(items)
-        if records is None:
-            raise
-        return records, np.empty((len(records), 0))
+    columns = getattr(items, "column_names", getattr(items, "columns", ()))
+    records = as_records(items) if ID in columns else None
+    if records is None:
+        try:
+            return None, checks.items(items, None, unit=False)
+        except InvalidInput:
+            records = as_records(items)
+            if records is None:
+                raise
+    return records, np.empty((len(records), 0))
 
 
 def _blind(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longrank import checks, kernels
 from longrank.cascade import Ranking
@@ -106,9 +107,7 @@ class Thompson(Believer):
         return order, rows, means, scores
 
     def _draw_scores(self, prepared: Prepared, count: int, rng: np.random.Generator) -> Greedy:
-        bonus = self.scale * rng.standard_normal(len(prepared))
-        if self.optimistic:
-            bonus = np.abs(bonus)
+        bonus = self._bonus(rng.standard_normal(len(prepared)))
         rows = self.features.rows(prepared)
         belief = self.learner.belief(bonus)  # type: ignore[arg-type]
         if self.learner.sparse:
@@ -118,10 +117,22 @@ class Thompson(Believer):
         order = kernels.top(scores, count)
         return order, rows[order], means[order], scores[order]
 
+    def _bonus(self, drawn: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How many standard deviations are added to each mean, by standard normal draws."""
+        bonus = self.scale * drawn
+        return np.abs(bonus) if self.optimistic else bonus
+
     def chance(self, sizes: Sequence[int]) -> Chance:
-        drawn = sum(sizes) if self._each else len(sizes) * self.learner.dim
-        self.rng.standard_normal(drawn)
-        return super().chance(sizes)
+        at_random, keys = super().chance(sizes)
+        if self._each:
+            return at_random, self.rng.standard_normal(len(keys))
+        self.rng.standard_normal(len(sizes) * self.learner.dim)
+        return at_random, keys
+
+    def compiled_rule(self) -> kernels.RecordRule | None:
+        if not self.learner.sparse:
+            return None
+        return kernels.RecordRule(self._bonus)
 
     def state(self) -> Tree:
         return super().state() | {

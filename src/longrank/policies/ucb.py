@@ -106,7 +106,9 @@ class UCB(Believer):
         greedy = self.learner.belief(self.bonus).foresee(rows, count, self.foresight)
         return self._decide(prepared, greedy, payoffs, minimum)
 
-    def compiled_rule(self) -> kernels.Rule:
+    def compiled_rule(self) -> kernels.Rule | kernels.RecordRule:
+        if self.learner.sparse:
+            return kernels.RecordRule(lambda keys: np.full(len(keys), self.bonus), self.foresight)
         settings = self.bonus, self.probing, np.array([self.given_up])
         if self.foresight:
             return kernels.Rule(kernels.foreseeing_rule, (*settings, self.foresight))

@@ -1,5 +1,7 @@
 """Simulation: worlds with a known truth, the loop, and metrics."""
 
+from longrank.simulation.checkout import CheckoutRound, CheckoutWorld
+from longrank.simulation.life import Life, live
 from longrank.simulation.loop import Run, simulate
 from longrank.simulation.metrics import (
     average_reward,
@@ -9,7 +11,7 @@ from longrank.simulation.metrics import (
     pseudo_regret,
     scaled_regret,
 )
-from longrank.simulation.stream import Life, Stream, live, small_world
+from longrank.simulation.stream import RecordStream, Stream, small_world
 from longrank.simulation.worlds import (
     CoverageWorld,
     LogisticWorld,
@@ -20,10 +22,13 @@ from longrank.simulation.worlds import (
 )
 
 __all__ = [
+    "CheckoutRound",
+    "CheckoutWorld",
     "CoverageWorld",
     "Life",
     "LogisticWorld",
     "PaymentWorld",
+    "RecordStream",
     "Round",
     "Run",
     "Stream",

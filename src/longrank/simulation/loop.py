@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +70,8 @@ def simulate(
     for t in progress(range(count)):
         now = payoffs(t) if callable(payoffs) else payoffs
         dealt = world.deal(t)
-        ranking = policy.rank(dealt.items, now)
+        context: dict[str, Any] = {} if dealt.context is None else {"context": dealt.context}
+        ranking = policy.rank(dealt.items, now, **context)
         outcome = dealt.play(ranking.order)
         policy.learn(ranking, outcome)
         run.rewards[t] = now.reward(outcome)

@@ -1,24 +1,23 @@
-"""A finite world as arrays, and compiled runs through it."""
+"""Streams: all rounds of a finite world, as arrays or as records."""
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank import kernels
-from longrank.cascade import Outcome
+from longrank import checks, kernels
 from longrank.checks import unit_rows
+from longrank.encoding import Record, as_records
 from longrank.errors import InvalidInput
 from longrank.features import Features
-from longrank.kernels import Rule, Selection, Step
-from longrank.links import LOGISTIC, Link
+from longrank.kernels import RecordSelection, Selection
+from longrank.links import LOGISTIC
 from longrank.payoffs import Payoffs
-from longrank.policies import Policy
-from longrank.simulation.worlds import TableWorld
+from longrank.simulation.worlds import IndependentRound, TableWorld, World
 
 
 @dataclass(frozen=True)
@@ -55,6 +54,15 @@ class Stream:
     def rounds(self) -> int:
         return len(self.starts) - 1
 
+    @property
+    def ends(self) -> NDArray[np.bool_]:
+        """Whether a round ends with an item: only if it succeeds."""
+        return self.wins
+
+    def given(self, t: int) -> dict[str, Any]:  # noqa: ARG002
+        """Return what ranking takes in round t besides the items: nothing."""
+        return {}
+
     def seen_through(self, features: Features) -> Stream:
         """Prepare the items by these features, once for several runs."""
         return replace(self, choice=kernels.declared(features, "compiled_selection", self.items))
@@ -83,76 +91,75 @@ class Stream:
 
 
 @dataclass(frozen=True)
-class Life:
-    """What a policy earned, committed to and tried in every round."""
+class RecordStream:
+    """Rounds of records, one after the other.
 
-    rewards: NDArray[np.float64]
-    lengths: NDArray[np.int64]
-    tried: NDArray[np.int64]
-
-
-def live(policy: Policy, stream: Stream, payoffs: Payoffs) -> Life:
-    """Let a policy live through a stream; the policy itself stays as it is.
-
-    The same run, to the last bit, as :func:`simulate` in the world that the stream was made of.
-    Where the policy, its features and its learner all say how they are compiled
-    (``compiled_rule``, ``compiled_selection``, ``compiled_step``) it is compiled as a whole;
-    otherwise each round is ranked and learned from as usual.
+    Attributes
+    ----------
+    items
+        The candidates of all rounds.
+    contexts
+        The context of every round.
+    starts
+        Round t has the candidates from ``starts[t]`` to ``starts[t + 1]``; shape (rounds + 1,).
+    wins
+        Whether each candidate succeeds.
+    ends
+        Whether a round ends with a candidate: it succeeds, or its failure is final.
+    choice
+        What :meth:`seen_through` made of the records; None where each run encodes them itself.
     """
-    policy, count = copy.deepcopy(policy), stream.rounds
-    life = Life(np.empty(count), np.empty(count, np.int64), np.empty(count, np.int64))
-    parts = _compiled_parts(policy, stream, payoffs)
-    if parts is None:
-        _play(policy, stream, payoffs, life)
-        return life
-    rule, choice, step, link = parts
-    weights, inverse = step.state[:2]
-    if len(weights) not in (0, choice.items.shape[1]):
-        columns = f"have {len(weights)} columns as the policy's features prepare it"
-        raise InvalidInput("stream", columns, choice.items.shape[1])
-    enough = kernels.enough_to_go_on(payoffs.rewards, payoffs.losses)
-    kernels.compose_run(rule, choice, step)(
-        (choice.items, stream.starts, stream.wins),
-        policy.chance(np.diff(stream.starts).tolist()),
-        (payoffs.rewards, payoffs.losses, enough),
-        (weights, inverse, link.code, link.ceiling),
-        step.state,
-        rule.settings,
-        choice.longest,
-        (life.rewards, life.lengths, life.tried),
-    )
-    return life
+
+    items: list[Record]
+    contexts: list[Record]
+    starts: NDArray[np.int64]
+    wins: NDArray[np.bool_]
+    ends: NDArray[np.bool_]
+    choice: RecordSelection | None = None
+
+    @classmethod
+    def of(cls, world: World, rounds: int | None = None) -> RecordStream:
+        """Deal the rounds of a world of records with independent outcomes, by default all."""
+        count = world.rounds if rounds is None else checks.whole("rounds", rounds)
+        if count is None:
+            raise InvalidInput("rounds", "be given for an endless world", rounds)
+        items: list[Record] = []
+        contexts: list[Record] = []
+        starts, wins, ends = [0], [np.zeros(0, np.bool_)], [np.zeros(0, np.bool_)]
+        for t in range(count):
+            dealt = world.deal(t)
+            records = as_records(dealt.items)
+            if records is None or not isinstance(dealt, IndependentRound):
+                rule = "deal records whose outcomes are independent"
+                raise InvalidInput("world", rule, type(dealt).__name__)
+            items += records
+            contexts.append({} if dealt.context is None else dealt.context)
+            starts.append(len(items))
+            wins.append(dealt.draws < dealt.chances)
+            ends.append(_ending(dealt, wins[-1]))
+        flags = np.concatenate(wins), np.concatenate(ends)
+        return cls(items, contexts, np.array(starts, np.int64), *flags)
+
+    @property
+    def rounds(self) -> int:
+        return len(self.contexts)
+
+    def given(self, t: int) -> dict[str, Any]:
+        """Return what ranking takes in round t besides the items."""
+        return {"context": self.contexts[t]}
+
+    def seen_through(self, features: Features) -> RecordStream:
+        """Encode the records by these features, once for several runs."""
+        records = self.items, self.contexts
+        return replace(self, choice=kernels.declared(features, "compiled_selection", records))
 
 
-def _compiled_parts(
-    policy: Policy, stream: Stream, payoffs: Payoffs
-) -> tuple[Rule, Selection, Step, Link] | None:
-    """What the parts of a policy say of how they are compiled; None unless all of them do."""
-    rule = kernels.declared(policy, "compiled_rule")
-    if rule is None:
-        return None
-    learner, features = getattr(policy, "learner", None), getattr(policy, "features", None)
-    if learner is None or features is None:  # it believes nothing, and takes the items as they are
-        plain = Selection(stream.items, kernels.greedy_plain, kernels.rows_along, 0.0)
-        return rule, plain, Step(kernels.learn_nothing, (np.zeros(0), np.zeros((0, 0)))), LOGISTIC
-    if learner.max_budget is not None and payoffs.budget > learner.max_budget:
-        return None  # ranking says what is wrong
-    choice = stream.choice or stream.seen_through(features).choice
-    step = kernels.declared(learner, "compiled_step", len(stream.items))
-    return (rule, choice, step, learner.link) if choice and step else None
-
-
-def _play(policy: Policy, stream: Stream, payoffs: Payoffs, life: Life) -> None:
-    """Rank and learn round after round, for what is not compiled."""
-    for t in range(stream.rounds):
-        part = slice(stream.starts[t], stream.starts[t + 1])
-        ranking = policy.rank(stream.items[part], payoffs)
-        hits = np.flatnonzero(stream.wins[part][ranking.order])
-        tried = int(hits[0]) + 1 if hits.size else len(ranking)
-        outcome = Outcome(tried, bool(hits.size))
-        policy.learn(ranking, outcome)
-        life.rewards[t] = payoffs.reward(outcome)
-        life.lengths[t], life.tried[t] = len(ranking), tried
+def _ending(dealt: IndependentRound, wins: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """With which items a round ends: where it goes on after a failure, one can be tried twice."""
+    if type(dealt).play is IndependentRound.play:
+        return wins
+    twice = (dealt.play(np.array([i, i])) for i in range(len(wins)))
+    return np.array([outcome.tried == 1 for outcome in twice], np.bool_)
 
 
 def small_world(seed: int, rounds: int = 5_000) -> tuple[Stream, Payoffs, NDArray[np.bool_]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,18 +25,25 @@ from longrank.policies import Oracle
 
 Vector = NDArray[np.float64]
 Items = NDArray[np.float64]
+Record = dict[str, Any]
 
 
 class Round(ABC):
     """One round, as the world sees it.
 
+    ``items`` are rows of numbers, shape (k, d), or records; ``context`` goes with records.
     ``draws`` holds one uniform number per item: an item succeeds if its draw is below its
     probability given the failures above it.
     """
 
-    def __init__(self, items: Items, draws: Vector) -> None:
+    items: Any
+
+    def __init__(
+        self, items: Items | list[Record], draws: Vector, context: Record | None = None
+    ) -> None:
         self.items = items
         self.draws = draws
+        self.context = context
 
     @abstractmethod
     def probabilities(self, order: NDArray[np.int64]) -> Vector:
@@ -68,8 +76,14 @@ class Round(ABC):
 class IndependentRound(Round):
     """A round in which every item has its own probability of success."""
 
-    def __init__(self, items: Items, draws: Vector, chances: Vector) -> None:
-        super().__init__(items, draws)
+    def __init__(
+        self,
+        items: Items | list[Record],
+        draws: Vector,
+        chances: Vector,
+        context: Record | None = None,
+    ) -> None:
+        super().__init__(items, draws, context)
         self.chances = chances
 
     def probabilities(self, order: NDArray[np.int64]) -> Vector:
@@ -86,6 +100,8 @@ class IndependentRound(Round):
 
 class DependentRound(Round):
     """A round in which success depends on what the items above cover."""
+
+    items: Items
 
     def __init__(self, items: Items, draws: Vector, oracle: Oracle) -> None:
         super().__init__(items, draws)

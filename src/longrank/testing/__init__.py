@@ -24,9 +24,9 @@ for _contract in ("policy", "learner", "features"):  # before they are imported
     pytest.register_assert_rewrite(f"{__name__}.{_contract}_contract")
 
 from longrank.testing.features_contract import FeaturesContract  # noqa: E402
-from longrank.testing.learner_contract import LearnerContract  # noqa: E402
+from longrank.testing.learner_contract import LearnerContract, SparseLearnerContract  # noqa: E402
 from longrank.testing.policy_contract import PolicyContract  # noqa: E402
-from longrank.testing.rounds import DIM, MAX_BUDGET, Rounds  # noqa: E402
+from longrank.testing.rounds import DIM, MAX_BUDGET, RecordRounds, Rounds  # noqa: E402
 
 __all__ = [
     "DIM",
@@ -34,5 +34,7 @@ __all__ = [
     "FeaturesContract",
     "LearnerContract",
     "PolicyContract",
+    "RecordRounds",
     "Rounds",
+    "SparseLearnerContract",
 ]

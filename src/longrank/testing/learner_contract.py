@@ -13,6 +13,7 @@ from longrank.checks import unit_rows
 from longrank.errors import BadFile, InvalidInput
 from longrank.learners import Learner, from_state
 from longrank.packing import pack, unpack
+from longrank.rows import Layout, Plan, SparseRows
 
 BAD_ROWS: dict[str, tuple[Any, Any]] = {
     r"row must have 4 columns, got 3": ([0.1] * 3, True),
@@ -44,21 +45,115 @@ def bits(learner: Learner) -> bytes:
     return pack(learner.saved())
 
 
-class LearnerContract:
-    """The promises of :class:`longrank.Learner`.
+def sparse(rows: NDArray[np.float64]) -> SparseRows:
+    """Return rows as sparse ones: number i is that of a column of its own."""
+    count, length = rows.shape
+    index = np.arange(length)
+    groups = np.where(index % 2, 11, 12).astype(np.uint64)
+    plan = Plan(index, np.full(length, -1), groups, index, tuple((str(i), None) for i in index))
+    keys = np.tile(
+        np.arange(1, length + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15), (count, 1)
+    )
+    context = np.empty(0, np.uint64), np.empty(0)
+    return SparseRows(
+        Layout((), ()), keys, rows, *context, np.empty((count, 0)), np.empty((1, 0)), plan
+    )
 
-    Say in ``make_learner`` how to make a fresh learner of rows of length 4.
-    """
+
+class AnyLearnerContract:
+    """The promises of every learner, whatever its rows are."""
 
     def make_learner(self) -> Learner:
         raise AssertionError("say in make_learner how to make a learner")
 
+    def rows(self, numbers: NDArray[np.float64]) -> Any:
+        """Return rows of length 4 as the learner takes them."""
+        return numbers
+
+    def teach(self, learner: Learner, n: int = 30, seed: int = 1) -> Learner:
+        """Let a learner learn from a history, row by row."""
+        numbers, successes = history(n, seed)
+        for i, success in enumerate(successes):
+            learner.observe(self.rows(numbers[i : i + 1]), bool(success))
+        return learner
+
     def test_a_fresh_learner_knows_nothing(self) -> None:
         learner = self.make_learner()
-        means, widths = learner.score(np.eye(4))
+        means, widths = learner.score(self.rows(np.eye(4)))
         assert (learner.updates, means.tolist()) == (0, [0.0] * 4)
         assert (widths == widths[0]).all()
         assert widths[0] > 0.0
+
+    def test_a_view_stays_as_it_is_while_the_learner_learns(self) -> None:
+        learner = self.teach(self.make_learner(), 10)
+        viewed, rows = learner.view(), self.rows(history(8, seed=2)[0])
+        state, before = bits(learner), [each.copy() for each in learner.score(rows)]
+        self.teach(learner, 20, seed=4)
+        for kept, seen, now in zip(before, viewed.score(rows), learner.score(rows), strict=True):
+            np.testing.assert_array_equal(kept, seen)
+            assert not np.array_equal(seen, now)
+        assert bits(viewed) == state
+
+    def test_every_observed_item_counts_as_an_update(self) -> None:
+        learner = self.make_learner()
+        learner.observe(self.rows(history(3)[0]), True)
+        learner.observe(self.rows(np.empty((0, 4))), False)
+        learner.observe(self.rows(np.array([[0.0, 0.0, 0.5, 0.0]])), False)
+        assert learner.updates == 4
+
+    @pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 150])
+    def test_a_learner_comes_back_from_a_file_and_goes_on_bit_for_bit(self, n: int) -> None:
+        learner = self.teach(self.make_learner(), n)
+        again = from_state(unpack(bits(learner)))
+        assert (bits(again), repr(again)) == (bits(learner), repr(learner))
+        assert bits(self.teach(again, 80, seed=3)) == bits(self.teach(learner, 80, seed=3))
+
+    def test_a_state_of_a_newer_version_is_refused_by_name(self) -> None:
+        learner = self.make_learner()
+        state = learner.saved() | {"version": learner.version + 1}
+        with pytest.raises(BadFile, match=rf"^'{learner.kind}' was saved in version"):
+            from_state(state)
+
+    def test_a_saved_state_does_not_change_with_the_learner(self) -> None:
+        learner = self.teach(self.make_learner(), 5)
+        state = learner.saved()
+        before = pack(state)
+        self.teach(learner, 5)
+        assert pack(state) == before
+
+    def test_what_always_succeeds_is_learned(self) -> None:
+        learner = self.make_learner()
+        for row in np.tile(np.eye(4), (30, 1)):
+            learner.observe(self.rows(row[np.newaxis]), bool(row[0]))
+        probabilities = learner.link.probability(learner.score(self.rows(np.eye(4)))[0])
+        assert probabilities.argmax() == 0
+        assert probabilities[0] > probabilities[1:].max() + 0.1
+
+
+class SparseLearnerContract(AnyLearnerContract):
+    """The promises of a :class:`longrank.Learner` of sparse rows.
+
+    Say in ``make_learner`` how to make a fresh one.
+    """
+
+    def rows(self, numbers: NDArray[np.float64]) -> Any:
+        return sparse(numbers)
+
+    def test_widths_shrink_where_something_was_seen(self) -> None:
+        learner = self.make_learner()
+        before = learner.score(self.rows(np.eye(4)))[1]
+        for success in (True, False):
+            learner.observe(self.rows(np.eye(4)[:1]), success)
+        after = learner.score(self.rows(np.eye(4)))[1]
+        assert after[0] < before[0]
+        assert (after[0] < after[1:]).all()
+
+
+class LearnerContract(AnyLearnerContract):
+    """The promises of :class:`longrank.Learner`.
+
+    Say in ``make_learner`` how to make a fresh learner of rows of length 4.
+    """
 
     def test_means_and_widths_are_those_of_weights_and_inverse(self) -> None:
         learner, (rows, _) = teach(self.make_learner()), history(8, seed=2)
@@ -74,22 +169,6 @@ class LearnerContract:
         np.testing.assert_array_equal(inverse, learner.inverse)
         assert (bonus, ceiling, link) == (0.7, learner.link.ceiling, learner.link.code)
 
-    def test_a_view_stays_as_it_is_while_the_learner_learns(self) -> None:
-        learner = teach(self.make_learner(), 10)
-        viewed, rows = learner.view(), history(8, seed=2)[0]
-        before = [each.copy() for each in learner.score(rows)]
-        teach(learner, 20, seed=4)
-        for kept, seen, now in zip(before, viewed.score(rows), learner.score(rows), strict=True):
-            np.testing.assert_array_equal(kept, seen)
-            assert not np.array_equal(seen, now)
-
-    def test_every_observed_item_counts_as_an_update(self) -> None:
-        learner = self.make_learner()
-        learner.observe(history(3)[0], True)
-        learner.observe(np.empty((0, 4)), False)
-        learner.update([0.0, 0.0, 0.5, 0.0], False)
-        assert learner.updates == 4
-
     def test_widths_shrink_where_something_was_seen(self) -> None:
         learner = self.make_learner()
         before = learner.score(np.eye(4))[1]
@@ -97,34 +176,6 @@ class LearnerContract:
         after = learner.score(np.eye(4))[1]
         assert after[0] < before[0]
         np.testing.assert_array_equal(after[1:], before[1:])
-
-    @pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 150])
-    def test_a_learner_comes_back_from_a_file_and_goes_on_bit_for_bit(self, n: int) -> None:
-        learner = teach(self.make_learner(), n)
-        again = from_state(unpack(bits(learner)))
-        assert (bits(again), repr(again)) == (bits(learner), repr(learner))
-        assert bits(teach(again, 80, seed=3)) == bits(teach(learner, 80, seed=3))
-
-    def test_a_state_of_a_newer_version_is_refused_by_name(self) -> None:
-        learner = self.make_learner()
-        state = learner.saved() | {"version": learner.version + 1}
-        with pytest.raises(BadFile, match=rf"^'{learner.kind}' was saved in version"):
-            from_state(state)
-
-    def test_a_saved_state_does_not_change_with_the_learner(self) -> None:
-        learner = teach(self.make_learner(), 5)
-        state = learner.saved()
-        before = pack(state)
-        teach(learner, 5)
-        assert pack(state) == before
-
-    def test_what_always_succeeds_is_learned(self) -> None:
-        learner = self.make_learner()
-        for row in np.tile(np.eye(4), (30, 1)):
-            learner.update(row, bool(row[0]))
-        probabilities = learner.link.probability(learner.score(np.eye(4))[0])
-        assert probabilities.argmax() == 0
-        assert probabilities[0] > probabilities[1:].max() + 0.1
 
     @pytest.mark.parametrize("message", BAD_ROWS)
     def test_a_bad_update_is_refused_and_changes_nothing(self, message: str) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longrank.cascade import Outcome, Ranking
 from longrank.checks import unit_rows
@@ -15,18 +15,46 @@ from longrank.policies import Policy
 DIM, MAX_BUDGET = 4, 5
 ITEMS = np.eye(DIM)[[1, 0, 3, 2, 1]] * 0.9
 
-Deal = tuple[NDArray[np.float64], Payoffs, int]
+Deal = tuple[Any, Payoffs, int]
 Pair = tuple[Ranking, Outcome]
 
 
 class Rounds:
-    """A numbered sequence of rounds with items of length 4 and budgets up to 5."""
+    """A numbered sequence of rounds with items of length 4 and budgets up to 5.
+
+    Attributes
+    ----------
+    items
+        Five items, two of which are equal.
+    empty
+        Sets without an item.
+    """
+
+    items: ClassVar[Any] = ITEMS
+    empty: ClassVar[list[Any]] = [[], np.empty((0, DIM))]
 
     @staticmethod
-    def deal(t: int) -> Deal:
+    def candidates(t: int, rng: np.random.Generator) -> Any:  # noqa: ARG004
+        """Return the items of round t, from none to eight."""
+        return unit_rows(rng.random((rng.integers(0, 9), DIM)))
+
+    @staticmethod
+    def given(t: int) -> dict[str, Any]:  # noqa: ARG004
+        """Return what ranking round t takes in addition."""
+        return {}
+
+    @staticmethod
+    def broken(bad: float) -> tuple[Any, str]:
+        """Return items that every policy refuses, with the beginning of the message."""
+        items = ITEMS.copy()
+        items[2, 3] = bad
+        return items, "items must be finite"
+
+    @classmethod
+    def deal(cls, t: int) -> Deal:
         """Round t: from no item to eight, a budget from 0 to 5, each of the payoff shapes."""
         rng = np.random.default_rng([2021, t])
-        items = unit_rows(rng.random((rng.integers(0, 9), DIM)))
+        items = cls.candidates(t, rng)
         cost = float(rng.choice([0.02, 0.19]))
         shapes = (
             Payoffs.vanilla,
@@ -45,7 +73,7 @@ class Rounds:
     @classmethod
     def rank(cls, policy: Policy, rounds: Iterable[int]) -> list[Pair]:
         """Rank rounds without learning; return the receipts and outcomes."""
-        rankings = [(t, policy.rank(*cls.deal(t))) for t in rounds]
+        rankings = [(t, policy.rank(*cls.deal(t), **cls.given(t))) for t in rounds]
         return [(ranking, cls.happen(t, ranking)) for t, ranking in rankings]
 
     @classmethod
@@ -57,3 +85,49 @@ class Rounds:
             policy.learn(ranking, outcome)
             receipts.append(ranking)
         return receipts
+
+
+class RecordRounds(Rounds):
+    """The same with records: fields of every kind, some missing, some that appear late."""
+
+    items: ClassVar[Any] = [
+        {"id": "b", "region": "eu", "fee": 0.3},
+        {"id": "a", "region": "us"},
+        {"id": "d", "fee": 2.5},
+        {"id": "c", "region": "eu", "fee": 0.1},
+        {"id": "b", "region": "eu", "fee": 0.3},
+    ]
+    empty: ClassVar[list[Any]] = [[], ()]
+
+    @staticmethod
+    def candidates(t: int, rng: np.random.Generator) -> Any:
+        found = []
+        for _ in range(rng.integers(0, 9)):
+            record: dict[str, Any] = {"id": f"route-{rng.integers(12)}"}
+            if rng.random() < 0.8:
+                record["region"] = str(rng.choice(["eu", "us", "asia"]))
+            record["fee"] = float(rng.lognormal()) if rng.random() < 0.9 else None
+            if t % 4 == 1:
+                record["tags"] = rng.choice(["fast", "cheap", "new"], 2, replace=False).tolist()
+            if t >= 6:
+                record["embedding"] = rng.normal(size=3).tolist()
+                record["live"] = bool(rng.random() < 0.5)
+            found.append(record)
+        return found
+
+    @staticmethod
+    def given(t: int) -> dict[str, Any]:
+        """Return the context of round t: now and then none."""
+        rng = np.random.default_rng([2023, t])
+        if t % 7 == 3:
+            return {}
+        context = {
+            "brand": f"brand-{rng.integers(4)}",
+            "amount": float(rng.lognormal(3.0, 2.0)),
+            "note": str(rng.choice(["one word", "a word or two", ""])),
+        }
+        return {"context": context | ({"words": ["a", "b"][: t % 3]} if t > 9 else {})}
+
+    @staticmethod
+    def broken(bad: float) -> tuple[Any, str]:
+        return [{"id": "a"}, bad], "(candidates must be records|items must hold numbers)"

@@ -145,14 +145,14 @@ class Target:
 
 def aim(policy: Policy, decision: Decision) -> Target:
     """Ask a policy what it would do in place of a decision of the log."""
-    items, payoffs = decision.items, decision.payoffs
-    assert items is not None
+    payoffs = decision.payoffs
     assert payoffs is not None
+    items, given = decision.offer(policy)
     played, reach = None, decision.tries
     if isinstance(policy, Randomised):
-        choices = policy.choices(items, payoffs, decision.order, decision.budget)
+        choices = policy.choices(items, payoffs, decision.order, decision.budget, **given)
     else:
-        played = policy.rank(items, payoffs, decision.budget).order
+        played = policy.rank(items, payoffs, decision.budget, **given).order
         choices, reach = certain_choices(played, len(items), decision.order), len(played)
     reached = np.ones(len(decision.order) + 2)
     reached[1:] = prefix_propensities(choices, decision.order)
@@ -258,9 +258,8 @@ def correct(
 ) -> Correction:
     """Compute the correction with the model of decision ``index``; ``weights`` are per action."""
     payoffs, tries = decision.payoffs, decision.tries
-    assert decision.items is not None
     assert payoffs is not None
-    chances = model.chances(decision.items, index)
+    chances = model.predict(decision, index)
     early = model.early(index, tries)
     count = len(decision.order)
     after = _continuations(decision, target, chances, early)

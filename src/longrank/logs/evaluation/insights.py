@@ -51,9 +51,9 @@ def lengths(policy: Policy | None, history: History) -> NDArray[np.int64]:
         if policy is None:
             length = len(decision.order)
         else:
-            assert decision.items is not None
             assert decision.payoffs is not None
-            length = len(policy.rank(decision.items, decision.payoffs, decision.budget))
+            items, given = decision.offer(policy)
+            length = len(policy.rank(items, decision.payoffs, decision.budget, **given))
         counts[length] = counts.get(length, 0) + 1
     table = np.zeros(max(counts) + 1, np.int64)
     for length, count in counts.items():

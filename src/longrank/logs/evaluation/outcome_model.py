@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from longrank import kernels
 from longrank.errors import InvalidInput
+from longrank.learners import SparseLaplace
 from longrank.links import LOGISTIC
 from longrank.logs.decision import Decision
 from longrank.logs.history import History, history_is_source
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy
+from longrank.schema import Schema
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -47,6 +49,11 @@ class OutcomeModel:
         own = self.weights[index % len(self.weights)]
         return LOGISTIC.probability(items @ own[:-1] + own[-1])
 
+    def predict(self, decision: Decision, index: int) -> Array:
+        """Return the same for the candidates of a decision."""
+        assert decision.items is not None
+        return self.chances(decision.items, index)
+
     def early(self, index: int, count: int) -> Array:
         """Return the probability of an early stop after 0, ..., count failures."""
         own = self.stops[index % len(self.stops)]
@@ -55,33 +62,88 @@ class OutcomeModel:
         return found
 
 
+@dataclass(frozen=True)
+class RecordModel(OutcomeModel):
+    """The outcome model for records: in place of the weights a learner for each fold."""
+
+    schema: Schema
+    learners: tuple[SparseLaplace, ...]
+    _latest: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def predict(self, decision: Decision, index: int) -> Array:
+        latest = self._latest
+        if latest.get("decision") is not decision or latest["index"] != index:
+            assert decision.candidates is not None
+            rows = self.schema.encode(decision.candidates, decision.context)
+            means, _ = self.learners[index % len(self.learners)].score(rows)
+            chances = LOGISTIC.probability(means)
+            latest.update(decision=decision, index=index, chances=chances)
+        found: Array = latest["chances"]
+        return found
+
+
 @history_is_source
 def fit(source: Any, folds: int = FOLDS, penalty: float = 1.0) -> OutcomeModel:
     """Fit the outcome model to a log; only the items that were tried are held in memory.
 
-    ``source`` is a :class:`~longrank.logs.History`, or whatever it takes.
+    ``source`` is a :class:`~longrank.logs.History`, or whatever it takes. Where the candidates
+    are records, the model is the learner of the recommended policy, which chooses its own
+    ``penalty``.
     """
+    history = History.of(source)
+    ended = np.array(
+        [(len(one.order), one.outcome.tried, one.outcome.succeeded) for one in history.decisions()],
+        np.int64,
+    )
+    fold_of = np.arange(len(ended)) % folds
+    longest = int(ended[:, 0].max())
+    stops = np.stack([_stops(ended[fold_of != f], longest) for f in range(folds)])
+    y = np.zeros(int(ended[:, 1].sum()), np.bool_)
+    y[(np.cumsum(ended[:, 1]) - 1)[ended[:, 2] > 0]] = True
+    first = next(history.decisions())
+    if first.items is None and first.candidates is not None:
+        return _fit_records(history, folds, stops, y)
+    return _fit_items(history, folds, penalty, stops, y)
+
+
+def _fit_items(
+    history: History, folds: int, penalty: float, stops: Array, y: NDArray[np.bool_]
+) -> OutcomeModel:
     rows: list[Array] = []
-    ends: list[tuple[int, int, bool]] = []
-    for decision in History.of(source).decisions():
+    owners: list[int] = []
+    for index, decision in enumerate(history.decisions()):
         if decision.items is None:
             rule = "have the items of every decision to fit an outcome model"
             raise InvalidInput("history", rule, f"none in row {decision.row}")
-        outcome = decision.outcome
-        rows.append(decision.items[decision.order[: outcome.tried]])
-        ends.append((len(decision.order), outcome.tried, outcome.succeeded))
-    ended = np.array(ends, np.int64)
-    lengths, tried, succeeded = ended.T
-    fold_of = np.arange(len(ends)) % folds
+        rows.append(decision.items[decision.order[: decision.outcome.tried]])
+        owners += [index % folds] * decision.outcome.tried
+    owner = np.array(owners, np.int64)
     x = np.concatenate(rows)
     x = np.column_stack([x, np.ones(len(x))])
-    y = np.zeros(len(x), np.bool_)
-    y[(np.cumsum(tried) - 1)[succeeded > 0]] = True
-    owner = np.repeat(fold_of, tried)
     weights = np.stack([_logistic(x[owner != f], y[owner != f], penalty) for f in range(folds)])
-    stops = np.stack([_stops(ended[fold_of != f], int(lengths.max())) for f in range(folds)])
     predicted = LOGISTIC.probability(np.einsum("ij,ij->i", x, weights[owner]))
     return OutcomeModel(weights, stops, Predictions(predicted, y))
+
+
+def _fit_records(history: History, folds: int, stops: Array, y: NDArray[np.bool_]) -> OutcomeModel:
+    """Learn every decision with the learners of all folds but its own."""
+    schema, learners = Schema(), tuple(SparseLaplace() for _ in range(folds))
+    for index, decision in enumerate(history.decisions()):
+        if not decision.outcome.tried:
+            continue
+        assert decision.candidates is not None
+        rows = schema.encode(decision.candidates, decision.context)
+        tried = rows.take(decision.order[: decision.outcome.tried])
+        for fold, learner in enumerate(learners):
+            if fold != index % folds:
+                learner.observe(tried, decision.outcome.succeeded)
+        schema.observe(tried)
+    model = RecordModel(np.empty((folds, 0)), stops, Predictions(np.empty(0), y), schema, learners)
+    predicted = [
+        model.predict(decision, index)[decision.order[: decision.outcome.tried]]
+        for index, decision in enumerate(history.decisions())
+    ]
+    return replace(model, predictions=Predictions(np.concatenate(predicted), y))
 
 
 def _stops(ended: Counts, longest: int) -> Array:
@@ -114,9 +176,8 @@ def expected(
     model: OutcomeModel, decision: Decision, index: int, order: NDArray[np.int64]
 ) -> float:
     """Return the reward that the model expects of a sequence instead of the one played."""
-    assert decision.items is not None
     assert decision.payoffs is not None
-    chances = model.chances(decision.items, index)[order]
+    chances = model.predict(decision, index)[order]
     return float(values_along(chances, model.early(index, len(order)), decision.payoffs)[0])
 
 
@@ -129,13 +190,13 @@ def expected_of(
     draws: int = DRAWS,
 ) -> float:
     """Return the same for a policy; unless its sequence is ``certain``, by drawing a few."""
-    assert decision.items is not None
     assert decision.payoffs is not None
     if certain is not None:
         return expected(model, decision, index, certain)
+    items, given = decision.offer(policy)
     total = 0.0
     for _ in range(draws):
-        order = policy.rank(decision.items, decision.payoffs, decision.budget).order
+        order = policy.rank(items, decision.payoffs, decision.budget, **given).order
         total += expected(model, decision, index, order)
     return total / draws if draws else float("nan")
 

@@ -1,0 +1,203 @@
+"""The candidates of a row: records, their context, and what was played of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank import checks
+from longrank.encoding import ID, Record, identities
+from longrank.errors import InvalidInput
+from longrank.logs.columns import IDS, Row
+from longrank.rows import Slot
+from longrank.schema import Schema
+
+_MAX_REMEMBERED = 1 << 12  # JSON texts, names and records
+
+
+class Offered:
+    """The candidates of a decision.
+
+    ``records`` is None where candidates are arrays of numbers, of which ``names`` are the ids.
+    """
+
+    __slots__ = ("_names", "records", "size")
+
+    def __init__(self, names: list[Any] | None, records: list[Record] | None) -> None:
+        self._names, self.records = names, records
+        known = records if records is not None else names
+        self.size = len(known or ())
+
+    @property
+    def names(self) -> list[Any]:
+        """The ids of the candidates; the position of one without."""
+        if self._names is None:
+            assert self.records is not None
+            self._names = identities(self.records, range(self.size))
+        return self._names
+
+
+class Round:
+    """Reads candidates and context of one row after the other.
+
+    The kinds of their fields are those of earlier rows: a number stays a number.
+    """
+
+    def __init__(self) -> None:
+        self._sides = Schema().sides
+        self._fields: dict[str, tuple[Slot, ...]] = {}
+        self._checked: dict[int, Record] = {}  # candidates by identity: many rows share them
+        self._texts: dict[Any, Any] = {}
+
+    def candidates(
+        self, row: Row, items: NDArray[np.float64] | None, named: bool
+    ) -> Offered | None:
+        """Return the candidates; ``named`` if plain names are records too."""
+        if row.get("candidates") is None:
+            return None
+        found = self._cell(row, "candidates", "a list of records or names")
+        if not isinstance(found, list):
+            raise InvalidInput("candidates", "be a list", _short(found))
+        kinds = set(map(type, found))
+        if items is not None and len(items) != len(found):
+            raise InvalidInput("candidates", f"be {len(items)}, as many as items", len(found))
+        if kinds == {dict}:
+            return Offered(None, found)
+        if any(issubclass(kind, Mapping) for kind in kinds):
+            return Offered(None, _as_dictionaries(found))
+        if any(issubclass(kind, bool) or not issubclass(kind, str | int) for kind in kinds):
+            raise InvalidInput("candidates", "be texts or whole numbers", _short(found))
+        if len(set(found)) != len(found):
+            raise InvalidInput("candidates", "be unique", _short(found))
+        return Offered(found, [self._named(name) for name in found] if named else None)
+
+    def _named(self, name: str | int) -> Record:
+        """Return the record of a plain name, the same for the same name."""
+        known = self._texts.get(key := (type(name), name))
+        if known is None:
+            known = self._remember(key, {ID: name})
+        return known  # type: ignore[no-any-return]
+
+    def context(self, row: Row) -> Record | None:
+        """Return what the candidates share."""
+        if row.get("context") is None:
+            return None
+        found = self._cell(row, "context", "a dictionary")
+        if not isinstance(found, Mapping):
+            raise InvalidInput("context", "be a dictionary", _short(found))
+        return found
+
+    def check(self, row: Row, records: list[Record], context: Record | None) -> None:  # noqa: ARG002
+        """Refuse fields of a kind that is not that of earlier rows, or of none."""
+        checked = self._checked
+        new = [record for record in records if id(record) not in checked]
+        if new:
+            self._check("candidate", records)
+            if len(checked) > _MAX_REMEMBERED:
+                checked.clear()
+            checked.update((id(record), record) for record in new)
+        self._check("context", [{} if context is None else context])
+
+    def _check(self, name: str, records: list[Record]) -> None:
+        side = self._sides[name]
+        encoded = side.encode(records)
+        if encoded.fields != self._fields.get(name):
+            side.observe(encoded.fields, encoded.raw)
+            self._fields[name] = encoded.fields
+
+    def _cell(self, row: Row, column: str, what: str) -> Any:
+        """Return what a cell holds, or its JSON text stands for; the same for the same text."""
+        value = row[column]
+        if isinstance(value, np.ndarray):
+            return value.tolist()
+        if isinstance(value, tuple):
+            return list(value)
+        if not isinstance(value, str):
+            return value
+        found = self._texts.get(value)
+        if found is None:
+            try:
+                found = json.loads(value)
+            except ValueError:
+                raise InvalidInput(
+                    column, f"be {what}, or JSON text of it", _short(value)
+                ) from None
+            self._remember(value, found)
+        return found
+
+    def _remember(self, key: Any, found: Any) -> Any:
+        if len(self._texts) >= _MAX_REMEMBERED:
+            self._texts.clear()
+        self._texts[key] = found
+        return found
+
+
+def played(row: Row, offered: Offered | None, size: int | None) -> NDArray[np.int64]:
+    """Return what was played, as indices."""
+    column = "order"
+    if row.get("order") is None:
+        if row.get(IDS) is not None:
+            column = IDS
+        elif isinstance(row.get("tried"), list | tuple | np.ndarray):
+            column = "tried"  # then all that was played was attempted
+    found = listed(row, column)
+    if column == IDS or any(isinstance(entry, str) for entry in found):
+        if offered is None:
+            raise InvalidInput(column, "hold indices where candidates are missing", _short(found))
+        found = _find(found, offered.names, column)
+    for entry in found:
+        index = checks.whole(column, entry)
+        if size is not None and index >= size:
+            raise InvalidInput(column, f"hold indices below {size}, the candidates", index)
+    if len(set(found)) != len(found):
+        raise InvalidInput(column, "hold no candidate twice", _short(found))
+    return np.array(found, np.int64)
+
+
+def attempted(row: Row, order: NDArray[np.int64] | None, offered: Offered | None) -> int:
+    """Return the number of attempts, where ``tried`` lists them."""
+    found = listed(row, "tried")
+    if order is None:
+        return len(found)
+    named = row.get(IDS) is not None or any(isinstance(entry, str) for entry in found)
+    own = order.tolist()
+    first = [offered.names[i] for i in own] if named and offered is not None else own
+    if found != first[: len(found)]:
+        raise InvalidInput("tried", f"be the first of order, {_short(first)}", _short(found))
+    return len(found)
+
+
+def listed(row: Row, column: str) -> list[Any]:
+    """Return the list in a cell."""
+    value = row.get(column)
+    if not isinstance(value, list | tuple | np.ndarray):
+        raise InvalidInput(column, "be a list", repr(value))
+    return value.tolist() if isinstance(value, np.ndarray) else list(value)
+
+
+def _find(wanted: list[Any], names: list[Any], column: str) -> list[int]:
+    where = {name: i for i, name in enumerate(names)}
+    several = len(where) < len(names)
+    for entry in wanted:
+        if not isinstance(entry, str | int | float) or entry not in where:
+            raise InvalidInput(column, "hold ids of the candidates", repr(entry))
+        if several and names.count(entry) > 1:
+            rule = "hold ids that name one candidate (indices tell others apart)"
+            raise InvalidInput(column, rule, repr(entry))
+    return [where[entry] for entry in wanted]
+
+
+def _as_dictionaries(found: list[Any]) -> list[Record]:
+    for i, each in enumerate(found):
+        if not isinstance(each, Mapping | str):
+            raise InvalidInput(f"candidate {i}", "be a dictionary or a name", _short(each))
+    return [{ID: each} if isinstance(each, str) else dict(each) for each in found]
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

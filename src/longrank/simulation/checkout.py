@@ -1,0 +1,191 @@
+"""Payments as records: routes and transactions with named fields."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank import checks
+from longrank.cascade import Outcome
+from longrank.errors import InvalidInput
+from longrank.links import LOGISTIC
+from longrank.payoffs import Payoffs
+from longrank.simulation.worlds import IndependentRound, Record, Vector, World
+
+REGIONS = ("eu", "us", "apac")
+ACQUIRERS = ("north", "south", "east", "west")
+BRANDS = ("visa", "mastercard", "amex", "discover")
+COUNTRIES = {
+    "DE": ("eu", "EUR"),
+    "FR": ("eu", "EUR"),
+    "PL": ("eu", "PLN"),
+    "US": ("us", "USD"),
+    "CA": ("us", "CAD"),
+    "JP": ("apac", "JPY"),
+    "AU": ("apac", "AUD"),
+}
+MERCHANTS, TYPICAL_AMOUNT, TAIL = 12, 30.0, 1.3
+EPOCH, MONITORING_LAG = 1_000, 10  # payments: each route is down once an epoch at most
+
+
+class CheckoutRound(IndependentRound):
+    """A payment. A failed attempt may be final: then the cascade ends there.
+
+    ``finals`` holds, for each route, the probability that its failure is a final decline. Of the
+    draws that fail, the highest are final: one draw decides what a route answers.
+    """
+
+    def __init__(
+        self, routes: list[Record], draws: Vector, chances: Vector, finals: Vector, context: Record
+    ) -> None:
+        super().__init__(routes, draws, chances, context)
+        self.finals = finals
+
+    def play(self, order: NDArray[np.int64]) -> Outcome:
+        for tried, route in enumerate(order.tolist(), 1):
+            draw, chance = self.draws[route], self.chances[route]
+            if draw < chance:
+                return Outcome(tried, True)
+            if draw >= 1.0 - (1.0 - chance) * self.finals[route]:
+                return Outcome(tried, False)
+        return Outcome(len(order), False)
+
+    def value(self, order: NDArray[np.int64], payoffs: Payoffs) -> float:
+        return float(self._values(order[np.newaxis], payoffs)[0, -1])
+
+    def optimum(self, payoffs: Payoffs) -> float:
+        """Return the expected reward of the best of all sequences, which are enumerated."""
+        tries = min(payoffs.budget, len(self.chances))
+        return float(self._values(_sequences(len(self.chances), tries), payoffs).max())
+
+    def plan(self, payoffs: Payoffs) -> NDArray[np.int64]:
+        """Return the sequence of a planner that knows all ``chances``, and nothing of ``finals``.
+
+        What a policy plays whose estimates are perfect: the largest chances first, cut at the best
+        length.
+        """
+        order = np.argsort(-self.chances, kind="stable")[: payoffs.budget]
+        return order[: payoffs.best_length(self.chances[order])]
+
+    def _values(self, orders: NDArray[np.int64], payoffs: Payoffs) -> Vector:
+        """Return the expected reward of every prefix of the sequences, shape (n, length + 1)."""
+        chances, finals = self.chances[orders], self.finals[orders]
+        rewards = payoffs.rewards[: orders.shape[1]]
+        losses = payoffs.losses[: orders.shape[1] + 1]
+        alive = np.ones((len(orders), orders.shape[1] + 1))
+        np.cumprod((1.0 - chances) * (1.0 - finals), axis=1, out=alive[:, 1:])
+        values = alive * losses
+        ended = chances * rewards + (1.0 - chances) * finals * losses[1:]
+        values[:, 1:] += np.cumsum(alive[:, :-1] * ended, axis=1)
+        return values
+
+
+@cache
+def _sequences(routes: int, tries: int) -> NDArray[np.int64]:
+    """All sequences of ``tries`` routes; the shorter ones are their prefixes."""
+    found = list(itertools.permutations(range(routes), tries))
+    return np.array(found, np.int64).reshape(len(found), tries)
+
+
+class CheckoutWorld(World):
+    """Simulated payments as records: the routes are candidates, the payment is the context.
+
+    A route has the fields ``id``, ``region``, ``acquirer``, ``load`` and ``status``; a payment
+    ``brand``, ``country``, ``currency``, ``merchant``, ``amount`` and ``recurring``. The logit of
+    an approval is the sum of effects of the route, brand x route, country x region,
+    merchant x acquirer, recurring x route, the load, and the logarithm of the amount, whose slope
+    depends on the route. Amounts have a heavy tail (infinite variance).
+
+    A route is down for 40 to 160 payments now and then and approves next to nothing; ``status``
+    says so a few payments later. A failure is a final decline with a probability that depends on
+    the route and rises with the amount; no other route is tried then.
+
+    Parameters
+    ----------
+    routes
+        The number of routes, at most 9: the optimum is found by enumeration.
+    seed
+        Seed of the routes and of the payments.
+
+    Examples
+    --------
+    >>> dealt = CheckoutWorld(3, seed=1).deal(0)
+    >>> dealt.items[0]
+    {'id': 'route-0', 'region': 'us', 'acquirer': 'west', 'load': 0.02, 'status': 'up'}
+    >>> dealt.context["brand"], dealt.context["country"], dealt.context["amount"]
+    ('amex', 'PL', 42.29)
+    """
+
+    def __init__(self, routes: int = 7, *, seed: int) -> None:
+        self.routes = checks.whole("routes", routes, minimum=1)
+        if self.routes > 9:
+            raise InvalidInput("routes", "be at most 9", self.routes)
+        self.seed = checks.whole("seed", seed)
+        rng = np.random.default_rng([self.seed])
+        self._regions = rng.integers(len(REGIONS), size=self.routes)
+        self._acquirers = rng.integers(len(ACQUIRERS), size=self.routes)
+        self._quality = rng.normal(0.4, 0.7, self.routes)
+        self._by_brand = rng.normal(0.0, 0.8, (len(BRANDS), self.routes))
+        self._by_country = rng.normal(0.0, 0.6, (len(COUNTRIES), len(REGIONS)))
+        self._by_merchant = rng.normal(0.0, 0.3, (MERCHANTS, len(ACQUIRERS)))
+        self._by_recurring = rng.normal(0.0, 0.3, self.routes)
+        self._slope = rng.normal(-0.3, 0.2, self.routes)
+        self._finality = rng.uniform(0.02, 0.2, self.routes)
+        self._records: list[Record] = [
+            {"id": f"route-{i}", "region": REGIONS[region], "acquirer": ACQUIRERS[acquirer]}
+            for i, (region, acquirer) in enumerate(zip(self._regions, self._acquirers, strict=True))
+        ]
+        self._outages: dict[int, NDArray[np.int64]] = {}
+
+    def deal(self, t: int) -> CheckoutRound:
+        rng = np.random.default_rng([self.seed, 1 + checks.whole("t", t)])
+        brand, country = rng.integers(len(BRANDS)), rng.integers(len(COUNTRIES))
+        merchant, recurring = rng.integers(MERCHANTS), rng.random() < 0.25
+        typical = TYPICAL_AMOUNT * math.exp(0.7 * rng.standard_normal())
+        amount = round(typical * (1.0 + rng.pareto(TAIL)), 2)
+        load = np.round(rng.random(self.routes), 2)
+        down, noticed = self._states(t)
+        size = math.log(amount / TYPICAL_AMOUNT)
+        logits = (
+            self._quality
+            + self._by_brand[brand]
+            + self._by_country[country, self._regions]
+            + self._by_merchant[merchant, self._acquirers]
+            + self._by_recurring * recurring
+            + self._slope * size
+            - 1.2 * load
+            - 6.0 * down
+        )
+        finals = np.where(down, 0.0, np.clip(self._finality * (1.0 + 0.3 * size), 0.0, 0.6))
+        name, (_, currency) = list(COUNTRIES.items())[country]
+        context = {
+            "brand": BRANDS[brand],
+            "country": name,
+            "currency": currency,
+            "merchant": f"shop-{merchant}",
+            "amount": amount,
+            "recurring": bool(recurring),
+        }
+        records = [
+            {**record, "load": busy, "status": "down" if known else "up"}
+            for record, busy, known in zip(
+                self._records, load.tolist(), noticed.tolist(), strict=True
+            )
+        ]
+        chances = LOGISTIC.probability(logits)
+        return CheckoutRound(records, rng.random(self.routes), chances, finals, context)
+
+    def _states(self, t: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return which routes are down, and of which that is known."""
+        epoch, now = divmod(t, EPOCH)
+        if epoch not in self._outages:
+            rng = np.random.default_rng([self.seed, 0, 1 + epoch])
+            length = rng.integers(40, 161, self.routes) * (rng.random(self.routes) < 0.6)
+            start = rng.integers(0, EPOCH - 160, self.routes)
+            self._outages[epoch] = np.stack([start, start + length])
+        start, end = self._outages[epoch]
+        return (start <= now) & (now < end), (start + MONITORING_LAG <= now) & (now < end)

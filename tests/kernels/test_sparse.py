@@ -1,0 +1,380 @@
+"""The belief about sparse rows against a plain one: dictionaries of columns and of groups."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+
+from longrank import SparseLaplace, kernels
+from longrank.kernels.sparse import MAX_GROUPS, SHARED, WINDOW, find, join_groups
+from longrank.rows import Layout, Plan, SparseRows
+
+MASK = (1 << 64) - 1
+
+
+def crossed(one, other):
+    return one ^ ((other << 31 | other >> 33) & MASK)
+
+
+def sigma(x):
+    return 1.0 / (1.0 + math.exp(-x)) if x >= 0 else math.exp(x) / (1.0 + math.exp(x))
+
+
+class Plainly:
+    """Columns: precision, natural mean, last m^2, last gamma. Groups: prior, sums of both.
+
+    A group begins with a variance of 1 in rows of up to four entries, of at least 1 / entries.
+    """
+
+    def __init__(self, entries):
+        self.columns, self.groups = {}, {}
+        self.first = max(min(1.0, 16.0 / entries**2), 1.0 / entries)
+
+    def group(self, name):
+        return self.groups.setdefault(name, [self.first, 0.0, 0.0])
+
+    def belief(self, key, group):
+        """Mean and variance of a column."""
+        precision, natural = self.columns.get(key, [0.0, 0.0])[:2]
+        s = 1.0 / (1.0 / self.groups.get(group, [self.first])[0] + precision)
+        return natural * s, s
+
+    def score(self, row):
+        found = [(*self.belief(key, group), x) for key, x, group in row if x != 0.0]
+        return sum(m * x for m, _, x in found), sum(s * x * x for _, s, x in found)
+
+    def step(self, row, success):
+        """The residual of the observation, and the noise that all columns see."""
+        eta, q = self.score(row)
+        g = brentq(lambda g: g - (success - sigma(eta + g * q)), -1.0, 1.0, xtol=1e-15)
+        p = sigma(eta + g * q)
+        return g, 1.0 / (p * (1.0 - p)) + q
+
+    def learn(self, row, success, *, priors=True):
+        row = [each for each in row if each[1] != 0.0]
+        g, noise = self.step(row, float(success))
+        before = [self.belief(key, group) for key, _, group in row]
+        for (key, x, group), (m, s) in zip(row, before, strict=True):
+            column = self.columns.setdefault(key, [0.0, 0.0, 0.0, 0.0])
+            prior = self.group(group)
+            column[0] += x * x / (noise - s * x * x)
+            precision = 1.0 / prior[0] + column[0]
+            mean = m + g * s * x
+            column[1] = mean * precision
+            shown = mean * mean, column[0] / precision
+            for i in (0, 1):
+                prior[1 + i] += shown[i] - column[2 + i]
+                column[2 + i] = shown[i]
+        for group in {group for _, _, group in row} if priors else ():
+            prior = self.groups[group]
+            prior[0] = min(max((self.first + prior[1]) / (1.0 + prior[2]), 1e-4), 25.0)
+
+    def choose(self, rows, bonus, count, foresight):
+        """At each position the best of what is left, then a failure of it on a copy."""
+        imagined, left, order, scores = copy.deepcopy(self), list(range(len(rows))), [], []
+        for position in range(count):
+            found = {}
+            for i in left:
+                mean, square = imagined.score(rows[i])
+                found[i] = mean + bonus * math.sqrt(square)
+            best = max(left, key=lambda i: (found[i], -i))
+            left.remove(best)
+            order.append(best)
+            scores.append(found[best])
+            if position < foresight:
+                imagined.learn(rows[best], False, priors=False)
+        return order, scores
+
+
+class Deck:
+    """Rows of some fields, a few of which are crossed; columns come back from round to round."""
+
+    def __init__(self, seed, values=6, own=3, shared=2):
+        self.rng = rng = np.random.default_rng(seed)
+        self.pools = rng.integers(1, 2**64, (own, values), np.uint64)
+        self.shared = rng.integers(1, 2**64, (shared, values), np.uint64)
+        pairs = [(i, -1) for i in range(own + 1)]  # atom 0 is the constant
+        pairs += [(i, j) for i in range(1, own + 1) for j in range(shared)]
+        pairs += [(1, -2 - 2)]  # two atoms of the candidate
+        left, right = np.array(pairs).T
+        groups = rng.integers(1, 2**64, len(pairs), np.uint64)
+        groups[2] = groups[3]  # two entries of one group
+        labels = np.arange(len(pairs))
+        names = tuple((str(i), None) for i in range(len(pairs)))
+        self.plan = Plan(left.astype(np.int64), right.astype(np.int64), groups, labels, names)
+        self.constant = np.uint64(rng.integers(1, 2**64, dtype=np.uint64))
+
+    def deal(self, k):
+        rng, own, shared = self.rng, len(self.pools), len(self.shared)
+        keys = np.empty((k, own + 1), np.uint64)
+        keys[:, 0] = self.constant
+        for i, pool in enumerate(self.pools, 1):
+            keys[:, i] = rng.choice(pool, k)
+        numbers = np.where(rng.random((k, own + 1)) < 0.7, 1.0, rng.normal(size=(k, own + 1)))
+        numbers[:, 1:][rng.random((k, own)) < 0.1] = 0.0
+        context = np.array([rng.choice(pool) for pool in self.shared], np.uint64)
+        raw = np.empty((k, 0)), np.empty((1, 0))
+        return SparseRows(
+            Layout((), ()), keys, numbers, context, rng.normal(size=shared), *raw, self.plan
+        )
+
+
+def entries(rows):
+    """The same rows as lists of (key, number, group), in whole numbers of Python."""
+    found = []
+    for own, numbers in zip(rows.keys.tolist(), rows.numbers.tolist(), strict=True):
+        row = []
+        for i, j, group in zip(*(part.tolist() for part in rows.plan[:3]), strict=True):
+            key, x = own[i], numbers[i]
+            if j < -1:
+                key, x = crossed(key, own[-2 - j]), x * numbers[-2 - j]
+            elif j >= 0:
+                key = crossed(key, int(rows.context_keys[j]))
+                x *= float(rows.context_numbers[j])
+            row.append((key, x, group))
+        found.append(row)
+    return found
+
+
+def taught(seed, rounds, values=6, columns=1 << 12):
+    """A learner and its plain twin after some rounds, and the deck."""
+    deck, learner = Deck(seed, values), SparseLaplace(columns=columns)
+    twin = Plainly(len(deck.plan.left))
+    for _ in range(rounds):
+        rows = deck.deal(int(deck.rng.integers(1, 4)))
+        succeeded = bool(deck.rng.random() < 0.5)
+        learner.observe(rows, succeeded)
+        for i, row in enumerate(entries(rows)):
+            twin.learn(row, succeeded and i == len(rows) - 1)
+    return learner, twin, deck
+
+
+@settings(max_examples=12)
+@given(st.integers(0, 10**6), st.integers(0, 25))
+def test_it_learns_and_scores_as_plain_dictionaries_do(seed, rounds):
+    learner, twin, deck = taught(seed, rounds)
+    rows = deck.deal(5)
+    means, widths = learner.score(rows)
+    expected = [twin.score(row) for row in entries(rows)]
+    np.testing.assert_allclose(means, [mean for mean, _ in expected], rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(widths**2, [square for _, square in expected], rtol=1e-9)
+    assert (learner.used, learner.replaced) == (len(twin.columns), 0)
+    for group, (prior, *_) in twin.groups.items():
+        assert learner.variance(group) == pytest.approx(prior, rel=1e-9)
+
+
+def test_it_does_so_while_its_table_grows():
+    learner, twin, deck = taught(5, 60, values=40)
+    assert learner.used == len(twin.columns) > 400
+    assert len(learner._keys) == 2048
+    rows = deck.deal(40)
+    means, _ = learner.score(rows)
+    expected = [twin.score(row)[0] for row in entries(rows)]
+    np.testing.assert_allclose(means, expected, rtol=1e-9, atol=1e-11)
+
+
+@settings(max_examples=12)
+@given(st.integers(0, 10**6), st.integers(0, 15), st.integers(1, 8))
+def test_it_chooses_what_a_copy_that_fails_would_choose(seed, rounds, k):
+    learner, twin, deck = taught(seed, rounds)
+    rows = deck.deal(k)
+    rows.numbers[rows.numbers == 0.0] = 0.5
+    for foresight in (0, 1, 3, k):
+        order, _, means, scores = learner.belief(0.6).foresee(rows, k, foresight)
+        expected = twin.choose(entries(rows), 0.6, k, foresight)
+        np.testing.assert_allclose(scores, expected[1], rtol=1e-9, atol=1e-10)
+        assert sorted(order.tolist()) == list(range(k))
+        assert (means <= scores).all()
+
+
+def test_a_bonus_of_each_row_and_a_ceiling_count():
+    learner, _, deck = taught(1, 20)
+    rows = deck.deal(6)
+    means, widths = learner.score(rows)
+    bonus = np.array([0.0, 2.0, -1.0, 0.3, 9.0, 1.0])
+    order, _, found, scores = learner.belief(bonus).foresee(rows, 6, 0)
+    expected = means + bonus * widths
+    assert order.tolist() == np.argsort(-expected, kind="stable").tolist()
+    np.testing.assert_array_equal(found, means[order])
+    np.testing.assert_array_equal(scores, expected[order])
+    low = learner.belief(bonus)._replace(ceiling=-50.0).foresee(rows, 6, 2)
+    assert low[0].tolist() == list(range(6))
+
+
+def test_the_contributions_of_all_labels_add_up_to_the_mean():
+    learner, twin, deck = taught(2, 30)
+    rows = deck.deal(4)
+    added = learner.belief().contributions(rows)
+    np.testing.assert_allclose(added.sum(axis=1), learner.score(rows)[0], rtol=1e-12, atol=1e-14)
+    for i, row in enumerate(entries(rows)):
+        expected = [twin.belief(key, group)[0] * x for key, x, group in row]
+        np.testing.assert_allclose(added[i], expected, rtol=1e-9, atol=1e-12)
+
+
+def test_all_entries_of_rows_are_those_of_the_plan():
+    rows = Deck(3).deal(4)
+    keys, numbers = kernels.cross_rows(*rows.arrays(), *rows.plan[:2])
+    for i, row in enumerate(entries(rows)):
+        assert keys[i].tolist() == [key for key, _, _ in row]
+        np.testing.assert_array_equal(numbers[i], [x for _, x, _ in row])
+
+
+def test_a_pair_crossed_the_other_way_is_another_column():
+    one, other = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
+    assert int(kernels.cross_keys(one, other)) == crossed(int(one), int(other))
+    assert kernels.cross_keys(one, other) != kernels.cross_keys(other, one)
+
+
+# -- the table ------------------------------------------------------------------------------------
+
+
+def consistent(learner):
+    """Every column can be found where it stands, and the sums are those of the columns."""
+    places = np.flatnonzero(learner._keys)
+    assert len(set(learner._keys[places].tolist())) == len(places) == learner.used
+    assert all(find(learner._keys, learner._keys[at]) == at for at in places)
+    sums = np.zeros_like(learner._sums)
+    np.add.at(sums, learner._group_of[places], learner._table[places, 2:])
+    np.testing.assert_allclose(sums, learner._sums, atol=1e-9)
+    assert not learner._table[learner._keys == 0].any()
+    assert np.isfinite(learner._table).all()
+    variances = learner._variances[learner._variances > 0.0]
+    assert ((variances >= 1e-4) & (variances <= 25.0)).all()
+
+
+def test_a_full_table_stays_as_large_as_it_may_be_and_replaces():
+    learner, twin, _ = taught(4, 150, values=60, columns=256)
+    assert len(learner._keys) == 256
+    assert learner.used <= 256 < len(twin.columns)
+    assert learner.replaced >= len(twin.columns) - learner.used  # some gave way and came back
+    consistent(learner)
+
+
+def test_what_gives_way_is_the_column_in_reach_of_which_least_is_known():
+    learner = SparseLaplace(columns=256)
+    size, home = 256, 200  # wraps around the end
+    keys = [np.uint64(home + size * (i + 1)) for i in range(WINDOW + 1)]
+    for i, key in enumerate(keys[:-1]):
+        learner.observe(single(key), False)
+        learner._table[find(learner._keys, key), 0] = 1.0 + (i * 7) % WINDOW
+    learner.observe(single(keys[-1]), True)
+    assert (learner.used, learner.replaced) == (WINDOW, 1)
+    assert find(learner._keys, keys[0]) == -1  # it had the lowest precision
+    assert learner.score(single(keys[0])) == learner.score(single(np.uint64(3)))
+    assert learner.score(single(keys[-1]))[0] > 0.0
+    consistent(learner)
+
+
+def single(key, group=7):
+    """One row of one column."""
+    one = np.zeros(1, np.int64)
+    plan = Plan(one, one - 1, np.array([group], np.uint64), one, ((None, None),))
+    context = np.empty(0, np.uint64), np.empty(0)
+    empty = np.empty((1, 0))
+    return SparseRows(
+        Layout((), ()), np.array([[key]], np.uint64), np.ones((1, 1)), *context, empty, empty, plan
+    )
+
+
+def test_a_table_that_grows_keeps_all_columns_and_sums():
+    learner, _, deck = taught(6, 20)
+    rows = deck.deal(10)
+    before, sums = learner.score(rows), learner._sums.copy()
+    used = learner.used
+    learner._keys, learner._table, learner._group_of = kernels.grow(
+        learner._keys, learner._table, learner._group_of, learner._sums, learner._counts, 1 << 14
+    )
+    assert (learner.used, learner.replaced) == (used, 0)
+    np.testing.assert_array_equal(learner._sums, sums)
+    for one, other in zip(before, learner.score(rows), strict=True):
+        np.testing.assert_array_equal(one, other)
+    consistent(learner)
+
+
+def test_a_row_wider_than_the_table_leaves_it_sound():
+    n = 600
+    rng = np.random.default_rng(7)
+    index, none = np.arange(n), np.full(n, -1)
+    plan = Plan(index, none, rng.integers(1, 2**64, n, np.uint64), index, ())
+    keys = rng.integers(1, 2**64, (2, n), np.uint64)
+    context, empty = (np.empty(0, np.uint64), np.empty(0)), np.empty((2, 0))
+    rows = SparseRows(Layout((), ()), keys, np.ones((2, n)), *context, empty, empty[:1], plan)
+    learner = SparseLaplace(columns=256)
+    for succeeded in (True, False):
+        learner.observe(rows, succeeded)
+        consistent(learner)
+    assert learner.replaced > 0
+
+
+def test_padding_takes_no_place():
+    learner = SparseLaplace()
+    rows = single(0)
+    rows.numbers[:] = 0.0
+    learner.observe(rows, True)
+    assert (learner.used, learner.updates) == (0, 1)
+    assert [part.tolist() for part in learner.score(rows)] == [[0.0], [0.0]]
+
+
+# -- groups ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("home", [0, 1, MAX_GROUPS - 1])
+def test_a_group_is_found_again_wherever_its_home_is(home):
+    learner = SparseLaplace()
+    keys = [home + MAX_GROUPS * (i + 1) for i in range(5)]
+    for _ in range(3):
+        for i, group in enumerate(keys):
+            learner.observe(single(1 + i, group), True)
+    assert learner._counts[1] == len(keys)
+    rows, twin = single(3, keys[2]), Plainly(1)
+    for _ in range(3):
+        twin.learn([(3, 1.0, 0)], True)
+    assert learner.score(rows)[0][0] == pytest.approx(twin.score([(3, 1.0, 0)])[0], rel=1e-9)
+    assert learner.variance(keys[2]) == pytest.approx(twin.groups[0][0], rel=1e-9)
+
+
+def test_groups_beyond_the_limit_share_one_prior():
+    group_keys, counts = np.zeros(MAX_GROUPS, np.uint64), np.zeros(3, np.int64)
+    group_keys[0] = SHARED
+    groups = np.random.default_rng(8).integers(1, 2**63, MAX_GROUPS, np.uint64)
+    variances = np.zeros(MAX_GROUPS)
+    found = join_groups(group_keys, variances, groups, counts)
+    assert counts[1] == MAX_GROUPS // 2
+    own, shared = found[: MAX_GROUPS // 2], found[MAX_GROUPS // 2 :]
+    assert len(set(own.tolist())) >= MAX_GROUPS // 2 - 1
+    assert not shared.any()
+    np.testing.assert_array_equal(join_groups(group_keys, variances, groups, counts), found)
+
+
+def test_rows_of_groups_that_share_are_scored_as_they_are_learned():
+    learner, twin = SparseLaplace(), Plainly(1)
+    learner._counts[1] = MAX_GROUPS // 2  # none is left
+    for key in (3, 4, 3, 5):
+        learner.observe(single(key, group=key), True)
+        twin.learn([(key, 1.0, "shared")], True)
+    for key in (3, 4, 6):
+        mean, square = twin.score([(key, 1.0, "shared")])
+        found = learner.score(single(key, group=key))
+        assert (found[0][0], found[1][0]) == pytest.approx((mean, math.sqrt(square)), rel=1e-9)
+
+
+# -- extremes -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-9, 1e3, 1e6])
+def test_rows_of_any_size_leave_a_finite_belief(size):
+    deck, learner = Deck(9), SparseLaplace()
+    for t in range(40):
+        rows = deck.deal(2)
+        rows.numbers[:] *= size if t % 2 else 1.0
+        learner.observe(rows, bool(t % 3))
+        means, widths = learner.score(rows)
+        assert np.isfinite(means).all()
+        assert np.isfinite(widths).all()
+    consistent(learner)

@@ -1,0 +1,412 @@
+"""Logs of records: names and contexts in, the same policies and estimates out."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from longrank import (
+    InvalidInput,
+    Number,
+    Outcome,
+    Payoffs,
+    PlackettLuce,
+    Random,
+    Schema,
+    SparseLaplace,
+    cli,
+    packing,
+    recommended,
+)
+from longrank.logs import BadLog, History, check, evaluate, fit, learn_from, record, report, write
+
+PAYOFFS = Payoffs.linear(3, attempt_cost=0.1, give_up=-0.2)
+ROUTES = [
+    {"id": "adyen", "region": "eu", "fee": 0.1, "tags": ["fast", "3ds"]},
+    {"id": "stripe", "region": "us", "fee": 0.2},
+    {"id": "worldpay", "fee": None, "vector": [0.5, 1.5]},
+    {"id": "checkout", "region": "eu", "fee": 0.4, "tags": []},
+]
+FORMS = {
+    "parquet": lambda rows, folder: _written(folder / "log.parquet", rows),
+    "csv": lambda rows, folder: _written(folder / "log.csv", rows),
+    "jsonl": lambda rows, folder: _written(folder / "log.jsonl", rows),
+    "pandas": lambda rows, _: pd.DataFrame(rows),
+    "polars": lambda rows, _: pl.DataFrame(rows),
+    "pyarrow": lambda rows, _: pa.Table.from_pylist(rows),
+    "dictionaries": lambda rows, _: rows,
+}
+
+
+def _written(path, rows):
+    assert write(path, rows) == len(rows)
+    return path
+
+
+def chance(seed=0):
+    return PlackettLuce(SparseLaplace(), temperature=1.0, rng=seed)
+
+
+def lived(policy, rounds=40, *, learns=True, seed=0):
+    """Let a policy decide about payments; returns the log."""
+    rng, rows = np.random.default_rng(seed), []
+    for t in range(rounds):
+        brand = str(rng.choice(["visa", "amex"]))
+        context = {"brand": brand, "amount": float(rng.lognormal()), "new": bool(t % 3)}
+        if t % 5 == 0:
+            context["note"] = None
+        candidates = [ROUTES[i] for i in rng.permutation(4)[: rng.integers(2, 5)]]
+        ranking = policy.rank(candidates, PAYOFFS, context=context)
+        chances = None
+        if isinstance(policy, PlackettLuce | Random):
+            chances = policy.propensities(candidates, PAYOFFS, ranking.order, context=context)
+        good = [(brand == "visa") == (name in ("adyen", "stripe")) for name in ranking.ids]
+        hits = np.flatnonzero(rng.random(len(good)) < np.where(good, 0.8, 0.2))
+        outcome = Outcome(int(hits[0]) + 1, True) if len(hits) else Outcome(len(good), False)
+        if learns:
+            policy.learn(ranking, outcome)
+        row = record(
+            t, ranking, outcome, PAYOFFS, candidates=candidates, context=context, time=t,
+            propensities=chances,
+        )  # fmt: skip
+        rows.append(row)
+    return rows
+
+
+def state(policy):
+    return packing.pack({"learner": policy.learner.saved(), "features": policy.features.saved()})
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_warm_start_from_records_gives_the_state_of_learning_online(form, tmp_path):
+    online = recommended()
+    rows = lived(online)
+    history = History(FORMS[form](rows, tmp_path))
+    assert check(history).problems == []
+    for learn in (lambda policy: policy.learn_from(history), lambda p: learn_from(p, history)):
+        policy = recommended()
+        assert learn(policy) == 40
+        assert state(policy) == state(online)
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "jsonl"])
+def test_files_hold_records_exactly_as_they_were(form, tmp_path):
+    rows = lived(chance(), 10)
+    path = _written(tmp_path / f"log.{form}", rows)
+    for row, decision in zip(rows, History(path).decisions(), strict=True):
+        assert decision.candidates == row["candidates"]
+        assert decision.context == row["context"]
+        assert (decision.propensity, decision.order.tolist()) == (row["propensity"], row["order"])
+
+
+def own_columns(rows):
+    """The same log as somebody else would have written it."""
+    return [
+        {
+            "payment": f"p{row['id']}",
+            "routes": row["candidates"],
+            "chosen": [row["candidates"][i]["id"] for i in row["order"]],
+            "tries": row["tried"],
+            "paid": row["succeeded"],
+            "chance": row["propensity"],
+            **{name: row["context"].get(name) for name in ("brand", "amount", "new")},
+        }
+        for row in rows
+    ]
+
+
+OWN = {"id": "payment", "candidates": "routes", "ids": "chosen", "tried": "tries"}
+OWN |= {"succeeded": "paid", "propensity": "chance"}
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "csv"])
+def test_a_frame_with_columns_of_its_own_is_a_log_as_it_is(form, tmp_path):
+    online = chance()
+    rows = [row | {"time": None} for row in lived(online)]
+    data = FORMS[form](own_columns(rows), tmp_path)
+    history = History(data, columns=OWN, payoffs=PAYOFFS)
+    found = check(history)
+    assert (found.problems, found.ignored) == ([], ())
+    assert found.fields == ("brand", "amount", "new")
+    policy = chance()
+    assert learn_from(policy, history) == 40
+    assert state(policy) == state(online)
+    for row, decision in zip(rows, history.decisions(), strict=True):
+        assert decision.order.tolist() == row["order"]
+        assert decision.payoffs == PAYOFFS
+        assert decision.context == {k: v for k, v in row["context"].items() if k != "note"}
+    some = History(data, columns=OWN, context=["brand"])
+    assert next(some.decisions()).context.keys() == {"brand"}
+    assert check(some).ignored == ("amount", "new")
+
+
+def test_columns_that_are_not_there_or_twice_are_refused():
+    rows = own_columns(lived(chance(), 3))
+    for wrong, rule in (
+        ({"columns": {"payment": "id"}}, "columns must have keys among id"),
+        ({"columns": {"id": "order_id"}}, "columns must name columns of the log, got 'order_id'"),
+        ({"context": ["shop"]}, "context must name columns of the log, got 'shop'"),
+    ):
+        with pytest.raises(InvalidInput, match=rule):
+            History(rows, **wrong)
+    with pytest.raises(InvalidInput, match="not name another column 'id', which the log has"):
+        History([row | {"id": 1} for row in rows], columns={"id": "payment"})
+
+
+def test_long_form_tells_fields_of_candidates_from_those_of_the_context():
+    long = [
+        {"id": t, "candidate": name, "region": region, "fee": fee, "brand": brand, "position": at}
+        | {"succeeded": won}
+        for t, brand in ((1, "visa"), (2, "amex"))
+        for name, region, fee, at, won in (
+            ("adyen", "eu", 0.1 * t, 2, t == 1),
+            ("stripe", "us", 0.2, 1, False),
+            ("worldpay", None, 0.3, None, None),
+        )
+    ]
+    for data in (long, pl.DataFrame(long), pd.DataFrame(long)):
+        one, two = History(data).decisions()
+        assert one.context == {"brand": "visa"}
+        assert one.candidates[0] == {"id": "adyen", "region": "eu", "fee": 0.1}
+        assert (one.order.tolist(), one.outcome) == ([1, 0], Outcome(2, True))
+        assert two.outcome == Outcome(2, False)
+    [one, _] = History(long, context=["brand", "fee"]).decisions()
+    assert (one.context["fee"], set(one.candidates[0])) == (0.1, {"id", "region"})
+    for change, rule in (
+        ((1, {"succeeded": True}), "be true of the last attempt only"),
+        ((1, {"succeeded": None}), "be known of the first attempts only"),
+        ((2, {"succeeded": False}), "be missing where position is"),
+    ):
+        rows = json.loads(json.dumps(long))
+        rows[change[0]] |= change[1]
+        [problem] = check(rows).problems
+        assert (problem.column, problem.rule) == ("succeeded", rule)
+
+
+@pytest.mark.parametrize(
+    ("played", "order"),
+    [
+        ({"ids": [30, 10], "tried": 2}, [2, 0]),
+        ({"order": [2, 0], "tried": 2}, [2, 0]),
+        ({"ids": [30, 10], "tried": [30]}, [2, 0]),
+        ({"order": [2, 0], "tried": [2]}, [2, 0]),
+    ],
+)
+def test_what_was_played_is_named_by_position_or_by_id(played, order):
+    row = {"id": 1, "candidates": [10, 20, 30], "succeeded": True} | played
+    [decision] = History([row]).decisions()
+    assert decision.order.tolist() == order
+    assert decision.candidates == [{"id": 10}, {"id": 20}, {"id": 30}]
+    named = {"candidates": ["a", "b"], "tried": ["b", "a"], "succeeded": True}
+    [decision] = History([{"id": 1} | named]).decisions()
+    assert (decision.order.tolist(), decision.outcome) == ([1, 0], Outcome(2, True))
+
+
+MALFORMED = {
+    # name: (what the second row has instead, the column, a part of the rule)
+    "no list": ({"candidates": 3}, "candidates", "be a list"),
+    "no JSON": ({"candidates": "[adyen"}, "candidates", "be a list of records or names, or JSON"),
+    "no record": ({"candidates": [{"id": "a"}, 7]}, "candidate 1", "be a dictionary or a name"),
+    "no name": ({"candidates": [1.5]}, "candidates", "be texts or whole numbers"),
+    "missing": ({"candidates": None}, "candidates", "be present where items are missing"),
+    "a context of text": ({"context": "visa"}, "context", "be a dictionary, or JSON text"),
+    "a context of lists": ({"context": [1]}, "context", "be a dictionary"),
+    "an unknown id": ({"ids": ["paypal"], "order": None}, "ids", "hold ids of the candidates"),
+    "an id of lists": ({"ids": [["x"]], "order": None}, "ids", "hold ids of the candidates"),
+    "an id of two": (
+        {"candidates": [{"id": "a", "n": 1}, {"id": "a"}], "order": ["a"]},
+        "order",
+        "hold ids that name one candidate",
+    ),
+    "an id twice": ({"order": ["adyen", "adyen"]}, "order", "hold no candidate twice"),
+    "a position beyond": ({"order": [0, 4]}, "order", "indices below 2"),
+    "tried something else": ({"tried": [0]}, "tried", "be the first of order"),
+    "a number in words": (
+        {"candidates": [{"id": "adyen"}, {"id": "stripe", "fee": "high"}]},
+        "candidate 1, field 'fee'",
+        "be a number, as this field is a number",
+    ),
+    "a text as a number": ({"context": {"brand": 7}}, "context, field 'brand'", "be text"),
+    "a nested value": (
+        {"context": {"card": {"brand": "visa"}}},
+        "context, field 'card'",
+        "be text, a number, a boolean",
+    ),
+    "an infinite number": ({"context": {"amount": np.inf}}, "context, field 'amount'", "be finite"),
+}
+
+
+@pytest.mark.parametrize(("values", "column", "rule"), MALFORMED.values(), ids=MALFORMED)
+def test_malformed_records_are_reported_and_teach_nothing(values, column, rule):
+    def sound(t):
+        routes = [{"id": "adyen", "fee": 0.1}, {"id": "stripe", "fee": 0.2}]
+        return {"id": t, "candidates": routes, "order": [1, 0], "tried": 1, "succeeded": True} | {
+            "context": {"brand": "visa", "amount": 3.5}
+        }
+
+    rows = [sound(1), {**sound(2), "tried": 0, "succeeded": False, **values}, sound(3)]
+    found = check(rows).problems
+    assert any(p.row == 2 and p.column == column and rule in p.rule for p in found), found
+    policy = recommended()
+    with pytest.raises(BadLog):
+        learn_from(policy, rows)
+    assert policy.to_bytes() == recommended().to_bytes()
+
+
+def test_what_the_schema_of_a_policy_refuses_is_refused_before_it_learns():
+    rows = lived(recommended(), 5)
+    rows[-1]["context"]["amount"] = -1.0
+    policy = recommended(schema=Schema({"amount": Number(log=True)}))
+    before = policy.to_bytes()
+    with pytest.raises(
+        InvalidInput, match="rows, row 5: context, field 'amount' must be above 0 for its log"
+    ):
+        learn_from(policy, rows)
+    assert policy.to_bytes() == before
+
+
+def test_policies_on_arrays_and_logs_of_records_do_not_go_together():
+    rows = lived(recommended(), 3)
+    with pytest.raises(InvalidInput, match=r"row 1: items must be present .* takes records"):
+        learn_from(recommended(dim=2), rows)
+    arrays = [{"id": 1, "items": [[0.5], [0.1]], "order": [1], "tried": 1, "succeeded": True}]
+    with pytest.raises(InvalidInput, match=r"row 1: candidates must be records for this policy"):
+        learn_from(recommended(), arrays)
+    ranking, outcome = next(iter(History(rows)))
+    assert ranking.ids == [rows[0]["candidates"][i]["id"] for i in rows[0]["order"]]
+    with pytest.raises(InvalidInput, match="ranking must have the rows of its records"):
+        recommended().learn(ranking, outcome)
+
+
+def test_a_ranking_of_records_is_recorded_with_its_candidates():
+    ranking = recommended().rank(pl.DataFrame({"id": ["a", "b"], "n": [1, 2]}), PAYOFFS)
+    frame = pl.DataFrame({"id": ["a", "b"], "n": [1, 2]})
+    row = record(1, ranking, Outcome(0, False), PAYOFFS, candidates=frame, context={"x": 1})
+    assert row["candidates"] == [{"id": "a", "n": 1}, {"id": "b", "n": 2}]
+    assert "features" not in row
+    for candidates, rule in ((None, "be given where they are records"), (3, "be records or ids")):
+        with pytest.raises(InvalidInput, match=rule):
+            record(1, ranking, Outcome(0, False), PAYOFFS, candidates=candidates)
+
+
+def test_the_policy_that_made_a_log_is_worth_what_it_earned(tmp_path):
+    policy = chance()
+    lived(policy, 60)
+    rows = lived(policy, 80, learns=False, seed=1)
+    path = _written(tmp_path / "log.parquet", rows)
+    found = {e.estimator: e for e in evaluate(path, {"same": policy}, resamples=20)}
+    mean = found["mean reward"].value
+    for estimator in ("importance sampling", "importance sampling, self-normalised"):
+        assert found[estimator].value == pytest.approx(mean, abs=1e-9)
+    assert found["doubly robust"].value == pytest.approx(mean, abs=0.05)
+    assert found["model"].value == pytest.approx(mean, abs=0.2)
+
+
+def test_an_outcome_model_of_records_sees_the_context():
+    history = History(lived(Random(rng=0), 400, learns=False)).keep()
+    model = fit(history)
+    tried = sum(decision.outcome.tried for decision in history.decisions())
+    assert len(model.predictions.predicted) == len(model.predictions.succeeded) == tried
+    gaps = []
+    for index, decision in enumerate(history.decisions()):
+        visa = decision.context["brand"] == "visa"
+        ids = [each["id"] for each in decision.candidates]
+        good = [visa == (name in ("adyen", "stripe")) for name in ids]
+        chances = model.predict(decision, index)
+        if 0 < sum(good) < len(good):
+            gaps.append(chances[good].min() - chances[[not one for one in good]].max())
+    assert np.mean(np.array(gaps) > 0.0) > 0.95
+
+
+def test_a_report_and_the_commands_take_records(tmp_path):
+    rows = own_columns(lived(chance(), 60))
+    path = tmp_path / "log.parquet"
+    pl.DataFrame(rows).write_parquet(path)
+    history = History(path, columns=OWN, payoffs=PAYOFFS)
+    assert report(history, {"x": recommended()}, tmp_path / "page.html").exists()
+    columns = ["--columns", ",".join(f"{name}={own}" for name, own in OWN.items())]
+
+    def run(*words):
+        return CliRunner().invoke(cli.app, [*words, *columns], env={"COLUMNS": "200"})
+
+    found = run("logs", "check", str(path))
+    assert found.exit_code == 0, found.output
+    assert "context: brand, amount, new" in found.output
+    worth = ("--payoffs", "budget=3,attempt_cost=0.1,give_up=-0.2")
+    found = run("evaluate", str(path), *worth, "--policy", "recommended", "--policy", "rand")
+    assert found.exit_code == 0, found.output
+    assert "doubly robust" in found.output
+    for words, rule in (
+        ((*worth, "--policy", "ind"), "policy must be one for records, such as recommended"),
+        (("--payoffs", "3", "--policy", "rand"), "payoffs must be of the form name=value"),
+        (("--payoffs", "budget=3", "--policy", "rand"), "have budget and attempt_cost"),
+    ):
+        found = run("evaluate", str(path), *words)
+        assert isinstance(found.exception, InvalidInput)
+        assert rule in str(found.exception)
+
+
+VALUES = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3),
+    st.lists(st.one_of(st.floats(), st.text(max_size=2)), max_size=2),
+    st.dictionaries(st.text(max_size=1), st.none(), max_size=1),
+)  # fmt: skip
+RECORDS = st.dictionaries(st.sampled_from(["id", "a", "b", "é", ""]), VALUES, max_size=3)
+ROWS = st.fixed_dictionaries(
+    {
+        "candidates": st.one_of(VALUES, st.lists(st.one_of(RECORDS, VALUES), max_size=3)),
+        "tried": st.one_of(st.integers(0, 2), st.lists(VALUES, max_size=2)),
+        "succeeded": st.booleans(),
+    },
+    optional={
+        "context": st.one_of(VALUES, RECORDS),
+        "order": st.lists(st.one_of(st.integers(0, 2), VALUES), max_size=2),
+        "ids": st.lists(VALUES, max_size=2),
+    },
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(ROWS, min_size=1, max_size=3))
+def test_whatever_a_log_of_records_holds_it_is_read_or_refused(rows):
+    rows = [row | {"id": i} for i, row in enumerate(rows)]
+    policy = recommended()
+    before = policy.to_bytes()
+    problems = check(rows).problems
+    try:
+        learn_from(policy, rows)
+        assert not problems
+    except (BadLog, InvalidInput):
+        assert policy.to_bytes() == before
+
+
+FIELDS = st.one_of(
+    st.none(), st.booleans(), st.text(max_size=3), st.integers(-(2**70), 2**70),
+    st.floats(allow_nan=False, allow_infinity=False),
+)  # fmt: skip
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    records=st.lists(
+        st.dictionaries(st.text(max_size=2), FIELDS, max_size=3), min_size=1, max_size=3
+    )
+)
+def test_any_record_comes_back_from_every_file(records, tmp_path_factory):
+    row = {"id": 1, "candidates": records, "order": [0], "tried": 1, "succeeded": True}
+    row["context"] = records[0]
+    folder = tmp_path_factory.mktemp("files")
+    for ending in ("parquet", "csv", "jsonl"):
+        path = _written(folder / f"log.{ending}", [row])
+        for found in History(path).read():
+            if not isinstance(found, list):  # fields of two kinds
+                assert found.candidates == records
+                assert found.context == records[0]

@@ -1,0 +1,409 @@
+"""Policies of records: names in, names out, reasons, and what they learn."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+import re
+
+import numpy as np
+import pytest
+
+from longrank import (
+    UCB,
+    BadFile,
+    Coverage,
+    InvalidInput,
+    Laplace,
+    Number,
+    Outcome,
+    Payoffs,
+    PlackettLuce,
+    Random,
+    Ranking,
+    Records,
+    Ridge,
+    Schema,
+    SparseLaplace,
+    Thompson,
+    load,
+    recommended,
+)
+from longrank.policies import from_bytes
+
+VANILLA = Payoffs.vanilla(3)
+BRANDS = ["visa", "amex", "jcb", "diners"]
+ROUTES = [f"route-{i}" for i in range(14)]
+
+
+def play(policy, rounds, best, *, cost=0.1, tries=2, seed=0, number=None):
+    """Which share of the last third tries the right route first: 0.9 against 0.25."""
+    rng, payoffs, right = np.random.default_rng(seed), Payoffs.linear(tries, attempt_cost=cost), []
+    for _ in range(rounds):
+        brand = int(rng.integers(len(BRANDS)))
+        context = {"brand": BRANDS[brand]} | ({} if number is None else {"amount": number(rng)})
+        ranking = policy.rank(ROUTES, payoffs, context=context)
+        chances = np.where(ranking.order == best[brand], 0.9, 0.25)
+        wins = np.flatnonzero(rng.random(len(ranking)) < chances)
+        tried = int(wins[0]) + 1 if wins.size else len(ranking)
+        policy.learn(ranking, Outcome(tried, bool(wins.size)))
+        right.append(len(ranking) > 0 and ranking.order[0] == best[brand])
+    return float(np.mean(right[-rounds // 3 :]))
+
+
+# -- what is learned ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_best_route_of_each_brand_is_found(seed):
+    best = np.random.default_rng([5, seed]).choice(14, 4, replace=False)
+    assert play(recommended(rng=seed), 1500, best, seed=seed) >= 0.95
+
+
+def test_heavy_tails_and_units_of_amounts_do_no_harm():
+    best = [3, 9, 1, 6]
+    shares = [
+        play(recommended(rng=1), 1500, best, number=lambda r, u=unit: u * r.lognormal(3.0, 2.5))
+        for unit in (1.0, 1e12)
+    ]
+    assert shares[0] == shares[1] >= 0.9
+
+
+def test_an_amount_larger_than_all_before_is_answered():
+    for schema in (None, Schema({"amount": Number(log=True)})):
+        policy = recommended(schema=schema)
+        for amount in [1.0, 5.0, 3.0] * 15 + [1e12, 1e-12, 1.7e308]:
+            ranking = policy.rank(["a", "b"], VANILLA, context={"amount": amount})
+            policy.learn(ranking, Outcome(1, True))
+            assert np.isfinite(ranking.values).all()
+
+
+def test_an_effect_that_reverses_with_the_amount_is_learned():
+    policy, rng, right = recommended(), np.random.default_rng(3), []
+    for _ in range(600):
+        amount = float(rng.lognormal(4.0, 1.5))
+        good = "large" if amount > math.exp(4.0) else "small"
+        ranking = policy.rank(["small", "large"], Payoffs.vanilla(1), context={"amount": amount})
+        policy.learn(
+            ranking, Outcome(1, bool(rng.random() < (0.9 if ranking.ids[0] == good else 0.1)))
+        )
+        right.append(ranking.ids[0] == good)
+    assert np.mean(right[-200:]) > 0.9
+
+
+def test_a_new_value_borrows_from_what_it_shares():
+    policy = UCB(SparseLaplace(), exploration=0.0)
+    payoffs = Payoffs.vanilla(1)
+    for t in range(200):
+        record = {"id": f"r{t}", "region": "eu" if t % 2 else "us"}
+        policy.learn(policy.rank([record], payoffs), Outcome(1, bool(t % 2)))
+    new = [{"id": "new", "region": "us"}, {"id": "newer", "region": "eu"}, {"id": "newest"}]
+    ranking = policy.rank(new, Payoffs.vanilla(3))
+    assert ranking.ids[0] == "newer"
+    assert ranking.estimates[0] > 0.75
+    assert ranking.ids[-1] == "new"
+    assert ranking.estimates[-1] < 0.25
+
+
+def test_a_field_that_does_not_matter_is_soon_believed_not_to():
+    policy, rng = UCB(SparseLaplace(), exploration=0.0), np.random.default_rng(4)
+    for t in range(600):
+        record = {"id": f"r{t % 5}", "noise": f"n{rng.integers(40)}"}
+        ranking = policy.rank([record], Payoffs.vanilla(1))
+        policy.learn(ranking, Outcome(1, t % 5 < 2))
+    rows = ranking.features
+    labels = [policy.learner.variance(int(group)) for group in rows.plan.groups]
+    by_name = dict(zip(rows.plan.names, labels, strict=True))
+    assert by_name["id", None] > 5.0 * by_name["noise", None]
+
+
+# -- memory ---------------------------------------------------------------------------------------
+
+
+def test_any_number_of_ids_takes_the_memory_of_as_many_columns_as_allowed():
+    policy = UCB(SparseLaplace(columns=1 << 12), exploration=0.1)
+    payoffs, sizes = Payoffs.vanilla(100), set()
+    for start in range(0, 200_000, 100):
+        ranking = policy.rank([str(start + i) for i in range(100)], payoffs, context={"b": "x"})
+        policy.learn(ranking, Outcome(100, False))
+        if start >= 20_000:
+            sizes.add((len(policy.learner._keys), policy.learner._table.nbytes))
+    learner = policy.learner
+    assert sizes == {(1 << 12, 4 * 8 << 12)}
+    assert learner.updates == 200_000
+    assert 4000 < learner.used <= 1 << 12
+    assert learner.replaced >= 2 * 200_000 - learner.used  # an id, and its cross
+    assert np.isfinite(learner._table).all()
+    assert len(policy.to_bytes()) < 300_000
+    again = from_bytes(policy.to_bytes())
+    assert (again.learner.used, again.learner.replaced) == (learner.used, learner.replaced)
+
+
+# -- names and reasons ----------------------------------------------------------------------------
+
+
+def taught():
+    policy = UCB(SparseLaplace(), exploration=0.0)
+    for t in range(40):
+        brand = BRANDS[t % 2]
+        records = [{"id": "adyen", "region": "eu", "tags": ["x"]}, {"id": "stripe", "region": "us"}]
+        receipt = policy.receipt(records, VANILLA, [t % 4 // 2], context={"brand": brand})
+        policy.learn(receipt, Outcome(1, (t % 2) == (t % 4 // 2)))
+    return policy
+
+
+def ranked(policy=None):
+    records = [{"id": "adyen", "region": "eu"}, {"id": "stripe", "region": "us"}, {"fee": 1.5}]
+    return (policy or taught()).rank(records, VANILLA, context={"brand": "visa"})
+
+
+def test_ids_are_those_of_the_candidates_in_order():
+    ranking = ranked()
+    assert ranking.order.tolist() == [0, 2, 1]
+    assert ranking.ids == ["adyen", 2, "stripe"]
+    assert repr(ranking).startswith("Ranking(ids=['adyen', 2, 'stripe'], value=")
+    assert Random(rng=0).rank(["x", {"id": 7}, {}], VANILLA).ids == [
+        {0: "x", 1: 7, 2: 2}[i] for i in Random(rng=0).rank(["x", {"id": 7}, {}], VANILLA).order
+    ]
+    assert UCB(Ridge(2), exploration=0.1).rank(np.eye(2), VANILLA).ids == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [("a", "a"), (7, 7), (True, True), (2.5, 2.5), (None, 0), (math.nan, 0), (np.int64(7), "7")],
+)
+def test_a_name_is_plain(given, named):
+    for policy in (recommended(), Random(rng=1)):
+        [found] = policy.rank([{"id": given}], VANILLA).ids
+        assert (found, type(found)) == (named, type(named))
+
+
+def test_reasons_say_what_spoke_for_and_against():
+    ranking = ranked()
+    best, _, worst = ranking.reasons
+    assert {label for label, _ in best} <= {
+        "id=adyen", "region=eu", "tags=missing", "fee=missing",
+        "brand=visa", "region=eu x brand=visa", "tags=missing x brand=visa",
+    }  # fmt: skip
+    assert max(best, key=lambda each: each[1])[0] in ("brand=visa", "region=eu x brand=visa")
+    assert dict(worst)["brand=visa"] < 0.0 < dict(best)["brand=visa"]
+    for reasons in ranking.reasons:
+        sizes = [abs(size) for _, size in reasons]
+        assert sizes == sorted(sizes, reverse=True)
+        assert len(sizes) <= 6
+    said = ranking.explain()
+    assert re.search(r"^  1 +adyen +0\.\d{4} ", said, re.MULTILINE)
+    assert "for: " in said
+    assert "against: " in said
+    assert "region=us x brand=visa -" in said
+
+
+def test_reasons_are_in_words_a_reader_can_read():
+    policy = UCB(SparseLaplace(), exploration=0.0)
+    record = {"id": "a", "n": 1234567.891, "long": "x" * 99, "tags": ["p", "q"], "none": None}
+    for _ in range(5):
+        policy.learn(policy.rank([record, {"none": "y"}], VANILLA), Outcome(1, True))
+    labels = [label for some in policy.rank([record], VANILLA).reasons for label, _ in some]
+    assert "tags=['p', 'q']" in labels
+    assert f"long={'x' * 27}..." in labels
+    assert set(labels) <= {
+        "id=a", "n=1.23457e+06", "tags=['p', 'q']", f"long={'x' * 27}...", "none=missing"
+    }  # fmt: skip
+
+
+def test_arrays_have_no_reasons():
+    ranking = UCB(Ridge(2), exploration=0.1).rank(np.eye(2), VANILLA)
+    assert ranking.reasons == [[], []]
+    assert "for:" not in ranking.explain()
+
+
+def test_receipts_keep_names_rows_and_reasons_in_every_form():
+    ranking = ranked()
+    for again in (
+        Ranking.from_bytes(ranking.to_bytes()),
+        Ranking.from_dict(ranking.to_dict()),
+        Ranking.from_dict(json.loads(json.dumps(ranking.to_dict()))),
+        pickle.loads(pickle.dumps(ranking)),
+    ):
+        assert again == ranking
+        assert (again.ids, again.reasons) == (ranking.ids, ranking.reasons)
+        assert again.explain() == ranking.explain()
+        assert again.features == ranking.features
+        assert again.subset([2, 0]).ids == ["stripe", "adyen"] == ranking.subset([2, 0]).ids
+        assert again.subset([2, 0]) == ranking.subset([2, 0])
+
+
+def spoiled(change):
+    tree = ranked().to_dict()
+    change(tree)
+    return tree
+
+
+BAD_RECEIPTS = {
+    "ids": lambda tree: tree["ids"].pop(),
+    "reasons": lambda tree: tree["reasons"].pop(),
+    "reason": lambda tree: tree["reasons"].__setitem__(0, [["only a label"]]),
+    "rows": lambda tree: tree["rows"].pop("keys"),
+    "shape": lambda tree: tree["rows"]["keys"].pop(),
+    "width": lambda tree: tree["rows"]["candidate"][0].__setitem__(2, 5),
+    "kind": lambda tree: tree["rows"]["candidate"][0].__setitem__(1, "odd"),
+    "number": lambda tree: tree["rows"]["numbers"][0].__setitem__(0, math.inf),
+    "raw": lambda tree: tree["rows"]["raw"][0].__setitem__(0, math.inf),
+    "key": lambda tree: tree["rows"]["keys"][0].__setitem__(0, -1),
+    "layout": lambda tree: tree["rows"].update(context=[3]),
+}
+
+
+@pytest.mark.parametrize("part", BAD_RECEIPTS)
+def test_a_receipt_that_is_none_is_refused(part):
+    with pytest.raises(BadFile, match=r"^not (a ranking|the rows of a ranking): "):
+        Ranking.from_dict(spoiled(BAD_RECEIPTS[part]))
+
+
+def test_a_receipt_without_rows_of_records_is_refused_and_changes_nothing():
+    policy = taught()
+    before = policy.to_bytes()
+    with pytest.raises(InvalidInput, match=r"^ranking must have rows of records to learn from"):
+        policy.learn(Random(rng=1).rank(["a", "b"], VANILLA), Outcome(1, True))
+    arrays = UCB(Ridge(2), exploration=0.1)
+    with pytest.raises(InvalidInput, match=r"^ranking must have features of length 0"):
+        policy.learn(arrays.rank(np.eye(2), VANILLA), Outcome(1, True))
+    with pytest.raises(InvalidInput, match=r"^ranking must have features of length 2"):
+        arrays.learn(ranked(), Outcome(1, True))
+    assert policy.to_bytes() == before
+
+
+# -- policies -------------------------------------------------------------------------------------
+
+
+def test_recommended_without_dim_is_what_its_documentation_says():
+    policy = recommended(max_budget=2)
+    assert isinstance(policy, Thompson)
+    assert isinstance(policy.learner, SparseLaplace)
+    assert isinstance(policy.features, Records)
+    assert (policy.scale, policy.optimistic, policy.probing) == (0.5, True, True)
+    assert policy.schema is policy.features.schema
+    with pytest.raises(InvalidInput, match="budget must be at most the learner's max_budget 2"):
+        policy.rank(["a", "b", "c"], VANILLA)
+    with pytest.raises(AttributeError, match="this policy takes arrays of numbers"):
+        _ = recommended(dim=2).schema
+    assert UCB(SparseLaplace(), exploration=0.1).features.sparse
+
+
+def test_learner_and_features_must_both_be_sparse_or_neither():
+    with pytest.raises(InvalidInput, match=r"^features must be Records for a learner of sparse"):
+        UCB(SparseLaplace(), features=Coverage(np.eye(2)), exploration=0.1)
+    with pytest.raises(InvalidInput, match=r"^learner must be one of sparse rows"):
+        UCB(Laplace(3), features=Records(), exploration=0.1)
+
+
+def test_optimistic_draws_are_never_below_the_estimate_and_others_are():
+    rows = np.eye(3)
+    for make in (
+        lambda **how: Thompson(Laplace(3), rng=1, **how),
+        lambda **how: Thompson(SparseLaplace(), rng=1, **how),
+    ):
+        for optimistic in (True, False):
+            policy = make(optimistic=optimistic)
+            items = rows if policy.learner.dim else ["a", "b", "c"]
+            gaps = [
+                ranking.probabilities - ranking.estimates
+                for ranking in (policy.rank(items, VANILLA) for _ in range(200))
+            ]
+            below = np.mean(np.concatenate(gaps) < 0.0)
+            assert (below == 0.0) if optimistic else (0.4 < below < 0.6)
+
+
+def test_draws_have_the_width_of_the_belief():
+    policy = Thompson(SparseLaplace(), rng=2, scale=0.5, optimistic=True)
+    [width] = policy.learner.score(policy.rank(["a"], VANILLA).features)[1]
+    odds = []
+    for _ in range(2000):
+        p = policy.rank(["a"], VANILLA).probabilities[0]
+        odds.append(math.log(p / (1.0 - p)))
+    assert np.mean(odds) == pytest.approx(0.5 * width * math.sqrt(2.0 / math.pi), rel=0.06)
+    assert np.mean(np.square(odds)) == pytest.approx((0.5 * width) ** 2, rel=0.1)
+
+
+def test_a_scale_of_zero_is_greed():
+    sure, greedy = Thompson(taught().learner, rng=1, scale=0.0, optimistic=True), taught()
+    sure.features = greedy.features
+    assert ranked(sure).order.tolist() == ranked(greedy).order.tolist()
+
+
+def test_optimistic_draws_need_rows_that_do_not_depend_on_those_above():
+    with pytest.raises(InvalidInput, match=r"^features must not let a row depend on the items"):
+        Thompson(Ridge(2), features=Coverage(np.eye(2)), rng=1, optimistic=True)
+
+
+def test_probing_finds_out_where_thompson_would_give_up_permanently():
+    costly, tries = Payoffs.linear(1, attempt_cost=0.6), {}
+    for probing in (True, False):
+        policy = Thompson(SparseLaplace(), rng=1, scale=0.01, probing=probing)
+        for _ in range(60):
+            policy.learn(policy.receipt(["a"], costly, [0]), Outcome(1, False))
+        lengths = []
+        for _ in range(600):
+            ranking = policy.rank(["a"], costly)
+            lengths.append(len(ranking))
+            policy.learn(ranking, Outcome(len(ranking), len(ranking) == 1))
+        tries[probing] = sum(lengths), lengths[-1]
+        assert (policy.given_up > 0) == probing
+    assert tries[False] == (0, 0)
+    assert tries[True][1] == 1
+
+
+def test_an_older_thompson_is_read_as_it_was():
+    tree = Thompson(Laplace(2), rng=1).saved()
+    for name in ("optimistic", "probing"):
+        tree.pop(name)
+    migrated = Thompson.migrate(tree | {"version": 1})
+    assert (migrated["optimistic"], migrated["probing"]) == (False, False)
+
+
+def test_saved_loaded_and_replayed_is_the_same_bit_for_bit(tmp_path):
+    best, policy = [3, 9, 1, 6], recommended(rng=3)
+    play(policy, 150, best, number=lambda rng: rng.lognormal())
+    policy.save(tmp_path / "policy")
+    again = load(tmp_path / "policy")
+    for each in (policy, again):
+        play(each, 150, best, seed=1, number=lambda rng: rng.lognormal())
+    assert again.to_bytes() == policy.to_bytes()
+
+
+def test_a_schema_given_is_used_and_shown():
+    schema = Schema({"amount": Number(log=True)}, ignore=["trace"])
+    policy = recommended(schema=schema)
+    ranking = policy.rank(["a"], VANILLA, context={"amount": 3.0, "trace": object()})
+    policy.learn(ranking, Outcome(1, True))
+    assert "context amount: number (log), declared" in str(policy.schema)
+    assert repr(schema) in repr(policy)
+    assert "SparseLaplace(columns=262144)" in repr(policy)
+
+
+def test_foresight_tries_something_else_than_the_twin_of_what_failed():
+    orders = {}
+    for foresight in (0, 3):
+        policy = UCB(SparseLaplace(), exploration=0.0, foresight=foresight)
+        for _ in range(3):
+            for at in (0, 2):
+                records = [{"region": "eu"}, {"region": "eu"}, {"region": "us"}]
+                receipt = policy.receipt(records, VANILLA, [at])
+                policy.learn(receipt, Outcome(1, True))
+        policy.learn(policy.receipt([{"region": "eu"}], VANILLA, [0]), Outcome(1, True))
+        orders[foresight] = policy.rank(records, VANILLA).order.tolist()
+    assert orders == {0: [0, 1, 2], 3: [0, 2, 1]}
+
+
+def test_plackett_luce_over_records_learns_too():
+    policy, rng = PlackettLuce(SparseLaplace(), temperature=0.3, rng=1), np.random.default_rng(0)
+    right = []
+    for t in range(400):
+        ranking = policy.rank(["a", "b", "c"], Payoffs.vanilla(1), context={"odd": bool(t % 2)})
+        good = ranking.ids == ["b" if t % 2 else "c"]
+        policy.learn(
+            ranking, Outcome(len(ranking), bool(len(ranking) and good and rng.random() < 0.9))
+        )
+        right.append(good)
+    assert np.mean(right[-100:]) > 0.85

@@ -1,0 +1,575 @@
+"""Schema: how records and their context become rows."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from longrank import (
+    Category,
+    Embedding,
+    InvalidInput,
+    Number,
+    Outcome,
+    Payoffs,
+    Random,
+    Schema,
+    Tags,
+    Text,
+    kernels,
+    recommended,
+)
+from longrank.encoding import MAX_EMBEDDING, as_records, fold
+from longrank.packing import pack, unpack
+
+PAYOFFS = Payoffs.vanilla(3)
+
+
+def columns(schema, candidates, context=None):
+    """Of every candidate what its row comes to: {key: number}, without zeros."""
+    rows = schema.encode(candidates, context)
+    keys, numbers = kernels.cross_rows(*rows.arrays(), *rows.plan[:2])
+    return [
+        {int(key): x for key, x in zip(*row, strict=True) if x != 0.0}
+        for row in zip(keys, numbers.tolist(), strict=True)
+    ]
+
+
+def column(schema, value, name="field", context=None):
+    return columns(schema, [{name: value}], context)[0]
+
+
+def observed(schema, candidates, context=None):
+    schema.observe(schema.encode(candidates, context))
+    return schema
+
+
+def kinds(schema):
+    return {(each["side"], each["name"]): each["kind"] for each in schema.describe()}
+
+
+# -- kinds ----------------------------------------------------------------------------------------
+
+INFERRED = {
+    "category": ["visa", "", True, False, np.bool_(True), np.str_("x"), "\ud800"],
+    "number": [1, 2.5, -3, 0, np.float32(1.5), np.int8(3), Decimal("1.5"), Fraction(1, 3), 10**300],
+    "embedding": [[1.0, 2.0], (1, 2), np.ones(3), [True, False], [Decimal(1)]],
+    "tags": [["a"], ("a", "b"), {"a", "b"}, frozenset("ab"), np.array(["a"]), ["a", "a"]],
+}
+ALL_INFERRED = [(value, kind) for kind, values in INFERRED.items() for value in values]
+
+
+@pytest.mark.parametrize(("value", "kind"), ALL_INFERRED, ids=[repr(v) for v, _ in ALL_INFERRED])
+def test_the_kind_of_a_field_is_inferred(value, kind):
+    schema = observed(Schema(), [{"own": value}], {"shared": value})
+    assert kinds(schema) == {("candidate", "own"): kind, ("context", "shared"): kind}
+
+
+MISSING = [None, math.nan, np.float64("nan"), np.float32("nan"), []]
+
+
+@pytest.mark.parametrize("value", MISSING, ids=repr)
+def test_what_is_missing_has_no_kind_yet_and_later_a_column_of_its_own(value):
+    schema = observed(Schema(), [{"id": "a", "own": value}], {"shared": value})
+    assert kinds(schema) == {("candidate", "id"): "category"}
+    for first in (
+        (["a"], [1.0, 2.0]) if isinstance(value, list) else ("visa", 3.5, ["a"], [1.0, 2.0])
+    ):
+        schema = observed(Schema(), [{"field": first}])
+        missing = column(schema, value)
+        assert missing == columns(schema, [{}])[0] == column(schema, None)
+        assert len(missing) == 2  # with the constant
+        assert missing != column(schema, first)
+        assert missing != column(schema, 0.0 if first == 3.5 else first)
+
+
+def test_nan_of_a_decimal_is_missing():
+    schema = observed(Schema(), [{"field": 2.0}])
+    assert column(schema, Decimal("nan")) == column(schema, None)
+
+
+def test_a_field_whose_first_values_are_missing_joins_once_one_is_given():
+    schema = Schema()
+    for value in (None, None, 4.0):
+        observed(schema, [{"id": "a", "fee": value}, {"id": "b", "fee": None}])
+    assert kinds(schema)["candidate", "fee"] == "number"
+    first = Schema().encode([{"fee": None}, {"fee": 4.0}, {}], {})
+    assert [field.name for field in first.layout.candidate] == ["fee"]
+
+
+def test_the_id_is_always_a_category():
+    schema = observed(Schema(), [{"id": 3}, {"id": "3"}, {"id": True}, {"id": 2.5}], {"id": 7})
+    assert set(kinds(schema).values()) == {"category"}
+    rows = columns(schema, [{"id": 3}, {"id": 3.0}, {"id": "3"}, {"id": np.int64(3)}])
+    assert rows[0] == rows[1] == rows[3] != rows[2]
+
+
+def test_true_is_one_and_nothing_else():
+    for schema in (Schema(), Schema({"field": "category"})):
+        observed(schema, [{"field": True}])
+        one = column(schema, True)
+        for value in (1, 1.0, np.True_, np.int8(1), Decimal(1)):
+            assert column(schema, value) == one
+        for value in (False, 0, 0.0, -0.0):
+            assert column(schema, value) == column(schema, False) != one
+        assert column(schema, "True") not in (one, column(schema, "1"))
+        assert column(schema, "1") != one
+
+
+def test_a_number_that_becomes_a_boolean_is_its_number():
+    schema = observed(Schema(), [{"field": 0.5}, {"field": 7.0}])
+    assert column(schema, True) == column(schema, 1.0)
+
+
+def test_declared_kinds_are_taken_by_name_or_by_class():
+    fields = {"a": "category", "b": Number(log=True), "c": "text", "d": Tags(), "e": "embedding"}
+    schema = Schema(fields)
+    assert schema.fields == {
+        "a": Category(),
+        "b": Number(log=True),
+        "c": Text(),
+        "d": Tags(),
+        "e": Embedding(),
+    }
+    observed(schema, [{"a": 5411, "b": 3.0, "c": "Two words", "d": ["x"], "e": [1.0]}])
+    assert list(kinds(schema).values()) == ["category", "number", "embedding", "tags", "text"]
+
+
+def test_a_category_of_numbers_has_a_column_for_each():
+    schema = observed(Schema({"mcc": "category"}), [{"mcc": 5411}])
+    one, other, text = (column(schema, value, "mcc") for value in (5411, 5412, "5411"))
+    assert len({frozenset(each) for each in (one, other, text)}) == 3
+    assert column(schema, 0.1, "mcc") != column(schema, 0.2, "mcc")
+
+
+def test_a_text_is_its_words_whatever_their_case_and_order():
+    schema = observed(Schema({"note": "text"}), [{"note": "x"}])
+    one, other = (column(schema, note, "note") for note in ("Pay LATER, pay", "later... pay"))
+    assert one == other
+    assert sorted(one.values()) == pytest.approx([math.sqrt(0.5)] * 2 + [1.0])
+    assert column(schema, "?!", "note") == column(schema, None, "note") != one
+    assert len(column(schema, " ".join(map(str, range(100))), "note")) == 65
+
+
+def test_tags_are_a_set():
+    schema = observed(Schema(), [{"field": ["x"]}])
+    one = column(schema, ["a", "b", "a"])
+    assert one == column(schema, ("b", "a")) == column(schema, {"a", "b"})
+    assert one != column(schema, ["a"])
+    assert len(column(schema, [str(i) for i in range(64)])) == 65
+
+
+def test_an_embedding_is_scaled_by_the_norms_before_it():
+    schema = Schema()
+    first = schema.encode([{"field": [3.0, 4.0]}], {})
+    np.testing.assert_allclose(first.numbers[0, 1:], [0.6, 0.8])
+    assert first.raw.tolist() == [[5.0]]
+    schema.observe(first)
+    observed(schema, [{"field": [0.0, 15.0]}, {"field": None}])
+    rows = schema.encode([{"field": [3.0, 4.0]}, {"field": [0.0, 0.0]}, {"field": [1e90, 0]}], {})
+    np.testing.assert_allclose(rows.numbers[:, 1:], [[0.3, 0.4], [0.0, 0.0], [1e3, 0.0]])
+
+
+def test_a_long_embedding_is_folded_and_keeps_inner_products_in_the_mean():
+    rng = np.random.default_rng(1)
+    one = rng.normal(size=2000)
+    other = one + 0.1 * rng.normal(size=2000)
+    found = fold(one) @ fold(other) / (one @ other)
+    assert 0.8 < found < 1.2
+    rows = Schema().encode([{"field": one}, {"field": other.tolist()}], {})
+    assert rows.layout.candidate[0].width == MAX_EMBEDDING
+
+
+def test_a_declared_embedding_may_be_missing_at_first():
+    for missing in (None, math.nan, []):
+        schema = Schema({"field": "embedding"})
+        observed(schema, [{"field": missing}, {"field": [1.0, 2.0, 2.0]}])
+        assert "field: embedding of 3, declared" in str(schema)
+
+
+# -- refusals -------------------------------------------------------------------------------------
+
+FIRST = {"text": "eu", "flag": True, "number": 2.5, "vector": [1.0, 2.0], "tags": ["a", "b"]}
+REFUSED = [
+    ("number", "12", "be a number, as this field is a number, got '12'"),
+    ("number", [1.0], r"be a number, as this field is a number, got \[1\.0\]"),
+    ("number", [1.0, 2.0], r"be a number, as this field is a number, got \[1\.0, 2\.0\]"),
+    ("number", bytearray(b"ab"), r"be a number, as this field is a number, got bytearray.*"),
+    ("number", {"a": 1}, r"be a number, as this field is a number, got \{'a': 1\}"),
+    ("number", np.complex128(1j), r"be a number, as this field is a number, got .*"),
+    ("number", np.timedelta64(1, "s"), r"be a number, as this field is a number, got .*"),
+    ("number", math.inf, "be finite, got inf"),
+    ("number", 10**400, r"be within the range of a float, got 10+\.\.\."),
+    ("number", 10**5000, "be within the range of a float, got a very large int"),
+    ("text", 5, "be text or a boolean, as this field is a category, got 5"),
+    ("text", 0.5, r"be text or a boolean, as this field is a category, got 0\.5"),
+    ("text", ["a"], r"be text or a boolean, as this field is a category, got \['a'\]"),
+    ("text", b"eu", "be text or a boolean, as this field is a category, got b'eu'"),
+    ("text", Decimal("snan"), "be text or a boolean, as this field is a category, got .*"),
+    ("flag", 2, "be text or a boolean, as this field is a category, got 2"),
+    ("vector", [1.0], "have 2 numbers, got 1"),
+    ("vector", [1.0, 2.0, 3.0], "have 2 numbers, got 3"),
+    ("vector", ["a", "b"], "be a list of numbers, as this field is an embedding, got .*"),
+    ("vector", [1.0, math.nan], r"hold numbers of at most 1e\+100, got \[1\.0, nan\]"),
+    ("vector", [1e200, 1.0], r"hold numbers of at most 1e\+100, got \[1e\+200, 1\.0\]"),
+    ("vector", 1.0, r"be a list of numbers, as this field is an embedding, got 1\.0"),
+    ("tags", ["a", 1], r"be a list of text, as this field is a set of tags, got \['a', 1\]"),
+    ("tags", "a", "be a list of text, as this field is a set of tags, got 'a'"),
+    ("tags", [f"{i}" for i in range(65)], "hold at most 64 tags, got 65"),
+    ("new", {"a": 1}, r"be text, a number, a boolean, a list of numbers or of text, or None.*"),
+    ("new", b"x", r"be text, a number, a boolean, a list of numbers or of text, or None, got .*"),
+    ("new", [[1.0]], r"be text, a number, a boolean, a list of numbers or of text, or None.*"),
+    ("new", {1.0}, r"be text, a number, a boolean, a list of numbers or of text, or None, got .*"),
+    ("new", 1j, r"be text, a number, a boolean, a list of numbers or of text, or None, got 1j"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    REFUSED,
+    ids=[f"{name}-{i}" for i, (name, *_) in enumerate(REFUSED)],
+)
+@pytest.mark.parametrize("side", ["candidate", "context"])
+def test_another_type_is_refused_in_one_sentence_and_changes_nothing(side, name, value, message):
+    policy = recommended()
+    ranking = policy.rank([{"id": "a"} | FIRST, {"id": "b"}], PAYOFFS, context=dict(FIRST))
+    policy.learn(ranking, Outcome(1, True))
+    before = policy.to_bytes()
+    where = f"candidate 1, field '{name}'" if side == "candidate" else f"context, field '{name}'"
+    candidates = [{"id": "a"}, {"id": "b"} | ({name: value} if side == "candidate" else {})]
+    context = {name: value} if side == "context" else None
+    with pytest.raises(InvalidInput, match=rf"^{where} must {message}$"):
+        policy.rank(candidates, PAYOFFS, context=context)
+    assert policy.to_bytes() == before
+    policy.rank([{"id": "a"} | FIRST], PAYOFFS, context=FIRST)
+
+
+def test_a_logarithm_of_nothing_is_refused():
+    schema = observed(Schema({"fee": Number(log=True)}), [{"fee": 2.0}])
+    for fee in (0.0, -1.0):
+        with pytest.raises(InvalidInput, match=r"^candidate 1, field 'fee' must be above 0 for"):
+            schema.encode([{"fee": None}, {"fee": fee}], {})
+
+
+BAD_SCHEMAS = {
+    r"fields\['a'\] must be one of category, .*, got 'numeric'": lambda: Schema({"a": "numeric"}),
+    r"fields\['a'\] must be one of category, .*, got 3": lambda: Schema({"a": 3}),
+    r"fields\['id'\] must be a category, .*, got Number.*": lambda: Schema({"id": "number"}),
+    r"field names must be text, got 3": lambda: Schema({3: "number"}),
+    r"cross must hold pairs of names, got 'ab'": lambda: Schema(cross=["ab"]),
+    r"cross must hold pairs of names, got \('a',\)": lambda: Schema(cross=[("a",)]),
+    r"field names must be text, got None": lambda: Schema(cross=[("a", None)]),
+    r"ignore must be a list of names, got 'trace'": lambda: Schema(ignore="trace"),
+    r"field names must be text, got 1": lambda: Schema().encode([{1: 2}], {}),
+    r"the candidate's fields must be at most 256, got 257": lambda: Schema().encode(
+        [{f"f{i}": 1.0 for i in range(257)}], {}
+    ),
+    r"the context's fields must be at most 256, got 300": lambda: Schema().encode(
+        [{}], {f"f{i}": "x" for i in range(300)}
+    ),
+    r"schema must be a longrank\.Schema, got dict": lambda: recommended(schema={}),
+    r"schema must be None with dim, .*": lambda: recommended(dim=3, schema=Schema()),
+    r"forgetting must be 0 for records, .*, got 0\.1": lambda: recommended(forgetting=0.1),
+    r"candidates must be records: .*, got ndarray": lambda: recommended().rank(np.eye(2), PAYOFFS),
+    r"candidates must be records: .*, got dict": lambda: recommended().rank({"id": "a"}, PAYOFFS),
+    r"candidates must be records: .*, got list": lambda: recommended().rank([{}, 3], PAYOFFS),
+    r"context must be a dictionary, got str": lambda: recommended().rank(
+        ["a"], PAYOFFS, context="a"
+    ),
+    r"context must be None for .*, got dict": lambda: recommended(dim=2).rank(
+        np.eye(2), PAYOFFS, context={}
+    ),
+    r"items must be an array of numbers, .*, got a list of dict": lambda: recommended(dim=2).rank(
+        [{"id": "a"}], PAYOFFS
+    ),
+}
+
+
+@pytest.mark.parametrize("message", BAD_SCHEMAS)
+def test_what_is_no_schema_or_no_record_is_refused(message):
+    with pytest.raises(InvalidInput, match=f"^{message}$"):
+        BAD_SCHEMAS[message]()
+
+
+# -- crosses --------------------------------------------------------------------------------------
+
+CANDIDATES = [{"id": "a", "region": "eu"}, {"id": "b", "region": "us"}]
+CONTEXT = {"brand": "visa", "country": "DE"}
+
+
+def test_by_default_all_of_the_context_is_crossed_with_the_id_first_and_with_each_field():
+    schema = Schema()
+    rows = schema.encode([{"region": "eu", "id": "a"}], CONTEXT)
+    pairs = [(one, other) for one in ("id", "region") for other in ("brand", "country")]
+    assert [pair for pair in schema.crosses(rows.layout) if pair[0] is not None] == pairs
+
+
+def test_another_context_moves_only_the_crosses():
+    schema = Schema()
+    one = columns(schema, CANDIDATES, CONTEXT)
+    other = columns(schema, CANDIDATES, CONTEXT | {"brand": "amex"})
+    without = columns(schema, CANDIDATES)
+    for i in (0, 1):
+        shared = one[i].keys() & other[i].keys()
+        assert without[i].keys() < shared < one[i].keys()
+    assert one[0].keys() & one[1].keys() <= columns(schema, [{}], CONTEXT)[0].keys()
+
+
+def test_declared_crosses_take_the_place_of_the_default_in_either_order():
+    schema = Schema(cross=[("brand", "id"), ("id", "region")])
+    with pytest.warns(UserWarning, match="crosses 'country' of the context with no field"):
+        rows = schema.encode(CANDIDATES, CONTEXT)
+    assert schema.crosses(rows.layout) == [("id", "brand"), ("id", "region")]
+    own = Schema(cross=[("id", "region")])
+    assert len(columns(own, CANDIDATES)[0]) == 4
+    assert not columns(own, CANDIDATES)[0].keys() <= columns(Schema(), CANDIDATES)[0].keys()
+
+
+def test_a_declared_schema_that_cannot_use_the_context_warns_once_and_before_it_matters():
+    with pytest.warns(UserWarning, match=r"^the schema crosses 'brand', 'country' of the context"):
+        Schema(cross=[]).encode(CANDIDATES, CONTEXT)
+    schema = Schema(cross=[("id", "brand"), ("id", "country")])
+    schema.encode([], CONTEXT)  # warnings are errors here
+    schema.encode(CANDIDATES, CONTEXT)
+
+
+def test_ignored_fields_are_as_if_they_were_not_there():
+    schema = Schema(ignore=["trace", "brand"])
+    odd = [each | {"trace": object()} for each in CANDIDATES]
+    assert columns(schema, odd, CONTEXT) == columns(Schema(), CANDIDATES, {"country": "DE"})
+    assert "trace" not in {each["name"] for each in observed(schema, odd, CONTEXT).describe()}
+
+
+def test_crosses_beyond_the_bound_are_left_out_and_shown():
+    many, context = {f"f{i:02}": "x" for i in range(40)}, {f"c{i:02}": "y" for i in range(40)}
+    schema = observed(Schema(), [{"id": "a"} | many], context)
+    rows = schema.encode([{"id": "a"} | many], context)
+    assert 1000 < len(rows.plan.left) <= 1024
+    crossed = schema.crosses()
+    assert {("id", name) for name in context} <= set(crossed)  # the most useful are kept
+    left_out = 41 * 40 - len([pair for pair in crossed if pair[0] is not None])
+    assert f"\n  not crossed, beyond 1,024 entries a row: {left_out} pairs" in str(schema)
+
+
+def test_printing_shows_what_was_seen_declared_ignored_and_crossed():
+    schema = Schema({"amount": Number(log=True), "mcc": "category"}, ignore=["trace"])
+    shown = str(schema)
+    assert shown.startswith("Schema: no field seen yet\n")
+    assert "  amount: number (log), declared\n  mcc: category, declared" in shown
+    for amount in (10.0, 20.0, 30.0):
+        observed(schema, [{"id": "a", "vector": [1.0, 2.0]}], {"amount": amount})
+    shown = str(schema)
+    assert "  candidate id: category\n" in shown
+    assert "  candidate vector: embedding of 2\n" in shown
+    assert "  context amount: number (log), declared, 12 to 28 (median 20)\n" in shown
+    assert "  mcc: category, declared\n  ignored: trace\n  crossed: " in shown
+    assert "id x amount" in shown
+    assert repr(schema) == (
+        "Schema({'amount': Number(log=True), 'mcc': Category()}, ignore=['trace'])"
+    )
+
+
+# -- the same columns -----------------------------------------------------------------------------
+
+RECORD = {"id": "a", "region": "eu", "fee": 0.5, "tags": ["x", "y"], "vector": [1.0, 2.0]}
+
+
+def test_the_order_of_keys_does_not_matter():
+    turned, context = dict(reversed(RECORD.items())), dict(reversed(CONTEXT.items()))
+    assert columns(Schema(), [RECORD], CONTEXT) == columns(Schema(), [turned], context)
+    known = observed(Schema(), [RECORD], CONTEXT)
+    mixed = columns(known, [turned, RECORD, turned], context)
+    assert mixed[0] == mixed[1] == mixed[2] == columns(known, [RECORD], CONTEXT)[0]
+
+
+def test_a_field_is_the_same_whoever_else_is_there():
+    alone = columns(Schema(), [{"id": "a"}])[0]
+    assert alone.keys() <= columns(Schema(), [RECORD], CONTEXT)[0].keys()
+    late = observed(Schema(), [{"fee": 1.0}])
+    assert alone.keys() <= columns(late, [{"id": "a"}])[0].keys()
+
+
+def test_candidate_and_context_fields_of_one_name_differ():
+    one, other = columns(Schema(), [{"x": "a"}]), columns(Schema(), [{"y": "a"}])
+    assert one != other
+    crossed = columns(Schema(), [{"x": "a"}], {"x": "a"})[0]
+    assert len(crossed) >= 3
+
+
+CODE = """
+from longrank import Schema
+rows = Schema().encode([{"id": "a", "tags": {"x", "y", "z"}, "live": True, "fee": 3}], {"b": "ü"})
+print(rows.keys.tolist(), rows.numbers.tolist(), rows.context_keys.tolist(), rows.plan.groups)
+"""
+
+
+def test_columns_are_the_same_in_another_process():
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", CODE],
+            env=os.environ | {"PYTHONHASHSEED": seed, "NUMBA_DISABLE_JIT": "1"},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(said) == 1
+
+
+# -- frames, names, callers -----------------------------------------------------------------------
+
+TABLE = {
+    "id": ["a", "b", "c"],
+    "fee": [0.5, None, 2.0],
+    "count": [1, 2, 3],
+    "region": ["eu", None, "us"],
+    "live": [True, False, True],
+}
+LIST = [dict(zip(TABLE, row, strict=True)) for row in zip(*TABLE.values(), strict=True)]
+FRAMES = {
+    "pandas": lambda: pd.DataFrame(TABLE),
+    "pandas nullable": lambda: pd.DataFrame(TABLE).convert_dtypes(),
+    "pandas categories": lambda: pd.DataFrame(TABLE).astype({"id": "category"}),
+    "pandas by index": lambda: pd.DataFrame(TABLE, index=[7, 8, 9]),
+    "polars": lambda: pl.DataFrame(TABLE),
+    "pyarrow": lambda: pa.table(TABLE),
+    "pyarrow batch": lambda: pa.RecordBatch.from_pydict(TABLE),
+    "tuple": lambda: tuple(LIST),
+    "mappings": lambda: [pd.Series(each).to_dict() for each in LIST],
+}
+
+
+@pytest.mark.parametrize("form", FRAMES)
+def test_a_frame_is_a_list_of_dictionaries(form):
+    frame, policy = FRAMES[form](), recommended()
+    assert columns(Schema(), as_records(frame), CONTEXT) == columns(Schema(), LIST, CONTEXT)
+    ranking = policy.propose(frame, PAYOFFS, context=CONTEXT)
+    expected = policy.propose(LIST, PAYOFFS, context=CONTEXT)
+    assert ranking.features == expected.features
+    assert ranking.ids == expected.ids
+    assert Random(rng=1).rank(frame, PAYOFFS).ids == Random(rng=1).rank(LIST, PAYOFFS).ids
+
+
+def test_a_frame_of_numbers_with_an_id_has_names_for_every_policy():
+    for frame in (pd.DataFrame, pl.DataFrame, pa.table):
+        items = frame({"id": [70, 80], "fee": [1, 2]})
+        assert sorted(Random(rng=1).rank(items, PAYOFFS).ids) == [70, 80]
+        assert sorted(recommended().rank(items, PAYOFFS).ids) == [70, 80]
+
+
+def test_a_plain_name_is_an_id():
+    mixed = ["a", {"id": "b", "fee": 1.0}, "c"]
+    whole = [{"id": "a"}, {"id": "b", "fee": 1.0}, {"id": "c"}]
+    assert columns(Schema(), as_records(mixed)) == columns(Schema(), whole)
+    assert sorted(recommended().rank(["x", "y"], PAYOFFS).ids) == ["x", "y"]
+
+
+def test_callers_may_change_their_dictionaries():
+    policy = recommended()
+    candidates = [{"id": "a", "region": "eu", "tags": ["x"]}, {"id": "b", "tags": ["y"]}]
+    context = {"brand": "visa", "words": ["p", "q"]}
+    for _ in range(3):
+        ranking = policy.rank(candidates, PAYOFFS, context=context)
+        policy.learn(ranking, Outcome(1, True))
+    ranking = policy.rank(candidates, PAYOFFS, context=context)
+    before, rows = ranking.to_bytes(), columns(policy.schema, candidates, context)
+    candidates[0]["region"], context["brand"] = "us", "amex"
+    candidates[0]["tags"].append("z")
+    context["words"].clear()
+    assert ranking.to_bytes() == before
+    changed = columns(policy.schema, candidates, context)
+    assert changed[0] != rows[0]
+    fresh = Schema.from_state(policy.schema.state())
+    assert changed == columns(fresh, candidates, context)
+
+
+def test_encoding_leaves_records_and_schema_alone():
+    candidates = [dict(RECORD, tags=["y", "x"])]
+    schema = observed(Schema(), candidates, CONTEXT)
+    before = pack(schema.state())
+    schema.encode([*candidates, {"new": 1.0}], CONTEXT | {"also": "new"})
+    assert candidates == [dict(RECORD, tags=["y", "x"])]
+    assert pack(schema.state()) == before
+
+
+def test_many_values_and_many_shapes_are_encoded_as_the_first_were():
+    schema = observed(Schema(), [{"id": "x", "f0": 1.0}], CONTEXT)
+    first = columns(schema, [{"id": "a", "f0": 1.0}], CONTEXT)
+    for start in range(0, 30_000, 1000):
+        schema.encode([{"id": str(start + i), "f0": 2.0} for i in range(1000)], CONTEXT)
+    shapes = [{"id": "a"} | {f"f{i}": 1.0, f"f{i + 1}": None} for i in range(250)]
+    rows = schema.encode(shapes + [dict(reversed(each.items())) for each in shapes], CONTEXT)
+    np.testing.assert_array_equal(rows.keys[:250], rows.keys[250:])
+    assert columns(schema, [{"f0": 1.0, "id": "a"}], CONTEXT) == first
+    assert columns(Schema.from_state(schema.state()), [{"f0": 1.0, "id": "a"}], CONTEXT) == first
+
+
+# -- what was learned -----------------------------------------------------------------------------
+
+
+def taught(schema, rounds=50):
+    rng = np.random.default_rng(2)
+    for t in range(rounds):
+        record = {"id": f"{t % 7}", "fee": float(rng.lognormal()), "vector": rng.normal(size=2)}
+        observed(schema, [record, {"id": "x"}], {"amount": float(rng.lognormal(3, 2))})
+    return schema
+
+
+def test_a_schema_comes_back_from_its_state_and_goes_on():
+    schema = taught(
+        Schema(
+            {"amount": Number(log=True), "note": Text()}, cross=[("id", "amount")], ignore=["trace"]
+        )
+    )
+    again = Schema.from_state(unpack(pack(schema.saved())))
+    assert (repr(again), str(again)) == (repr(schema), str(schema))
+    for _ in range(2):
+        assert pack(again.saved()) == pack(schema.saved())
+        asked = [{"fee": 2.0, "id": "3", "vector": [0.1, 0.2]}], {"amount": 5.0}
+        assert columns(again, *asked) == columns(schema, *asked)
+        taught(schema), taught(again)
+
+
+def test_a_view_stays_as_it_is_while_the_schema_learns():
+    schema = taught(Schema())
+    viewed, before = schema.view(), pack(schema.state())
+    asked = [{"fee": 2.0, "id": "3", "vector": [0.1, 0.2]}], {"amount": 5.0}
+    rows = columns(schema, *asked)
+    taught(schema, 400)
+    observed(schema, [{"id": "a", "late": 3.0}])
+    assert pack(viewed.state()) == before
+    assert columns(viewed, *asked) == rows != columns(schema, *asked)
+
+
+def test_a_receipt_of_another_schema_teaches_only_what_fits():
+    schema = observed(Schema({"fee": Number(log=True)}), [{"fee": 2.0, "x": "text"}])
+    before = kinds(schema)
+    schema.observe(Schema().encode([{"fee": -5.0, "x": 3.0, "new": "a"}, {"fee": 4.0}], {}))
+    assert kinds(schema) == before | {("candidate", "new"): "category"}
+    assert "fee: number (log), declared, 2.2 to 3.8 (median 3)" in str(schema)
+    number = observed(Schema(), [{"v": 2.0}])
+    number.observe(Schema().encode([{"v": [30.0, 40.0]}], {}))
+    assert "v: number, 2 to 2" in str(number)
+
+
+def test_the_scale_of_numbers_does_not_reach_back_into_receipts():
+    policy = recommended()
+    early = policy.rank([{"id": "a"}], PAYOFFS, context={"amount": 1.0})
+    rows = early.features
+    for amount in range(100):
+        ranking = policy.rank([{"id": "a"}], PAYOFFS, context={"amount": float(amount)})
+        policy.learn(ranking, Outcome(1, False))
+    assert early.features == rows
+    later = policy.rank([{"id": "a"}], PAYOFFS, context={"amount": 1.0}).features
+    assert not np.array_equal(later.context_numbers, rows.context_numbers)

@@ -19,6 +19,8 @@ from serving import ADMIN, DIM, asked, fresh, told
 
 from longrank import Outcome, Payoffs
 from longrank.errors import InvalidInput
+from longrank.logs import check, learn_from
+from longrank.packing import pack
 from longrank.policies import from_bytes
 from longrank.service import Client, Engine, messages
 from longrank.service.client import CallFailed
@@ -380,6 +382,22 @@ def test_an_export_has_the_context_and_all_candidates_where_they_are_stored(engi
         assert row["sequence"] == [["adyen", "stripe", "worldpay"][i] for i in row["order"]]
 
 
+def test_an_export_is_a_log_that_teaches_what_the_model_learned(engine, folder):
+    model, _ = engine.create("log", ModelRequest(policy="plackett-luce", store_candidates=True))
+    own = from_bytes(model.snapshot().policy)
+    for i in range(30):
+        if engine.decide("log", payment(i)).sequence:
+            engine.settle("log", f"p{i}", told(1, i % 3 == 0))
+    log = folder / "log.parquet"
+    log.write_bytes(parquet(engine, "log"))
+    checked = check(log)
+    assert checked.problems == []
+    assert {ability.name for ability in checked.abilities if not ability.possible} <= {"replay"}
+    assert learn_from(own, log) == model.stats.learned
+    assert pack(own.state()["learner"]) == pack(model.policy.state()["learner"])
+    assert pack(own.state()["features"]) == pack(model.policy.state()["features"])
+
+
 # what is refused
 
 LONG = "x" * 5000
@@ -460,7 +478,7 @@ def test_any_json_is_answered_or_refused_and_what_is_refused_changes_nothing(eng
 
     @given(st.lists(RECORDS | st.text(max_size=3), max_size=4), RECORDS)
     @settings(max_examples=150, derandomize=True, deadline=None, database=None)
-    def check(candidates, context):
+    def any_json(candidates, context):
         body = {"id": f"d{next(numbers)}", "candidates": candidates, "context": context}
         before = model.policy.to_bytes(), model.stats.decisions
         try:
@@ -473,7 +491,7 @@ def test_any_json_is_answered_or_refused_and_what_is_refused_changes_nothing(eng
         if answer.sequence:
             assert engine.settle("m", answer.id, told(1, len(answered) % 2 == 0)).learned
 
-    check()
+    any_json()
     assert len(answered) > 20
     assert fresh(engine).state_hash() == model.state_hash()
 

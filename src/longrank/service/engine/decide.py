@@ -19,7 +19,7 @@ from longrank.payoffs import Payoffs
 from longrank.rows import SparseRows
 from longrank.service import messages
 from longrank.service.engine.model import Model
-from longrank.service.engine.offers import Offered, read_records, read_rows
+from longrank.service.engine.offers import Offer, read_records, read_rows
 from longrank.service.errors import Conflict, Duplicate, Unknown
 from longrank.service.messages import DecisionRequest
 from longrank.service.store import records
@@ -114,7 +114,7 @@ def _draft(
     return Draft(model.number, DECISION, name, now, expires, body, (record, choice))
 
 
-def _named(ranking: Ranking, offered: Offered, *, everything: bool) -> NamedRecord:
+def _named(ranking: Ranking, offered: Offer, *, everything: bool) -> NamedRecord:
     """Return what a decision about records has in addition."""
     rows = ranking.features
     sparse = RowsRecord.of(rows) if isinstance(rows, SparseRows) else None
@@ -175,7 +175,7 @@ def _numbers(data: bytes) -> list[float | None]:
 class CheckedRequest(NamedTuple):
     """The round that a request asks for, checked, and the digest that identifies it."""
 
-    offered: Offered
+    offered: Offer
     payoffs: Payoffs
     budget: int
     baseline: list[int] | None
@@ -183,7 +183,7 @@ class CheckedRequest(NamedTuple):
 
 
 def check(
-    request: DecisionRequest, offered: Offered, dim: int | None, max_budget: int
+    request: DecisionRequest, offered: Offer, dim: int | None, max_budget: int
 ) -> CheckedRequest:
     """Check the rest of a request; InvalidInput says what is wrong with it."""
     ids = offered.ids

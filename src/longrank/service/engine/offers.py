@@ -33,7 +33,7 @@ Record = dict[str, Any]
 _json = msgspec.json.Encoder().encode
 
 
-class Offered(NamedTuple):
+class Offer(NamedTuple):
     """The candidates of a round: their names, what a policy takes, and their bytes.
 
     ``items`` is an array or a list of records; ``packed`` are its bytes: those of the array, or of
@@ -50,7 +50,7 @@ class Offered(NamedTuple):
 # records
 
 
-def read_records(request: DecisionRequest, schema: Schema | None) -> Offered:
+def read_records(request: DecisionRequest, schema: Schema | None) -> Offer:
     """Return the candidates of a model without ``dim``; InvalidInput says what is wrong."""
     if request.candidates is None or request.ids is not None or request.features is not None:
         rule = "be given, as objects or names, without ids and features: the model takes records"
@@ -70,7 +70,7 @@ def read_records(request: DecisionRequest, schema: Schema | None) -> Offered:
     if len(packed) + len(shared) > MAX_TEXT or len(records) > FEW:  # less cannot be too long
         _check_sizes(records, context, schema)
     ids = [_name(i, record) for i, record in enumerate(records)]
-    return Offered(ids, records, packed, context, shared)
+    return Offer(ids, records, packed, context, shared)
 
 
 def _blame(records: list[Record], context: Record) -> None:
@@ -160,13 +160,13 @@ class _Vectors(msgspec.Struct):
     candidates: list[Candidate]
 
 
-def read_rows(request: DecisionRequest, dim: int) -> Offered:
+def read_rows(request: DecisionRequest, dim: int) -> Offer:
     """Return the candidates of a model with ``dim``; InvalidInput says what is wrong."""
     if request.context is not None:
         rule = f"be left out: the model takes arrays of {dim} numbers"
         raise InvalidInput("context", rule, "a context")
     ids, items = _rows(request, dim)
-    return Offered(ids, items, items.astype("<f8", copy=False).tobytes())
+    return Offer(ids, items, items.astype("<f8", copy=False).tobytes())
 
 
 def _rows(request: DecisionRequest, dim: int) -> tuple[list[str], NDArray[np.floating]]:

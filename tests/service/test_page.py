@@ -54,6 +54,8 @@ def played(http):
 
 def opened(browser, http, width=1100):
     browser.set_window_size(width, 1400)
+    browser.get("about:blank")
+    browser.get_log("browser")  # of a page whose service is gone
     browser.get(str(http.base_url))
     key = browser.find_element(By.ID, "key")
     key.clear()

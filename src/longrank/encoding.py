@@ -112,14 +112,16 @@ def identities(records: Sequence[Record], order: Sequence[int]) -> list[Any]:
     found = []
     for i in order:
         name = records[i].get(ID)
-        plain = isinstance(name, str | int | float | bool)
-        found.append(int(i) if _missing(name) else name if plain else str(name))
+        if type(name) is not str:
+            plain = isinstance(name, str | int | float | bool)
+            name = int(i) if _missing(name) else name if plain else str(name)
+        found.append(name)
     return found
 
 
 def digest(*parts: str) -> int:
     """Return a 64-bit key, the same on every machine."""
-    data = "\x1f".join(parts).encode("utf-8", "surrogatepass")
+    data = "".join(f"{len(part)}:{part}" for part in parts).encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(data, digest_size=8).digest(), "little")
 
 
@@ -235,18 +237,9 @@ class Side:
 
         A field that is known as another kind stays what it is.
         """
-        for name, kind, width in fields:
-            if name in self.known or len(self.known) >= MAX_FIELDS:
-                continue
-            declared = self.declared.get(name)
-            self.known[name] = declared if declared is not None else KINDS[kind]()
-            if kind == "number":
-                self.samples = np.vstack([self.samples, np.zeros((1, SAMPLE))])
-                self.sizes, self.seen = np.append(self.sizes, 0), np.append(self.seen, 0)
-            elif kind == "embedding":
-                self.widths[name] = width
-                self.norms = np.vstack([self.norms, np.zeros((1, 2))])
-        coder = self._coder = self._coder_of(self.known, self.widths)
+        if fields is not self._coder.fixed:
+            self._join(fields)
+        coder = self._coder
         measured = [(name, kind) for name, kind, _ in fields if kind in MEASURED]
         if not measured:
             return
@@ -262,6 +255,21 @@ class Side:
         if coder.logs.any():  # of another schema's receipt, which may have no logarithm
             numbers = np.where(coder.logs & (numbers <= 0.0), np.nan, numbers)
         kernels.observe_numbers(numbers, self.samples, self.sizes, self.seen)
+
+    def _join(self, fields: Sequence[Slot]) -> None:
+        """Take over fields that are new."""
+        for name, kind, width in fields:
+            if name in self.known or len(self.known) >= MAX_FIELDS:
+                continue
+            declared = self.declared.get(name)
+            self.known[name] = declared if declared is not None else KINDS[kind]()
+            if kind == "number":
+                self.samples = np.vstack([self.samples, np.zeros((1, SAMPLE))])
+                self.sizes, self.seen = np.append(self.sizes, 0), np.append(self.seen, 0)
+            elif kind == "embedding":
+                self.widths[name] = width
+                self.norms = np.vstack([self.norms, np.zeros((1, 2))])
+        self._coder = self._coder_of(self.known, self.widths)
 
     def coding(self) -> kernels.Coding:
         """Return how numbers are coded, with the samples that compiled runs go on writing."""
@@ -346,14 +354,14 @@ class Coder:
         self.numbers = self._of(Number)
         self.embeddings = [name for name in self._of(Embedding) if name in widths]
         self.open = self._of(Tags) + self._of(Text)  # their width is that of the round
-        self._fixed = tuple(
+        self.fixed = tuple(
             [Slot(name, "category", 1) for name in self.categories]
             + [Slot(name, "number", 2) for name in self.numbers]
             + [Slot(name, "embedding", widths[name]) for name in self.embeddings]
         )
         self._first_number = 1 + len(self.categories)
         self._first_embedding = self._first_number + 2 * len(self.numbers)
-        self.atoms = 1 + sum(field.width for field in self._fixed)
+        self.atoms = 1 + sum(field.width for field in self.fixed)
         self._places = self._first_number + 2 * np.arange(len(self.numbers))
         self.logs = np.array([kinds[name] == Number(log=True) for name in self.numbers], np.bool_)
         self._codes = np.array(
@@ -387,7 +395,7 @@ class Coder:
 
     def fields(self, widths: Mapping[str, int]) -> tuple[Slot, ...]:
         """The fields of a round, in which tags and texts take so many atoms."""
-        return self._fixed + tuple(
+        return self.fixed + tuple(
             Slot(name, self.kinds[name].name, widths[name]) for name in self.open
         )
 
@@ -407,8 +415,9 @@ class Coder:
         self, records: Sequence[Record], shapes: set[tuple[str, ...]], side: Side
     ) -> Encoded:
         """Return the atoms of records with the given keys."""
-        book = self._book if self._book.free > len(records) else self._new_book(len(records))
-        size = len(records)
+        size, book = len(records), self._book
+        if book.used + size >= len(book.templates):
+            self._book = book = _Book(self.atoms, 2 * size)
         if len(shapes) == 1:
             index, numbers = self._read(records, range(size), next(iter(shapes)), book)
         else:
@@ -433,12 +442,8 @@ class Coder:
             rule = "be finite" if math.isinf(numbers[i, j]) else "be above 0 for its logarithm"
             raise InvalidInput(self._where(i, self.numbers[j]), rule, numbers[i, j])
         if not (self.embeddings or self.open):
-            return Encoded(self._fixed, keys, values, numbers)
+            return Encoded(self.fixed, keys, values, numbers)
         return self._add_lists(records, keys, values, numbers, side)
-
-    def _new_book(self, size: int) -> _Book:
-        self._book = book = _Book(self.atoms, 2 * size)
-        return book
 
     def _read(
         self, records: Sequence[Record], at: Sequence[int], shape: tuple[str, ...], book: _Book
@@ -587,10 +592,6 @@ class _Book:
         self.templates = np.empty((max(_TEMPLATES, size), atoms), np.uint64)
         self.lookups: dict[tuple[str, ...], dict[Any, int]] = {}
         self.used = 0
-
-    @property
-    def free(self) -> int:
-        return len(self.templates) - self.used
 
     def add(self, row: Keys) -> int:
         """Keep a template; return its number."""

@@ -300,12 +300,14 @@ class Side:
             if isinstance(kind, Embedding):
                 text += f" of {self.widths[name]}"
             text += ", declared" if name in self.declared else ""
-            each = {"side": self.name, "name": name, "kind": kind.name, "text": text}
+            each: dict[str, Any] = {"side": self.name, "name": name}
+            each |= {"kind": kind.name, "text": text}
             if isinstance(kind, Number):
                 j = self._coder.numbers.index(name)
                 sample = self.samples[j, : self.sizes[j]]
                 if len(sample):
-                    low, middle, high = np.quantile(sample, [0.1, 0.5, 0.9])
+                    low, middle, high = np.quantile(sample, [0.1, 0.5, 0.9]).tolist()
+                    each |= {"low": low, "median": middle, "high": high}
                     each["text"] += f", {low:.4g} to {high:.4g} (median {middle:.4g})"
             described.append(each)
         return described

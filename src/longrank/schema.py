@@ -140,6 +140,10 @@ class Schema(Part):
         plan = self.plan(self.present() if layout is None else layout)
         return [(one, other) for one, other in plan.names if other is not None]
 
+    def left_out(self) -> int:
+        """Return how many pairs are not crossed, since a row would have too many entries."""
+        return len(self._pairs(self.present())) - len(self.crosses())
+
     def present(self) -> Layout:
         """Return the fields that are known."""
         return Layout(*(self.sides[side].fields() for side in SIDES))
@@ -228,7 +232,7 @@ class Schema(Part):
             crossed = [f"{one} x {other}" for one, other in self.cross or ()]
         if crossed:
             lines.append(f"  crossed: {', '.join(crossed)}")
-        left_out = len(self._pairs(self.present())) - len(crossed) if described else 0
+        left_out = self.left_out() if described else 0
         if left_out > 0:
             lines.append(f"  not crossed, beyond {MAX_ENTRIES:,} entries a row: {left_out} pairs")
         return "\n".join(lines)

@@ -100,7 +100,7 @@ def play_round() -> None:
 
     found = measure({"records": on_records, "arrays": on_arrays}, 300)
     print(
-        f"a round of 10 candidates with 12 fields and 8 of context {1e6 * found['records']:.1f} us, "
+        f"a round of 10 records with 12 fields and 8 of context {1e6 * found['records']:.1f} us, "
         f"of 100 arrays with dim=10 {1e6 * found['arrays']:.1f} us: "
         f"{found['records'] / found['arrays']:.2f} times (aim: at most 2)"
     )

@@ -258,8 +258,8 @@ class Side:
                 elif kind == "embedding" and name in coder.embeddings:
                     norms = raw[:, j][~np.isnan(raw[:, j])]
                     self.norms[coder.embeddings.index(name)] += norms.sum(), len(norms)
-        if coder._logs.any():  # of another schema's receipt, which may have no logarithm
-            numbers = np.where(coder._logs & (numbers <= 0.0), np.nan, numbers)
+        if coder.logs.any():  # of another schema's receipt, which may have no logarithm
+            numbers = np.where(coder.logs & (numbers <= 0.0), np.nan, numbers)
         kernels.observe_numbers(numbers, self.samples, self.sizes, self.seen)
 
     def _join(self, fields: Sequence[Slot]) -> None:
@@ -280,7 +280,7 @@ class Side:
     def coding(self) -> kernels.Coding:
         """Return how numbers are coded, with the samples that compiled runs go on writing."""
         coder = self._coder
-        numbers = coder._places, coder.logs, coder._codes
+        numbers = coder.places, coder.logs, coder.codes
         return kernels.Coding(*numbers, self.samples, self.sizes, self.seen)
 
     def view(self) -> Self:
@@ -368,9 +368,9 @@ class Coder:
         self._first_number = 1 + len(self.categories)
         self._first_embedding = self._first_number + 2 * len(self.numbers)
         self.atoms = 1 + sum(field.width for field in self.fixed)
-        self._places = self._first_number + 2 * np.arange(len(self.numbers))
-        self._logs = np.array([kinds[name] == Number(log=True) for name in self.numbers], np.bool_)
-        self._codes = np.array(
+        self.places = self._first_number + 2 * np.arange(len(self.numbers))
+        self.logs = np.array([kinds[name] == Number(log=True) for name in self.numbers], np.bool_)
+        self.codes = np.array(
             [
                 [self._key(name, code) for code in ("missing", "score", *map(str, range(BINS)))]
                 for name in self.numbers
@@ -495,7 +495,7 @@ class Coder:
             samples = np.vstack([samples, np.zeros((more, SAMPLE))])
             sizes = np.append(sizes, np.zeros(more, np.int64))
         keys, values, bad = kernels.code_rows(
-            book.templates, index, numbers, self._places, self._logs, self._codes, samples, sizes
+            book.templates, index, numbers, self.places, self.logs, self.codes, samples, sizes
         )
         if bad >= 0:
             i, j = divmod(bad, len(self.numbers))

@@ -1,9 +1,9 @@
-"""Music from listening counts: the next song should be one that the list does not already cover.
+"""Music from listening counts: which songs to play, for what the listener is doing right now.
 
-From who listened to what how often come topics (a non-negative factorisation of the counts). A
-listener skips songs until one fits; a second song of a topic that just failed seldom does. With
-coverage longrank learns which topics matter and spreads its list over them; with plain features it
-repeats itself. Run it: python examples/music.py
+From who listened to what how often come the topics of each song (a non-negative factorisation of
+the counts): an embedding, which is one field of a song among others. What the listener is doing is
+the context. A listener skips songs until one fits; a second song of a genre that just failed seldom
+does, which records do not see and coverage of topics does. Run it: python examples/music.py
 """
 
 from __future__ import annotations
@@ -13,18 +13,16 @@ from pathlib import Path
 
 import numpy as np
 
-from longrank import UCB, Coverage, OnlineNewton, Outcome, Payoffs, Policy, Random
+from longrank import UCB, Coverage, OnlineNewton, Outcome, Payoffs, Policy, Random, recommended
 
-LISTENERS, SONGS, TOPICS, SHOWN = 300, 150, 5, 6
+LISTENERS, SONGS, OFFERED, TOPICS, SHOWN = 300, 150, 40, 5, 6
 PAYOFFS = Payoffs.exponential(SHOWN)
-
-
-def counts(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Listening counts of a simulated service, and each song's true genre."""
-    genre = rng.integers(TOPICS, size=SONGS)
-    taste = rng.dirichlet(np.full(TOPICS, 0.4), LISTENERS)
-    fame = rng.lognormal(0.0, 0.6, SONGS)
-    return rng.poisson(12.0 * taste[:, genre] * fame), genre
+MOODS = {  # the chance that a song of each genre fits, which nobody is told
+    "running": (0.70, 0.50, 0.10, 0.05, 0.05),
+    "working": (0.10, 0.15, 0.60, 0.45, 0.10),
+    "dinner": (0.05, 0.10, 0.20, 0.40, 0.65),
+}
+NAMES = ("random", "charts", "longrank", "coverage")
 
 
 def factorise(table: np.ndarray, rng: np.random.Generator, steps: int = 150) -> np.ndarray:
@@ -37,56 +35,68 @@ def factorise(table: np.ndarray, rng: np.random.Generator, steps: int = 150) -> 
     return np.clip(shares.T, 0.0, 1.0)
 
 
-def listen(genres: np.ndarray, mood: np.ndarray, rng: np.random.Generator) -> Outcome:
+def catalogue(rng: np.random.Generator) -> tuple[list[dict], np.ndarray]:
+    """The songs as records, and their true genres, which nobody is told either."""
+    genre = rng.integers(TOPICS, size=SONGS)
+    taste, fame = rng.dirichlet(np.full(TOPICS, 0.4), LISTENERS), rng.lognormal(0.0, 0.6, SONGS)
+    counts = rng.poisson(12.0 * taste[:, genre] * fame)
+    artists, years = rng.integers(6, size=SONGS), rng.integers(1970, 2026, SONGS).tolist()
+    songs = [
+        {"id": i, "artist": f"artist-{genre[i]}-{artists[i]}", "year": years[i], "topics": shares}
+        | {"plays": int(counts[:, i].sum())}
+        for i, shares in enumerate(factorise(counts, rng).tolist())
+    ]
+    return songs, genre
+
+
+def listen(genres: np.ndarray, doing: str, draws: np.ndarray) -> Outcome:
     """Skip until a song fits. What a genre can give is mostly used up by its first song."""
-    heard: set[int] = set()
-    for tried, genre in enumerate(genres.tolist(), 1):
-        if rng.random() < mood[genre] * (0.15 if genre in heard else 1.0):
-            return Outcome(tried, True)
-        heard.add(genre)
+    for i, genre in enumerate(genres.tolist()):
+        left = 0.15 if genre in genres[:i] else 1.0
+        if draws[i] < left * MOODS[doing][genre]:
+            return Outcome(i + 1, True)
     return Outcome(len(genres), False)
 
 
-def live(
-    policy: Policy, topics: np.ndarray, genre: np.ndarray, rounds: int, seed: int
-) -> tuple[np.ndarray, float]:
+def coverage() -> UCB:
+    learner = OnlineNewton(TOPICS, max_budget=SHOWN, rate=5.0, radius=5.0)
+    return UCB(learner, features=Coverage(np.eye(TOPICS)), exploration=0.1)
+
+
+def live(name: str, rounds: int) -> tuple[np.ndarray, float]:
     """What every session earned, and how many genres a list has in the second half."""
-    rng = np.random.default_rng(seed)
-    mood = np.linspace(0.75, 0.25, TOPICS)
-    earned, variety = np.empty(rounds), []
+    songs, genre = catalogue(np.random.default_rng(0))
+    policy: Policy = recommended() if name == "longrank" else Random(rng=1)
+    varied = {doing: coverage() for doing in MOODS}  # knows no context: one for each
+    earned, variety = np.empty(rounds), np.empty(rounds)
     for t in range(rounds):
-        songs = rng.choice(SONGS, 40, replace=False)
-        ranking = policy.rank(topics[songs], PAYOFFS)
-        played = genre[songs[ranking.order]]
-        outcome = listen(played, mood, rng)
+        rng = np.random.default_rng([5, t])  # everybody meets the same listeners
+        chosen, doing = rng.choice(SONGS, OFFERED, replace=False), str(rng.choice(list(MOODS)))
+        offered = [songs[i] for i in chosen]
+        context = {"doing": doing, "device": str(rng.choice(["phone", "tv"]))}
+        if name == "coverage":
+            policy = varied[doing]
+            ranking = policy.rank([song["topics"] for song in offered], PAYOFFS)
+        elif name == "charts":
+            order = sorted(range(OFFERED), key=lambda i: -offered[i]["plays"])[:SHOWN]
+            ranking = policy.receipt(offered, PAYOFFS, order, context=context)
+        else:
+            ranking = policy.rank(offered, PAYOFFS, context=context)
+        genres = genre[chosen[ranking.order]]
+        outcome = listen(genres, doing, rng.random(SHOWN))
         policy.learn(ranking, outcome)
-        earned[t] = PAYOFFS.reward(outcome)
-        variety.append(len(set(played.tolist())))
-    return earned, float(np.mean(variety[rounds // 2 :]))
+        earned[t], variety[t] = PAYOFFS.reward(outcome), len(set(genres.tolist()))
+    return earned, float(variety[rounds // 2 :].mean())
 
 
-def main(rounds: int = 600, picture: Path | None = None) -> dict[str, float]:
-    rng = np.random.default_rng(0)
-    table, genre = counts(rng)
-    topics = factorise(table, rng)
-
-    def learner() -> OnlineNewton:
-        return OnlineNewton(TOPICS, max_budget=SHOWN, rate=5.0, radius=5.0)
-
-    policies = {
-        "random": Random(rng=1),
-        "plain (Ind)": UCB(learner(), exploration=0.1),
-        "coverage (Dep)": UCB(learner(), features=Coverage(np.eye(TOPICS)), exploration=0.1),
-    }
-    lives = {name: live(policy, topics, genre, rounds, 5) for name, policy in policies.items()}
-    print(f"{int(table.sum())} plays of {SONGS} songs by {LISTENERS} listeners, {TOPICS} topics")
+def main(rounds: int = 1500, picture: Path | None = None) -> dict[str, float]:
+    lives, found = {name: live(name, rounds) for name in NAMES}, {}
     for name, (earned, variety) in lives.items():
-        late = earned[rounds // 2 :].mean()
-        print(f"  {name:15} earned {late:+.3f} a session, {variety:.1f} genres in a list")
+        found[name], found[f"genres, {name}"] = float(earned[rounds // 2 :].mean()), variety
+        print(f"  {name:10} earned {found[name]:.3f} a session, {variety:.1f} genres in a list")
     if picture is not None:
         draw({name: earned for name, (earned, _) in lives.items()}, picture)
-    found = {name: float(earned[rounds // 2 :].mean()) for name, (earned, _) in lives.items()}
-    return found | {f"genres, {name}": variety for name, (_, variety) in lives.items()}
+    return found
 
 
 def draw(curves: dict[str, np.ndarray], picture: Path) -> None:
@@ -94,9 +104,8 @@ def draw(curves: dict[str, np.ndarray], picture: Path) -> None:
 
     figure = Figure(figsize=(7.0, 3.2), layout="constrained")
     axis = figure.subplots()
-    for (name, earned), style in zip(curves.items(), (":", "--", "-"), strict=True):
-        steps = np.arange(1, len(earned) + 1)
-        axis.plot((np.cumsum(earned) / steps)[20:], style, label=name)
+    for (name, earned), style in zip(curves.items(), (":", "-.", "-", "--"), strict=True):
+        axis.plot((np.cumsum(earned) / np.arange(1, len(earned) + 1))[20:], style, label=name)
     axis.set(xlabel="session", ylabel="mean reward so far")
     axis.legend(frameon=False, fontsize=8)
     figure.savefig(picture, dpi=110)

@@ -1,9 +1,9 @@
 """Provider fallback for API calls: whom to ask first, whom next, and when to answer "try later".
 
-A request (a prompt, a geocoding query, a rate quote) can be served by five providers. A good answer
-is worth less the later it comes, every call costs money, and after some calls it is better to give
-up. Providers differ by the size of the request and get slower under load, which the caller sees.
-Run it: python examples/providers.py
+A request (a prompt, a document to read) can be served by five providers. A good answer is worth
+less the later it comes, every call costs money, and after some calls it is better to give up.
+Providers differ by task, refuse what is too long for them and get slower under load, which the
+caller sees. Run it: python examples/providers.py
 """
 
 from __future__ import annotations
@@ -13,79 +13,86 @@ from pathlib import Path
 
 import numpy as np
 
-from longrank import UCB, EpsilonGreedy, OnlineNewton, Outcome, Payoffs, Policy
+from longrank import UCB, Outcome, Payoffs, PlackettLuce, Random, SparseLaplace, recommended
 from longrank.logs import History, evaluate, learn_from, record
 
-NAMES = ("alpha", "bravo", "carbon", "delta", "echo")
-BASE = np.array([0.5, 1.2, -0.3, 0.2, -1.0])
-LIKES_LARGE = np.array([-2.0, 0.4, 1.8, 0.0, 0.5])
 PAYOFFS = Payoffs([1.0, 0.7, 0.45, 0.25], [-0.3, -0.4, -0.5, -0.6, -0.7])
-DIM = 2 * len(NAMES) + 1
+TASKS = ("chat", "extract", "code")
+PROVIDERS = {  # size, price, and what nobody tells: log-odds by task, and the longest good input
+    "alpha": ("small", 0.2, (1.6, 0.4, -1.0), 2_000),
+    "bravo": ("large", 2.5, (1.3, 0.9, 0.6), 6_000),
+    "carbon": ("large", 3.0, (0.2, 0.3, 1.5), 100_000),
+    "delta": ("small", 0.3, (-0.4, 1.8, -0.6), 3_000),
+    "echo": ("medium", None, (-0.2, -0.3, -0.4), 100_000),
+}
 
 
-def request(rng: np.random.Generator) -> np.ndarray:
-    """One row for each provider: who it is, who it is times the size, and its load."""
-    size, load = rng.random(), rng.random(len(NAMES))
-    who = np.eye(len(NAMES))
-    return np.column_stack([who, who * size, load]) / 2.0
+def request(t: int) -> tuple[list[dict], dict, np.ndarray, np.ndarray]:
+    """The providers as they are now, the request; then chances and draws, which nobody sees."""
+    rng = np.random.default_rng([3, t])  # everybody meets the same requests
+    task, language = str(rng.choice(TASKS)), str(rng.choice(["en", "de", "ja"]))
+    tokens = int(rng.lognormal(7.3, 1.2))  # a median of 1,500 and a long tail
+    providers, odds = [], []
+    for name, (size, price, by_task, longest) in PROVIDERS.items():
+        load = round(float(rng.random()), 2)
+        providers.append({"id": name, "size": size, "price": price, "load": load})
+        odds.append(by_task[TASKS.index(task)] - 1.5 * load - 4.0 * (tokens > longest))
+    asked = {"task": task, "language": language, "tokens": tokens}
+    return providers, asked, 1.0 / (1.0 + np.exp(-np.array(odds))), rng.random(len(odds))
 
 
-def call(items: np.ndarray, order: np.ndarray, rng: np.random.Generator) -> Outcome:
-    """Ask one provider after the other until one answers in time."""
-    for tried, provider in enumerate(order, 1):
-        size, load = 2.0 * items[provider, len(NAMES) + provider], 2.0 * items[provider, -1]
-        score = BASE[provider] + LIKES_LARGE[provider] * size - 1.5 * load
-        if rng.random() < 1.0 / (1.0 + np.exp(-score)):
+def call(order: np.ndarray, chances: np.ndarray, draws: np.ndarray) -> Outcome:
+    """Ask one provider after the other until one answers well."""
+    for tried, provider in enumerate(order.tolist(), 1):
+        if draws[provider] < chances[provider]:
             return Outcome(tried, True)
     return Outcome(len(order), False)
 
 
-def learner() -> OnlineNewton:
-    return OnlineNewton(DIM, max_budget=PAYOFFS.budget, rate=4.0, radius=5.0)
-
-
-def live(policy: Policy, rounds: int, seed: int) -> tuple[list, np.ndarray]:
-    """The log of a policy that learns as it goes, and what each request earned."""
-    rng, rows, earned = np.random.default_rng(seed), [], np.empty(rounds)
+def live(policy, rounds: int, rows: list | None = None) -> np.ndarray:
+    """Let a policy answer the requests; return what each earned. With ``rows``, keep a log."""
+    earned = []
     for t in range(rounds):
-        items = request(rng)
-        ranking = policy.rank(items, PAYOFFS)
-        outcome = call(items, ranking.order, rng)
-        chances = None
-        if isinstance(policy, EpsilonGreedy):  # what it logs makes other policies judgeable
-            chances = policy.propensities(items, PAYOFFS, ranking.order)
-        rows.append(record(t, ranking, outcome, PAYOFFS, items=items, propensities=chances))
+        providers, asked, *fate = request(t)
+        ranking = policy.rank(providers, PAYOFFS, context=asked)
+        outcome = call(ranking.order, *fate)
+        if rows is not None:
+            known = policy.propensities(providers, PAYOFFS, ranking.order, context=asked)
+            offered = {"candidates": providers, "context": asked, "propensities": known}
+            rows.append(record(t, ranking, outcome, PAYOFFS, **offered))
         policy.learn(ranking, outcome)
-        earned[t] = PAYOFFS.reward(outcome)
-    return rows, earned
+        earned.append(PAYOFFS.reward(outcome))
+    return np.array(earned)
 
 
-def fixed_order(rounds: int, seed: int) -> np.ndarray:
-    """What most code does: the same order for every request."""
-    rng = np.random.default_rng(seed)
-    order = np.argsort(-BASE)[: PAYOFFS.budget]
-    return np.array([PAYOFFS.reward(call(request(rng), order, rng)) for _ in range(rounds)])
+def fixed(rounds: int) -> np.ndarray:
+    """What most code does: the same list for every request; here the best one, in hindsight."""
+    fates = [request(t)[2:] for t in range(rounds)]
+    average = np.mean([chances for chances, _ in fates], axis=0)
+    order = np.argsort(-average)[: PAYOFFS.budget]
+    order = order[: PAYOFFS.best_length(average[order])]
+    return np.array([PAYOFFS.reward(call(order, *fate)) for fate in fates])
 
 
-def main(rounds: int = 1500, picture: Path | None = None) -> dict[str, float]:
-    rows, logging = live(EpsilonGreedy(learner(), epsilon=0.5, rng=1), rounds, 3)
+def main(rounds: int = 3000, picture: Path | None = None) -> dict[str, float]:
+    rows, half = [], rounds // 2
+    logging = PlackettLuce(SparseLaplace(), temperature=0.8, rng=1)
     curves = {
-        "fixed order": fixed_order(rounds, 3),
-        "half at random, for the log": logging,
-        "longrank (UCB)": live(UCB(learner(), exploration=0.3), rounds, 3)[1],
+        "random order": live(Random(rng=1), rounds),
+        "best fixed list": fixed(rounds),
+        "by chance, for the log": live(logging, rounds, rows),
+        "longrank": live(recommended(), rounds),
     }
-    history, half = History(rows), rounds // 2
-    candidate = UCB(learner(), exploration=0.0)
+    means = {name: float(earned[half:].mean()) for name, earned in curves.items()}
+    for name, mean in means.items():
+        print(f"  {name:22} earned {mean:.3f} a request in the second half")
+    history, candidate = History(rows), UCB(SparseLaplace(), exploration=0.0)
     learn_from(candidate, history.part(0, half))
-    found = {e.estimator: e for e in evaluate(history.part(half), {"candidate": candidate})}
-    print(f"{rounds} requests to {len(NAMES)} providers")
-    for name, earned in curves.items():
-        print(f"  {name:28} earned {earned[half:].mean():.3f} a request in the second half")
+    found = {one.estimator: one for one in evaluate(history.part(half), {"candidate": candidate})}
     for name in ("bounds", "importance sampling", "doubly robust", "model"):
         print(f"  before it goes live: {found[name]}")
     if picture is not None:
-        draw(found, float(curves["longrank (UCB)"][half:].mean()), picture)
-    means = {name: float(earned[half:].mean()) for name, earned in curves.items()}
+        draw(found, means["longrank"], picture)
     return means | {"doubly robust": found["doubly robust"].value}
 
 
@@ -98,7 +105,7 @@ def draw(found: dict, live_value: float, picture: Path) -> None:
     for place, one in enumerate(reversed(shown)):
         axis.plot([one.low, one.high], [place, place], color="#0072b2", linewidth=2)
         axis.plot([one.value], [place], "o", color="#0072b2")
-    axis.axvline(live_value, color="#d55e00", linestyle="--", label="UCB, when it went live")
+    axis.axvline(live_value, color="#d55e00", linestyle="--", label="longrank, when it went live")
     axis.set_yticks(range(len(shown)), [e.estimator for e in reversed(shown)], fontsize=8)
     axis.set(xlabel="reward a request")
     axis.legend(frameon=False, fontsize=8)

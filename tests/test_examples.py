@@ -34,25 +34,26 @@ def test_an_example_is_short_and_has_a_page_with_a_picture(example):
 
 
 def test_the_payments_example_learns_to_route(run):
-    found = run("payments", 700)
-    assert found["longrank (UCB)"] > found["random order"]
-    assert abs(found["doubly robust"]) < 2.0
+    found = run("payments", 600)
+    assert found["longrank"] > found["best fixed list"] > found["random order"]
+    assert found["doubly robust"] == pytest.approx(found["longrank"], abs=0.2)
 
 
-def test_the_providers_example_beats_a_fixed_order(run):
-    found = run("providers", 900)
-    assert found["longrank (UCB)"] > found["half at random, for the log"]
-    assert found["doubly robust"] == pytest.approx(found["longrank (UCB)"], abs=0.3)
+def test_the_providers_example_beats_a_fixed_list(run):
+    found = run("providers", 600)
+    assert found["longrank"] > found["best fixed list"] > found["random order"]
+    assert found["doubly robust"] == pytest.approx(found["longrank"], abs=0.2)
 
 
 def test_the_search_example_refuses_what_the_old_log_cannot_say(run, capsys):
-    found = run("search", 800)
+    found = run("search", 600)
     assert "a deterministic policy made the log" in capsys.readouterr().out
-    assert found["from the new log"] > found["from the old log"]
-    assert found["doubly robust"] == pytest.approx(found["from the new log"], abs=0.15)
+    assert found["from the new log"] > found["from the old log"] > found["engine"]
+    judged = found["from the new log, doubly robust"]
+    assert judged == pytest.approx(found["from the new log"], abs=0.15)
 
 
-def test_the_music_example_gains_by_coverage(run):
-    found = run("music", 300)
-    assert found["coverage (Dep)"] > found["plain (Ind)"]
-    assert found["genres, coverage (Dep)"] > found["genres, plain (Ind)"]
+def test_the_music_example_learns_what_fits_the_moment(run):
+    found = run("music", 200)
+    assert found["longrank"] > 1.5 * max(found["random"], found["charts"])
+    assert found["coverage"] > found["random"]

@@ -83,17 +83,51 @@ class SparseBelief(NamedTuple):
         With a ``depth`` of 0 the best by their scores.
         """
         assert rows.plan is not None
-        bonus = self.bonus
         order, means, scores = kernels.greedy_sparse(
             rows.arrays(),
             rows.plan[:3],
             self.table,
-            bonus if isinstance(bonus, np.ndarray) else np.full(len(rows), bonus),
+            self._bonuses(len(rows)),
             self.ceiling,
             count,
             depth,
         )
         return order, np.empty((count, 0)), means, scores
+
+    def decide(
+        self,
+        rows: SparseRows,
+        rewards: Vector,
+        losses: Vector,
+        minimum: int,
+        chosen: Order,
+        numbers: Vector,
+    ) -> tuple[int, NDArray[np.float64]]:
+        """Fill a receipt with the best: see :func:`longrank.kernels.decide`.
+
+        Returns how many were chosen, and their :meth:`contributions`.
+        """
+        assert rows.plan is not None
+        plan = rows.plan
+        return kernels.decide_sparse(
+            rows.arrays(),
+            plan[:3],
+            self.table,
+            self._bonuses(len(rows)),
+            self.ceiling,
+            rewards,
+            losses,
+            self.link,
+            minimum,
+            chosen,
+            numbers,
+            plan.labels,
+            len(plan.names),
+        )
+
+    def _bonuses(self, count: int) -> Vector:
+        bonus = self.bonus
+        return bonus if isinstance(bonus, np.ndarray) else np.full(count, bonus)
 
     def contributions(self, rows: SparseRows) -> NDArray[np.float64]:
         """Return what each label of the plan adds to the mean of each row."""

@@ -12,7 +12,7 @@ from serving import DIM, asked, make, told
 from longrank import Outcome, Payoffs, named
 from longrank.errors import InvalidInput
 from longrank.service import messages
-from longrank.service.engine.decide import matrix
+from longrank.service.engine.offers import matrix
 from longrank.service.errors import Conflict
 
 

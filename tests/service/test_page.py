@@ -54,6 +54,8 @@ def played(http):
 
 def opened(browser, http, width=1100):
     browser.set_window_size(width, 1400)
+    browser.get("about:blank")
+    browser.get_log("browser")  # of a page whose service is gone
     browser.get(str(http.base_url))
     key = browser.find_element(By.ID, "key")
     key.clear()
@@ -106,9 +108,6 @@ def test_it_explains_a_decision_as_a_picture(browser, played):
     marks = browser.find_elements(By.CSS_SELECTOR, "#decision .good, #decision .bad")
     assert len(marks) == decision["outcome"]["tried"]
     assert len(browser.find_elements(By.CSS_SELECTOR, "#decision .chosen")) == 1
-    picture = os.environ.get("LONGRANK_SCREENSHOT")
-    if picture:
-        browser.save_screenshot(picture)
     assert errors(browser) == []
 
 
@@ -143,3 +142,52 @@ def test_what_a_candidate_is_called_is_shown_and_not_run(browser, played):
     until(lambda: browser.find_elements(By.CSS_SELECTOR, "#decision svg"))
     assert name[:15] in browser.find_element(By.ID, "decision").text
     assert not browser.find_elements(By.CSS_SELECTOR, "#decision img")
+
+
+def test_it_shows_the_schema_of_a_model_of_records_and_what_spoke_for_a_candidate(browser, http):
+    http.put("/v1/models/cards", json={"schema": {"fields": {"mcc": "category"}}})
+    offered = [{"id": "adyen", "region": "eu"}, {"id": "stripe", "region": "us"}, "<b>odd</b>"]
+    payoffs = {"rewards": [1.0, 0.95], "losses": [0.0, -0.05, -0.1]}
+    rng = np.random.default_rng(0)
+    for i in range(60):
+        brand = ["visa", "amex"][i % 2]
+        body = {"id": f"d{i}", "candidates": offered, **payoffs}
+        body["context"] = {"brand": brand, "amount": round(float(10 + rng.pareto(1.2) * 40), 2)}
+        names = [
+            one["id"]
+            for one in http.post("/v1/models/cards/decisions", json=body).json()["sequence"]
+        ]
+        good = {"visa": "stripe", "amex": "adyen"}[brand]
+        tried = names.index(good) + 1 if good in names else len(names)
+        told = {"tried": names[:tried], "succeeded": good in names}
+        assert http.put(f"/v1/models/cards/decisions/d{i}/outcome", json=told).status_code == 200
+    opened(browser, http)
+    browser.find_element(By.CSS_SELECTOR, "[data-schema='cards'] summary").click()
+    text = browser.find_element(By.CSS_SELECTOR, "[data-schema='cards']").text
+    for part in ("columns in use", "crossed: id × brand", "context amount number", "mcc category"):
+        assert part in text
+    outcomes = tile(browser, "outcomes")
+    http.post("/v1/models/cards/decisions", json={"id": "e", "candidates": offered, "budget": 1})
+    http.put("/v1/models/cards/decisions/e/outcome", json={"tried": 1, "succeeded": True})
+    until(lambda: tile(browser, "outcomes") != outcomes)  # it stays open as the page follows
+    assert "columns in use" in browser.find_element(By.CSS_SELECTOR, "[data-schema='cards']").text
+    browser.find_element(By.ID, "lookup-id").send_keys("d58")
+    browser.find_element(By.CSS_SELECTOR, "#lookup button").click()
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "#decision table"))
+    shown = browser.find_element(By.ID, "decision").text
+    for part in ('context: brand="visa"', "brand=visa +", "stripe"):
+        assert part in shown
+    assert errors(browser) == []
+    picture = os.environ.get("LONGRANK_SCREENSHOT")
+    if picture:
+        browser.set_window_size(1100, 1750)
+        browser.save_screenshot(picture)
+    body = {"id": "odd", "candidates": offered[2:], "context": {"<i>": "<img src=x>"}, "budget": 1}
+    http.post("/v1/models/cards/decisions", json=body)
+    lookup = browser.find_element(By.ID, "lookup-id")
+    lookup.clear()
+    lookup.send_keys("odd")
+    browser.find_element(By.CSS_SELECTOR, "#lookup button").click()
+    until(lambda: "<b>odd</b>" in browser.find_element(By.ID, "decision").text)
+    assert '<i>="<img src=x>"' in browser.find_element(By.ID, "decision").text
+    assert not browser.find_elements(By.CSS_SELECTOR, "#decision img, #decision i, #decision b")

@@ -92,7 +92,7 @@ class Features(Part, ABC):
         """Return the first ``count`` rows of a receipt, for the learner."""
         return ranking.rows(count)
 
-    def observe(self, rows: NDArray[np.float64]) -> None:
+    def observe(self, rows: Any) -> None:
         """Learn from observed rows what the map itself needs to know: by default nothing."""
 
     def view(self) -> Self:

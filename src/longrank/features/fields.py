@@ -15,6 +15,7 @@ from longrank.encoding import Record, as_records, identities
 from longrank.errors import InvalidInput
 from longrank.features.base import Features, Greedy
 from longrank.packing import Tree
+from longrank.payoffs import Payoffs
 from longrank.rows import Layout, Slot, SparseRows
 from longrank.schema import SIDES, Schema
 
@@ -22,10 +23,13 @@ from longrank.schema import SIDES, Schema
 class PreparedRecords:
     """The candidates of a round: records, context and rows."""
 
-    __slots__ = ("context", "records", "rows")
+    __slots__ = ("context", "contributions", "records", "rows")
+
+    contributions: NDArray[np.float64] | None  # to the scores of those that were chosen
 
     def __init__(self, records: list[Record], context: Record, rows: SparseRows) -> None:
         self.records, self.context, self.rows = records, context, rows
+        self.contributions = None
 
     def __len__(self) -> int:
         return len(self.records)
@@ -76,6 +80,21 @@ class Records(Features):
         greedy: Greedy = belief.foresee(prepared.rows, count, 0)
         return greedy
 
+    def decide(
+        self,
+        prepared: PreparedRecords,
+        belief: Any,
+        payoffs: Payoffs,
+        minimum: int,
+        chosen: NDArray[np.int64],
+        numbers: NDArray[np.float64],
+    ) -> int:
+        assert isinstance(belief, SparseBelief)
+        length, prepared.contributions = belief.decide(
+            prepared.rows, payoffs.rewards, payoffs.losses, minimum, chosen, numbers
+        )
+        return length
+
     def along(self, prepared: PreparedRecords, order: NDArray[np.int64]) -> Any:
         return prepared.rows.take(order)
 
@@ -96,7 +115,10 @@ class Records(Features):
         context = dict(prepared.context)
         for fields, some in ((rows.layout.candidate, chosen), (rows.layout.context, [context])):
             _copy_lists(fields, some)
-        reasons = Reasons(belief.contributions(rows), rows.plan.names, chosen, context)
+        added, prepared.contributions = prepared.contributions, None
+        if added is None:
+            added = belief.contributions(rows)
+        reasons = Reasons(added, rows.plan.names, chosen, context)
         names = Names(identities(prepared.records, order.tolist()), rows, reasons)
         return Ranking.filled(order, numbers, 0, names)
 

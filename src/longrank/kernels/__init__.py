@@ -25,7 +25,7 @@ from longrank.kernels.composition import (
     rows_along,
 )
 from longrank.kernels.curve import densities, probabilities, probability, residual, slope
-from longrank.kernels.decision import decide, decide_plain
+from longrank.kernels.decision import decide, decide_plain, decide_sparse
 from longrank.kernels.foresight import greedy_foreseeing
 from longrank.kernels.laplace import laplace_cascade, laplace_step
 from longrank.kernels.length import (
@@ -86,6 +86,7 @@ __all__ = [
     "cross_rows",
     "decide",
     "decide_plain",
+    "decide_sparse",
     "declared",
     "densities",
     "enough_to_go_on",

@@ -9,6 +9,7 @@ from longrank.kernels.compilation import compiled
 from longrank.kernels.curve import probability
 from longrank.kernels.length import best_length, fill_values
 from longrank.kernels.ranking import greedy_plain
+from longrank.kernels.sparse import Plan, Rows, Table, contributions, greedy_sparse
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -66,3 +67,29 @@ def decide_plain(
         items, weights, inverse, bonus, ceiling, chosen.shape[0]
     )
     return decide(order, rows, means, scores, rewards, losses, link, minimum, chosen, numbers)
+
+
+@compiled
+def decide_sparse(
+    rows: Rows,
+    plan: Plan,
+    table: Table,
+    bonus: Vector,
+    ceiling: float,
+    rewards: Vector,
+    losses: Vector,
+    link: int,
+    minimum: int,
+    chosen: Order,
+    numbers: Vector,
+    labels: Order,
+    size: int,
+) -> tuple[int, Matrix]:
+    """Run ``greedy_sparse`` and ``decide``; also return what spoke for the chosen rows."""
+    count = chosen.shape[0]
+    order, means, scores = greedy_sparse(rows, plan, table, bonus, ceiling, count, 0)
+    none = np.empty((count, 0))
+    n = decide(order, none, means, scores, rewards, losses, link, minimum, chosen, numbers)
+    keys, own, context = rows
+    first = order[:n]
+    return n, contributions((keys[first], own[first], context), plan, table, labels, size)

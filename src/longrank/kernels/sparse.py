@@ -28,6 +28,9 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Keys = NDArray[np.uint64]
+Rows = tuple[Keys, Matrix, tuple[Keys, Vector]]  # keys and numbers, then those of the context
+Plan = tuple[Indices, Indices, Keys]  # left, right, groups
+Table = tuple[Keys, Matrix, Keys, Vector]  # keys, columns, keys of groups, variances of groups
 # The table, the group of each column, the sums of the groups, the counts, the largest size.
 State = tuple[Keys, Matrix, Keys, Vector, Indices, Matrix, Indices, int]
 
@@ -129,9 +132,9 @@ def _precisions(group_keys: Keys, variances: Vector, groups: Keys) -> Vector:
 
 @compiled
 def score_sparse(
-    rows: tuple[Keys, Matrix, tuple[Keys, Vector]],
-    plan: tuple[Indices, Indices, Keys],
-    table: tuple[Keys, Matrix, Keys, Vector],
+    rows: Rows,
+    plan: Plan,
+    table: Table,
 ) -> tuple[Vector, Vector]:
     """Means and squared widths of rows. O(k n)."""
     row_keys, row_numbers, context = rows
@@ -228,9 +231,9 @@ def join_groups(group_keys: Keys, variances: Vector, groups: Keys, counts: Indic
 
 @compiled
 def learn_sparse(
-    rows: tuple[Keys, Matrix, tuple[Keys, Vector]],
-    plan: tuple[Indices, Indices, Keys],
-    table: tuple[Keys, Matrix, Keys, Vector],
+    rows: Rows,
+    plan: Plan,
+    table: Table,
     group_of: Indices,
     sums: Matrix,
     counts: Indices,
@@ -316,9 +319,9 @@ def grow(
 
 @compiled
 def greedy_sparse(
-    rows: tuple[Keys, Matrix, tuple[Keys, Vector]],
-    plan: tuple[Indices, Indices, Keys],
-    table: tuple[Keys, Matrix, Keys, Vector],
+    rows: Rows,
+    plan: Plan,
+    table: Table,
     bonus: Vector,
     ceiling: float,
     count: int,
@@ -399,8 +402,8 @@ def greedy_sparse(
 @compiled
 def choose_sparse(
     state: State,
-    rows: tuple[Keys, Matrix, tuple[Keys, Vector]],
-    plan: tuple[Indices, Indices, Keys],
+    rows: Rows,
+    plan: Plan,
     bonus: Vector,
     ceiling: float,
     count: int,
@@ -415,8 +418,8 @@ def choose_sparse(
 @compiled
 def learn_growing(
     state: State,
-    rows: tuple[Keys, Matrix, tuple[Keys, Vector]],
-    plan: tuple[Indices, Indices, Keys],
+    rows: Rows,
+    plan: Plan,
     succeeded: bool,
 ) -> State:
     """Run ``learn_sparse`` in compiled runs, in a table that grows. Returns the state."""
@@ -432,9 +435,9 @@ def learn_growing(
 
 @compiled
 def contributions(
-    rows: tuple[Keys, Matrix, tuple[Keys, Vector]],
-    plan: tuple[Indices, Indices, Keys],
-    table: tuple[Keys, Matrix, Keys, Vector],
+    rows: Rows,
+    plan: Plan,
+    table: Table,
     labels: Indices,
     size: int,
 ) -> Matrix:

@@ -296,7 +296,7 @@ class History:
                 return
             tried = decision.outcome.tried
             if isinstance(rows, SparseRows) and tried:  # the kinds of fields that are new
-                features.observe(rows.take(decision.attributable or slice(tried)))  # type: ignore[arg-type]
+                features.observe(rows.take(decision.attributable or slice(tried)))
 
         whole = self._part == (0, None) and self._change is None
         if self._count is None and whole and "outcome_seq" not in self.columns:

@@ -364,11 +364,18 @@ class Believer(Policy):
         """Choose by chance which items to try, as in :meth:`_choose`: for policies that draw."""
         return self._choose(prepared, count, payoffs, minimum)
 
-    def _best(self, prepared: Prepared, count: int, payoffs: Payoffs, minimum: int = 0) -> Ranking:
+    def _best(
+        self,
+        prepared: Prepared,
+        count: int,
+        payoffs: Payoffs,
+        minimum: int = 0,
+        belief: Any = None,
+    ) -> Ranking:
         """Play the best by the belief for as long as that pays (at least ``minimum`` items)."""
-        learner = self.learner
-        chosen, numbers = Ranking.blank(count, learner.dim)
-        belief = learner.belief(self.bonus)
+        chosen, numbers = Ranking.blank(count, self.learner.dim)
+        if belief is None:
+            belief = self.learner.belief(self.bonus)
         length = self.features.decide(prepared, belief, payoffs, minimum, chosen, numbers)
         return self.features.receipt(prepared, chosen[:length], numbers, belief)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,12 +84,11 @@ class Thompson(Believer):
         minimum: int,
         rng: np.random.Generator,
     ) -> Ranking:
-        greedy = (
-            self._draw_scores(prepared, count, rng)
-            if self._each
-            else self._draw_weights(prepared, count, rng)
-        )
-        return self._decide(prepared, greedy, payoffs, minimum)
+        if self.learner.sparse:
+            belief: Any = self.learner.belief(self._bonus(rng.standard_normal(len(prepared))))  # type: ignore[arg-type]
+            return self._best(prepared, count, payoffs, minimum, belief)
+        draw = self._draw_scores if self.optimistic else self._draw_weights
+        return self._decide(prepared, draw(prepared, count, rng), payoffs, minimum)
 
     @property
     def _each(self) -> bool:
@@ -109,9 +108,7 @@ class Thompson(Believer):
     def _draw_scores(self, prepared: Prepared, count: int, rng: np.random.Generator) -> Greedy:
         bonus = self._bonus(rng.standard_normal(len(prepared)))
         rows = self.features.rows(prepared)
-        belief = self.learner.belief(bonus)  # type: ignore[arg-type]
-        if self.learner.sparse:
-            return belief.foresee(rows, count, 0)
+        belief = self.learner.belief()
         means, widths = belief.score(rows)
         scores = np.minimum(means + bonus * widths, belief.ceiling)
         order = kernels.top(scores, count)

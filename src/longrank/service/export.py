@@ -1,4 +1,7 @@
-"""Decisions with their outcomes as Parquet: the history format of longrank.logs, and more."""
+"""Decisions with their outcomes as Parquet: the history format of longrank.logs, and more.
+
+Records and their context are JSON text, as in all Parquet files of that format.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +23,13 @@ def parquet(engine: Engine, name: str) -> bytes:
         import pyarrow.parquet as pq
     except ImportError as error:
         raise MissingExtra("the export", "service") from error
+    records = engine.model(name).spec.request.dim is None
     numbers, texts, wholes = pa.list_(pa.float64()), pa.list_(pa.string()), pa.list_(pa.int64())
     schema = pa.schema(
         [
             # the columns of longrank.logs
             ("id", pa.string()), ("time", pa.float64()), ("policy_version", pa.int64()),
-            ("candidates", texts), ("context", pa.string()),
+            ("candidates", pa.string() if records else texts), ("context", pa.string()),
             ("items", pa.list_(numbers)), ("order", wholes),
             ("features", pa.list_(numbers)), ("tried", pa.int64()), ("succeeded", pa.bool_()),
             ("learned", pa.bool_()), ("not_attributable", wholes), ("outcome_seq", pa.int64()),
@@ -66,7 +70,7 @@ def _row(entry: Entry, settled: Entry | None) -> dict[str, Any]:
 
 
 def _decided(entry: Entry, record: DecisionRecord) -> dict[str, Any]:
-    played = record.played
+    played, named = record.played, record.named
     chances = None if record.propensities is None else doubles(record.propensities)
     return {
         "id": entry.id,
@@ -80,7 +84,7 @@ def _decided(entry: Entry, record: DecisionRecord) -> dict[str, Any]:
         "estimates": doubles(played.estimates),
         "optimistic": doubles(played.optimistic),
         "values": doubles(played.values),
-        "features": list(doubles(record.rows).reshape(len(played.ids), record.dim)),
+        "features": _played_features(record),
         "rewards": doubles(record.rewards),
         "losses": doubles(record.losses),
         "budget": len(record.choice.values) - 1,  # it had a value for each length allowed
@@ -88,7 +92,8 @@ def _decided(entry: Entry, record: DecisionRecord) -> dict[str, Any]:
         "prefix_propensities": None if chances is None else chances[:-1],
         "baseline": record.baseline,
         "proposal": record.proposal.ids if record.proposal else None,
-        "candidates": record.candidates,
+        "candidates": record.candidates if named is None else _text(named.candidates),
+        "context": None if named is None else _text(named.context),
         "items": _all_features(record),
     }
 
@@ -107,6 +112,16 @@ def _settled(entry: Entry, record: DecisionRecord) -> dict[str, Any]:
         "outcome_recorded": entry.at,
         "outcome_at": outcome.at,
     }
+
+
+def _text(packed: bytes | None) -> str | None:
+    return None if packed is None else packed.decode()
+
+
+def _played_features(record: DecisionRecord) -> list[Any] | None:
+    if record.named is not None:
+        return None
+    return list(doubles(record.rows).reshape(len(record.played.ids), record.dim))
 
 
 def _all_features(record: DecisionRecord) -> list[Any] | None:

@@ -6,6 +6,7 @@ fields. Nothing here knows about HTTP, the engine or the store.
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Annotated, Any, Literal
 
@@ -14,11 +15,18 @@ from msgspec import Meta, Struct
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 ID = r"^[A-Za-z0-9][A-Za-z0-9._:~-]{0,127}$"
 MAX_DIMENSIONS = 2048
+MAX_ID = 256
+MAX_FIELD_NAME = 128
 MAX_TRIES = 10_000
 MAX_SECONDS = 400 * 86_400
 
 Id = Annotated[str, Meta(pattern=ID, description="Letters, digits, '.', '_', ':', '~', '-'.")]
-CandidateId = Annotated[str, Meta(min_length=1, max_length=256)]
+CandidateId = Annotated[str, Meta(min_length=1, max_length=MAX_ID)]
+FieldName = Annotated[str, Meta(max_length=MAX_FIELD_NAME)]
+Record = Annotated[
+    dict[str, Any],
+    Meta(description="Text, numbers, booleans, lists of numbers or of text, null, by field."),
+]
 Mode = Literal["online", "shadow", "frozen"]
 Status = Literal["pending", "expired", "settled"]
 Seconds = Annotated[float, Meta(gt=0, le=MAX_SECONDS)]
@@ -29,12 +37,34 @@ Count = Annotated[int, Meta(ge=0, le=MAX_TRIES)]
 # models
 
 
+class FieldKind(Struct, frozen=True, forbid_unknown_fields=True):
+    """The kind of a field, with its settings."""
+
+    kind: str
+    log: Annotated[bool, Meta(description="Use the logarithm of a number.")] = False
+
+
+class SchemaRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """How records become rows, as far as it is declared; the rest is inferred."""
+
+    fields: Annotated[
+        dict[FieldName, str | FieldKind],
+        Meta(max_length=256, description="Kinds by field: category, number, text, ..."),
+    ] = {}
+    cross: Annotated[
+        list[tuple[FieldName, FieldName]] | None,
+        Meta(description="Pairs of fields to cross; default: the context with the candidates'."),
+    ] = None
+    ignore: Annotated[list[FieldName], Meta(description="Fields that are not used.")] = []
+
+
 class ModelRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """Settings of a model: its policy, the number of features, and how it treats decisions."""
+    """Settings of a model: its policy, its candidates, and how it treats decisions."""
 
     dim: Annotated[
-        int, Meta(ge=1, le=MAX_DIMENSIONS, description="Number of features of a candidate.")
-    ]
+        Annotated[int, Meta(ge=1, le=MAX_DIMENSIONS)] | None,
+        Meta(description="Number of features of a candidate; null: candidates are records."),
+    ] = None
     max_budget: Annotated[
         int, Meta(ge=1, le=MAX_TRIES, description="Maximum length of a sequence.")
     ] = 10
@@ -52,6 +82,9 @@ class ModelRequest(Struct, frozen=True, forbid_unknown_fields=True):
     store_candidates: Annotated[
         bool, Meta(description="Store all candidates, not only those in the sequence.")
     ] = False
+    schema: Annotated[
+        SchemaRequest | None, Meta(description="How records become rows; null: inferred.")
+    ] = None
 
 
 class Curve(Struct, frozen=True):
@@ -97,7 +130,7 @@ class ModelAnswer(Struct, frozen=True):
 
     name: str
     policy: str
-    dim: int
+    dim: Annotated[int, Meta(description="0 where candidates are records.")]
     max_budget: int
     settings: dict[str, Any]
     mode: Mode
@@ -121,6 +154,46 @@ class ModelList(Struct, frozen=True):
     """All models, sorted by name."""
 
     models: list[ModelAnswer]
+
+
+class FieldInfo(Struct, frozen=True, omit_defaults=True):
+    """A field of the candidates or of the context, as the schema knows it.
+
+    Of a number, ``low``, ``median`` and ``high`` are the quantiles 0.1, 0.5 and 0.9.
+    """
+
+    side: Literal["candidate", "context"]
+    name: str
+    kind: str
+    text: Annotated[str, Meta(description="The same in words.")]
+    low: float | None = None
+    median: float | None = None
+    high: float | None = None
+
+
+class ColumnUsage(Struct, frozen=True):
+    """Columns of the learner: how many it keeps and may keep, how often one was replaced."""
+
+    used: int
+    limit: int
+    replaced: int
+
+
+class SchemaAnswer(Struct, frozen=True):
+    """How a model's records become rows: what was declared, and what was inferred since."""
+
+    fields: Annotated[list[FieldInfo], Meta(description="Fields that were learned from.")]
+    declared: dict[str, FieldKind]
+    crossed: Annotated[
+        list[tuple[str | None, str]], Meta(description="Pairs of fields; null is the constant.")
+    ]
+    not_crossed: Annotated[int, Meta(description="Pairs left out, as a row would be too long.")]
+    idle: Annotated[
+        list[str],
+        Meta(description="Fields of the context that are crossed with none of the candidates'."),
+    ]
+    ignored: list[str]
+    columns: ColumnUsage
 
 
 # keys
@@ -149,7 +222,7 @@ class KeyList(Struct, frozen=True):
 
 
 class Candidate(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """A candidate and its features."""
+    """A candidate of a model with ``dim``: its id and its features."""
 
     id: CandidateId
     features: Annotated[list[float], Meta(max_length=MAX_DIMENSIONS)]
@@ -163,13 +236,17 @@ class Packed(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DecisionRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """A decision to make: either ``candidates``, or ``ids`` with ``features``."""
+    """A decision to make: ``candidates``, or ``ids`` with ``features``.
+
+    Candidates are records or plain names. Those of a model with ``dim`` have ``id`` and
+    ``features``.
+    """
 
     id: Annotated[
         Id | None,
         Meta(description="Idempotency key; generated if neither this nor the header is given."),
     ] = None
-    candidates: list[Candidate] | None = None
+    candidates: list[Record | CandidateId] | None = None
     ids: list[CandidateId] | None = None
     features: list[list[float]] | Packed | None = None
     budget: Annotated[
@@ -191,15 +268,30 @@ class DecisionRequest(Struct, frozen=True, forbid_unknown_fields=True):
         list[CandidateId] | None,
         Meta(description="The caller's own sequence, which shadow mode plays."),
     ] = None
+    context: Annotated[
+        Record | None, Meta(description="What all candidates of the round share.")
+    ] = None
 
 
-class Choice(Struct, frozen=True, gc=False):
-    """One position of a sequence: the success probability without and with the bonus."""
+class Reason(Struct, frozen=True, gc=False):
+    """What a field, or two together, adds to the log-odds of an estimate."""
+
+    field: Annotated[str, Meta(description="Such as `brand=visa`.")]
+    log_odds: float
+
+
+class Choice(Struct, frozen=True, gc=False, omit_defaults=True):
+    """One position of a sequence: the success probability without and with the bonus.
+
+    Where candidates are records, ``reasons`` are what spoke for it (above 0) and against it, the
+    strongest first.
+    """
 
     id: str
     position: int
     estimate: float | None
     optimistic: float | None
+    reasons: list[Reason] = []
 
 
 class Proposal(Struct, frozen=True):
@@ -233,15 +325,21 @@ class DecisionAnswer(Struct, frozen=True):
 class OutcomeRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """The outcome of a decision: ``tried`` and ``succeeded``, or ``succeeded_id``."""
 
-    tried: Count | None = None
+    tried: Annotated[
+        Count | list[CandidateId] | None,
+        Meta(description="How many candidates were tried, or their ids in order."),
+    ] = None
     succeeded: bool | None = None
     succeeded_id: CandidateId | None = None
     attributable: Annotated[
         bool, Meta(description="False: no failure is the candidate's fault; none is learned.")
     ] = True
     not_attributable: Annotated[
-        list[Position],
-        Meta(description="Positions whose failures are not the candidate's fault.", max_length=100),
+        list[Position | CandidateId],
+        Meta(
+            description="Positions or ids whose failures are not the candidate's fault.",
+            max_length=100,
+        ),
     ] = []
     reason: Annotated[str, Meta(max_length=1000)] | None = None
     at: Time | None = None
@@ -319,6 +417,7 @@ class DecisionRead(DecisionAnswer, frozen=True, kw_only=True):
     outcome: Observed | None
     outcome_record: OutcomeAnswer | None
     history: list[Event]
+    context: dict[str, Any] | None = None
 
 
 class DecisionSummary(Struct, frozen=True):
@@ -350,6 +449,15 @@ class Health(Struct, frozen=True):
     """Whether the service is alive, or ready."""
 
     status: str
+
+
+_FIELD, _AT = re.compile(r" field `([^`]+)`"), re.compile(r" - at `\$\.?([^`]+)`$")
+
+
+def blamed(sentence: str) -> str | None:
+    """Return the field that msgspec complains about, as ``candidates[0].id``."""
+    found = [pattern.search(sentence) for pattern in (_AT, _FIELD)]
+    return ".".join(match[1] for match in found if match) or None
 
 
 _FORMER = {

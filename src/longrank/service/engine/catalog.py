@@ -7,21 +7,24 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from longrank.encoding import Number
 from longrank.errors import InvalidInput, LongrankError
-from longrank.policies import registry
+from longrank.policies import Policy, registry
+from longrank.policies.base import Believer
+from longrank.schema import Schema
 from longrank.service.engine.apply import replay
 from longrank.service.engine.model import Model, Spec, Stats, pack, read_spec
 from longrank.service.errors import Conflict, ServiceError, StoreDamaged, Unknown
-from longrank.service.messages import ModelRequest
+from longrank.service.messages import ModelRequest, SchemaRequest
 from longrank.service.store.snapshots import Snapshot
 from longrank.service.store.sql import ModelRow
 from longrank.service.store.store import Store
 
 log = logging.getLogger("longrank.service")
 RETRY = 60.0  # seconds until a model that could not be loaded is tried again
-_FIXED = ("policy", "dim", "max_budget", "settings")  # the rest of a request may change
+_FIXED = ("policy", "dim", "max_budget", "settings", "schema")  # the rest of a request may change
 
 
 class _Suspended(NamedTuple):
@@ -168,22 +171,54 @@ class Catalog:
 def _first(spec: Spec) -> Snapshot:
     """Return the first snapshot of a new model, whose policy takes what it needs of the spec."""
     request = spec.request
-    offered = {"dim": request.dim, "max_budget": request.max_budget, "rng": spec.seed}
-    for reserved in offered:
+    for reserved in ("dim", "max_budget", "rng", "schema"):
         if reserved in request.settings:
             raise InvalidInput("settings", f"leave {reserved} to the model", reserved)
+    offered: dict[str, Any] = {"max_budget": request.max_budget, "rng": spec.seed}
+    if request.dim is not None:
+        offered["dim"] = request.dim
+    if request.schema is not None:
+        offered["schema"] = _schema(request.schema)
     try:
         policy = registry.make(request.policy, offered, request.settings)
+        _check_candidates(request, policy)
         return pack(policy, Stats())
     except InvalidInput as error:
         if error.parameter == "name":
             raise InvalidInput("policy", error.rule, error.value) from None
+        if request.dim is None and "dim" in registry.get(request.policy).needs:
+            raise _needs_dim(request) from None
         raise
     except ImportError as error:  # of a package that offers the policy
         raise InvalidInput("policy", "be installed completely", _named(spec, error)) from error
     except (TypeError, ValueError, ArithmeticError, AttributeError) as error:
         rule = f"be settings of {request.policy!r}"
         raise InvalidInput("settings", rule, f"{request.settings}: {error}") from error
+
+
+def _check_candidates(request: ModelRequest, policy: Policy) -> None:
+    """Refuse a policy that cannot rank the candidates that a model is for."""
+    records = policy.features.sparse if isinstance(policy, Believer) else request.dim is None
+    if request.dim is None and not records:
+        raise _needs_dim(request)
+    if request.schema is not None and (request.dim is not None or not isinstance(policy, Believer)):
+        rule = "be given without dim, for a policy that learns from records"
+        raise InvalidInput("schema", rule, f"policy {request.policy!r}, dim {request.dim}")
+
+
+def _needs_dim(request: ModelRequest) -> InvalidInput:
+    return InvalidInput("dim", f"be given for {request.policy!r}, which takes no records", None)
+
+
+def _schema(declared: SchemaRequest) -> Schema:
+    """Return the schema that a request declares."""
+    fields: dict[str, Any] = {}
+    for name, given in declared.fields.items():
+        kind, log = (given, False) if isinstance(given, str) else (given.kind, given.log)
+        if log and kind != Number.name:
+            raise InvalidInput(f"fields[{name!r}].log", "be false unless it is a number", kind)
+        fields[name] = Number(log=True) if log else kind
+    return Schema(fields, cross=declared.cross, ignore=declared.ignore)
 
 
 def _loaded(name: str, created: float, spec: Spec, first: Snapshot) -> Model:

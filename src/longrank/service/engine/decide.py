@@ -12,24 +12,32 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
-from longrank import checks
+from longrank.cascade import Ranking
 from longrank.errors import InvalidInput
 from longrank.payoffs import Payoffs
+from longrank.rows import SparseRows
 from longrank.service import messages
 from longrank.service.engine.model import Model
+from longrank.service.engine.offers import Offer, read_records, read_rows
 from longrank.service.errors import Conflict, Duplicate, Unknown
-from longrank.service.messages import DecisionRequest, Packed
+from longrank.service.messages import DecisionRequest
 from longrank.service.store import records
-from longrank.service.store.records import DECISION, DecisionRecord, Draft, Entry, Sequence
+from longrank.service.store.records import (
+    DECISION,
+    DecisionRecord,
+    Draft,
+    Entry,
+    NamedRecord,
+    RowsRecord,
+    Sequence,
+)
 from longrank.service.store.store import Store
 
 Appending = Callable[[Draft], Awaitable[Entry]]  # to the log; done when the entry is durable
 
 _ID = re.compile(messages.ID)
-_TYPES = {"float32": "<f4", "float64": "<f8"}
+MAX_ROWS = 1 << 20  # bytes of a decision about records that are learned from
 
 
 def decide(
@@ -43,7 +51,11 @@ def decide(
     spec = model.spec.request
     if request.id is not None and not _ID.fullmatch(request.id):
         raise InvalidInput("id", f"match {messages.ID}", repr(request.id[:80]))
-    checked = check(request, spec.dim, spec.max_budget)
+    if spec.dim is None:
+        offered = read_records(request, model.schema)
+    else:
+        offered = read_rows(request, spec.dim)
+    checked = check(request, offered, spec.dim, spec.max_budget)
     name = request.id or f"{random.getrandbits(128):032x}"
     if spec.mode == "shadow" and checked.baseline is None:
         # it may have been decided before the model went into shadow mode
@@ -74,31 +86,42 @@ async def _log(
 def _draft(
     model: Model, name: str, request: DecisionRequest, checked: CheckedRequest, now: float
 ) -> Draft:
-    spec, ids, items = model.spec.request, checked.ids, checked.items
-    choice, version, chance = model.rank(items, checked.payoffs, checked.budget, name)
+    spec, offered = model.spec.request, checked.offered
+    ids, items, context = offered.ids, offered.items, offered.context
+    choice, version, chance = model.rank(items, checked.payoffs, checked.budget, name, context)
     ranking, proposal = choice, None
     if spec.mode == "shadow" and checked.baseline is not None:
         proposal, chance = Sequence.of(choice, ids), None
-        ranking = model.receipt(items, checked.baseline, checked.payoffs)
-    rows = ranking.features
+        ranking = model.receipt(items, checked.baseline, checked.payoffs, context)
     record = DecisionRecord(
         digest=checked.digest,
         mode=spec.mode,
         version=version,
         played=Sequence.of(ranking, ids),
-        dim=rows.shape[1],
-        rows=rows.tobytes(),
+        dim=ranking.dim,
+        rows=b"" if ranking.dim == 0 else ranking.features.tobytes(),
         rewards=checked.payoffs.rewards.tobytes(),
         losses=checked.payoffs.losses.tobytes(),
         proposal=proposal,
         baseline=request.baseline,
         candidates=ids if spec.store_candidates else None,
-        features=items.astype("<f8").tobytes() if spec.store_candidates else None,
+        features=offered.packed if spec.store_candidates and spec.dim else None,
         propensities=None if chance is None else chance.tobytes(),
+        named=None if spec.dim else _named(ranking, offered, everything=spec.store_candidates),
     )
     expires = now + (request.ttl or spec.ttl)
-    body = records.encode((records.VERSION, record))
+    body = records.pack_decision(record)
     return Draft(model.number, DECISION, name, now, expires, body, (record, choice))
+
+
+def _named(ranking: Ranking, offered: Offer, *, everything: bool) -> NamedRecord:
+    """Return what a decision about records has in addition."""
+    rows = ranking.features
+    sparse = RowsRecord.of(rows) if isinstance(rows, SparseRows) else None
+    if sparse is not None and sparse.size > MAX_ROWS:
+        rule = f"have rows of at most {MAX_ROWS:,} bytes in a sequence"
+        raise InvalidInput("candidates", rule, sparse.size)
+    return NamedRecord(sparse, offered.shared, offered.packed if everything else None)
 
 
 # the answer: the same entry of the log always gives the same one
@@ -129,9 +152,15 @@ def _proposal(sequence: Sequence) -> messages.Proposal:
 
 def _choices(sequence: Sequence) -> list[messages.Choice]:
     estimates, optimistic = _numbers(sequence.estimates), _numbers(sequence.optimistic)
-    return [
+    choices = [
         messages.Choice(name, i + 1, estimates[i], optimistic[i])
         for i, name in enumerate(sequence.ids)
+    ]
+    if sequence.reasons is None:
+        return choices
+    return [
+        msgspec.structs.replace(choice, reasons=[messages.Reason(*each) for each in some])
+        for choice, some in zip(choices, sequence.reasons, strict=True)
     ]
 
 
@@ -146,17 +175,18 @@ def _numbers(data: bytes) -> list[float | None]:
 class CheckedRequest(NamedTuple):
     """The round that a request asks for, checked, and the digest that identifies it."""
 
-    ids: list[str]
-    items: NDArray[np.floating]
+    offered: Offer
     payoffs: Payoffs
     budget: int
     baseline: list[int] | None
     digest: bytes
 
 
-def check(request: DecisionRequest, dim: int, max_budget: int) -> CheckedRequest:
-    """Check a request; InvalidInput says what is wrong with it."""
-    ids, items = _candidates(request, dim)
+def check(
+    request: DecisionRequest, offered: Offer, dim: int | None, max_budget: int
+) -> CheckedRequest:
+    """Check the rest of a request; InvalidInput says what is wrong with it."""
+    ids = offered.ids
     if len(set(ids)) != len(ids):
         ((twice, _),) = Counter(ids).most_common(1)
         raise InvalidInput("candidates", "have different ids", repr(twice))
@@ -166,46 +196,9 @@ def check(request: DecisionRequest, dim: int, max_budget: int) -> CheckedRequest
         raise InvalidInput("budget", f"be at most the model's max_budget {max_budget}", budget)
     baseline = None if request.baseline is None else _baseline(request.baseline, ids, budget)
     asked = (ids, request.rewards, request.losses, request.budget, request.ttl, baseline, dim)
-    content = msgspec.msgpack.encode(asked) + items.astype("<f8", copy=False).tobytes()
+    content = msgspec.msgpack.encode(asked) + offered.packed + offered.shared
     digest = hashlib.sha256(content).digest()
-    return CheckedRequest(ids, items, payoffs, budget, baseline, digest)
-
-
-def _candidates(request: DecisionRequest, dim: int) -> tuple[list[str], NDArray[np.floating]]:
-    if request.candidates is not None:
-        if request.ids is not None or request.features is not None:
-            raise InvalidInput("candidates", "be given without ids and features", "both")
-        ids = [candidate.id for candidate in request.candidates]
-        return ids, _items([candidate.features for candidate in request.candidates], dim)
-    if request.ids is None or request.features is None:
-        raise InvalidInput("candidates", "be given, or ids with features", "neither")
-    if isinstance(request.features, Packed):
-        items = _unpacked(request.features, len(request.ids))
-    else:
-        items = _items(request.features, dim)
-    if len(items) != len(request.ids):
-        raise InvalidInput("features", f"have {len(request.ids)} rows, one per id", len(items))
-    return request.ids, items
-
-
-def _items(rows: list[list[float]], dim: int) -> NDArray[np.floating]:
-    if not rows:
-        return np.empty((0, dim))
-    quick = matrix(rows)
-    items = checks.floats("features", rows, 2) if quick is None else quick
-    if items.shape[1] == 0:
-        raise InvalidInput("features", "have at least one column", 0)
-    return items
-
-
-def _unpacked(packed: Packed, count: int) -> NDArray[np.floating]:
-    kind = np.dtype(_TYPES[packed.dtype])
-    total, rest = divmod(len(packed.data), kind.itemsize)
-    if rest or (total % count if count else total) or (count and not total):
-        rule = f"hold {count} rows of {packed.dtype}"
-        raise InvalidInput("features.data", rule, f"{len(packed.data)} bytes")
-    items = np.frombuffer(packed.data, kind).reshape(count, total // count if count else 0)
-    return items.astype(kind.newbyteorder("="))
+    return CheckedRequest(offered, payoffs, budget, baseline, digest)
 
 
 def _payoffs(request: DecisionRequest, max_budget: int) -> Payoffs:
@@ -232,42 +225,3 @@ def _baseline(names: list[str], ids: list[str], budget: int) -> list[int]:
     if len(names) > budget:
         raise InvalidInput("baseline", f"have at most {budget} candidates", len(names))
     return [index[name] for name in names]
-
-
-# rows of numbers as an array, by way of MessagePack
-
-_DOUBLE = b"\xcb"  # the byte before the eight bytes of a float
-_encode = msgspec.msgpack.Encoder().encode
-
-
-def matrix(rows: list[list[float]]) -> NDArray[np.float64] | None:
-    """Return the rows as an array, None unless all are floats in rows of one length.
-
-    NumPy looks at each object of a list by itself. In MessagePack, rows of floats have one size
-    and lie at equal distances, so that an array can be laid over them: in a third of the time.
-    """
-    try:
-        data, row = _encode(rows), _row(len(rows[0]))
-    except (TypeError, ValueError, OverflowError):
-        return None  # not even numbers
-    start = _mark(len(rows))
-    if len(data) != start + len(rows) * row.itemsize:
-        return None
-    found = np.frombuffer(data, row, offset=start)
-    cells = found["cells"]
-    if found["mark"].tobytes() != data[start : start + _mark(len(rows[0]))] * len(rows):
-        return None
-    if cells["mark"].tobytes() != _DOUBLE * cells.size:
-        return None
-    return cells["number"].astype(np.float64)
-
-
-@lru_cache(maxsize=64)
-def _row(columns: int) -> np.dtype[np.void]:
-    cell = np.dtype([("mark", "u1"), ("number", ">f8")])
-    return np.dtype([("mark", "u1", _mark(columns)), ("cells", cell, columns)])
-
-
-def _mark(length: int) -> int:
-    """Return the number of bytes before the elements of an array of this length."""
-    return 1 if length < 16 else 3 if length < 1 << 16 else 5

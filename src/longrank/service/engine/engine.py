@@ -31,8 +31,8 @@ class Engine:
 
     >>> from longrank.service import Engine, open_store          # doctest: +SKIP
     >>> with Engine(open_store("decisions.db")) as engine:       # doctest: +SKIP
-    ...     engine.create("routes", ModelRequest(dim=10))
-    ...     decision = engine.decide("routes", DecisionRequest(...))
+    ...     engine.create("routes", ModelRequest())
+    ...     decision = engine.decide("routes", DecisionRequest(candidates=["adyen", "stripe"]))
     ...     engine.settle("routes", decision.id, OutcomeRequest(tried=1, succeeded=True))
 
     Parameters
@@ -127,6 +127,10 @@ class Engine:
     def describe(self, model: Model) -> messages.ModelAnswer:
         """Describe a model: what it was created with, and how it is doing."""
         return self._views.describe(model)
+
+    def schema(self, model: Model) -> messages.SchemaAnswer:
+        """Describe how the records of a model become rows."""
+        return self._views.schema(model)
 
     def pending(self, model: Model) -> int:
         """Count the decisions that wait for an outcome; a recent count where counting is slow."""

@@ -50,6 +50,8 @@ def is_spec(data: bytes) -> bool:
 def make_policy(spec: Spec) -> Policy:
     """Make the policy that a model of format 1 began with."""
     request, rng = spec.request, spec.seed
+    length = request.dim
+    assert length is not None  # there were no records then
     name = request.policy.lower()
     settings = {**DEFAULTS[name], **request.settings}
 
@@ -58,16 +60,16 @@ def make_policy(spec: Spec) -> Policy:
 
     def newton() -> OnlineNewton:
         more = take("radius", "link")
-        made = OnlineNewton(request.dim, max_budget=request.max_budget, rate=1.0, **more)
+        made = OnlineNewton(length, max_budget=request.max_budget, rate=1.0, **more)
         rate = settings["rate"]
         if rate is None:
             rate = 1.0 / float(made.link.slope(made.radius))
         return _changed(made, rate=rate)
 
     def belief() -> tuple[Laplace, Polynomial]:
-        features = Polynomial(2 if request.dim <= MAX_FOR_PRODUCTS else 1)
+        features = Polynomial(2 if length <= MAX_FOR_PRODUCTS else 1)
         more = take("penalty", "forgetting")
-        dim = features.length(request.dim)
+        dim = features.length(length)
         return Laplace(dim, max_budget=request.max_budget, **more), features
 
     if name == "recommended":
@@ -86,10 +88,10 @@ def make_policy(spec: Spec) -> Policy:
     if name == "eps":
         return EpsilonGreedy(newton(), rng=rng, **take("epsilon"))
     if name == "c-ucb1":
-        return UCB(Ridge(request.dim), **take("exploration"))
+        return UCB(Ridge(length), **take("exploration"))
     if name == "gl-cdcm":
-        likelihood = MaximumLikelihood(request.dim, **take("link"))
-        prior = np.eye(request.dim) / settings["penalty"]
+        likelihood = MaximumLikelihood(length, **take("link"))
+        prior = np.eye(length) / settings["penalty"]
         likelihood = _changed(likelihood, inverse=prior, curvature=prior, **take("penalty"))
         return UCB(likelihood, **take("exploration"))
     if name == "rand":

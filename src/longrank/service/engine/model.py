@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from typing import NamedTuple
+import threading
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -13,14 +15,16 @@ from longrank.cascade import Ranking
 from longrank.errors import BadFile, InvalidInput
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy, Randomised, from_bytes
-from longrank.policies.base import Believer
+from longrank.policies.base import Believer, Candidates, Context
+from longrank.schema import Schema
 from longrank.service.errors import StoreDamaged
 from longrank.service.messages import Curve, ModelRequest, ModelStats, PositionStats
 from longrank.service.store.records import DecisionRecord, OutcomeRecord
 from longrank.service.store.snapshots import FORMAT, Snapshot, state_hash
 
 MAX_BINS = 200
-SPEC_VERSION = 1
+SPEC_VERSION = 2
+_ARRAYS = 1  # that of models with dim, which has not changed
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -31,12 +35,16 @@ class Spec(msgspec.Struct, frozen=True):
     version: int = SPEC_VERSION
 
     def packed(self) -> bytes:
-        """Return its bytes."""
-        return msgspec.json.encode(self)
+        """Return its bytes; those of a model with ``dim`` can be read by older versions."""
+        tree = msgspec.to_builtins(self)
+        if self.request.dim is not None:
+            tree["version"] = _ARRAYS
+            del tree["request"]["schema"]
+        return msgspec.json.encode(tree)
 
 
 class _Version(msgspec.Struct):
-    version: int = SPEC_VERSION  # specs without one were written before versions
+    version: int = _ARRAYS  # specs without one were written before versions
 
 
 def read_spec(data: bytes, model: str) -> Spec:
@@ -173,6 +181,7 @@ class Model:
     ) -> None:
         self.number, self.name, self.created, self.spec = number, name, created, spec
         self.swept = 0.0  # decisions that expired by then have been looked at
+        self._encoding = threading.Lock()  # views of a schema remember together what they encoded
         self.restore(snapshot)
 
     @property
@@ -185,33 +194,60 @@ class Model:
         """The statistics as they were published."""
         return self.view.stats
 
+    @property
+    def schema(self) -> Schema | None:
+        """How records become rows, as it was published; None for policies without one."""
+        policy = self.view.policy
+        if not isinstance(policy, Believer) or not policy.features.sparse:
+            return None
+        return policy.schema
+
     def rank(
-        self, items: NDArray[np.floating], payoffs: Payoffs, budget: int, name: str
+        self,
+        items: Candidates,
+        payoffs: Payoffs,
+        budget: int,
+        name: str,
+        context: Context | None = None,
     ) -> tuple[Ranking, int, NDArray[np.float64] | None]:
         """Return a ranking, the version that made it, and its propensities if it was random.
 
-        A randomised policy draws from the model's seed and the decision's id, so that the answer
-        does not depend on which process gives it.
+        ``context`` is given where candidates are records. A randomised policy draws from the
+        model's seed and the decision's id, so that the answer does not depend on which process
+        gives it.
         """
         policy, stats, _ = self.view
         spec = self.spec
         width = spec.request.dim
-        if not isinstance(policy, Believer) and len(items) and items.shape[1] != width:
+        plain = width is not None and not isinstance(policy, Believer) and len(items)
+        if plain and items.shape[1] != width:
             raise InvalidInput("features", f"have {width} columns", items.shape[1])
         rng = None
         if policy.rng is not None:
             drawn = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")
             rng = np.random.default_rng([spec.seed, drawn])
         probe = spec.request.mode != "frozen"
-        ranking = policy.propose(items, payoffs, budget, rng=rng, probe=probe)
-        chances = None
-        if isinstance(policy, Randomised):
-            chances = policy.propensities(items, payoffs, ranking.order, budget)
+        given, alone = self._given(context)
+        with alone:
+            ranking = policy.propose(items, payoffs, budget, rng=rng, probe=probe, **given)
+            chances = None
+            if isinstance(policy, Randomised):
+                chances = policy.propensities(items, payoffs, ranking.order, budget, **given)
         return ranking, stats.learned, chances
 
-    def receipt(self, items: NDArray[np.floating], order: list[int], payoffs: Payoffs) -> Ranking:
+    def receipt(
+        self, items: Candidates, order: list[int], payoffs: Payoffs, context: Context | None = None
+    ) -> Ranking:
         """Return the receipt of a sequence that the caller chose."""
-        return self.view.policy.receipt(items, payoffs, order)
+        given, alone = self._given(context)
+        with alone:
+            return self.view.policy.receipt(items, payoffs, order, **given)
+
+    def _given(
+        self, context: Context | None
+    ) -> tuple[dict[str, Any], AbstractContextManager[object]]:
+        """What a policy takes for records, and what keeps other threads from its schema's memo."""
+        return ({}, nullcontext()) if context is None else ({"context": context}, self._encoding)
 
     def decide(self, seq: int, decision: DecisionRecord, choice: Ranking | None) -> None:
         """Apply a decision from the log; ``choice`` is the model's own, if it is at hand."""

@@ -93,7 +93,7 @@ def expire(
 def _draft(
     model: Model, decision: str, outcome: OutcomeRecord, record: DecisionRecord, now: float
 ) -> Draft:
-    body = records.encode((records.VERSION, outcome))
+    body = records.pack_outcome(outcome)
     return Draft(model.number, OUTCOME, decision, now, 0.0, body, (outcome, record))
 
 
@@ -122,17 +122,20 @@ def answer(
 def check(request: OutcomeRequest, ids: list[str], *, frozen: bool, expired: bool) -> OutcomeRecord:
     """Check a report about a sequence; InvalidInput says what is wrong with it."""
     tried, succeeded = _observed(request, ids)
-    for position in request.not_attributable:
-        if position > tried - succeeded:
-            raise InvalidInput("not_attributable", "name failures of this outcome", position)
-    why = _why_not(request, tried, succeeded, frozen, expired)
+    left_out = []
+    for given in request.not_attributable:
+        position = ids.index(given) + 1 if given in ids else given
+        if isinstance(position, str) or position > tried - succeeded:
+            raise InvalidInput("not_attributable", "name failures of this outcome", f"{given!r}")
+        left_out.append(position)
+    why = _why_not(request, left_out, tried, succeeded, frozen, expired)
     return OutcomeRecord(
         tried=tried,
         succeeded=succeeded,
         learn=why is None,
         why=why,
         attributable=request.attributable,
-        not_attributable=request.not_attributable,
+        not_attributable=left_out,
         reason=request.reason,
         at=request.at,
     )
@@ -148,7 +151,7 @@ def _missing(ids: list[str], *, frozen: bool) -> OutcomeRecord:
 
 def _observed(request: OutcomeRequest, ids: list[str]) -> tuple[int, bool]:
     """Return how many were tried and whether the last one succeeded, from either form."""
-    tried, succeeded = request.tried, request.succeeded
+    tried, succeeded = _count(request.tried, ids), request.succeeded
     if request.succeeded_id is not None:
         if request.succeeded_id not in ids:
             rule = "be the id of a candidate of the sequence"
@@ -166,8 +169,23 @@ def _observed(request: OutcomeRequest, ids: list[str]) -> tuple[int, bool]:
     return tried, succeeded
 
 
+def _count(tried: int | list[str] | None, ids: list[str]) -> int | None:
+    """Return how many were tried, where they may have been named."""
+    if not isinstance(tried, list):
+        return tried
+    if tried != ids[: len(tried)]:
+        rule = f"name the first candidates of the sequence in order ({', '.join(ids)})"
+        raise InvalidInput("tried", rule, ", ".join(tried))
+    return len(tried)
+
+
 def _why_not(
-    request: OutcomeRequest, tried: int, succeeded: bool, frozen: bool, expired: bool
+    request: OutcomeRequest,
+    not_attributable: list[int],
+    tried: int,
+    succeeded: bool,
+    frozen: bool,
+    expired: bool,
 ) -> str | None:
     """Say why an outcome is not learned from; None if it is."""
     if frozen:
@@ -177,7 +195,7 @@ def _why_not(
     if tried == 0:
         return "nothing was tried"
     failures = tried - succeeded
-    left_out = len(set(request.not_attributable)) if request.attributable else failures
+    left_out = len(set(not_attributable)) if request.attributable else failures
     if not succeeded and left_out == failures:
         return "not attributable"
     return None

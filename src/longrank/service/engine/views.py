@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
+from longrank.encoding import Number
 from longrank.errors import InvalidInput
 from longrank.service import messages
 from longrank.service.engine import decide, settle
@@ -33,7 +34,7 @@ class Views:
         return messages.ModelAnswer(
             name=model.name,
             policy=request.policy,
-            dim=request.dim,
+            dim=request.dim or 0,
             max_budget=request.max_budget,
             settings=request.settings,
             mode=request.mode,
@@ -45,6 +46,28 @@ class Views:
             version=view.version,
             state_hash=view.state_hash(),
             stats=view.stats.shown(self.pending(model)),
+        )
+
+    def schema(self, model: Model) -> messages.SchemaAnswer:
+        """Describe how the records of a model become rows; Unknown if it has no schema."""
+        policy, schema = model.view.policy, model.schema
+        if schema is None:
+            raise Unknown(f"the model {model.name!r} has no schema: it does not learn from records")
+        learner: Any = policy.learner  # type: ignore[attr-defined]
+        fields, crossed = schema.describe(), schema.crosses()
+        useful = {other for one, other in crossed if one is not None}
+        shared = [each["name"] for each in fields if each["side"] == "context"]
+        declared = {
+            name: (kind.name, kind == Number(log=True)) for name, kind in schema.fields.items()
+        }
+        return messages.SchemaAnswer(
+            fields=[messages.FieldInfo(**each) for each in fields],
+            declared={name: messages.FieldKind(*kind) for name, kind in declared.items()},
+            crossed=crossed,
+            not_crossed=schema.left_out(),
+            idle=[name for name in shared if name not in useful],
+            ignored=sorted(schema.ignore),
+            columns=messages.ColumnUsage(learner.used, learner.columns, learner.replaced),
         )
 
     def pending(self, model: Model) -> int:
@@ -75,6 +98,7 @@ class Views:
             outcome=outcome.outcome if outcome else None,
             outcome_record=outcome,
             history=_history(entry, settled, outcome, now),
+            context=record.context,
         )
 
     def latest(self, model: Model, cursor: str | None, limit: int) -> messages.DecisionList:

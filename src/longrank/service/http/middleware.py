@@ -24,13 +24,13 @@ from longrank.service.http import problems
 from longrank.service.http.problems import Refused
 from longrank.service.http.router import Endpoint, Reply, Router, Service
 from longrank.service.http.routes import JSON, PATH, Route, Schema
+from longrank.service.messages import blamed
 
 Headers = dict[bytes, bytes]
 
 _MSGPACK = ("application/msgpack", "application/x-msgpack", "application/vnd.msgpack")
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _PLAIN_PATH = re.compile(r"/[A-Za-z0-9._:~/-]{0,300}")
-_FIELD, _AT = re.compile(r" field `([^`]+)`"), re.compile(r" - at `\$\.?([^`]+)`$")
 _encode = msgspec.json.Encoder().encode
 _decoders: dict[tuple[type, bool], Any] = {}
 
@@ -163,7 +163,7 @@ class Application:
             return decoder.decode(b"".join(chunks))
         except msgspec.ValidationError as error:
             detail = f"the body is not a {kind.__name__}: {error}"
-            raise Refused(422, detail, parameter=_blamed(str(error))) from None
+            raise Refused(422, detail, parameter=blamed(str(error))) from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Refused(400, f"the body cannot be decoded: {error}") from None
         except RecursionError:
@@ -213,12 +213,6 @@ def _checked(parameter: str, text: str | None, schema: Schema) -> Any:
     if text is None or not re.fullmatch(schema["pattern"], text):
         raise InvalidInput(parameter, f"match {schema['pattern']}", repr((text or "")[:80]))
     return text
-
-
-def _blamed(sentence: str) -> str | None:
-    """Return the field that msgspec complains about, as ``candidates[0].id``."""
-    found = [pattern.search(sentence) for pattern in (_AT, _FIELD)]
-    return ".".join(match[1] for match in found if match) or None
 
 
 def _reply(endpoint: Endpoint, answer: Any) -> tuple[int, dict[str, str], bytes | None]:
@@ -290,6 +284,7 @@ def configure_logging(level: str = "info", stream: TextIO | None = None) -> None
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
+    logging.captureWarnings(True)  # such as a schema's, of fields that change nothing
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
         logger = logging.getLogger(name)
         logger.handlers.clear()

@@ -28,6 +28,11 @@ async def read_model(service: Service, name: str) -> messages.ModelAnswer:
     return await run_in_threadpool(service.engine.describe, model)
 
 
+async def read_schema(service: Service, name: str) -> messages.SchemaAnswer:
+    model = service.engine.model(name)
+    return await run_in_threadpool(service.engine.schema, model)
+
+
 async def delete_model(service: Service, name: str) -> None:
     await run_in_threadpool(service.engine.delete, name)
     await run_in_threadpool(service.keys.load)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from inspect import Parameter, Signature, signature
@@ -38,6 +38,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from longrank import checks
+from longrank.encoding import as_records
+from longrank.errors import InvalidInput
+from longrank.policies.base import Candidates
 from longrank.service import messages
 
 P = ParamSpec("P")
@@ -135,7 +138,7 @@ class Route(Generic[P, T]):
         given = {name: bound.arguments[name] for name in self.query}
         query = urlencode({name: value for name, value in given.items() if value is not None})
         body = self.request(None, *args, **kwargs)
-        packed = None if body is None else msgspec.msgpack.encode(body)
+        packed = None if body is None else msgspec.msgpack.encode(body, enc_hook=_plain)
         return Call(self, f"{target}?{query}" if query else target, packed)
 
 
@@ -207,9 +210,11 @@ class Endpoints:
     def decide(
         self,
         model: str,
-        ids: Sequence[str],
-        features: ArrayLike,
+        ids: Sequence[str] | None = None,
+        features: ArrayLike | None = None,
         *,
+        candidates: Candidates = None,
+        context: Mapping[str, Any] | None = None,
         id: str | None = None,
         budget: int | None = None,
         rewards: ArrayLike | None = None,
@@ -219,15 +224,16 @@ class Endpoints:
     ) -> messages.DecisionRequest:
         """Rank candidates and log the decision.
 
-        An id is generated if none is given, so that a retry cannot decide twice.
+        ``candidates`` are records: dictionaries, plain names, or a frame with named columns. For a
+        model with ``dim`` pass ``ids`` and ``features`` instead. An id is generated if none is
+        given, so that a retry cannot decide twice.
         """
-        items = checks.floats("features", features, 2)
-        kind: Any = "float32" if items.dtype == np.float32 else "float64"
-        data = items.astype(f"<f{items.dtype.itemsize}", copy=False).tobytes()
         return messages.DecisionRequest(
             id=id or uuid.uuid4().hex,
-            ids=list(ids),
-            features=messages.Packed(data, kind),
+            candidates=None if candidates is None else _records(candidates),
+            context=None if context is None else dict(context),
+            ids=None if ids is None else list(ids),
+            features=None if features is None else _packed(features),
             budget=budget,
             rewards=_listed(rewards),
             losses=_listed(losses),
@@ -282,8 +288,9 @@ class Endpoints:
     def create_model(self, /, name: str, **settings: Any) -> messages.ModelRequest:
         """Create a model, or change the mode and terms of an existing one.
 
-        Pass the fields of :class:`~longrank.service.messages.ModelRequest`: ``dim``, ``policy``,
-        ... The answer is a ``ModelCreated`` with the model's ``key`` if the model is new.
+        Pass the fields of :class:`~longrank.service.messages.ModelRequest`: ``policy``, ``schema``,
+        ``dim`` (for arrays), ... The answer is a ``ModelCreated`` with the model's ``key`` if the
+        model is new.
         """
         return msgspec.convert(settings, messages.ModelRequest)
 
@@ -291,6 +298,11 @@ class Endpoints:
               messages.ModelAnswer)  # fmt: skip
     def model(self, name: str) -> None:
         """Read a model's settings and statistics."""
+
+    @endpoint("readSchema", "GET", "/v1/models/{name}/schema", "models:read_schema", "model",
+              messages.SchemaAnswer)  # fmt: skip
+    def schema(self, name: str) -> None:
+        """Read how a model's records become rows: fields, kinds, crosses, columns."""
 
     @endpoint("deleteModel", "DELETE", "/v1/models/{name}", "models:delete_model", "admin",
               NoneType, status=204)  # fmt: skip
@@ -328,6 +340,29 @@ class Endpoints:
     @endpoint("metrics", "GET", "/metrics", "status:metrics", "open", bytes, media=PROMETHEUS)
     def metrics(self) -> None:
         """Read the metrics in the Prometheus format."""
+
+
+def _packed(features: ArrayLike) -> messages.Packed:
+    items = checks.floats("features", features, 2)
+    kind: Any = "float32" if items.dtype == np.float32 else "float64"
+    return messages.Packed(items.astype(f"<f{items.dtype.itemsize}", copy=False).tobytes(), kind)
+
+
+def _records(candidates: Candidates) -> list[dict[str, Any] | str]:
+    records = as_records(candidates)
+    if records is None:
+        rule = "be a list of dictionaries or names, or a frame with named columns"
+        raise InvalidInput("candidates", rule, type(candidates).__name__)
+    return [dict(record) for record in records]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of a record as MessagePack can have it, where that has no type for it."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if type(value).__name__ in ("NAType", "NaTType"):  # pandas' for missing
+        return None
+    raise InvalidInput("candidates, context", "hold text, numbers, booleans and lists", repr(value))
 
 
 def _listed(values: ArrayLike | None) -> list[float] | None:

@@ -10,38 +10,50 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.cascade import Outcome, Ranking
+from longrank.cascade import Names, Outcome, Ranking
+from longrank.errors import BadFile
 from longrank.payoffs import Payoffs
+from longrank.rows import SparseRows
 from longrank.service.errors import StoreDamaged
 
 DECISION, OUTCOME = 0, 1
-VERSION = 1  # of the records' layout
+VERSION = 2  # of the records' layout
+_ARRAYS = 1  # that of decisions about arrays, and of outcomes, which has not changed
 _PAIR = b"\x92"  # MessagePack's mark of an array of two: a version and a record
 _HEAD = struct.Struct("<qqqdd")
 
 
 class Sequence(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A sequence of candidates to try; the arrays are little-endian float64."""
+    """A sequence of candidates to try; the arrays are little-endian float64.
+
+    ``reasons`` are there where candidates are records: see :attr:`longrank.Ranking.reasons`.
+    """
 
     ids: list[str]
     order: list[int]
     estimates: bytes
     optimistic: bytes
     values: bytes
+    reasons: list[list[tuple[str, float]]] | None = None
 
     @classmethod
     def of(cls, ranking: Ranking, ids: list[str]) -> Sequence:
         indices, probabilities, estimates, values = ranking.arrays()
-        order = indices.tolist()
+        order, reasons = indices.tolist(), ranking.reasons
         return cls(
             [ids[i] for i in order],
             order,
             estimates.tobytes(),
             probabilities.tobytes(),
             values.tobytes(),
+            reasons if any(reasons) else None,
         )
 
-    def ranking(self, rows: NDArray[np.float64]) -> Ranking:
+    def names(self, rows: SparseRows | None) -> Names:
+        """Return what the receipt has in addition where candidates are records."""
+        return Names(list(self.ids), rows, self.reasons or [[] for _ in self.ids])
+
+    def ranking(self, rows: NDArray[np.float64], names: Names | None = None) -> Ranking:
         """Return the receipt, with these rows to learn from."""
         return Ranking(
             np.array(self.order, np.int64),
@@ -49,6 +61,7 @@ class Sequence(msgspec.Struct, frozen=True, array_like=True, gc=False):
             doubles(self.estimates),
             doubles(self.values),
             rows,
+            names,
         )
 
     @property
@@ -57,11 +70,72 @@ class Sequence(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return float(doubles(self.values)[len(self.ids)])
 
 
+class RowsRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Sparse rows: see :class:`longrank.rows.SparseRows`. The arrays are little-endian."""
+
+    candidate: list[tuple[str, str, int]]
+    context: list[tuple[str, str, int]]
+    keys: bytes
+    numbers: bytes
+    context_keys: bytes
+    context_numbers: bytes
+    raw: bytes
+    context_raw: bytes
+
+    @classmethod
+    def of(cls, rows: SparseRows) -> RowsRecord:
+        state = rows.state()
+        arrays = (state[name].astype(kind, copy=False).tobytes() for name, kind in _KINDS.items())
+        return cls(list(rows.layout.candidate), list(rows.layout.context), *arrays)
+
+    @property
+    def size(self) -> int:
+        """The number of bytes of its arrays."""
+        return sum(len(getattr(self, name)) for name in _KINDS)
+
+    def rows(self, count: int) -> SparseRows:
+        """Return the rows of so many candidates; StoreDamaged if they do not fit together."""
+        try:
+            arrays = {
+                name: np.frombuffer(getattr(self, name), kind) for name, kind in _KINDS.items()
+            }
+            for name in ("keys", "numbers", "raw"):
+                arrays[name] = arrays[name].reshape(count, len(arrays[name]) // max(count, 1))
+            return SparseRows.from_state(
+                {"candidate": self.candidate, "context": self.context} | arrays
+            )
+        except (BadFile, ValueError) as error:
+            raise StoreDamaged(f"the rows of a decision do not fit together: {error}") from error
+
+
+_KINDS = {
+    "keys": "<u8",
+    "numbers": "<f8",
+    "context_keys": "<u8",
+    "context_numbers": "<f8",
+    "raw": "<f8",
+    "context_raw": "<f8",
+}
+
+
+class NamedRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What a decision about records has in addition.
+
+    ``rows`` are those of the sequence, None where the policy does not learn from them. ``context``
+    and ``candidates`` are JSON as they were given; of the candidates all are stored, or none.
+    """
+
+    rows: RowsRecord | None
+    context: bytes
+    candidates: bytes | None
+
+
 class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A decision in the log: all that repeating the answer, learning and explaining need.
 
     ``propensities`` are there where the policy is randomised and its own choice was played: the
-    probability of each prefix of the sequence, and last that of the whole sequence.
+    probability of each prefix of the sequence, and last that of the whole sequence. ``named`` is
+    there where candidates are records.
     """
 
     digest: bytes
@@ -77,11 +151,23 @@ class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     candidates: list[str] | None = None
     features: bytes | None = None
     propensities: bytes | None = None
+    named: NamedRecord | None = None
 
     @property
     def ranking(self) -> Ranking:
         """The receipt that a policy learns from."""
-        return self.played.ranking(doubles(self.rows).reshape(len(self.played.ids), self.dim))
+        count, named, names = len(self.played.ids), self.named, None
+        if named is not None:
+            names = self.played.names(None if named.rows is None else named.rows.rows(count))
+        return self.played.ranking(doubles(self.rows).reshape(count, self.dim), names)
+
+    @property
+    def context(self) -> dict[str, Any] | None:
+        """What all candidates of the round shared; None where they were arrays."""
+        if self.named is None:
+            return None
+        found: dict[str, Any] = msgspec.json.decode(self.named.context)
+        return found
 
     @property
     def choice(self) -> Ranking:
@@ -210,6 +296,16 @@ def doubles(data: bytes) -> NDArray[np.float64]:
     return np.frombuffer(data, "<f8").astype(np.float64)
 
 
-encode = msgspec.msgpack.Encoder().encode  # the body of an entry, from (VERSION, record)
+def pack_decision(record: DecisionRecord) -> bytes:
+    """Return the body of a decision's entry."""
+    return encode((_ARRAYS if record.named is None else VERSION, record))
+
+
+def pack_outcome(record: OutcomeRecord) -> bytes:
+    """Return the body of an outcome's entry."""
+    return encode((_ARRAYS, record))
+
+
+encode = msgspec.msgpack.Encoder().encode
 _read_decision = msgspec.msgpack.Decoder(DecisionRecord)
 _read_outcome = msgspec.msgpack.Decoder(OutcomeRecord)

@@ -3,6 +3,7 @@
 
 const EVERY = 2000;
 const WIDTH = 320, HEIGHT = 120, LEFT = 40, BOTTOM = 18, TOP = 8;
+const opened = new Set(); // models whose schema is shown
 const waiting = new Map(); // model -> counts of pending decisions since the page was opened
 const $ = (id) => document.getElementById(id);
 
@@ -86,7 +87,35 @@ function grouped(counts, means, most = 25) {
   return result;
 }
 
-function card(model) {
+function table(head, rows) {
+  const cells = (tag, row) => element("tr", {}, ...row.map((text) => element(tag, {}, text)));
+  return element("div", { class: "wide" }, element("table", {}, cells("th", head),
+    ...rows.map((row) => cells("td", row))));
+}
+
+function fields(model, schema) {
+  const columns = schema.columns, seen = new Set(schema.fields.map((field) => field.name));
+  const rows = schema.fields.map((field) => [field.side, field.name, field.text]);
+  for (const [name, kind] of Object.entries(schema.declared)) if (!seen.has(name))
+    rows.push(["declared", name, kind.kind + (kind.log ? " (log)" : "")]);
+  const lines = [`${shown(columns.used)} of ${shown(columns.limit)} columns in use, ` +
+    `${shown(columns.replaced)} replaced`];
+  if (schema.crossed.length) lines.push("crossed: " +
+    schema.crossed.map(([one, other]) => `${one ?? "constant"} × ${other}`).join(", "));
+  if (schema.not_crossed) lines.push(`${shown(schema.not_crossed)} pairs not crossed: a row would be too long`);
+  if (schema.ignored.length) lines.push("ignored: " + schema.ignored.join(", "));
+  if (schema.idle.length) lines.push("crossed with no field of the candidates, so that they " +
+    "change nothing: " + schema.idle.join(", "));
+  const details = element("details", { "data-schema": model.name },
+    element("summary", {}, `Schema: ${schema.fields.length} fields`),
+    ...lines.map((line) => element("p", { class: "soft" }, line)),
+    ...(rows.length ? [table(["side", "field", "kind"], rows)] : []));
+  details.open = opened.has(model.name);
+  details.addEventListener("toggle", () => opened[details.open ? "add" : "delete"](model.name));
+  return details;
+}
+
+function card([model, schema]) {
   const s = model.stats, c = s.curve;
   const history = waiting.get(model.name) || [];
   history.push(s.pending);
@@ -94,7 +123,8 @@ function card(model) {
   waiting.set(model.name, history);
   return element("article", { class: "card", "data-model": model.name },
     element("h2", {}, model.name),
-    element("p", { class: "soft" }, `${model.policy}, ${model.dim} features, ${model.mode}, ` +
+    element("p", { class: "soft" }, `${model.policy}, ` +
+      `${model.dim ? `${model.dim} features` : "records"}, ${model.mode}, ` +
       `version ${model.version}, state ${model.state_hash.slice(0, 12)}`),
     element("div", { class: "tiles" }, tile("decisions", shown(s.decisions)),
       tile("outcomes", shown(s.outcomes)), tile("learned", shown(s.learned)),
@@ -106,7 +136,18 @@ function card(model) {
       chart("Success rate by position", bars(s.by_position, "success rate by position")),
       chart("Mean length", curve(grouped(c.outcomes, c.length), "mean length")),
       chart("Share of give-ups", curve(grouped(c.outcomes, c.give_ups), "give-ups")),
-      chart("Pending decisions since the page was opened", curve(history, "pending decisions"))));
+      chart("Pending decisions since the page was opened", curve(history, "pending decisions"))),
+    ...(schema ? [fields(model, schema)] : []));
+}
+
+async function schemaOf(model) {
+  if (model.dim) return null;
+  try {
+    return await call(`/v1/models/${encodeURIComponent(model.name)}/schema`);
+  } catch (error) {
+    if (error.status === 404) return null; // a policy that does not learn has none
+    throw error;
+  }
 }
 
 async function refresh() {
@@ -114,7 +155,8 @@ async function refresh() {
   try {
     const models = name ? [await call(`/v1/models/${encodeURIComponent(name)}`)]
       : (await call("/v1/models")).models;
-    $("models").replaceChildren(...models.map(card));
+    const described = await Promise.all(models.map(async (model) => [model, await schemaOf(model)]));
+    $("models").replaceChildren(...described.map(card));
     if (!models.length) $("models").append(element("p", { class: "card soft" }, "No models yet."));
     if (!$("lookup-model").value && models.length) $("lookup-model").value = models[0].name;
     $("state").textContent = `live, ${new Date().toLocaleTimeString()}`;
@@ -156,6 +198,13 @@ function sequence(d) {
   return svg;
 }
 
+function reasons(d) {
+  const told = (some) => some.map((r) => `${r.field} ${r.log_odds > 0 ? "+" : ""}${r.log_odds.toFixed(2)}`).join(", ");
+  const rows = d.sequence.filter((choice) => choice.reasons).map((choice) => [choice.id,
+    told(choice.reasons.filter((r) => r.log_odds > 0)), told(choice.reasons.filter((r) => r.log_odds < 0))]);
+  return rows.length ? [table(["candidate", "for, in log-odds", "against"], rows)] : [];
+}
+
 async function explain(event) {
   event.preventDefault();
   const target = $("decision");
@@ -167,7 +216,9 @@ async function explain(event) {
       : `It stops after ${end} of ${most} tries: no longer sequence has a higher expected value.`;
     target.replaceChildren(
       element("p", {}, `${d.status}; expected value ${shown(d.expected_value)}. ${why}`),
-      sequence(d),
+      ...(d.context ? [element("p", { class: "soft" }, "context: " +
+        Object.entries(d.context).map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(", "))] : []),
+      sequence(d), ...reasons(d),
       ...d.history.map((e) => element("p", { class: "soft" },
         `${new Date(e.at * 1000).toLocaleString()}: ${e.event}, ${e.detail}`)));
   } catch (error) {

@@ -1,0 +1,255 @@
+"""The candidates of a request, checked: rows of numbers, or records with their context."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank import checks
+from longrank.encoding import ID, MAX_TAGS
+from longrank.errors import InvalidInput
+from longrank.schema import Schema
+from longrank.service.messages import (
+    MAX_DIMENSIONS,
+    MAX_FIELD_NAME,
+    MAX_ID,
+    Candidate,
+    DecisionRequest,
+    Packed,
+    blamed,
+)
+
+MAX_TEXT = 4096  # characters of a value
+MAX_ATOMS = 1 << 22  # of all candidates of a round, at 16 bytes each
+FEW = 64  # candidates that can have so many only by being long
+_TYPES = {"float32": "<f4", "float64": "<f8"}
+
+Record = dict[str, Any]
+_json = msgspec.json.Encoder().encode
+
+
+class Offer(NamedTuple):
+    """The candidates of a round: their names, what a policy takes, and their bytes.
+
+    ``items`` is an array or a list of records; ``packed`` are its bytes: those of the array, or of
+    the records as JSON. The context, and its bytes in ``shared``, are there for records.
+    """
+
+    ids: list[str]
+    items: Any
+    packed: bytes
+    context: Record | None = None
+    shared: bytes = b""
+
+
+# records
+
+
+def read_records(request: DecisionRequest, schema: Schema | None) -> Offer:
+    """Return the candidates of a model without ``dim``; InvalidInput says what is wrong."""
+    if request.candidates is None or request.ids is not None or request.features is not None:
+        rule = "be given, as objects or names, without ids and features: the model takes records"
+        raise InvalidInput("candidates", rule, "ids and features" if request.ids else None)
+    for i, each in enumerate(request.candidates):
+        if not isinstance(each, dict | str):
+            raise InvalidInput(f"candidate {i}", "be an object or a name", type(each).__name__)
+    context = request.context or {}
+    records: list[Record] = [
+        {ID: each} if isinstance(each, str) else each for each in request.candidates
+    ]
+    try:
+        packed, shared = _json(records), _json(context)
+    except (TypeError, OverflowError, RecursionError):
+        _blame(records, context)
+        raise
+    if len(packed) + len(shared) > MAX_TEXT or len(records) > FEW:  # less cannot be too long
+        _check_sizes(records, context, schema)
+    ids = [_name(i, record) for i, record in enumerate(records)]
+    return Offer(ids, records, packed, context, shared)
+
+
+def _blame(records: list[Record], context: Record) -> None:
+    """Refuse the first value that cannot be stored."""
+    for i, record in (*enumerate(records), (None, context)):
+        for name, value in record.items():
+            try:
+                _json(value)
+            except (TypeError, OverflowError, RecursionError):
+                rule = "be text, a number of at most 64 bits, a boolean, a list of them, or null"
+                raise InvalidInput(_where(i, name), rule, type(value).__name__) from None
+
+
+def _name(i: int, record: Record) -> str:
+    """Return the name of a candidate: its id, or its position where it has none."""
+    name = record.get(ID)
+    if type(name) is str and 0 < len(name) <= MAX_ID:
+        return name
+    if name is None:
+        return str(i)
+    if type(name) is int and abs(name) < 1 << 64:
+        return str(name)
+    rule = f"be text of 1 to {MAX_ID} characters or a whole number"
+    raise InvalidInput(_where(i, ID), rule, f"{name!r:.80}")
+
+
+def _where(i: int | None, name: str) -> str:
+    side = "context" if i is None else f"candidate {i}"
+    return f"{side}, field {name[:MAX_FIELD_NAME]!r}"
+
+
+def _check_sizes(records: list[Record], context: Record, schema: Schema | None) -> None:
+    """Refuse what is too long, before a policy makes rows of it and remembers it."""
+    lists: dict[str, int] = {}  # the longest of each field
+    for i, record in enumerate(records):
+        for name, value in record.items():
+            kind = type(value)
+            if kind is str:
+                if len(value) > MAX_TEXT:
+                    raise _too_long(i, name, MAX_TEXT, "characters", value)
+            elif kind is list:
+                _check_list(i, name, value)
+                lists[name] = max(len(value), lists.get(name, 0))
+    for name, value in context.items():
+        if isinstance(value, str) and len(value) > MAX_TEXT:
+            raise _too_long(None, name, MAX_TEXT, "characters", value)
+        if isinstance(value, list):
+            _check_list(None, name, value)
+    for names in (*set(map(tuple, records)), tuple(context)):
+        for name in names:
+            if len(name) > MAX_FIELD_NAME:
+                rule = f"have at most {MAX_FIELD_NAME} characters"
+                raise InvalidInput("the name of a field", rule, f"{name[:40]!r}...")
+    if schema is not None:
+        _check_width(len(records), lists, schema)
+
+
+def _check_list(i: int | None, name: str, value: list[Any]) -> None:
+    if len(value) > MAX_DIMENSIONS:
+        raise _too_long(i, name, MAX_DIMENSIONS, "parts", value)
+    for each in value:
+        if isinstance(each, str) and len(each) > MAX_ID:
+            raise _too_long(i, name, MAX_ID, "characters in each part", each)
+
+
+def _too_long(
+    i: int | None, name: str, limit: int, what: str, value: str | list[Any]
+) -> InvalidInput:
+    return InvalidInput(_where(i, name), f"have at most {limit} {what}", len(value))
+
+
+def _check_width(count: int, lists: dict[str, int], schema: Schema) -> None:
+    """Refuse more candidates than fit into memory with all the fields that are known."""
+    side = schema.sides["candidate"]
+    width = 1 + sum(slot.width for slot in side.fields() if slot.name not in lists)
+    width += sum(1 << (length - 1).bit_length() for length in lists.values() if length)
+    width += MAX_TAGS * sum(kind.name == "text" for kind in side.declared.values())
+    if width * count > MAX_ATOMS:
+        rule = f"have at most {MAX_ATOMS:,} values together, with those of the fields known so far"
+        raise InvalidInput("candidates", rule, f"{count} times {width}")
+
+
+# rows of numbers
+
+
+class _Vectors(msgspec.Struct):
+    candidates: list[Candidate]
+
+
+def read_rows(request: DecisionRequest, dim: int) -> Offer:
+    """Return the candidates of a model with ``dim``; InvalidInput says what is wrong."""
+    if request.context is not None:
+        rule = f"be left out: the model takes arrays of {dim} numbers"
+        raise InvalidInput("context", rule, "a context")
+    ids, items = _rows(request, dim)
+    return Offer(ids, items, items.astype("<f8", copy=False).tobytes())
+
+
+def _rows(request: DecisionRequest, dim: int) -> tuple[list[str], NDArray[np.floating]]:
+    if request.candidates is not None:
+        if request.ids is not None or request.features is not None:
+            raise InvalidInput("candidates", "be given without ids and features", "both")
+        vectors = _vectors(request.candidates, dim)
+        ids = [candidate.id for candidate in vectors]
+        return ids, _items([candidate.features for candidate in vectors], dim)
+    if request.ids is None or request.features is None:
+        raise InvalidInput("candidates", "be given, or ids with features", "neither")
+    if isinstance(request.features, Packed):
+        items = _unpacked(request.features, len(request.ids))
+    else:
+        items = _items(request.features, dim)
+    if len(items) != len(request.ids):
+        raise InvalidInput("features", f"have {len(request.ids)} rows, one per id", len(items))
+    return request.ids, items
+
+
+def _vectors(candidates: Sequence[Any], dim: int) -> list[Candidate]:
+    try:
+        return msgspec.convert({"candidates": candidates}, _Vectors).candidates
+    except msgspec.ValidationError as error:
+        where = blamed(str(error)) or "candidates"
+        rule = f"fit a model of {dim} features, whose candidates have id and features"
+        raise InvalidInput(where, rule, str(error)) from None
+
+
+def _items(rows: list[list[float]], dim: int) -> NDArray[np.floating]:
+    if not rows:
+        return np.empty((0, dim))
+    quick = matrix(rows)
+    items = checks.floats("features", rows, 2) if quick is None else quick
+    if items.shape[1] == 0:
+        raise InvalidInput("features", "have at least one column", 0)
+    return items
+
+
+def _unpacked(packed: Packed, count: int) -> NDArray[np.floating]:
+    kind = np.dtype(_TYPES[packed.dtype])
+    total, rest = divmod(len(packed.data), kind.itemsize)
+    if rest or (total % count if count else total) or (count and not total):
+        rule = f"hold {count} rows of {packed.dtype}"
+        raise InvalidInput("features.data", rule, f"{len(packed.data)} bytes")
+    items = np.frombuffer(packed.data, kind).reshape(count, total // count if count else 0)
+    return items.astype(kind.newbyteorder("="))
+
+
+# rows of numbers as an array, by way of MessagePack
+
+_DOUBLE = b"\xcb"  # the byte before the eight bytes of a float
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def matrix(rows: list[list[float]]) -> NDArray[np.float64] | None:
+    """Return the rows as an array, None unless all are floats in rows of one length.
+
+    NumPy looks at each object of a list by itself. In MessagePack, rows of floats have one size
+    and lie at equal distances, so that an array can be laid over them: in a third of the time.
+    """
+    try:
+        data, row = _encode(rows), _row(len(rows[0]))
+    except (TypeError, ValueError, OverflowError):
+        return None  # not even numbers
+    start = _mark(len(rows))
+    if len(data) != start + len(rows) * row.itemsize:
+        return None
+    found = np.frombuffer(data, row, offset=start)
+    cells = found["cells"]
+    if found["mark"].tobytes() != data[start : start + _mark(len(rows[0]))] * len(rows):
+        return None
+    if cells["mark"].tobytes() != _DOUBLE * cells.size:
+        return None
+    return cells["number"].astype(np.float64)
+
+
+@lru_cache(maxsize=64)
+def _row(columns: int) -> np.dtype[np.void]:
+    cell = np.dtype([("mark", "u1"), ("number", ">f8")])
+    return np.dtype([("mark", "u1", _mark(columns)), ("cells", cell, columns)])
+
+
+def _mark(length: int) -> int:
+    """Return the number of bytes before the elements of an array of this length."""
+    return 1 if length < 16 else 3 if length < 1 << 16 else 5

@@ -1,0 +1,560 @@
+"""Records: models without dim, whose candidates have named fields and share a context."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+
+import msgspec
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from serving import ADMIN, DIM, asked, fresh, told
+
+from longrank import Outcome, Payoffs
+from longrank.errors import InvalidInput
+from longrank.logs import check, learn_from
+from longrank.packing import pack
+from longrank.policies import from_bytes
+from longrank.service import Client, Engine, messages
+from longrank.service.client import CallFailed
+from longrank.service.engine import decide
+from longrank.service.engine.model import read_spec
+from longrank.service.errors import Conflict, StoreDamaged, Unknown
+from longrank.service.export import parquet
+from longrank.service.messages import DecisionRequest, ModelRequest, OutcomeRequest
+from longrank.service.store.store import open_store
+
+ROUTES = [{"id": "adyen", "region": "eu"}, {"id": "stripe", "region": "us", "fee": 0.3}, "worldpay"]
+VISA = {"brand": "visa", "amount": 120.0}
+PAYOFFS = {"rewards": [1.0, 0.9], "losses": [0.0, -0.1, -0.2]}
+DECISIONS = "/v1/models/m/decisions"
+
+
+def routed(name: str | None = None, **more) -> DecisionRequest:
+    return DecisionRequest(id=name, **{"candidates": ROUTES, "context": VISA, **PAYOFFS, **more})
+
+
+def payment(i: int) -> DecisionRequest:
+    """A round whose fields come and go, with amounts of any size."""
+    rng = np.random.default_rng(i)
+    context = {"brand": str(rng.choice(["visa", "mc", "amex"])), "amount": float(rng.pareto(1.2))}
+    if i > 20:
+        context["tags"] = [f"t{n}" for n in rng.integers(9, size=2)]
+    routes = [{"id": f"r{n}", "region": f"g{n % 3}"} for n in rng.permutation(9)[:5]]
+    if i > 10:
+        routes[0]["fee"] = float(rng.random())
+    return routed(f"p{i}", candidates=routes, context=context)
+
+
+def play(engine: Engine, rounds: range, model: str = "m") -> None:
+    """Play rounds, and report their outcomes four rounds later."""
+    lengths = {}
+    for i in rounds:
+        lengths[i] = len(engine.decide(model, payment(i)).sequence)
+        if i - 4 in lengths and lengths[i - 4]:
+            engine.settle(model, f"p{i - 4}", told(1, i % 3 == 0))
+
+
+@pytest.fixture(autouse=True)
+def seed(monkeypatch):
+    """The seed of every model."""
+    monkeypatch.setattr("longrank.service.engine.catalog.secrets.randbits", lambda _: 7)
+
+
+@pytest.fixture
+def engine(path, clock):
+    with Engine(open_store(str(path)), clock=clock) as engine:
+        engine.create("m", ModelRequest())
+        yield engine
+
+
+def names(answer) -> list[str]:
+    return [choice.id for choice in answer.sequence]
+
+
+# deciding and learning
+
+
+def test_the_answer_names_candidates_and_what_spoke_for_and_against_them(engine):
+    for i in range(40):
+        answer = engine.decide("m", routed(f"d{i}"))
+        if answer.sequence:
+            engine.settle("m", f"d{i}", told(1, names(answer)[0] == "stripe"))
+    answer = engine.decide("m", routed("last"))
+    assert names(answer)[0] == "stripe"
+    first = answer.sequence[0]
+    assert first.estimate > 0.7
+    assert {"id=stripe", "brand=visa"} <= {reason.field for reason in first.reasons}
+    assert sum(reason.log_odds for reason in first.reasons) > 0
+    read = engine.read("m", "last")
+    assert read.sequence == answer.sequence
+    assert read.context == VISA
+    assert "stripe" in read.explanation
+    assert "brand=visa" in read.explanation
+
+
+def test_a_plain_name_is_a_record_with_an_id_and_one_without_is_named_by_its_position(engine):
+    engine.decide("m", routed("x", candidates=["a", "b"]))
+    assert engine.decide("m", routed("x", candidates=[{"id": "a"}, {"id": "b"}]))
+    with pytest.raises(Conflict):
+        engine.decide("m", routed("x", candidates=["a", "c"]))
+    with pytest.raises(Conflict):
+        engine.decide("m", routed("x", candidates=["a", "b"], context={"brand": "mc"}))
+    unnamed = engine.decide("m", routed(candidates=[{"region": "eu"}, {"id": 7}]))
+    assert set(names(unnamed)) <= {"0", "7"}
+    assert names(unnamed)
+
+
+def test_attempts_and_what_is_not_attributable_may_be_told_by_name(engine):
+    def settled(name, **outcome):
+        return engine.settle("m", name, OutcomeRequest(**outcome))
+
+    for name in "xyz":
+        sequence = names(engine.decide("m", routed(name)))
+        assert len(sequence) == 2
+    first, second = sequence = names(engine.decide("m", routed("z")))
+    done = settled("z", tried=sequence, succeeded=False, not_attributable=[second])
+    assert (done.outcome.tried, done.not_attributable, done.learned) == (2, [2], True)
+    same = {"tried": 2, "succeeded": False, "not_attributable": [2]}
+    assert settled("z", **same).repeated
+    first, second = names(engine.read("m", "x"))
+    with pytest.raises(InvalidInput, match="tried must name the first candidates"):
+        settled("x", tried=[second], succeeded=False)
+    with pytest.raises(InvalidInput, match="not_attributable"):
+        settled("x", tried=[first], succeeded=False, not_attributable=["nobody"])
+    with pytest.raises(InvalidInput, match="not_attributable"):
+        settled("x", tried=[first], succeeded=True, not_attributable=[first])
+    assert settled("x", tried=[first], succeeded=True).outcome == messages.Observed(1, True)
+    assert settled("y", succeeded_id=names(engine.read("m", "y"))[0]).learned
+
+
+def test_in_shadow_mode_the_baseline_is_learned_from_and_the_proposal_has_reasons(engine):
+    engine.create("m", ModelRequest(mode="shadow"))
+    for i in range(20):
+        answer = engine.decide("m", routed(f"d{i}", baseline=["worldpay", "adyen"]))
+        assert names(answer) == ["worldpay", "adyen"]
+        assert engine.settle("m", f"d{i}", told(1, True)).learned
+    later = engine.decide("m", routed("y", baseline=["worldpay", "adyen"]))
+    assert later.proposal.sequence[0].id == "worldpay"
+    assert later.proposal.sequence[0].reasons
+    assert fresh(engine).state_hash() == engine.model("m").state_hash()
+
+
+@pytest.mark.parametrize("policy", ["recommended", "thompson", "plackett-luce", "rand"])
+def test_every_state_is_that_of_the_library_and_of_a_replay(where, clock, policy):
+    """Bit for bit: in both stores, after a restart, from snapshots and from the beginning."""
+    with Engine(open_store(where), clock=clock, snapshot_every=7) as engine:
+        engine.create("m", ModelRequest(policy=policy, max_budget=5))
+        own = from_bytes(engine.model("m").snapshot().policy)
+        seed = engine.model("m").spec.seed
+        play(engine, range(30))
+        engine.follow()
+        hashes = [engine.model("m").state_hash(), fresh(engine).state_hash()]
+        rows = engine.store.oldest(engine.model("m").number, 0, 100)
+    receipts = {}
+    for entry, settled in sorted(
+        [(e, None) for e, _ in rows] + [(e, s) for e, s in rows if s],
+        key=lambda pair: pair[0].seq if pair[1] is None else pair[1].seq,
+    ):
+        request = payment(int(entry.id[1:]))
+        if settled is None:
+            drawn = int.from_bytes(hashlib.sha256(entry.id.encode()).digest()[:8], "little")
+            payoffs = Payoffs(request.rewards, request.losses)
+            receipts[entry.id] = own.propose(
+                request.candidates,
+                payoffs,
+                context=request.context,
+                rng=np.random.default_rng([seed, drawn]),
+            )
+            own.note(receipts[entry.id])
+        elif settled.outcome().learn:
+            outcome = settled.outcome()
+            own.learn(receipts[entry.id], Outcome(outcome.tried, outcome.succeeded))
+        if settled is None and engine.store.exclusive:
+            assert entry.decision().ranking.order.tolist() == receipts[entry.id].order.tolist()
+    if engine.store.exclusive:  # otherwise a process may rank from a state that is a moment old
+        hashes.append(hashlib.sha256(own.to_bytes()).hexdigest())
+    with Engine(open_store(where), clock=clock) as engine:
+        hashes.append(engine.model("m").state_hash())
+        play(engine, range(30, 36))
+    assert len(set(hashes)) == 1
+
+
+def test_a_policy_that_does_not_learn_names_candidates_too(engine):
+    engine.create("r", ModelRequest(policy="rand"))
+    answer = engine.decide("r", routed("x"))
+    assert names(answer)[0] in engine.read("r", "x").explanation
+    assert engine.settle("r", "x", told()).learned
+    with pytest.raises(Unknown, match="has no schema"):
+        engine.schema(engine.model("r"))
+
+
+def test_propensities_are_stored(engine):
+    engine.create("p", ModelRequest(policy="plackett-luce"))
+    engine.decide("p", routed("x"))
+    model = engine.model("p")
+    record = engine.store.find(model.number, "x")[0].decision()
+    known = model.policy.propensities(ROUTES, Payoffs(**PAYOFFS), record.played.order, context=VISA)
+    assert np.array_equal(np.frombuffer(record.propensities), known)
+
+
+def test_an_outcome_that_comes_later_cannot_stop_a_model(engine):
+    """Two decisions wait that disagree about a field: the first that is learned from is right."""
+    many = [{f"f{i}_{j}": 1.0 for j in range(200)} for i in range(2)]
+    pairs = {
+        "kind": ({"x": 3.0}, {"x": "three"}),
+        "list": ({"y": [1.0, 2.0]}, {"y": [1.0, 2.0, 3.0]}),
+        "tags": ({"z": ["a"]}, {"z": "a"}),
+        "many": many,
+    }
+    for name, contexts in pairs.items():
+        for i, context in enumerate(contexts):
+            # one per model, since the last fills the schema
+            model = f"{name}-model"
+            engine.create(model, ModelRequest())
+            engine.decide(model, routed(f"{name}{i}", context=context))
+    for name in pairs:
+        for i in range(2):
+            assert engine.settle(f"{name}-model", f"{name}{i}", told(1, True)).learned
+        model = engine.model(f"{name}-model")
+        assert model.version == 2
+        first, second = pairs[name]
+        assert engine.decide(model.name, routed(context=first)).sequence
+        with pytest.raises(InvalidInput, match="must"):
+            engine.decide(model.name, routed(context={**second, "new": 1}))
+    assert engine.broken is None
+
+
+def test_threads_may_decide_at_the_same_time(engine):
+    """Though what a schema remembers of records is full at times, and begun anew."""
+
+    def offered(i):
+        return [f"c{i}-{j}" for j in range(1000)]
+
+    with ThreadPoolExecutor(8) as pool:
+        list(
+            pool.map(
+                lambda i: engine.decide("m", routed(f"t{i}", candidates=offered(i))), range(40)
+            )
+        )
+    model = engine.model("m")
+    for i in range(40):
+        record = engine.store.find(model.number, f"t{i}")[0].decision()
+        alone = model.policy.receipt(
+            offered(i), Payoffs(**PAYOFFS), record.played.order, context=VISA
+        )
+        assert record.ranking.features == alone.features
+
+
+# models and their schema
+
+
+DECLARED = {
+    "fields": {"amount": {"kind": "number", "log": True}, "mcc": "category"},
+    "cross": [["id", "brand"], ["id", "amount"], ["region", "mcc"]],
+    "ignore": ["trace"],
+}
+
+
+def test_the_schema_is_readable_as_it_was_declared_and_as_it_was_inferred(http):
+    made = http.put("/v1/models/m", json={"schema": DECLARED})
+    assert (made.status_code, made.json()["dim"]) == (201, 0)
+    assert http.put("/v1/models/m", json={"schema": DECLARED}).status_code == 200
+    assert http.put("/v1/models/m", json={}).status_code == 409
+    before = http.get("/v1/models/m/schema").json()
+    assert (before["fields"], before["columns"]["used"]) == ([], 0)
+    assert before["declared"]["amount"] == {"kind": "number", "log": True}
+    body = msgspec.to_builtins(routed("x"))
+    body["context"] |= {"mcc": 5411, "trace": {"any": ["thing"]}}
+    assert http.post(DECISIONS, json=body).status_code == 201
+    assert (
+        http.put(f"{DECISIONS}/x/outcome", json={"tried": 1, "succeeded": True}).status_code == 200
+    )
+    found = http.get("/v1/models/m/schema").json()
+    kinds = {(one["side"], one["name"]): one["kind"] for one in found["fields"]}
+    assert kinds["candidate", "id"] == "category"
+    assert kinds["context", "mcc"] == "category"
+    assert ("context", "trace") not in kinds
+    amount = next(one for one in found["fields"] if one["name"] == "amount")
+    assert (amount["low"], amount["median"], amount["high"]) == (120.0, 120.0, 120.0)
+    assert {tuple(pair) for pair in found["crossed"]} == set(map(tuple, DECLARED["cross"]))
+    assert (found["ignored"], found["not_crossed"], found["idle"]) == (["trace"], 0, [])
+    assert 0 < found["columns"]["used"] <= found["columns"]["limit"] == 1 << 18
+    assert found["columns"]["replaced"] == 0
+    assert http.get(f"{DECISIONS}/x").json()["context"]["trace"] == {"any": ["thing"]}
+
+
+@pytest.mark.filterwarnings("ignore:the schema crosses")
+def test_the_schema_says_which_fields_change_nothing(engine):
+    schema = messages.SchemaRequest(cross=[("id", "brand")])
+    engine.create("c", ModelRequest(schema=schema))
+    engine.decide("c", routed("x"))
+    engine.settle("c", "x", told())
+    assert engine.schema(engine.model("c")).idle == ["amount"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "parameter"),
+    [
+        ({"policy": "ind"}, "dim"),
+        ({"policy": "dep", "settings": {"topics": 3}}, "dim"),
+        ({"policy": "oracle", "settings": {"weights": [0.1]}}, "dim"),
+        ({"dim": 3, "schema": {}}, "schema"),
+        ({"policy": "rand", "schema": {}}, "schema"),
+        ({"settings": {"schema": {}}}, "settings"),
+        ({"settings": {"forgetting": 0.1}}, "forgetting"),
+        ({"schema": {"fields": {"a": "nothing"}}}, "fields['a']"),
+        ({"schema": {"fields": {"id": "number"}}}, "fields['id']"),
+        ({"schema": {"fields": {"a": {"kind": "text", "log": True}}}}, "fields['a'].log"),
+        ({"schema": {"fields": {"a": {"kind": "text", "more": 1}}}}, "schema.fields[...].more"),
+        ({"schema": {"cross": [["a"]]}}, "schema.cross[0]"),
+        ({"schema": {"ignore": "trace"}}, "schema.ignore"),
+        ({"schema": {"fields": {"a" * 200: "text"}}}, None),
+        ({"schema": {"fields": {f"f{i}": "text" for i in range(300)}}}, "schema.fields"),
+        ({"dim": 0}, "dim"),
+    ],
+)  # fmt: skip
+def test_a_model_that_cannot_be_is_refused(http, wanted, parameter):
+    answer = http.put("/v1/models/m", json=wanted)
+    assert answer.status_code == 422, answer.text
+    if parameter is not None:
+        assert answer.json()["parameter"] == parameter
+    assert http.get("/v1/models").json()["models"] == []
+
+
+def test_models_with_dim_go_on_beside_those_without(engine):
+    engine.create("v", ModelRequest(dim=DIM))
+    assert engine.decide("v", asked("x")).sequence[0].reasons == []
+    with pytest.raises(InvalidInput, match="context must be left out"):
+        engine.decide("v", asked(context=VISA))
+    with pytest.raises(InvalidInput, match=r"candidates\[0\].*3 features"):
+        engine.decide("v", routed(context=None))
+    with pytest.raises(InvalidInput, match="candidates must be given, as objects or names"):
+        engine.decide("m", asked())
+    with pytest.raises(InvalidInput, match="candidate 0 must be an object or a name"):
+        engine.decide("m", routed(candidates=[messages.Candidate("a", [0.1])]))
+    with pytest.raises(Unknown, match="has no schema"):
+        engine.schema(engine.model("v"))
+
+
+def test_older_versions_can_read_models_with_dim_and_are_told_about_others(engine):
+    engine.create("v", ModelRequest(dim=DIM))
+    row, other = sorted(engine.store.models(), key=lambda row: row.name != "v")
+    tree = json.loads(row.spec)
+    assert tree["version"] == 1
+    assert "schema" not in tree["request"]
+    assert json.loads(other.spec)["version"] == 2
+    assert read_spec(other.spec, "m").request == ModelRequest()
+    with pytest.raises(StoreDamaged, match="version 3"):
+        read_spec(other.spec.replace(b'"version":2', b'"version":3'), "m")
+    for model, version in (("v", 1), ("m", 2)):
+        request = asked("x") if model == "v" else routed("x")
+        engine.decide(model, request)
+        assert engine.store.find(engine.model(model).number, "x")[0].body[1] == version
+
+
+# what is stored
+
+
+def test_a_decision_takes_little_room_and_no_more_than_is_allowed(engine, monkeypatch):
+    fields = {f"f{i}": f"value-{i}" for i in range(12)}
+    context = {f"c{i}": float(i) for i in range(8)}
+    candidates = [{"id": f"route-{i}", **fields} for i in range(100)]
+    engine.decide("m", routed("x", candidates=candidates, context=context))
+    body = engine.store.find(engine.model("m").number, "x")[0].body
+    assert len(body) < 2500
+    monkeypatch.setattr(decide, "MAX_ROWS", 500)
+    with pytest.raises(InvalidInput, match="rows of at most 500 bytes"):
+        engine.decide("m", routed("y", candidates=candidates, context=context))
+
+
+def test_an_export_has_the_context_and_all_candidates_where_they_are_stored(engine):
+    for keep in (False, True):
+        name = f"export-{keep}"
+        engine.create(name, ModelRequest(store_candidates=keep))
+        engine.decide(name, routed("x"))
+        engine.settle(name, "x", told())
+        (row,) = pq.read_table(io.BytesIO(parquet(engine, name))).to_pylist()
+        assert json.loads(row["context"]) == VISA
+        assert row["features"] is None
+        assert row["items"] is None
+        assert row["learned"]
+        offered = [{"id": each} if isinstance(each, str) else each for each in ROUTES]
+        assert (row["candidates"] and json.loads(row["candidates"])) == (offered if keep else None)
+        assert row["sequence"] == [["adyen", "stripe", "worldpay"][i] for i in row["order"]]
+
+
+def test_an_export_is_a_log_that_teaches_what_the_model_learned(engine, folder):
+    model, _ = engine.create("log", ModelRequest(policy="plackett-luce", store_candidates=True))
+    own = from_bytes(model.snapshot().policy)
+    for i in range(30):
+        if engine.decide("log", payment(i)).sequence:
+            engine.settle("log", f"p{i}", told(1, i % 3 == 0))
+    log = folder / "log.parquet"
+    log.write_bytes(parquet(engine, "log"))
+    checked = check(log)
+    assert checked.problems == []
+    assert {ability.name for ability in checked.abilities if not ability.possible} <= {"replay"}
+    assert learn_from(own, log) == model.stats.learned
+    assert pack(own.state()["learner"]) == pack(model.policy.state()["learner"])
+    assert pack(own.state()["features"]) == pack(model.policy.state()["features"])
+
+
+# what is refused
+
+LONG = "x" * 5000
+HOSTILE = {
+    "nested": ({"id": "a", "x": {"y": 1}}, "candidate 1, field 'x'"),
+    "a list of lists": ({"id": "a", "x": [[1]]}, "candidate 1, field 'x'"),
+    "a mixed list": ({"id": "a", "x": [1, "b"]}, "candidate 1, field 'x'"),
+    "a large number": ({"id": "a", "x": 10**400}, "candidate 1, field 'x'"),
+    "a long text": ({"id": "a", "x": LONG}, "candidate 1, field 'x'"),
+    "a long list": ({"id": "a", "x": [0] * 3000}, "candidate 1, field 'x'"),
+    "a long tag": ({"id": "a", "x": [LONG]}, "candidate 1, field 'x'"),
+    "large numbers in a list": ({"id": "a", "x": [1e300, 1e300]}, "candidate 1, field 'x'"),
+    "a long name": ({"id": "a", LONG: 1}, "the name of a field"),
+    "a long id": ({"id": "a" * 300}, "candidate 1, field 'id'"),
+    "an empty id": ({"id": ""}, "candidate 1, field 'id'"),
+    "an id that is a list": ({"id": ["a"]}, "candidate 1, field 'id'"),
+    "an id that is a large number": ({"id": 10**30}, "candidate 1, field 'id'"),
+    "an id that is true": ({"id": True}, "candidate 1, field 'id'"),
+    "the same id": ({"id": "known"}, "candidates"),
+    "many fields": ({f"f{i}": i for i in range(3000)}, "the candidate's fields"),
+    "a number": (7, "candidates[1]"),
+    "null": (None, "candidates[1]"),
+    "a list": ([["id", "a"]], "candidates[1]"),
+}
+
+
+def test_nothing_that_is_sent_is_answered_with_a_5xx_or_changes_anything(http):
+    http.put("/v1/models/m", json={})
+    before = http.get("/v1/models/m").json()
+    for what, (candidate, parameter) in HOSTILE.items():
+        answer = http.post(DECISIONS, json={"candidates": [{"id": "known"}, candidate]})
+        assert answer.status_code == 422, what
+        assert answer.json()["parameter"] == parameter, what
+        if parameter.startswith("candidate 1"):
+            answer = http.post(DECISIONS, json={"candidates": ["a"], "context": candidate})
+            if "'id'" not in parameter:  # the context may have a field of any kind with that name
+                assert answer.status_code == 422, what
+                assert answer.json()["parameter"] == parameter.replace("candidate 1", "context")
+            assert answer.status_code < 500, what
+    deep = b'{"candidates":[{"id":"a","x":%s}]}'
+    for depth in (500, 990, 5000):
+        answer = http.post(DECISIONS, content=deep % (b"[" * depth + b"]" * depth))
+        assert answer.status_code in (400, 422), depth
+    for literal in (b"NaN", b"1e999", b"-Infinity", b"1" * 5000, b'"\\ud800"', b'"\xff"'):
+        answer = http.post(DECISIONS, content=deep % literal)
+        assert 400 <= answer.status_code < 500, literal
+    for body in ({"candidates": ["a"], "context": [1]}, {"context": {}}, {"candidates": {"a": 1}}):
+        assert http.post(DECISIONS, json=body).status_code == 422
+    packed = msgspec.msgpack.encode(
+        {"candidates": [{"id": "a", "x": msgspec.msgpack.Ext(5, b"odd")}]}
+    )
+    msgpack = {"Content-Type": "application/msgpack"}
+    assert http.post(DECISIONS, content=packed, headers=msgpack).status_code == 422
+    after = http.get("/v1/models/m").json()
+    assert (before["state_hash"], after["stats"]["decisions"]) == (
+        after["state_hash"],
+        sum(one["status"] == "pending" for one in http.get(DECISIONS).json()["decisions"]),
+    )
+
+
+KEYS = st.sampled_from(["id", "a", "b", ""]) | st.text(max_size=4)
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from([2**63, 2**64, 10**400, -(10**30), 1e308, -0.0])
+    | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=6,
+)
+RECORDS = st.dictionaries(KEYS, VALUES, max_size=4)
+
+
+def test_any_json_is_answered_or_refused_and_what_is_refused_changes_nothing(engine):
+    decoder, model = msgspec.json.Decoder(DecisionRequest), engine.model("m")
+    numbers, answered = count(), []
+
+    @given(st.lists(RECORDS | st.text(max_size=3), max_size=4), RECORDS)
+    @settings(max_examples=150, derandomize=True, deadline=None, database=None)
+    def any_json(candidates, context):
+        body = {"id": f"d{next(numbers)}", "candidates": candidates, "context": context}
+        before = model.policy.to_bytes(), model.stats.decisions
+        try:
+            answer = engine.decide("m", decoder.decode(json.dumps(body)))
+        except (InvalidInput, msgspec.ValidationError):
+            assert before == (model.policy.to_bytes(), model.stats.decisions)
+            return
+        msgspec.json.encode(answer)
+        answered.append(answer)
+        if answer.sequence:
+            assert engine.settle("m", answer.id, told(1, len(answered) % 2 == 0)).learned
+
+    any_json()
+    assert len(answered) > 20
+    assert fresh(engine).state_hash() == model.state_hash()
+
+
+def test_a_field_that_changes_its_kind_is_refused_in_one_sentence(engine):
+    engine.decide("m", routed("x"))
+    engine.settle("m", "x", told())
+    before = engine.model("m").state_hash()
+    with pytest.raises(InvalidInput) as caught:
+        engine.decide("m", routed(context={"brand": "visa", "amount": "much"}))
+    assert str(caught.value) == (
+        "context, field 'amount' must be a number, as this field is a number, got 'much'"
+    )
+    assert engine.model("m").state_hash() == before
+
+
+def test_few_candidates_may_have_many_fields_but_all_together_not_too_many(engine):
+    wide = {f"f{i}": [f"t{j}" for j in range(60)] for i in range(200)}
+    assert engine.decide("m", routed(candidates=[{"id": "a", **wide}, {"id": "b"}])).sequence
+    engine.create("other", ModelRequest())
+    many = [{"id": "a", **wide}, *(f"c{i}" for i in range(400))]
+    with pytest.raises(InvalidInput, match="values together"):
+        engine.decide("other", routed(candidates=many))
+    shapes = [{"id": f"s{i}", f"f{i % 100}": 1, f"g{i // 100}": 2} for i in range(300)]
+    assert engine.decide("other", routed(candidates=shapes)).sequence
+
+
+def test_extremes_are_answered_and_learned_from(engine):
+    extremes = {"a": 1e308, "b": -5e-324, "c": 2**64, "d": True, "e": None, "": "", "id": "x"}
+    odd = {"id": "\u2028\U0001f600", "x\x1fy": "\x00"}
+    answer = engine.decide("m", routed("x", candidates=[odd, {}], context=extremes))
+    assert engine.settle("m", "x", told(len(answer.sequence), False)).learned
+    assert engine.read("m", "x").context == extremes
+    assert fresh(engine).state_hash() == engine.model("m").state_hash()
+
+
+# the client
+
+
+def test_the_client_sends_records_names_and_frames(http):
+    with Client(str(http.base_url), ADMIN, retries=0) as client:
+        assert client.create_model("m", schema={"fields": {"amount": "number"}}).key
+        answer = client.decide("m", candidates=ROUTES, context=VISA, **PAYOFFS)
+        assert set(names(answer)) <= {"adyen", "stripe", "worldpay"}
+        assert client.settle("m", answer.id, tried=names(answer), succeeded=True).learned
+        frame = pd.DataFrame({"id": ["a", "b"], "fee": [1.0, np.nan], "n": [1, 2]})
+        amount = np.float64(3.0)
+        assert client.decide("m", candidates=frame, context={"amount": amount}, **PAYOFFS).sequence
+        assert {one.name for one in client.schema("m").fields} >= {"id", "brand", "amount"}
+        assert client.model("m").dim == 0
+        with pytest.raises(CallFailed, match="field 'amount' must be a number") as caught:
+            client.decide("m", candidates=["a"], context={"amount": "much"})
+        assert caught.value.status == 422
+        with pytest.raises(InvalidInput, match="candidates must be a list of dictionaries"):
+            client.decide("m", candidates=np.ones((2, 2)))
+        with pytest.raises(InvalidInput, match="hold text"):
+            client.decide("m", candidates=[{"id": "a", "x": object()}])

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 import numbers as numeric
 import re
+import threading
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from hashlib import blake2b
+from itertools import chain
 from operator import itemgetter
 from typing import Any, ClassVar, Self
 
@@ -187,8 +190,11 @@ class Side:
 
     def encode(self, records: Sequence[Record]) -> Encoded:
         """Return the atoms of records. The side stays as it is."""
-        coder = self._coder
+        found = self._coder.encode_complete(records, self)
+        if found is not None:
+            return found
         shapes = set(map(tuple, records))
+        coder = self._coder
         if not coder.reads(shapes):
             coder = self._extended(records)
             coder.reads(shapes)
@@ -274,7 +280,7 @@ class Side:
     def coding(self) -> kernels.Coding:
         """Return how numbers are coded, with the samples that compiled runs go on writing."""
         coder = self._coder
-        numbers = coder._places, coder.logs, coder._codes
+        numbers = coder.places, coder.logs, coder.codes
         return kernels.Coding(*numbers, self.samples, self.sizes, self.seen)
 
     def view(self) -> Self:
@@ -329,7 +335,7 @@ class Side:
 class _Reader:
     """How the records with these keys, in this order, are read."""
 
-    __slots__ = ("categories", "category_names", "columns", "lookup", "number_names", "numbers")
+    __slots__ = ("categories", "category_names", "columns", "number_names", "numbers")
 
     def __init__(self, shape: tuple[str, ...], coder: Coder) -> None:
         self.category_names = [name for name in coder.categories if name in shape]
@@ -362,9 +368,9 @@ class Coder:
         self._first_number = 1 + len(self.categories)
         self._first_embedding = self._first_number + 2 * len(self.numbers)
         self.atoms = 1 + sum(field.width for field in self.fixed)
-        self._places = self._first_number + 2 * np.arange(len(self.numbers))
+        self.places = self._first_number + 2 * np.arange(len(self.numbers))
         self.logs = np.array([kinds[name] == Number(log=True) for name in self.numbers], np.bool_)
-        self._codes = np.array(
+        self.codes = np.array(
             [
                 [self._key(name, code) for code in ("missing", "score", *map(str, range(BINS)))]
                 for name in self.numbers
@@ -382,7 +388,11 @@ class Coder:
                 at += 1
         self._values: dict[str, dict[Any, int]] = {name: {} for name in self.kinds}
         self._readers: dict[tuple[str, ...], _Reader] = {}
+        self._all, self._complete = _Reader(tuple(self.kinds), self), {len(self.kinds)}
         self._book = _Book(self.atoms)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Coder:
+        return self  # what it remembers can be shared
 
     def _of(self, kind: type[Kind]) -> list[str]:
         return [name for name, each in self.kinds.items() if isinstance(each, kind)]
@@ -411,13 +421,52 @@ class Coder:
             self._readers[shape] = _Reader(shape, self)
         return True
 
+    def encode_complete(self, records: Sequence[Record], side: Side) -> Encoded | None:
+        """Return the atoms of records that have all fields, and categories seen before.
+
+        None for others. As many keys as there are fields, and none missing: then there is no
+        further one, in whatever order they stand.
+        """
+        book = self._book
+        if set(map(len, records)) != self._complete:
+            return None
+        try:
+            categories, numbers = self._all.categories, self._all.numbers
+            if categories is None:
+                index = np.full(len(records), book.lookups[()][()])
+            else:
+                found = map(book.lookups[()].__getitem__, map(categories, records))
+                index = np.frombuffer(array("q", found), np.int64)
+            if numbers is None:
+                given = np.empty((len(records), 0))
+            else:
+                several = map(numbers, records)
+                flat = list(several if len(self.numbers) == 1 else chain.from_iterable(several))
+                if not _PLAIN.issuperset(map(type, flat)):
+                    return None
+                given = np.frombuffer(array("d", flat)).reshape(len(records), -1)
+        except (KeyError, TypeError, ValueError, OverflowError):
+            return None
+        return self._code(records, book, index, given, side)
+
     def encode(
         self, records: Sequence[Record], shapes: set[tuple[str, ...]], side: Side
     ) -> Encoded:
         """Return the atoms of records with the given keys."""
-        size, book = len(records), self._book
-        if book.used + size >= len(book.templates):
-            self._book = book = _Book(self.atoms, 2 * size)
+        size = len(records)
+        while True:
+            book = self._book
+            try:
+                index, numbers = self._read_all(records, shapes, book)
+                break
+            except _Full:
+                self._book = _Book(self.atoms, 2 * size)
+        return self._code(records, book, index, numbers, side)
+
+    def _read_all(
+        self, records: Sequence[Record], shapes: set[tuple[str, ...]], book: _Book
+    ) -> tuple[NDArray[np.int64], Matrix]:
+        size = len(records)
         if len(shapes) == 1:
             index, numbers = self._read(records, range(size), next(iter(shapes)), book)
         else:
@@ -429,13 +478,24 @@ class Coder:
                 index[members], numbers[members] = self._read(
                     [records[i] for i in members], members, shape, book
                 )
+        return index, numbers
+
+    def _code(
+        self,
+        records: Sequence[Record],
+        book: _Book,
+        index: NDArray[np.int64],
+        numbers: Matrix,
+        side: Side,
+    ) -> Encoded:
+        """Fill the numbers into the templates, and add the lists."""
         samples, sizes = side.samples, side.sizes
         if len(samples) < len(self.numbers):  # new fields have no sample yet
             more = len(self.numbers) - len(samples)
             samples = np.vstack([samples, np.zeros((more, SAMPLE))])
             sizes = np.append(sizes, np.zeros(more, np.int64))
         keys, values, bad = kernels.code_rows(
-            book.templates, index, numbers, self._places, self.logs, self._codes, samples, sizes
+            book.templates, index, numbers, self.places, self.logs, self.codes, samples, sizes
         )
         if bad >= 0:
             i, j = divmod(bad, len(self.numbers))
@@ -450,9 +510,8 @@ class Coder:
     ) -> tuple[NDArray[np.int64], Matrix]:
         """The template and the numbers of every record; all have the same keys."""
         reader = self._readers.get(shape) or _Reader(shape, self)
-        lookup = book.lookups.get(shape)
-        if lookup is None:
-            lookup = book.lookups[shape] = {}
+        complete = len(shape) == len(self.kinds) and self.kinds.keys() == set(shape)
+        lookup = book.lookups.setdefault(() if complete else shape, {})
         getter = reader.categories
         if getter is None:
             found = [self._template(lookup, reader, (), 0, book)] * len(records)
@@ -509,22 +568,22 @@ class Coder:
         given = list(map(reader.numbers, records))
         names = reader.number_names
         try:
-            array = np.array(given)
+            found = np.array(given)
         except (TypeError, ValueError, OverflowError):
-            array = np.array(None)
-        flat = array.ndim == (1 if len(names) == 1 else 2)  # a list of numbers is not a number
-        if array.dtype.char != "d" or not flat:
-            if array.dtype.kind not in "iufb" or not flat:
+            found = np.array(None)
+        flat = found.ndim == (1 if len(names) == 1 else 2)  # a list of numbers is not a number
+        if found.dtype.char != "d" or not flat:
+            if found.dtype.kind not in "iufb" or not flat:
                 rows = [each if len(names) > 1 else (each,) for each in given]
-                array = np.array(
+                found = np.array(
                     [
                         [_number(x, self._where(at[i], n)) for n, x in zip(names, row, strict=True)]
                         for i, row in enumerate(rows)
                     ]
                 )
             with np.errstate(over="ignore"):  # of a longer float
-                array = array.astype(np.float64)
-        return array.reshape(len(records), len(names))
+                found = found.astype(np.float64)
+        return found.reshape(len(records), len(names))
 
     def _add_lists(
         self, records: Sequence[Record], keys: Keys, values: Matrix, numbers: Matrix, side: Side
@@ -595,9 +654,21 @@ class _Book:
 
     def add(self, row: Keys) -> int:
         """Keep a template; return its number."""
-        self.templates[self.used] = row
-        self.used += 1
-        return self.used - 1
+        with _LOCK:  # threads may rank at the same time
+            place = self.used
+            if place == len(self.templates):
+                raise _Full
+            self.templates[place] = row
+            self.used += 1
+        return place
+
+
+class _Full(Exception):
+    """A book has no room left."""
+
+
+_LOCK = threading.Lock()
+_PLAIN = frozenset({float, int, bool})
 
 
 def _missing(value: Any) -> bool:

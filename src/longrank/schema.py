@@ -41,7 +41,7 @@ class Schema(Part):
 
     The context is the same for all candidates of a round, so by itself it cannot change their
     order: every field of it is crossed with the id and with every other field of the candidates,
-    and with the constant, up to 1,024 entries a row.
+    up to 1,024 entries a row.
 
     Parameters
     ----------
@@ -81,12 +81,18 @@ class Schema(Part):
         self.ignore = frozenset(checked_name(name) for name in ignore)
         self.sides = {side: Side(side, self.fields, self.ignore) for side in SIDES}
         self._plans: dict[Layout, Plan] = {}
+        nothing = Layout((), ())
+        self._last = nothing, self.plan(nothing)  # of the last round
 
     def encode(self, candidates: Sequence[Record], context: Record | None) -> SparseRows:
         """Return the rows of the candidates of a round; the schema stays as it is."""
         own = self.sides["candidate"].encode(candidates)
         shared = self.sides["context"].encode([{} if context is None else context])
-        layout = Layout(own.fields, shared.fields)
+        layout, plan = self._last
+        if own.fields is not layout.candidate or shared.fields is not layout.context:
+            layout = Layout(own.fields, shared.fields)
+            plan = self.plan(layout)
+            self._last = layout, plan
         return SparseRows(
             layout,
             own.keys,
@@ -95,7 +101,7 @@ class Schema(Part):
             shared.numbers[0, 1:],
             own.raw,
             shared.raw,
-            self.plan(layout),
+            plan,
         )
 
     def plan(self, layout: Layout) -> Plan:
@@ -130,7 +136,7 @@ class Schema(Part):
         return viewed
 
     def crosses(self, layout: Layout | None = None) -> list[tuple[str | None, str]]:
-        """Return the pairs that are crossed, by name; None is the constant."""
+        """Return the pairs that are crossed, by name."""
         plan = self.plan(self.present() if layout is None else layout)
         return [(one, other) for one, other in plan.names if other is not None]
 
@@ -221,7 +227,7 @@ class Schema(Part):
         if self.ignore:
             lines.append(f"  ignored: {', '.join(sorted(self.ignore))}")
         if described:
-            crossed = [f"{one or 'constant'} x {other}" for one, other in self.crosses()]
+            crossed = [f"{one} x {other}" for one, other in self.crosses()]
         else:
             crossed = [f"{one} x {other}" for one, other in self.cross or ()]
         if crossed:

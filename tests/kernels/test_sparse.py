@@ -268,6 +268,9 @@ def test_what_gives_way_is_the_column_in_reach_of_which_least_is_known():
     assert find(learner._keys, keys[0]) == -1  # it had the lowest precision
     assert learner.score(single(keys[0])) == learner.score(single(np.uint64(3)))
     assert learner.score(single(keys[-1]))[0] > 0.0
+    precision, natural = learner._table[find(learner._keys, keys[-1]), :2]
+    assert 0.0 < precision <= 0.25  # of one observation, from the prior
+    assert natural > 0.0
     consistent(learner)
 
 

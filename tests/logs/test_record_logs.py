@@ -282,7 +282,7 @@ def test_policies_on_arrays_and_logs_of_records_do_not_go_together():
         learn_from(recommended(), arrays)
     ranking, outcome = next(iter(History(rows)))
     assert ranking.ids == [rows[0]["candidates"][i]["id"] for i in rows[0]["order"]]
-    with pytest.raises(InvalidInput, match="ranking must have the rows of its records"):
+    with pytest.raises(InvalidInput, match="ranking must have rows of records"):
         recommended().learn(ranking, outcome)
 
 

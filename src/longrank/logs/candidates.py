@@ -16,7 +16,8 @@ from longrank.logs.columns import IDS, Row
 from longrank.rows import Slot
 from longrank.schema import Schema
 
-_MAX_REMEMBERED = 1 << 12  # JSON texts, names and records
+_MAX_REMEMBERED = 1 << 12  # records and names
+_MAX_LETTERS = 1 << 22  # of JSON texts whose meaning is remembered
 
 
 class Offered:
@@ -41,7 +42,7 @@ class Offered:
         return self._names
 
 
-class Round:
+class CandidateReader:
     """Reads candidates and context of one row after the other.
 
     The kinds of their fields are those of earlier rows: a number stays a number.
@@ -51,7 +52,9 @@ class Round:
         self._sides = Schema().sides
         self._fields: dict[str, tuple[Slot, ...]] = {}
         self._checked: dict[int, Record] = {}  # candidates by identity: many rows share them
-        self._texts: dict[Any, Any] = {}
+        self._names: dict[tuple[type, str | int], Record] = {}
+        self._texts: dict[str, Any] = {}
+        self._letters = 0  # in these texts
 
     def candidates(
         self, row: Row, items: NDArray[np.float64] | None, named: bool
@@ -77,10 +80,12 @@ class Round:
 
     def _named(self, name: str | int) -> Record:
         """Return the record of a plain name, the same for the same name."""
-        known = self._texts.get(key := (type(name), name))
+        known = self._names.get((type(name), name))
         if known is None:
-            known = self._remember(key, {ID: name})
-        return known  # type: ignore[no-any-return]
+            if len(self._names) >= _MAX_REMEMBERED:
+                self._names.clear()
+            known = self._names[type(name), name] = {ID: name}
+        return known
 
     def context(self, row: Row) -> Record | None:
         """Return what the candidates share."""
@@ -122,17 +127,14 @@ class Round:
         if found is None:
             try:
                 found = json.loads(value)
-            except ValueError:
-                raise InvalidInput(
-                    column, f"be {what}, or JSON text of it", _short(value)
-                ) from None
-            self._remember(value, found)
-        return found
-
-    def _remember(self, key: Any, found: Any) -> Any:
-        if len(self._texts) >= _MAX_REMEMBERED:
-            self._texts.clear()
-        self._texts[key] = found
+            except (ValueError, RecursionError):
+                rule = f"be {what}, or JSON text of it"
+                raise InvalidInput(column, rule, _short(value)) from None
+            self._letters += len(value)
+            if self._letters > _MAX_LETTERS:
+                self._texts.clear()
+                self._letters = len(value)
+            self._texts[value] = found
         return found
 
 

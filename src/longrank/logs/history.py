@@ -26,7 +26,7 @@ from longrank.logs.columns import (
     REQUIRED,
 )
 from longrank.logs.decision import Decision
-from longrank.logs.formats import Unneeded, open_table
+from longrank.logs.formats import LogTable, Unneeded, open_table
 from longrank.logs.rules import Rules
 from longrank.logs.violations import BadLog, Violation, empty, keep
 from longrank.payoffs import Payoffs
@@ -84,23 +84,16 @@ class History:
         context: Sequence[str] | None = None,
         payoffs: Payoffs | None = None,
     ) -> None:
-        table = open_table(data, _checked_names(columns))
+        table = _open(data, {} if columns is None else columns)
         self.name = table.name
         self.table_columns = table.columns
-        for own in (*(columns or {}), *(context or ())):
-            if own not in table.columns:
-                what = "columns" if own in (columns or {}) else "context"
-                raise InvalidInput(
-                    what, "name columns of the log", repr((columns or {}).get(own, own))
-                )
-        for name in columns or {}:
-            if table.columns.count(name) > 1:
-                rule = f"not name another column {name!r}, which the log has as well"
-                raise InvalidInput("columns", rule, repr((columns or {})[name]))
         self._payoffs = payoffs
         self._given = None if context is None else tuple(context)
-        self._gathers = False  # whether the context is made of columns
-        self.fields: tuple[str, ...] = ()  # those columns
+        for name in self._given or ():
+            if name not in table.columns:
+                raise InvalidInput("context", "name columns of the log", repr(name))
+        self._gathers = False  # whether the context of a row is made of its columns
+        self.fields: tuple[str, ...] = ()  # columns of the user's own that are fields
         if long_form.is_long(table.columns):
             self.table, self.fields = long_form.by_decision(table, self._given)
         else:
@@ -140,7 +133,7 @@ class History:
             shown = ", ".join(self.columns) or "none"
             yield [Violation(self.name, 0, missing, "be a column", shown)]
             return
-        rules = Rules(self.name, self._payoffs)
+        rules = Rules(self.name, self._payoffs, kinds=self._count is None)
         for number, row in self.table.read(unneeded):
             if isinstance(row, Violation):
                 yield [row]
@@ -160,8 +153,9 @@ class History:
             if name in self.columns or (name == "order" and IDS in self.columns):
                 continue
             if name == "order" and "tried" in self.columns:
-                rows = (row for _, row in self.table.read() if isinstance(row, dict))
-                if not isinstance(next(rows, {}).get("tried"), int | float | str | None):
+                rows = (row.get("tried") for _, row in self.table.read() if isinstance(row, dict))
+                first = next((tried for tried in rows if tried is not None), 0)
+                if isinstance(first, list | tuple | np.ndarray):
                     continue  # what was tried is listed: then that is what was played
             return name
         return ""
@@ -269,10 +263,11 @@ class History:
         candidates; what the policy's feature map refuses is refused before the first pair.
         """
         features = getattr(policy, "features", None)
-        total, rebuild = len(self), not self._features_are(features)
+        rebuild = not self._features_are(features)
         if rebuild:
             assert features is not None
             self._rehearse(features.view())
+        total = len(self)
         for done, decision in enumerate(self.learned(items=rebuild)):
             if progress is not None and done % _OFTEN == 0:
                 progress(done, total)
@@ -282,21 +277,36 @@ class History:
 
     def _rehearse(self, features: Features) -> None:
         """Refuse what a feature map refuses, before anything is learned."""
-        for decision in self.learned(items=True):
+        problems: list[InvalidInput] = []
+
+        def rehearse(decision: Decision) -> None:
+            if problems or not decision.learned:
+                return
             try:
                 rows = decision.rows_by(features)
             except InvalidInput as error:
                 where = f"{self.name}, row {decision.row}: {error.parameter}"
-                raise InvalidInput(where, error.rule, error.value) from error
+                problems.append(InvalidInput(where, error.rule, error.value))
+                return
             tried = decision.outcome.tried
             if isinstance(rows, SparseRows) and tried:  # the kinds of fields that are new
                 features.observe(rows.take(decision.attributable or slice(tried)))
 
+        whole = self._part == (0, None) and self._change is None
+        if self._count is None and whole and "outcome_seq" not in self.columns:
+            self._validate(rehearse)  # both at once
+        else:
+            for decision in self.learned(items=True):
+                rehearse(decision)
+        if problems:
+            raise problems[0]
+
     def _features_are(self, features: Features | None) -> bool:
         """Tell whether the log's rows are those of a feature map, by the first one played."""
-        if features is None:
-            return True
-        if features.sparse or not self._learnable:
+        if features is None or features.sparse:
+            return features is None
+        self.validate()
+        if not self._learnable:
             return False
         if "items" not in self.columns:
             return True
@@ -345,13 +355,20 @@ class History:
         return f"History({self.name!r})"
 
 
-def _checked_names(columns: Mapping[str, str] | None) -> dict[str, str]:
-    """Return the names in the format by those in the log."""
+def _open(data: Any, columns: Mapping[str, str]) -> LogTable:
+    """Open a table whose columns are called otherwise than in the format."""
     known = (*COLUMNS, IDS, POSITION, CANDIDATE)
-    for name in columns or {}:
+    for name in columns:
         if name not in known:
             raise InvalidInput("columns", f"have keys among {', '.join(known)}", repr(name))
-    return {own: name for name, own in (columns or {}).items()}
+    table = open_table(data, {own: name for name, own in columns.items()})
+    for name, own in columns.items():
+        if name not in table.columns:
+            raise InvalidInput("columns", "name columns of the log", repr(own))
+        if table.columns.count(name) > 1:
+            rule = f"not name another column {name!r}, which the log has as well"
+            raise InvalidInput("columns", rule, repr(own))
+    return table
 
 
 class _Kept:

@@ -52,16 +52,11 @@ def record(
     named = isinstance(features, SparseRows) or (ranking.dim == 0 and items is None)
     if named and candidates is None:
         raise InvalidInput("candidates", "be given where they are records", None)
-    if not isinstance(candidates, list) or any(isinstance(each, Mapping) for each in candidates):
-        records = None if candidates is None else as_records(candidates)
-        if records is None and candidates is not None:
-            raise InvalidInput("candidates", "be records or ids", type(candidates).__name__)
-        candidates = None if records is None else [dict(each) for each in records]
     row: Row = {
         "id": id,
         "time": time,
         "policy_version": policy_version,
-        "candidates": candidates,
+        "candidates": None if candidates is None else _copied(candidates),
         "context": None if context is None else dict(context),
         "items": None if items is None else np.asarray(items, np.float64).tolist(),
         "order": ranking.order.tolist(),
@@ -79,6 +74,16 @@ def record(
             raise InvalidInput("propensities", rule, known.shape)
         row |= {"propensity": float(known[-1]), "prefix_propensities": known[:-1].tolist()}
     return {name: value for name, value in row.items() if value is not None}
+
+
+def _copied(candidates: Any) -> list[Any]:
+    """Return ids as they are, and records as dictionaries that nobody changes."""
+    if isinstance(candidates, list | tuple) and _names(list(candidates)):
+        return list(candidates)
+    records = as_records(candidates)
+    if records is None:
+        raise InvalidInput("candidates", "be records or ids", type(candidates).__name__)
+    return [dict(each) for each in records]
 
 
 def write(path: str | os.PathLike[str], rows: Iterable[Row]) -> int:

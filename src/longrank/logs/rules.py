@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from longrank import checks, kernels
 from longrank.cascade import Outcome
 from longrank.errors import InvalidInput
-from longrank.logs.candidates import Offered, Round, attempted, listed, played
+from longrank.logs.candidates import CandidateReader, Offered, attempted, listed, played
 from longrank.logs.columns import Row
 from longrank.logs.decision import Decision
 from longrank.logs.violations import Violation
@@ -28,13 +28,16 @@ _ROUNDING = 1e-9  # propensities are products of rounded numbers
 
 
 class Rules:
-    """Checks the rows of one log in order: some rules compare a row with earlier ones."""
+    """Checks the rows of one log in order: some rules compare a row with earlier ones.
 
-    def __init__(self, name: str, payoffs: Payoffs | None = None) -> None:
-        self.name = name
-        self._round = Round()
+    ``payoffs`` are those of rows without; with ``kinds`` the kinds of fields are compared, too.
+    """
+
+    def __init__(self, name: str, payoffs: Payoffs | None = None, *, kinds: bool = True) -> None:
+        self.name, self._kinds = name, kinds
+        self._reader = CandidateReader()
         self._arrays = False  # whether a row had items or features
-        self._default = payoffs  # of rows without rewards and losses
+        self._default = payoffs
         self._ids: set[str | int] = set()
         self._time: tuple[float, str] | None = None
         self._turns: set[int] = set()
@@ -63,8 +66,8 @@ class Rules:
         items = take(self._matrix, "items", number)
         features = take(self._matrix, "features", number)
         self._arrays = self._arrays or items is not None or features is not None
-        offered = take(self._round.candidates, items, not self._arrays)
-        context = take(self._round.context)
+        offered = take(self._reader.candidates, items, not self._arrays)
+        context = take(self._reader.context)
         size = len(items) if items is not None else offered and offered.size
         order = take(played, offered, size)
         outcome = take(_outcome, order, offered)
@@ -79,8 +82,8 @@ class Rules:
             take(_agree, order, features, items, payoffs, budget)
             if features is None and items is None and records is None:
                 take(self._nothing)
-            if records is not None:
-                take(self._round.check, records, context)
+            if records is not None and self._kinds:
+                take(self._reader.check, records, context)
             prefix = take(_prefix, len(order))
             propensity = take(_propensity, prefix)
         if problems:

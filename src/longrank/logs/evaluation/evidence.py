@@ -53,15 +53,18 @@ def gather(
     policy: Policy,
     history: History,
     model: OutcomeModel,
-    draws: int = DRAWS,
+    draws: int | None = None,
     *,
     learn: bool = False,
 ) -> Evidence:
     """Ask a policy about every decision of a log; the policy itself does not change.
 
-    ``draws`` is the number of sequences drawn for the model's estimate. With ``learn`` a copy of
-    the policy learns from each decision after it was asked.
+    ``draws`` is the number of sequences drawn for the model's estimate: four by default, down to
+    one for 40,000 decisions, of which the mean is just as good. With ``learn`` a copy of the
+    policy learns from each decision after it was asked.
     """
+    if draws is None:
+        draws = max(1, min(DRAWS, 10_000 * DRAWS // max(len(history), 1)))
     asked = copy.deepcopy(policy)
     log = Checked(history.name)
     rows: list[tuple[float, ...]] = []

@@ -541,6 +541,14 @@ def test_a_schema_comes_back_from_its_state_and_goes_on():
         taught(schema), taught(again)
 
 
+def test_a_saved_state_does_not_change_with_the_schema():
+    schema = taught(Schema())
+    state = schema.saved()
+    before = pack(state)
+    taught(schema)
+    assert pack(state) == before
+
+
 def test_a_view_stays_as_it_is_while_the_schema_learns():
     schema = taught(Schema())
     viewed, before = schema.view(), pack(schema.state())

@@ -187,6 +187,15 @@ def test_every_state_is_that_of_the_library_and_of_a_replay(where, clock, policy
     assert len(set(hashes)) == 1
 
 
+def test_a_policy_that_does_not_learn_names_candidates_too(engine):
+    engine.create("r", ModelRequest(policy="rand"))
+    answer = engine.decide("r", routed("x"))
+    assert names(answer)[0] in engine.read("r", "x").explanation
+    assert engine.settle("r", "x", told()).learned
+    with pytest.raises(Unknown, match="has no schema"):
+        engine.schema(engine.model("r"))
+
+
 def test_propensities_are_stored(engine):
     engine.create("p", ModelRequest(policy="plackett-luce"))
     engine.decide("p", routed("x"))

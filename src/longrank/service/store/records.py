@@ -49,11 +49,12 @@ class Sequence(msgspec.Struct, frozen=True, array_like=True, gc=False):
             reasons if any(reasons) else None,
         )
 
-    def ranking(self, rows: NDArray[np.float64], sparse: SparseRows | None = None) -> Ranking:
+    def names(self, rows: SparseRows | None) -> Names:
+        """Return what the receipt has in addition where candidates are records."""
+        return Names(list(self.ids), rows, self.reasons or [[] for _ in self.ids])
+
+    def ranking(self, rows: NDArray[np.float64], names: Names | None = None) -> Ranking:
         """Return the receipt, with these rows to learn from."""
-        names = None
-        if self.reasons is not None or sparse is not None:
-            names = Names(list(self.ids), sparse, self.reasons or [[] for _ in self.ids])
         return Ranking(
             np.array(self.order, np.int64),
             doubles(self.optimistic),
@@ -155,11 +156,10 @@ class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     @property
     def ranking(self) -> Ranking:
         """The receipt that a policy learns from."""
-        count = len(self.played.ids)
-        sparse = None
-        if self.named is not None and self.named.rows is not None:
-            sparse = self.named.rows.rows(count)
-        return self.played.ranking(doubles(self.rows).reshape(count, self.dim), sparse)
+        count, named, names = len(self.played.ids), self.named, None
+        if named is not None:
+            names = self.played.names(None if named.rows is None else named.rows.rows(count))
+        return self.played.ranking(doubles(self.rows).reshape(count, self.dim), names)
 
     @property
     def context(self) -> dict[str, Any] | None:

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks
-from longrank.encoding import ID, MAX_TAGS
 from longrank.errors import InvalidInput
-from longrank.schema import Schema
+from longrank.schema import ID, MAX_TAGS, Schema
 from longrank.service.messages import (
     MAX_DIMENSIONS,
     MAX_FIELD_NAME,

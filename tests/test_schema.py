@@ -402,8 +402,8 @@ def test_a_field_is_the_same_whoever_else_is_there():
 def test_candidate_and_context_fields_of_one_name_differ():
     one, other = columns(Schema(), [{"x": "a"}]), columns(Schema(), [{"y": "a"}])
     assert one != other
-    crossed = columns(Schema(), [{"x": "a"}], {"x": "a"})[0]
-    assert len(crossed) >= 3
+    rows = Schema().encode([{"x": "a"}], {"x": "a"})
+    assert rows.keys[0, 1] != rows.context_keys[0]
 
 
 CODE = """
@@ -541,6 +541,14 @@ def test_a_schema_comes_back_from_its_state_and_goes_on():
         taught(schema), taught(again)
 
 
+def test_a_saved_state_does_not_change_with_the_schema():
+    schema = taught(Schema())
+    state = schema.saved()
+    before = pack(state)
+    taught(schema)
+    assert pack(state) == before
+
+
 def test_a_view_stays_as_it_is_while_the_schema_learns():
     schema = taught(Schema())
     viewed, before = schema.view(), pack(schema.state())
@@ -561,6 +569,10 @@ def test_a_receipt_of_another_schema_teaches_only_what_fits():
     number = observed(Schema(), [{"v": 2.0}])
     number.observe(Schema().encode([{"v": [30.0, 40.0]}], {}))
     assert "v: number, 2 to 2" in str(number)
+    vector = observed(Schema(), [{"v": [3.0, 4.0]}])
+    vector.observe(Schema().encode([{"v": 1e6}], {}))
+    rows = vector.encode([{"v": [3.0, 4.0]}], {})
+    np.testing.assert_allclose(rows.numbers[0, 1:], [0.6, 0.8])
 
 
 def test_the_scale_of_numbers_does_not_reach_back_into_receipts():

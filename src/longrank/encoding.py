@@ -7,7 +7,7 @@ import numbers as numeric
 import re
 import threading
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from hashlib import blake2b
@@ -200,6 +200,11 @@ class Side:
             coder.reads(shapes)
         return coder.encode(records, shapes, self)
 
+    def encode_one(self, record: Record) -> Encoded:
+        """Return the atoms of one record, whose categories rarely stand together again."""
+        found = self._coder.encode_one(record, self)
+        return self.encode([record]) if found is None else found
+
     def _extended(self, records: Sequence[Record]) -> Coder:
         """The coder that knows the new fields of these records as well."""
         kinds, widths = dict(self.known), dict(self.widths)
@@ -388,6 +393,7 @@ class Coder:
                 at += 1
         self._values: dict[str, dict[Any, int]] = {name: {} for name in self.kinds}
         self._readers: dict[tuple[str, ...], _Reader] = {}
+        self._codes_of_categories = [(name, self._values[name]) for name in self.categories]
         self._all, self._complete = _Reader(tuple(self.kinds), self), {len(self.kinds)}
         self._book = _Book(self.atoms)
 
@@ -437,17 +443,34 @@ class Coder:
             else:
                 found = map(book.lookups[()].__getitem__, map(categories, records))
                 index = np.frombuffer(array("q", found), np.int64)
-            if numbers is None:
-                given = np.empty((len(records), 0))
-            else:
-                several = map(numbers, records)
-                flat = list(several if len(self.numbers) == 1 else chain.from_iterable(several))
-                if not _PLAIN.issuperset(map(type, flat)):
-                    return None
-                given = np.frombuffer(array("d", flat)).reshape(len(records), -1)
+            given = self._given(records, numbers)
         except (KeyError, TypeError, ValueError, OverflowError):
             return None
-        return self._code(records, book, index, given, side)
+        return self._code(records, book.templates, index, given, side)
+
+    def encode_one(self, record: Record, side: Side) -> Encoded | None:
+        """Return the atoms of one record that has all fields, each with a value seen before."""
+        if len(record) != len(self.kinds):
+            return None
+        template = self._base[np.newaxis].copy()
+        try:
+            template[0, 1 : self._first_number] = array(
+                "Q", [codes[record[name]] for name, codes in self._codes_of_categories]
+            )
+            given = self._given((record,), self._all.numbers)
+        except (KeyError, TypeError, ValueError, OverflowError):
+            return None
+        return self._code((record,), template, _FIRST, given, side)
+
+    def _given(self, records: Sequence[Record], read: Callable[[Record], Any] | None) -> Matrix:
+        """All numbers of records; raises an error where one is no plain number."""
+        if read is None:
+            return np.empty((len(records), 0))
+        several = map(read, records)
+        flat = list(several if len(self.numbers) == 1 else chain.from_iterable(several))
+        if not _PLAIN.issuperset(map(type, flat)):
+            raise TypeError("not a plain number")
+        return np.frombuffer(array("d", flat)).reshape(len(records), -1)
 
     def encode(
         self, records: Sequence[Record], shapes: set[tuple[str, ...]], side: Side
@@ -461,7 +484,7 @@ class Coder:
                 break
             except _Full:
                 self._book = _Book(self.atoms, 2 * size)
-        return self._code(records, book, index, numbers, side)
+        return self._code(records, book.templates, index, numbers, side)
 
     def _read_all(
         self, records: Sequence[Record], shapes: set[tuple[str, ...]], book: _Book
@@ -483,7 +506,7 @@ class Coder:
     def _code(
         self,
         records: Sequence[Record],
-        book: _Book,
+        templates: Keys,
         index: NDArray[np.int64],
         numbers: Matrix,
         side: Side,
@@ -495,7 +518,7 @@ class Coder:
             samples = np.vstack([samples, np.zeros((more, SAMPLE))])
             sizes = np.append(sizes, np.zeros(more, np.int64))
         keys, values, bad = kernels.code_rows(
-            book.templates, index, numbers, self.places, self.logs, self.codes, samples, sizes
+            templates, index, numbers, self.places, self.logs, self.codes, samples, sizes
         )
         if bad >= 0:
             i, j = divmod(bad, len(self.numbers))
@@ -669,6 +692,7 @@ class _Full(Exception):
 
 _LOCK = threading.Lock()
 _PLAIN = frozenset({float, int, bool})
+_FIRST = np.zeros(1, np.int64)
 
 
 def _missing(value: Any) -> bool:

@@ -87,7 +87,7 @@ class Schema(Part):
     def encode(self, candidates: Sequence[Record], context: Record | None) -> SparseRows:
         """Return the rows of the candidates of a round; the schema stays as it is."""
         own = self.sides["candidate"].encode(candidates)
-        shared = self.sides["context"].encode([{} if context is None else context])
+        shared = self.sides["context"].encode_one({} if context is None else context)
         layout, plan = self._last
         if own.fields is not layout.candidate or shared.fields is not layout.context:
             layout = Layout(own.fields, shared.fields)

@@ -143,6 +143,11 @@ def test_a_number_beyond_all_before_has_the_highest_score_and_the_last_bin():
     assert (other, score < -2.5) == (FIRST_BIN, True)
 
 
+def test_bins_count_from_so_many_observations_on():
+    for n in (ENOUGH - 1, ENOUGH):
+        assert code([3.0], observe(range(n)))[1][0][1] == (n >= ENOUGH)
+
+
 def test_equal_numbers_are_in_the_middle():
     [[_, other]], [[score, _]], _ = code([7.0], observe([7.0] * 500))
     assert abs(score) < 0.01

@@ -367,6 +367,19 @@ def test_rows_of_groups_that_share_are_scored_as_they_are_learned():
         assert (found[0][0], found[1][0]) == pytest.approx((mean, math.sqrt(square)), rel=1e-9)
 
 
+def test_the_prior_of_a_group_stays_within_its_limits():
+    learner, twin = SparseLaplace(), Plainly(1)
+    for t in range(300):
+        for key, group, success in ((3, 7, True), (10 + t, 8, True), (5, 9, bool(t % 2))):
+            rows = single(key, group)
+            rows.numbers[:] = 1e-2 if group == 7 else 1.0
+            learner.observe(rows, success)
+            twin.learn([(key, rows.numbers[0, 0], group)], success)
+    for group in (7, 8, 9):
+        assert learner.variance(group) == pytest.approx(twin.groups[group][0], rel=1e-9)
+    assert learner.variance(7) == 25.0
+
+
 # -- extremes -------------------------------------------------------------------------------------
 
 

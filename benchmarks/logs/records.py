@@ -4,16 +4,19 @@
 
 Payments: each has six to ten of 14 routes as candidates, with a region and a fee, and five fields
 of context in columns of their own. The log drew its sequences by Plackett-Luce, with STOP as an
-action, from scores that know the brand but not the country; its propensities are exact. The peak
-is that of the whole process so far, with the frame and the libraries.
+action, from scores that know the brand but not the country; its propensities are exact. Another
+process makes the log; the peak is that of this one so far, with the frame and the libraries.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import resource
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -100,6 +103,21 @@ def _lists(values: pl.Series, ends: np.ndarray, count: int) -> pl.Series:
     return every["value"].fill_null([])
 
 
+def write_log(count: int, path: Path) -> None:
+    """Make a log and write it to a file."""
+    make_log(count).write_parquet(path)
+
+
+def read_log(count: int) -> pl.DataFrame:
+    """Return a log that another process has made."""
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = count, Path(folder) / "log.parquet"
+        maker = multiprocessing.get_context("spawn").Process(target=write_log, args=arguments)
+        maker.start()
+        maker.join()
+        return pl.read_parquet(arguments[1])
+
+
 def timed(what: str, job: Callable[[], Any]) -> Any:
     """Run a job; print what it took."""
     start, busy = time.perf_counter(), time.process_time()
@@ -122,7 +140,7 @@ def main() -> None:
     few = History(make_log(50, seed=1), columns=COLUMNS, payoffs=PAYOFFS)
     learn_from(recommended(), few)  # compiles
     print(f"| {count:,} decisions | seconds | of CPU | peak MB |\n|---|--:|--:|--:|", flush=True)
-    frame = timed("made", lambda: make_log(count))
+    frame = timed("made", lambda: read_log(count))
     history = History(frame, columns=COLUMNS, payoffs=PAYOFFS)
     found = timed("checked", lambda: check(history))
     assert not found.problems, found.problems[0]

@@ -148,6 +148,34 @@ def test_a_frame_with_columns_of_its_own_is_a_log_as_it_is(form, tmp_path):
     assert check(some).ignored == ("amount", "new")
 
 
+@pytest.mark.parametrize("form", ["polars", "pyarrow", "parquet"])
+def test_structs_are_read_as_they_are_and_equal_ones_are_one_object(form, tmp_path, monkeypatch):
+    monkeypatch.setattr("longrank.logs.formats.BATCH", 16)
+    rng, names = np.random.default_rng(0), ["a", "b", None]
+    rows = [
+        {
+            "id": t,
+            "candidates": [
+                {"id": f"r{rng.integers(3)}", "fee": rng.choice([0.5, 1.5]), "tag": names[i % 3]}
+                for i in range(rng.integers(0, 5))
+            ],
+            "order": [],
+            "tried": 0,
+            "succeeded": False,
+            "brand": names[t % 3],
+        }
+        for t in range(40)
+    ]
+    frame = pl.DataFrame(rows)
+    data = {"polars": frame[3:], "pyarrow": frame[3:].to_arrow(), "parquet": tmp_path / "l.parquet"}
+    frame[3:].write_parquet(tmp_path / "l.parquet")
+    found = list(History(data[form]).decisions())
+    assert [decision.candidates for decision in found] == [row["candidates"] for row in rows[3:]]
+    assert [d.context for d in found] == [{"brand": row["brand"]} for row in rows[3:]]
+    first = [record for decision in found[:16] for record in decision.candidates]
+    assert len({id(record) for record in first}) == len({str(record) for record in first})
+
+
 def test_columns_that_are_not_there_or_twice_are_refused():
     rows = own_columns(lived(chance(), 3))
     for wrong, rule in (

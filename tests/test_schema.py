@@ -517,6 +517,14 @@ def test_many_values_and_many_shapes_are_encoded_as_the_first_were():
     assert columns(Schema.from_state(schema.state()), [{"f0": 1.0, "id": "a"}], CONTEXT) == first
 
 
+def test_what_is_remembered_of_fields_that_come_and_go_is_bounded():
+    schema = Schema()
+    for i in range(100):
+        schema.encode([{"id": "a", f"f{i}": 1.0}], {})
+    assert len(schema._plans) <= 64
+    assert len(schema.sides["candidate"]._coders) <= 16
+
+
 def test_threads_may_encode_at_the_same_time():
     schema = observed(Schema(), [{"id": "x", "fee": 1.0}], CONTEXT)
     interval = sys.getswitchinterval()

@@ -30,8 +30,8 @@ from longrank import (
     kernels,
     recommended,
 )
-from longrank.encoding import MAX_EMBEDDING, as_records, fold
 from longrank.packing import pack, unpack
+from longrank.schema import MAX_EMBEDDING, as_records, fold
 
 PAYOFFS = Payoffs.vanilla(3)
 

@@ -3,7 +3,6 @@
 from longrank import theory
 from longrank.cascade import Outcome, Ranking
 from longrank.checks import unit_rows
-from longrank.encoding import Category, Embedding, Number, Tags, Text
 from longrank.errors import BadFile, BadPlugin, InvalidInput, LongrankError, MissingExtra
 from longrank.features import Coverage, Features, Mixture, Plain, Polynomial, Records
 from longrank.learners import (
@@ -28,7 +27,7 @@ from longrank.policies import (
     named,
     recommended,
 )
-from longrank.schema import Schema
+from longrank.schema import Category, Embedding, Number, Schema, Tags, Text
 
 __version__ = "0.3.0"
 

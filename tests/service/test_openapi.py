@@ -53,13 +53,16 @@ def test_whatever_is_sent_there_is_no_5xx_and_no_undocumented_answer(http, mode)
     deleted: list[str] = []
 
     def prepare():
-        """The model and the decision that the calls are about."""
+        """The models, of arrays and of records, and the decisions that the calls are about."""
         http.put("/v1/models/m", json={"policy": "ind", "dim": DIM, "max_budget": 5})
         http.post("/v1/models/m/decisions", json={**msgspec.to_builtins(asked()), "id": "x"})
+        http.put("/v1/models/r", json={})
+        http.post("/v1/models/r/decisions", json={"candidates": ["a", "b"], "id": "x"})
 
     def check(case):
-        if "name" in (case.path_parameters or {}) and sum(answers.values()) % 3:
-            case.path_parameters["name"] = "m"
+        turn = sum(answers.values()) % 3
+        if "name" in (case.path_parameters or {}) and turn:
+            case.path_parameters["name"] = "mr"[turn - 1]
         key = {"Authorization": f"Bearer {ADMIN}"}
         response = case.call(base_url=str(http.base_url), headers=key)
         answers[response.status_code] += 1

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from longrank import kernels
 from longrank.belief import SparseBelief
 from longrank.cascade import Names, Ranking, Reasons
-from longrank.encoding import Record, as_records, identities
 from longrank.errors import InvalidInput
 from longrank.features.base import Features, Greedy
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.rows import Layout, Slot, SparseRows
-from longrank.schema import SIDES, Schema
+from longrank.schema import SIDES, Record, Schema, as_records, identities
 
 
 class PreparedRecords:

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks
-from longrank.encoding import ID, Record, identities
 from longrank.errors import InvalidInput
 from longrank.logs.columns import IDS, Row
 from longrank.rows import Slot
-from longrank.schema import Schema
+from longrank.schema import ID, Record, Schema, identities
 
 _MAX_REMEMBERED = 1 << 12  # records and names
 _MAX_LETTERS = 1 << 22  # of JSON texts whose meaning is remembered

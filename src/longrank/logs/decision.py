@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.cascade import Names, Outcome, Ranking
-from longrank.encoding import Record, identities
 from longrank.errors import InvalidInput
 from longrank.features import Features, Records
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy
 from longrank.rows import SparseRows
+from longrank.schema import Record, identities
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,6 +140,8 @@ class History:
                 continue
             if row.get("tried") is None and row.get("succeeded") is None:
                 continue
+            for name in unneeded:  # frames have read it all the same
+                row.pop(name, None)
             if self._given is not None and self._gathers:
                 row["context"] = {name: row.get(name) for name in self._given}
             elif self._gathers:
@@ -237,8 +239,11 @@ class History:
         only if wanted, or if some decision has no ``features``: reading them takes time.
         """
         self.validate()
-        enough = self._learnable and self._change is None and not items
-        unneeded = FOR_EVALUATION if enough else frozenset()
+        return self._learned(FOR_EVALUATION if self._learnable and not items else frozenset())
+
+    def _learned(self, unneeded: Unneeded) -> Iterator[Decision]:
+        if self._change is not None:
+            unneeded = frozenset()
         first, last = self._part
         turns = iter(sorted(self._turns[first:last]))
         due = next(turns, None)
@@ -268,7 +273,8 @@ class History:
             assert features is not None
             self._rehearse(features.view())
         total = len(self)
-        for done, decision in enumerate(self.learned(items=rebuild)):
+        unneeded = FOR_EVALUATION - {"items"} if rebuild or not self._learnable else FOR_EVALUATION
+        for done, decision in enumerate(self._learned(unneeded)):
             if progress is not None and done % _OFTEN == 0:
                 progress(done, total)
             yield decision.observed_by(features) if rebuild else decision.observed()
@@ -296,7 +302,8 @@ class History:
         if self._count is None and whole and "outcome_seq" not in self.columns:
             self._validate(rehearse)  # both at once
         else:
-            for decision in self.learned(items=True):
+            self.validate()
+            for decision in self._learned(FOR_EVALUATION - {"items"}):
                 rehearse(decision)
         if problems:
             raise problems[0]

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from longrank.encoding import ID
 from longrank.errors import InvalidInput
 from longrank.logs.columns import CANDIDATE, COLUMNS, FEATURE_PREFIX, POSITION, Row
 from longrank.logs.formats import LogTable, Rows, Unneeded
 from longrank.logs.rules import whole
 from longrank.logs.violations import Violation
+from longrank.schema import ID
 
 Group = list[tuple[int, Row]]
 

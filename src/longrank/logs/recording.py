@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from longrank.cascade import Outcome, Ranking
-from longrank.encoding import as_records
 from longrank.errors import InvalidInput, MissingExtra
 from longrank.logs.columns import COLUMNS, Row
 from longrank.payoffs import Payoffs
 from longrank.rows import SparseRows
+from longrank.schema import as_records
 
 BATCH = 10_000  # rows in memory at once
 RECORDS = tuple(name for name, column in COLUMNS.items() if column.kind == "record")

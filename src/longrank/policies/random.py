@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
 from longrank.cascade import Names, Outcome, Ranking
-from longrank.encoding import ID, Record, as_records, identities
 from longrank.errors import BadFile, InvalidInput
 from longrank.features import Features, Plain
 from longrank.kernels.ranking import top
@@ -18,6 +17,7 @@ from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.policies.base import Candidates, Chance, Context, Policy, Seed
 from longrank.policies.randomised import Choices, Randomised, uniform_choices
+from longrank.schema import ID, Record, as_records, identities
 
 
 class Random(Policy, Randomised):

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from longrank import checks, kernels
 from longrank.checks import unit_rows
-from longrank.encoding import Record, as_records
 from longrank.errors import InvalidInput
 from longrank.features import Features
 from longrank.kernels import RecordSelection, Selection
 from longrank.links import LOGISTIC
 from longrank.payoffs import Payoffs
+from longrank.schema import Record, as_records
 from longrank.simulation.worlds import IndependentRound, TableWorld, World
 
 

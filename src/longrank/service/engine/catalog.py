@@ -9,11 +9,10 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from longrank.encoding import Number
 from longrank.errors import InvalidInput, LongrankError
 from longrank.policies import Policy, registry
 from longrank.policies.base import Believer
-from longrank.schema import Schema
+from longrank.schema import Number, Schema
 from longrank.service.engine.apply import replay
 from longrank.service.engine.model import Model, Spec, Stats, pack, read_spec
 from longrank.service.errors import Conflict, ServiceError, StoreDamaged, Unknown

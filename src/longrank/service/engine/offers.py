@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
@@ -11,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks
-from longrank.encoding import ID, MAX_TAGS
 from longrank.errors import InvalidInput
-from longrank.schema import Schema
+from longrank.schema import ID, MAX_TAGS, Schema
 from longrank.service.messages import (
     MAX_DIMENSIONS,
     MAX_FIELD_NAME,
@@ -69,7 +69,9 @@ def read_records(request: DecisionRequest, schema: Schema | None) -> Offer:
         raise
     if len(packed) + len(shared) > MAX_TEXT or len(records) > FEW:  # less cannot be too long
         _check_sizes(records, context, schema)
-    ids = [_name(i, record) for i, record in enumerate(records)]
+    ids: list[Any] = [record.get(ID) for record in records]
+    if not all(type(name) is str and 0 < len(name) <= MAX_ID for name in ids):
+        ids = [_name(i, name) for i, name in enumerate(ids)]
     return Offer(ids, records, packed, context, shared)
 
 
@@ -84,9 +86,8 @@ def _blame(records: list[Record], context: Record) -> None:
                 raise InvalidInput(_where(i, name), rule, type(value).__name__) from None
 
 
-def _name(i: int, record: Record) -> str:
+def _name(i: int, name: Any) -> str:
     """Return the name of a candidate: its id, or its position where it has none."""
-    name = record.get(ID)
     if type(name) is str and 0 < len(name) <= MAX_ID:
         return name
     if name is None:
@@ -104,28 +105,31 @@ def _where(i: int | None, name: str) -> str:
 
 def _check_sizes(records: list[Record], context: Record, schema: Schema | None) -> None:
     """Refuse what is too long, before a policy makes rows of it and remembers it."""
-    lists: dict[str, int] = {}  # the longest of each field
-    for i, record in enumerate(records):
-        for name, value in record.items():
-            kind = type(value)
-            if kind is str:
-                if len(value) > MAX_TEXT:
-                    raise _too_long(i, name, MAX_TEXT, "characters", value)
-            elif kind is list:
-                _check_list(i, name, value)
-                lists[name] = max(len(value), lists.get(name, 0))
-    for name, value in context.items():
-        if isinstance(value, str) and len(value) > MAX_TEXT:
-            raise _too_long(None, name, MAX_TEXT, "characters", value)
-        if isinstance(value, list):
-            _check_list(None, name, value)
-    for names in (*set(map(tuple, records)), tuple(context)):
-        for name in names:
-            if len(name) > MAX_FIELD_NAME:
-                rule = f"have at most {MAX_FIELD_NAME} characters"
-                raise InvalidInput("the name of a field", rule, f"{name[:40]!r}...")
+    everything = (*records, context)
+    for name in set().union(*everything):
+        if len(name) > MAX_FIELD_NAME:
+            rule = f"have at most {MAX_FIELD_NAME} characters"
+            raise InvalidInput("the name of a field", rule, f"{name[:40]!r}...")
+    values = chain.from_iterable(map(dict.values, everything))
+    lists: dict[str, int] = {}  # the longest of each field of the candidates
+    if any(type(x) is list or (type(x) is str and len(x) > MAX_TEXT) for x in values):
+        lists = _check_values(records, context)
     if schema is not None:
         _check_width(len(records), lists, schema)
+
+
+def _check_values(records: list[Record], context: Record) -> dict[str, int]:
+    """Refuse texts and lists that are too long; return the length of the longest by field."""
+    lists: dict[str, int] = {}
+    for i, record in (*enumerate(records), (None, context)):
+        for name, value in record.items():
+            if isinstance(value, str) and len(value) > MAX_TEXT:
+                raise _too_long(i, name, MAX_TEXT, "characters", value)
+            if isinstance(value, list):
+                _check_list(i, name, value)
+                if i is not None:
+                    lists[name] = max(len(value), lists.get(name, 0))
+    return lists
 
 
 def _check_list(i: int | None, name: str, value: list[Any]) -> None:

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Literal
 
-from longrank.encoding import Number
 from longrank.errors import InvalidInput
+from longrank.schema import Number
 from longrank.service import messages
 from longrank.service.engine import decide, settle
 from longrank.service.engine.model import Model

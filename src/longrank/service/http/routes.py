@@ -38,9 +38,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from longrank import checks
-from longrank.encoding import as_records
 from longrank.errors import InvalidInput
 from longrank.policies.base import Candidates
+from longrank.schema import as_records
 from longrank.service import messages
 
 P = ParamSpec("P")

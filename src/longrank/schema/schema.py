@@ -10,22 +10,14 @@ from typing import Any, Self
 import numpy as np
 
 from longrank import kernels
-from longrank.encoding import (
-    ID,
-    KINDS,
-    Kind,
-    Record,
-    Side,
-    atom_groups,
-    checked_name,
-    read_kind,
-    shown,
-    spell,
-)
 from longrank.errors import InvalidInput
 from longrank.packing import Tree
 from longrank.parts import Part
 from longrank.rows import Layout, Plan, Slot, SparseRows
+from longrank.schema.coder import atom_groups
+from longrank.schema.kinds import KINDS, Kind, checked_name, read_kind, shown, spell
+from longrank.schema.side import Side
+from longrank.schema.values import ID, Record
 
 MAX_ENTRIES = 1024  # of a row; crosses that would exceed it are left out
 SIDES = ("candidate", "context")
@@ -87,7 +79,7 @@ class Schema(Part):
     def encode(self, candidates: Sequence[Record], context: Record | None) -> SparseRows:
         """Return the rows of the candidates of a round; the schema stays as it is."""
         own = self.sides["candidate"].encode(candidates)
-        shared = self.sides["context"].encode([{} if context is None else context])
+        shared = self.sides["context"].encode_one({} if context is None else context)
         layout, plan = self._last
         if own.fields is not layout.candidate or shared.fields is not layout.context:
             layout = Layout(own.fields, shared.fields)

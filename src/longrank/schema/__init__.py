@@ -1,0 +1,31 @@
+"""Schema: how records and their context become the rows that a learner scores."""
+
+from longrank.schema.kinds import Category, Embedding, Kind, Number, Tags, Text
+from longrank.schema.schema import SIDES, Schema
+from longrank.schema.values import (
+    ID,
+    MAX_EMBEDDING,
+    MAX_TAGS,
+    Record,
+    as_records,
+    fold,
+    identities,
+)
+
+__all__ = [
+    "ID",
+    "MAX_EMBEDDING",
+    "MAX_TAGS",
+    "SIDES",
+    "Category",
+    "Embedding",
+    "Kind",
+    "Number",
+    "Record",
+    "Schema",
+    "Tags",
+    "Text",
+    "as_records",
+    "fold",
+    "identities",
+]

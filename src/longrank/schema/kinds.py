@@ -1,0 +1,79 @@
+"""Kinds of fields: what a value stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from longrank.errors import BadFile, InvalidInput
+
+
+@dataclass(frozen=True)
+class Category:
+    """Text, booleans or whole numbers as names: one column for each value."""
+
+    name: ClassVar[str] = "category"
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number of any scale: its normal score among those observed, and one of eight bins.
+
+    With ``log`` its logarithm, centred and scaled, takes the place of the score.
+    """
+
+    name: ClassVar[str] = "number"
+    log: bool = False
+
+
+@dataclass(frozen=True)
+class Text:
+    """Free text: its first words, in lower case, each of which is a column."""
+
+    name: ClassVar[str] = "text"
+
+
+@dataclass(frozen=True)
+class Tags:
+    """A set of names: one column for each."""
+
+    name: ClassVar[str] = "tags"
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """A list of numbers, all of one length: one column for each, scaled together."""
+
+    name: ClassVar[str] = "embedding"
+
+
+Kind = Category | Number | Text | Tags | Embedding
+KINDS: dict[str, type[Kind]] = {
+    each.name: each for each in (Category, Number, Text, Tags, Embedding)
+}
+
+
+def checked_name(name: Any) -> str:
+    """Return the name of a field."""
+    if not isinstance(name, str):
+        raise InvalidInput("field names", "be text", repr(name))
+    return name
+
+
+def shown(kind: Kind) -> str:
+    """Return a kind in words."""
+    return "number (log)" if isinstance(kind, Number) and kind.log else kind.name
+
+
+def spell(kind: Kind) -> list[Any]:
+    """Return a kind as it is written to files."""
+    return [kind.name, kind.log] if isinstance(kind, Number) else [kind.name]
+
+
+def read_kind(spelled: Sequence[Any]) -> Kind:
+    """Return the kind that :func:`spell` wrote."""
+    name, *settings = spelled
+    if name not in KINDS:
+        raise BadFile(f"unknown kind of field {name!r}: known are {sorted(KINDS)}")
+    return KINDS[name](*settings)

@@ -1,0 +1,195 @@
+"""Side: the fields of the candidates, or those of the context."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from longrank import kernels
+from longrank.errors import InvalidInput
+from longrank.kernels.numbers import SAMPLE
+from longrank.packing import Tree
+from longrank.rows import MEASURED, Slot
+from longrank.schema.coder import Coder, Encoded, Matrix
+from longrank.schema.kinds import (
+    KINDS,
+    Category,
+    Embedding,
+    Kind,
+    Number,
+    checked_name,
+    read_kind,
+    shown,
+    spell,
+)
+from longrank.schema.values import ID, MAX_EMBEDDING, Record, infer, read_list
+
+MAX_FIELDS = 256  # of the candidates, and of the context
+
+
+class Side:
+    """The fields of the candidates, or those of the context: what is known of them, and how.
+
+    A field is known once a record that has it was learned from. Until then its kind is inferred
+    anew in every round.
+    """
+
+    def __init__(self, name: str, declared: Mapping[str, Kind], ignored: frozenset[str]) -> None:
+        self.name, self.declared, self.ignored = name, declared, ignored
+        self.known: dict[str, Kind] = {}
+        self.widths: dict[str, int] = {}  # of embeddings
+        self.samples = np.zeros((0, SAMPLE))  # of number fields, in the order in which they came
+        self.sizes, self.seen = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        self.norms = np.zeros((0, 2))  # of embeddings: their sum and their number
+        self._coders: dict[tuple[Any, ...], Coder] = {}
+        self._coder = self._coder_of(self.known, self.widths)
+
+    def encode(self, records: Sequence[Record]) -> Encoded:
+        """Return the atoms of records. The side stays as it is."""
+        found = self._coder.encode_complete(records, self)
+        if found is not None:
+            return found
+        shapes = set(map(tuple, records))
+        coder = self._coder
+        if not coder.reads(shapes):
+            coder = self._extended(records)
+            coder.reads(shapes)
+        return coder.encode(records, shapes, self)
+
+    def encode_one(self, record: Record) -> Encoded:
+        """Return the atoms of one record, whose categories rarely stand together again."""
+        found = self._coder.encode_one(record, self)
+        return self.encode([record]) if found is None else found
+
+    def _extended(self, records: Sequence[Record]) -> Coder:
+        """The coder that knows the new fields of these records as well."""
+        kinds, widths = dict(self.known), dict(self.widths)
+        for i, record in enumerate(records):
+            for name, value in record.items():
+                if name in self.known or name in self.ignored:
+                    continue
+                kind = self.declared.get(checked_name(name)) or infer(value, self._where(i, name))
+                if name == ID:
+                    kind = kind and Category()
+                if kind is None:
+                    continue
+                kinds.setdefault(name, kind)
+                if isinstance(kinds[name], Embedding) and name not in widths:
+                    given = read_list(value, "embedding", self._where(i, name))
+                    if given:
+                        widths[name] = min(len(given), MAX_EMBEDDING)
+        if len(kinds) > MAX_FIELDS:
+            raise InvalidInput(f"the {self.name}'s fields", f"be at most {MAX_FIELDS}", len(kinds))
+        return self._coder_of(kinds, widths)
+
+    def _coder_of(self, kinds: Mapping[str, Kind], widths: Mapping[str, int]) -> Coder:
+        key = (*kinds.items(), *widths.items())
+        coder = self._coders.get(key)
+        if coder is None:
+            if len(self._coders) >= 16:
+                self._coders.clear()
+            coder = Coder(self, kinds, widths)
+            self._coders[key] = coder
+        return coder
+
+    def _where(self, i: int, name: str) -> str:
+        return f"{self.name}{f' {i}' if self.name == 'candidate' else ''}, field {name!r}"
+
+    def fields(self) -> tuple[Slot, ...]:
+        """Return the fields that are known."""
+        return self._coder.fields(dict.fromkeys(self._coder.open, 1))
+
+    def observe(self, fields: Sequence[Slot], raw: Matrix) -> None:
+        """Take over the fields and the numbers of observed records.
+
+        A field that is known as another kind stays what it is.
+        """
+        if fields is not self._coder.fixed:
+            self._join(fields)
+        coder = self._coder
+        measured = [(name, kind) for name, kind, _ in fields if kind in MEASURED]
+        if not measured:
+            return
+        numbers = raw
+        if measured != [(name, "number") for name in coder.numbers]:
+            numbers = np.full((len(raw), len(coder.numbers)), np.nan)
+            for j, (name, kind) in enumerate(measured):
+                if kind == "number" and name in coder.numbers:
+                    numbers[:, coder.numbers.index(name)] = raw[:, j]
+                elif kind == "embedding" and name in coder.embeddings:
+                    norms = raw[:, j][~np.isnan(raw[:, j])]
+                    self.norms[coder.embeddings.index(name)] += norms.sum(), len(norms)
+        if coder.logs.any():  # of another schema's receipt, which may have no logarithm
+            numbers = np.where(coder.logs & (numbers <= 0.0), np.nan, numbers)
+        kernels.observe_numbers(numbers, self.samples, self.sizes, self.seen)
+
+    def _join(self, fields: Sequence[Slot]) -> None:
+        """Take over fields that are new."""
+        for name, kind, width in fields:
+            if name in self.known or len(self.known) >= MAX_FIELDS:
+                continue
+            declared = self.declared.get(name)
+            self.known[name] = declared if declared is not None else KINDS[kind]()
+            if kind == "number":
+                self.samples = np.vstack([self.samples, np.zeros((1, SAMPLE))])
+                self.sizes, self.seen = np.append(self.sizes, 0), np.append(self.seen, 0)
+            elif kind == "embedding":
+                self.widths[name] = width
+                self.norms = np.vstack([self.norms, np.zeros((1, 2))])
+        self._coder = self._coder_of(self.known, self.widths)
+
+    def coding(self) -> kernels.Coding:
+        """Return how numbers are coded, with the samples that compiled runs go on writing."""
+        coder = self._coder
+        numbers = coder.places, coder.logs, coder.codes
+        return kernels.Coding(*numbers, self.samples, self.sizes, self.seen)
+
+    def view(self) -> Self:
+        """Return a copy that shares nothing that :meth:`observe` writes."""
+        viewed = object.__new__(type(self))
+        viewed.__dict__.update(self.__dict__)
+        viewed.known, viewed.widths = dict(self.known), dict(self.widths)
+        viewed.samples, viewed.sizes = self.samples.copy(), self.sizes.copy()
+        viewed.seen, viewed.norms = self.seen.copy(), self.norms.copy()
+        return viewed
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Return what is known of every field."""
+        described = []
+        for name, kind in self.known.items():
+            text = shown(kind)
+            if isinstance(kind, Embedding):
+                text += f" of {self.widths[name]}"
+            text += ", declared" if name in self.declared else ""
+            each: dict[str, Any] = {"side": self.name, "name": name}
+            each |= {"kind": kind.name, "text": text}
+            if isinstance(kind, Number):
+                j = self._coder.numbers.index(name)
+                sample = self.samples[j, : self.sizes[j]]
+                if len(sample):
+                    low, middle, high = np.quantile(sample, [0.1, 0.5, 0.9]).tolist()
+                    each |= {"low": low, "median": middle, "high": high}
+                    each["text"] += f", {low:.4g} to {high:.4g} (median {middle:.4g})"
+            described.append(each)
+        return described
+
+    def state(self) -> Tree:
+        """Return what was learned, as a tree for :mod:`longrank.packing`."""
+        return {
+            "known": [[name, *spell(kind)] for name, kind in self.known.items()],
+            "widths": dict(self.widths),
+            "samples": self.samples.copy(),
+            "sizes": self.sizes.copy(),
+            "seen": self.seen.copy(),
+            "norms": self.norms.copy(),
+        }
+
+    def restore(self, state: Tree) -> None:
+        """Take over what :meth:`state` described."""
+        self.known = {name: read_kind(kind) for name, *kind in state["known"]}
+        self.widths = {name: int(width) for name, width in state["widths"].items()}
+        for part in ("samples", "sizes", "seen", "norms"):
+            setattr(self, part, state[part].copy())
+        self._coder = self._coder_of(self.known, self.widths)

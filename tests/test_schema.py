@@ -6,6 +6,7 @@ import math
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from fractions import Fraction
 
@@ -511,8 +512,39 @@ def test_many_values_and_many_shapes_are_encoded_as_the_first_were():
     shapes = [{"id": "a"} | {f"f{i}": 1.0, f"f{i + 1}": None} for i in range(250)]
     rows = schema.encode(shapes + [dict(reversed(each.items())) for each in shapes], CONTEXT)
     np.testing.assert_array_equal(rows.keys[:250], rows.keys[250:])
-    assert columns(schema, [{"f0": 1.0, "id": "a"}], CONTEXT) == first
+    for again in ({"id": "a", "f0": 1.0}, {"f0": 1.0, "id": "a"}):
+        assert columns(schema, [again], CONTEXT) == first
     assert columns(Schema.from_state(schema.state()), [{"f0": 1.0, "id": "a"}], CONTEXT) == first
+
+
+def test_what_is_remembered_of_fields_that_come_and_go_is_bounded():
+    schema = Schema()
+    for i in range(100):
+        schema.encode([{"id": "a", f"f{i}": 1.0}], {})
+    assert len(schema._plans) <= 64
+    assert len(schema.sides["candidate"]._coders) <= 16
+
+
+def test_threads_may_encode_at_the_same_time():
+    schema = observed(Schema(), [{"id": "x", "fee": 1.0}], CONTEXT)
+    interval = sys.getswitchinterval()
+
+    def encode(k):
+        found = []
+        for t in range(60):
+            asked = [{"id": f"{k % 2}-{50 * t + i}", "fee": 1.0} for i in range(50)]
+            found.append((asked, schema.encode(asked, CONTEXT).keys))
+        return found
+
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            answers = [each for some in pool.map(encode, range(4)) for each in some]
+    finally:
+        sys.setswitchinterval(interval)
+    alone = Schema.from_state(schema.state())
+    for asked, keys in answers:
+        np.testing.assert_array_equal(keys, alone.encode(asked, CONTEXT).keys)
 
 
 # -- what was learned -----------------------------------------------------------------------------

@@ -335,6 +335,7 @@ def test_a_group_is_found_again_wherever_its_home_is(home):
         for i, group in enumerate(keys):
             learner.observe(single(1 + i, group), True)
     assert learner._counts[1] == len(keys)
+    assert learner._group_keys[0] == SHARED  # kept for those that do not fit
     rows, twin = single(3, keys[2]), Plainly(1)
     for _ in range(3):
         twin.learn([(3, 1.0, 0)], True)

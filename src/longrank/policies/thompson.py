@@ -19,6 +19,8 @@ from longrank.payoffs import Payoffs
 from longrank.policies.base import Believer, Chance
 from longrank.policies.random import generator_from_state, generator_state
 
+_RARE, _WIDER = 1.6448536269514722, 4.0  # one normal number in ten is larger
+
 
 class Thompson(Believer):
     """Rank with weights drawn from the belief, a normal distribution around the learner's.
@@ -38,9 +40,9 @@ class Thompson(Believer):
     rng
         The generator of random numbers, or its seed.
     optimistic
-        Whether to draw only what speaks for an item: the score of each is drawn by itself, and
-        one below its mean is mirrored above it. Needs features that do not depend on the items
-        above.
+        Whether to draw only what speaks for an item: the score of each is drawn by itself, one
+        below its mean is mirrored above it, and one in ten is drawn four times as wide, so that
+        what is rare and large is found. Needs features that do not depend on the items above.
     probing
         As for :class:`UCB`.
     """
@@ -85,7 +87,7 @@ class Thompson(Believer):
         rng: np.random.Generator,
     ) -> Ranking:
         if self.learner.sparse:
-            belief: Any = self.learner.belief(self._bonus(rng.standard_normal(len(prepared))))  # type: ignore[arg-type]
+            belief: Any = self.learner.belief(self._bonus(self._deviates(rng, len(prepared))))  # type: ignore[arg-type]
             return self._best(prepared, count, payoffs, minimum, belief)
         draw = self._draw_scores if self.optimistic else self._draw_weights
         return self._decide(prepared, draw(prepared, count, rng), payoffs, minimum)
@@ -106,7 +108,7 @@ class Thompson(Believer):
         return order, rows, means, scores
 
     def _draw_scores(self, prepared: Prepared, count: int, rng: np.random.Generator) -> Greedy:
-        bonus = self._bonus(rng.standard_normal(len(prepared)))
+        bonus = self._bonus(self._deviates(rng, len(prepared)))
         rows = self.features.rows(prepared)
         belief = self.learner.belief()
         means, widths = belief.score(rows)
@@ -114,15 +116,22 @@ class Thompson(Believer):
         order = kernels.top(scores, count)
         return order, rows[order], means[order], scores[order]
 
+    def _deviates(self, rng: np.random.Generator, count: int) -> NDArray[np.float64]:
+        """Draw how far each score lies from its mean, in deviations before they are scaled."""
+        if not self.optimistic:
+            return rng.standard_normal(count)
+        drawn, other = rng.standard_normal((count, 2)).T
+        return np.asarray(np.where(np.abs(other) > _RARE, _WIDER * drawn, drawn))
+
     def _bonus(self, drawn: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How many standard deviations are added to each mean, by standard normal draws."""
+        """How many standard deviations are added to each mean."""
         bonus = self.scale * drawn
         return np.abs(bonus) if self.optimistic else bonus
 
     def chance(self, sizes: Sequence[int]) -> Chance:
         at_random, keys = super().chance(sizes)
         if self._each:
-            return at_random, self.rng.standard_normal(len(keys))
+            return at_random, self._deviates(self.rng, len(keys))
         self.rng.standard_normal(len(sizes) * self.learner.dim)
         return at_random, keys
 

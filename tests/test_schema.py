@@ -70,7 +70,11 @@ INFERRED = {
 ALL_INFERRED = [(value, kind) for kind, values in INFERRED.items() for value in values]
 
 
-@pytest.mark.parametrize(("value", "kind"), ALL_INFERRED, ids=[repr(v) for v, _ in ALL_INFERRED])
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    ALL_INFERRED,
+    ids=[f"{kind}-{type(value).__name__}-{i}" for i, (value, kind) in enumerate(ALL_INFERRED)],
+)
 def test_the_kind_of_a_field_is_inferred(value, kind):
     schema = observed(Schema(), [{"own": value}], {"shared": value})
     assert kinds(schema) == {("candidate", "own"): kind, ("context", "shared"): kind}

@@ -102,14 +102,14 @@ class SparseBelief(NamedTuple):
         minimum: int,
         chosen: Order,
         numbers: Vector,
-    ) -> tuple[int, NDArray[np.float64]]:
+    ) -> tuple[int, SparseRows, NDArray[np.float64]]:
         """Fill a receipt with the best: see :func:`longrank.kernels.decide`.
 
-        Returns how many were chosen, and their :meth:`contributions`.
+        Returns how many were chosen, their rows, and their :meth:`contributions`.
         """
         assert rows.plan is not None
         plan = rows.plan
-        return kernels.decide_sparse(
+        length, keys, own, spoke = kernels.decide_sparse(
             rows.arrays(),
             plan[:3],
             self.table,
@@ -124,6 +124,17 @@ class SparseBelief(NamedTuple):
             plan.labels,
             len(plan.names),
         )
+        best = SparseRows(
+            rows.layout,
+            keys,
+            own,
+            rows.context_keys,
+            rows.context_numbers,
+            rows.raw[chosen[:length]],
+            rows.context_raw,
+            plan,
+        )
+        return length, best, spoke
 
     def _bonuses(self, count: int) -> Vector:
         bonus = self.bonus

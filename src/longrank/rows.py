@@ -40,6 +40,7 @@ class Plan(NamedTuple):
 
     ``labels[p]`` is the index in ``names`` of what entry p speaks for: the names of a field of the
     candidates and of one of the context; None for the constant, or where there is no second one.
+    ``lists`` says whether there are fields of lists.
     """
 
     left: Indices
@@ -47,6 +48,7 @@ class Plan(NamedTuple):
     groups: Keys
     labels: Indices
     names: tuple[tuple[str | None, str | None], ...]
+    lists: bool = False
 
 
 @dataclass(slots=True)
@@ -157,6 +159,7 @@ _ARRAYS: dict[str, Any] = {
 }
 
 MEASURED = ("number", "embedding")  # the kinds whose scale is learned
+LISTS = ("tags", "embedding")  # those whose values are lists
 _KINDS = (*MEASURED, "category", "tags", "text")
 
 

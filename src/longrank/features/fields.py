@@ -15,20 +15,20 @@ from longrank.errors import InvalidInput
 from longrank.features.base import Features, Greedy
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.rows import Layout, Slot, SparseRows
+from longrank.rows import LISTS, Layout, Slot, SparseRows
 from longrank.schema import SIDES, Record, Schema, as_records, identities
 
 
 class PreparedRecords:
     """The candidates of a round: records, context and rows."""
 
-    __slots__ = ("context", "contributions", "records", "rows")
+    __slots__ = ("best", "context", "records", "rows")
 
-    contributions: NDArray[np.float64] | None  # to the scores of those that were chosen
+    best: tuple[SparseRows, NDArray[np.float64]] | None  # the chosen rows, what spoke for them
 
     def __init__(self, records: list[Record], context: Record, rows: SparseRows) -> None:
         self.records, self.context, self.rows = records, context, rows
-        self.contributions = None
+        self.best = None
 
     def __len__(self) -> int:
         return len(self.records)
@@ -89,9 +89,10 @@ class Records(Features):
         numbers: NDArray[np.float64],
     ) -> int:
         assert isinstance(belief, SparseBelief)
-        length, prepared.contributions = belief.decide(
+        length, rows, added = belief.decide(
             prepared.rows, payoffs.rewards, payoffs.losses, minimum, chosen, numbers
         )
+        prepared.best = rows, added
         return length
 
     def along(self, prepared: PreparedRecords, order: NDArray[np.int64]) -> Any:
@@ -108,15 +109,17 @@ class Records(Features):
         belief: Any,
     ) -> Ranking:
         assert isinstance(belief, SparseBelief)
-        rows = prepared.rows.take(order)
+        found, prepared.best = prepared.best, None
+        if found is None:
+            rows = prepared.rows.take(order)
+            found = rows, belief.contributions(rows)
+        rows, added = found
         assert rows.plan is not None
-        chosen = [dict(prepared.records[i]) for i in order]
+        chosen = [dict(prepared.records[i]) for i in order.tolist()]
         context = dict(prepared.context)
-        for fields, some in ((rows.layout.candidate, chosen), (rows.layout.context, [context])):
-            _copy_lists(fields, some)
-        added, prepared.contributions = prepared.contributions, None
-        if added is None:
-            added = belief.contributions(rows)
+        if rows.plan.lists:
+            for fields, some in ((rows.layout.candidate, chosen), (rows.layout.context, [context])):
+                _copy_lists(fields, some)
         reasons = Reasons(added, rows.plan.names, chosen, context)
         names = Names(identities(prepared.records, order.tolist()), rows, reasons)
         return Ranking.filled(order, numbers, 0, names)
@@ -160,7 +163,7 @@ class Records(Features):
 
 def _copy_lists(fields: Iterable[Slot], records: list[dict[str, Any]]) -> None:
     """Keep lists as they are now, and sets in an order that is the same in every process."""
-    for name in [field.name for field in fields if field.kind in ("tags", "embedding")]:
+    for name in [field.name for field in fields if field.kind in LISTS]:
         for record in records:
             value = record.get(name)
             if isinstance(value, set | frozenset):

@@ -84,12 +84,16 @@ def decide_sparse(
     numbers: Vector,
     labels: Order,
     size: int,
-) -> tuple[int, Matrix]:
-    """Run ``greedy_sparse`` and ``decide``; also return what spoke for the chosen rows."""
+) -> tuple[int, NDArray[np.uint64], Matrix, Matrix]:
+    """Run ``greedy_sparse`` and ``decide``.
+
+    Also returns the atoms of the chosen rows, keys and numbers, and their ``contributions``.
+    """
     count = chosen.shape[0]
     order, means, scores = greedy_sparse(rows, plan, table, bonus, ceiling, count, 0)
     none = np.empty((count, 0))
     n = decide(order, none, means, scores, rewards, losses, link, minimum, chosen, numbers)
     keys, own, context = rows
-    first = order[:n]
-    return n, contributions((keys[first], own[first], context), plan, table, labels, size)
+    first_keys, first_own = keys[order[:n]], own[order[:n]]
+    spoke = contributions((first_keys, first_own, context), plan, table, labels, size)
+    return n, first_keys, first_own, spoke

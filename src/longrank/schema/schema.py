@@ -13,7 +13,7 @@ from longrank import kernels
 from longrank.errors import InvalidInput
 from longrank.packing import Tree
 from longrank.parts import Part
-from longrank.rows import Layout, Plan, Slot, SparseRows
+from longrank.rows import LISTS, Layout, Plan, Slot, SparseRows
 from longrank.schema.coder import atom_groups
 from longrank.schema.kinds import KINDS, Kind, checked_name, read_kind, shown, spell
 from longrank.schema.side import Side
@@ -187,7 +187,8 @@ class Schema(Part):
             np.uint64,
         )
         self._warn(layout, names)
-        return Plan(left, right, groups, labels, tuple(names))
+        lists = any(field.kind in LISTS for side in layout for field in side)
+        return Plan(left, right, groups, labels, tuple(names), lists)
 
     def _warn(self, layout: Layout, names: list[tuple[str | None, str | None]]) -> None:
         """Warn of fields of the context that cannot change the order."""

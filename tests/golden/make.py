@@ -2,15 +2,17 @@
 
 Run it once for each version whose files look different (``test_golden.py`` says when), with the
 code of that version on the path. It writes the folder ``LABEL`` beside itself and adds it to
-``SHA256SUMS``; files that are there already are never written again. A folder holds
+``SHA256SUMS``; files that are there already are never written again. ``make.py LABEL PART ...``
+writes some parts alone (0.3.0 has ``policies`` and ``records``). A folder holds
 
 ``rounds.json``  rounds in which every saved policy is continued
 ``policies/``    each kind of policy after some rounds (``.longrank``) and after those further
-                 rounds (``.after.longrank``)
+                 rounds (``.after.longrank``); those that look as in an earlier folder are left out
 ``receipts/``    what it ranked in them, as a dictionary and as bytes, and what became of it
 ``expected/``    what it knew before and after, as plain JSON
 ``stores/``      SQLite stores: closed, copied while in use, both; a PostgreSQL dump; with them what
-                 every model knew, and what the service said when it went on (``said.json``)
+                 every model knew, and what the service said when it went on (``said.json``);
+                 ``records`` and ``records-postgres`` hold models of records
 ``histories/``   logs in every format
 ``runs/``        results of ``longrank run``
 
@@ -37,11 +39,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import payments
 from playing import (
     Step,
+    View,
     content,
     happened,
     history_content,
+    knowledge,
+    packed_layout,
     payoffs_of,
     ranked,
     serving,
@@ -53,6 +59,7 @@ import longrank as lr
 HERE = Path(__file__).parent
 DIM, BUDGET, BEFORE, AFTER = 4, 5, 24, 8
 NOW = 1_790_000_000.0
+RECORDS = hasattr(lr, "Records")
 
 
 def write_json(path: Path, data: Any) -> None:
@@ -74,6 +81,7 @@ def a_round(t: int) -> dict[str, Any]:
         lr.Payoffs([0.0] * BUDGET, [-1.0 * n for n in range(BUDGET + 1)]),
     )
     payoffs = shapes[t % 4]
+    records = payments.offer(t) if RECORDS else {}
     return {
         "items": items.tolist(),
         "rewards": payoffs.rewards.tolist(),
@@ -81,6 +89,7 @@ def a_round(t: int) -> dict[str, Any]:
         "budget": int(rng.integers(1, BUDGET + 1)),
         "share": float(rng.random()),
         "lucky": bool(rng.random() < 0.5),
+        **records,
     }
 
 
@@ -115,8 +124,15 @@ def feature_maps() -> dict[str, tuple[int, Callable[[], Any]]]:
     return made
 
 
-def policies() -> Iterator[tuple[str, Any]]:
+def policies() -> Iterator[tuple[str, Any, View]]:
     """Every kind of policy, with every learner and every map that a file can hold."""
+    for name, policy in array_policies():
+        yield name, policy, 17 if name == "recommended-long" else DIM
+    if RECORDS:
+        yield from payments.policies(BUDGET)
+
+
+def array_policies() -> Iterator[tuple[str, Any]]:
     known, maps = learners(), feature_maps()
     for name, make in known.items():
         for view, (dim, features) in maps.items():
@@ -148,11 +164,11 @@ def policies() -> Iterator[tuple[str, Any]]:
         yield "plackett-luce-polynomial", long
 
 
-def play(policy: Any, rounds: list[dict[str, Any]], width: int) -> list[dict[str, Any]]:
+def play(policy: Any, rounds: list[dict[str, Any]], view: View) -> list[dict[str, Any]]:
     """Rank and learn; what was ranked, and what became of it."""
     played = []
     for dealt in rounds:
-        ranking = ranked(policy, dealt, width)
+        ranking = ranked(policy, dealt, view)
         outcome = happened(dealt, len(ranking))
         policy.learn(ranking, outcome)
         played.append(
@@ -165,27 +181,57 @@ def play(policy: Any, rounds: list[dict[str, Any]], width: int) -> list[dict[str
     return played
 
 
+def is_known(name: str, policy: Any, receipt: dict[str, Any]) -> bool:
+    """Whether an earlier folder has this policy, and receipts of it, in the same layout."""
+    now = packed_layout(policy.to_bytes()), packed_layout(base64.b64decode(receipt["bytes"]))
+    for path in HERE.glob(f"*/policies/{name}.longrank"):
+        receipts = json.loads((path.parents[1] / "receipts" / f"{name}.json").read_text())
+        then = packed_layout(base64.b64decode(receipts[0]["bytes"]))
+        if (packed_layout(path.read_bytes()), then) == now:
+            return True
+    return False
+
+
 def make_policies(folder: Path) -> None:
     rounds = [a_round(t) for t in range(BEFORE + AFTER)]
     write_json(folder / "rounds.json", rounds[BEFORE:])
     (folder / "policies").mkdir(parents=True)
-    for name, policy in policies():
-        width = 17 if name == "recommended-long" else DIM
-        play(policy, rounds[:BEFORE], width)
+    earlier = [a_round(t) for t in payments.EARLIER] if RECORDS else []
+    for name, policy, view in policies():
+        if isinstance(view, list):
+            play(policy, earlier, view)
+        played = play(policy, rounds[:BEFORE], view)
+        if is_known(name, policy, played[0]):
+            continue
         policy.save(folder / "policies" / f"{name}.longrank")
-        before = content(policy)
+        before = knowledge(policy, view, rounds[BEFORE:])
         loaded = lr.load(folder / "policies" / f"{name}.longrank")
-        receipts = play(loaded, rounds[BEFORE:], width)
+        receipts = play(loaded, rounds[BEFORE:], view)
         loaded.save(folder / "policies" / f"{name}.after.longrank")
         write_json(folder / "receipts" / f"{name}.json", receipts)
         write_json(
             folder / "expected" / f"{name}.json",
-            {"width": width, "before": before, "after": content(loaded)},
+            {
+                "fields" if isinstance(view, list) else "width": view,
+                "before": before,
+                "after": knowledge(loaded, view, rounds[BEFORE:]),
+            },
         )
-    assert json.loads((folder / "expected" / "random.json").read_text())["before"]["rng"]
-    if hasattr(lr, "recommended"):
-        found = json.loads((folder / "expected" / "recommended.json").read_text())
-        assert 0 < found["before"]["given_up"] < found["after"]["given_up"]
+        check_shown(name, policy, loaded)
+
+
+def check_shown(name: str, before: Any, after: Any) -> None:
+    """Refuse golden policies that do not show what they are there for."""
+    if name.endswith("random"):
+        assert content(before)["rng"]
+    if name.endswith("recommended"):
+        assert 0 < before.given_up < after.given_up
+    if name == "records-recommended":  # samples of numbers are full, and a field joins
+        sides = before.schema.sides
+        assert all(side.seen.min() > side.samples.shape[1] for side in sides.values())
+        assert len(before.schema.describe()) < len(after.schema.describe())
+    if name == "records-full":
+        assert 0 < before.learner.replaced < after.learner.replaced
 
 
 # -- stores ---------------------------------------------------------------------------------------
@@ -203,6 +249,30 @@ MODELS: dict[str, dict[str, Any]] = {
     "dep": {"policy": "dep", "settings": {"topics": [[1, 0], [0, 1], [0.5, 0.5]]}, "dim": 2},
 }
 
+DECLARED = {
+    "fields": {"amount": {"kind": "number", "log": True}, "note": "text", "mcc": "category"},
+    "cross": [["id", "brand"], ["id", "amount"], ["note", "id"], ["id", "mcc"]],
+    "ignore": ["trace"],
+}
+RECORD_MODELS: dict[str, dict[str, Any]] = {
+    "records": {"dim": None, "policy": "recommended"},
+    "declared": {
+        "dim": None,
+        "policy": "thompson",
+        "settings": {"scale": 0.5},
+        "schema": DECLARED,
+        "mode": "shadow",
+        "missing": "failed",
+    },
+    "names": {"dim": None, "policy": "plackett-luce", "store_candidates": True},
+    "ind": MODELS["ind"],  # beside them, a model of arrays
+}
+FIELDS = {  # that models of records see
+    "records": ["id", "fee", "brand", "amount"],
+    "declared": ["id", "region", "brand", "amount", "note", "mcc", "trace"],
+    "names": ["id", "brand"],
+}
+
 
 def decide(model: str, t: int) -> Step:
     rng = np.random.default_rng([34, t])
@@ -210,14 +280,19 @@ def decide(model: str, t: int) -> Step:
     items = rng.random((count, 3)) * 0.5
     body: dict[str, Any] = {
         "id": f"{model}-{t}",
-        "ids": [f"c{i}" for i in range(count)],
-        "features": items.tolist(),
         "rewards": [1.0, 0.6, 0.3],
         "losses": [0.0, -0.1, -0.2, -0.3] if t % 3 else [0.0, -2.0, -4.0, -6.0],
         "ttl": 400 * 86_400.0,
     }
-    if model == "shadow":
-        body["baseline"] = ["c1", "c0"]
+    if model in FIELDS:
+        candidates, context = payments.seen(payments.offer(t), FIELDS[model])
+        body |= {"candidates": candidates, "context": context}
+        ids = [each["id"] for each in payments.offer(t)["candidates"]]
+    else:
+        ids = [f"c{i}" for i in range(count)]
+        body |= {"ids": ids, "features": items.tolist()}
+    if model in ("shadow", "declared"):
+        body["baseline"] = ids[1::-1]
     return Step("POST", f"/v1/models/{model}/decisions", body)
 
 
@@ -233,7 +308,8 @@ def tell(model: str, t: int, decision: dict[str, Any]) -> Step:
 
 def create(names: list[str]) -> Iterator[Step]:
     for name in names:
-        body = {"dim": 3, "max_budget": 3, "ttl": 400 * 86_400.0} | MODELS[name]
+        settings = RECORD_MODELS[name] if name in FIELDS else MODELS[name]
+        body = {"dim": 3, "max_budget": 3, "ttl": 400 * 86_400.0} | settings
         yield Step("PUT", f"/v1/models/{name}", body)
         yield Step("POST", f"/v1/models/{name}/keys", None)
 
@@ -261,7 +337,15 @@ def states(engine: Any, names: list[str], folder: Path) -> None:
         (folder / f"{name}.longrank").write_bytes(engine.model(name).policy.to_bytes())
 
 
-def make_store(folder: Path, where: str, keep: Callable[[], None], sittings: int = 1) -> None:
+def make_store(
+    folder: Path,
+    where: str,
+    keep: Callable[[], None],
+    sittings: int = 1,
+    models: Iterable[str] = MODELS,
+    rounds: int = 6,
+    further: int = 4,
+) -> None:
     """Talk to a service; ``keep`` copies its store. Then go on, and write down what it says."""
     names: list[str] = []
     opened: list[Step] = []
@@ -269,21 +353,23 @@ def make_store(folder: Path, where: str, keep: Callable[[], None], sittings: int
     for sitting in range(sittings):
         with serving(where, NOW + first) as (ask, engine):
             if sitting == 0:
-                for step in create(list(MODELS)):
+                for step in create(list(models)):
                     answer = ask(step)
                     if answer.status == 201:
                         opened.append(answer)
                 names = [step.path.split("/")[3] for step in opened if step.method == "PUT"]
-            talk(ask, names, range(first, first + 6))
-            first += 6
+            talk(ask, names, range(first, first + rounds))
+            first += rounds
             if sitting == sittings - 1:
                 states(engine, names, folder / "before")
                 listed = [ask(Step("GET", f"/v1/models/{name}")) for name in names]
                 listed += [ask(Step("GET", f"/v1/models/{name}/keys")) for name in names]
                 listed += [ask(Step("GET", f"/v1/models/{name}/decisions")) for name in names]
+                some = [name for name in names if name in FIELDS]
+                listed += [ask(Step("GET", f"/v1/models/{name}/schema")) for name in some]
                 keep()
     with serving(where, NOW + first) as (ask, engine):
-        continued = talk(ask, names, range(first, first + 4))
+        continued = talk(ask, names, range(first, first + further))
         states(engine, names, folder / "after")
     keys = {s.path.split("/")[3]: s.answer["key"] for s in opened if s.method == "POST"}
     write_json(
@@ -333,7 +419,19 @@ def make_stores(folder: Path, postgres: bool) -> None:
         make_dump(folder / "stores" / "postgres")
 
 
-def make_dump(target: Path) -> None:
+def make_record_stores(folder: Path) -> None:
+    """A SQLite store with a snapshot and a log, copied while in use; a PostgreSQL dump."""
+    target = folder / "stores" / "records"
+    target.mkdir(parents=True)
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as work:
+        path = Path(work) / "decisions.db"
+        make_store(target, str(path), lambda: pack(path, target), 2, RECORD_MODELS, 6, 2)
+    make_dump(folder / "stores" / "records-postgres", FIELDS, 8, 2)
+
+
+def make_dump(
+    target: Path, models: Iterable[str] = MODELS, rounds: int = 6, further: int = 4
+) -> None:
     target.mkdir(parents=True)
     sys.path.insert(0, str(HERE.parent / "service"))
     import psycopg
@@ -353,7 +451,7 @@ def make_dump(target: Path) -> None:
             )
             (target / "dump.sql.xz").write_bytes(lzma.compress(dumped.stdout))
 
-        make_store(target, server.url("golden"), keep)
+        make_store(target, server.url("golden"), keep, 1, models, rounds, further)
     finally:
         server.remove()
 
@@ -400,15 +498,60 @@ def make_histories(folder: Path) -> None:
         write_json(where / "expected" / f"{path.name}.json", history_content(path))
 
 
-def export(where: Path) -> None:
+def make_record_histories(folder: Path) -> None:
+    """Logs of records: what ``record`` and the service write, and tables of users."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from longrank.logs import record, write
+
+    where = folder / "histories"
+    where.mkdir(parents=True)
+    learner, features = lr.SparseLaplace(), lr.Records()
+    policy = lr.PlackettLuce(learner, features=features, temperature=1.0, rng=17)
+    rows, own, long = [], [], []
+    for t in range(12):
+        dealt = a_round(100 + t)
+        payoffs, budget = payoffs_of(dealt), dealt["budget"]
+        records, context = payments.seen(dealt, ["id", "fee", "tags", "vector", "brand", "amount"])
+        assert context is not None
+        offered: dict[str, Any] = {"context": context}
+        ranking = policy.rank(records, payoffs, budget, **offered)
+        chances = policy.propensities(records, payoffs, ranking.order, budget, **offered)
+        outcome = happened(dealt, len(ranking))
+        policy.learn(ranking, outcome)
+        row = record(t, ranking, outcome, payoffs, budget=budget, propensities=chances, time=t,
+                     candidates=records, policy_version="golden", **offered)  # fmt: skip
+        rows.append(row)
+        plain = [{"id": one["id"], "fee": one.get("fee")} for one in records]
+        tried = {"candidates": plain, "tried": ranking.ids[: outcome.tried]}
+        own.append({"id": f"p{t}", **context, **tried, "succeeded": outcome.succeeded})
+        places = {item: place for place, item in enumerate(ranking.order.tolist(), 1)}
+        for i, one in enumerate(plain):
+            told = {"id": t, "tried": outcome.tried, "succeeded": outcome.succeeded}
+            told |= {"candidate": one["id"], "fee": one["fee"], "position": places.get(i)}
+            long.append(told | context)
+    for ending in ("parquet", "csv", "jsonl"):
+        assert write(where / f"records.{ending}", rows) == len(rows)
+    pq.write_table(pa.Table.from_pylist(own), where / "records-own.parquet")
+    with (where / "records-long.csv").open("w", newline="") as file:
+        table = csv.DictWriter(file, list(long[0]))
+        table.writeheader()
+        table.writerows(long)
+    export(where, "names", "records-export.parquet")
+    for path in sorted(where.glob("records*")):
+        write_json(where / "expected" / f"{path.name}.json", history_content(path))
+
+
+def export(where: Path, model: str = "eps", name: str = "export.parquet") -> None:
     """What the service exports of one of its models."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as work:
         with serving(f"{work}/decisions.db", NOW) as (ask, _):
-            for step in create(["eps"]):
+            for step in create([model]):
                 ask(step)
-            talk(ask, ["eps"], range(8))
-            step = ask(Step("GET", "/v1/models/eps/export"))
-        (where / "export.parquet").write_bytes(step.answer)
+            talk(ask, [model], range(8))
+            step = ask(Step("GET", f"/v1/models/{model}/export"))
+        (where / name).write_bytes(step.answer)
 
 
 RUN = (
@@ -504,7 +647,7 @@ def main(label: str, *parts: str) -> None:
     folder = HERE / label
     if folder.exists():
         raise SystemExit(f"{folder} exists: golden files are never written again")
-    wanted = parts or ("policies", "stores", "postgres", "histories", "results")
+    wanted = parts or ("policies", "stores", "postgres", "histories", "results", "records")
     if "policies" in wanted:
         make_policies(folder)
     if "stores" in wanted:
@@ -513,6 +656,9 @@ def main(label: str, *parts: str) -> None:
         make_histories(folder)
     if "results" in wanted:
         make_results(folder)
+    if "records" in wanted and RECORDS:
+        make_record_stores(folder)
+        make_record_histories(folder)
     add_sums(folder.rglob("*"))
 
 

@@ -17,24 +17,38 @@ from typing import Any, NamedTuple
 
 import httpx
 import numpy as np
+from payments import seen
 
 import longrank as lr
 
 ADMIN = "the-administrators-key-of-the-golden-files"
 SETTINGS = (
     "exploration", "probing", "foresight", "given_up", "epsilon", "temperature", "scale", "exact",
+    "optimistic",
 )  # fmt: skip
-LEARNED = ("dim", "updates", "max_budget", "penalty", "forgetting", "radius", "rate")
+LEARNED = (
+    "dim", "updates", "max_budget", "penalty", "forgetting", "radius", "rate", "columns", "used",
+    "replaced",
+)  # fmt: skip
+View = int | list[str]  # what a policy sees of a round: so many numbers, or fields of records
 
 
 def payoffs_of(dealt: dict[str, Any]) -> lr.Payoffs:
     return lr.Payoffs(dealt["rewards"], dealt["losses"])
 
 
-def ranked(policy: Any, dealt: dict[str, Any], width: int) -> lr.Ranking:
-    """Rank a round; its candidates are made longer where the policy wants longer ones."""
+def view_of(expected: dict[str, Any]) -> View:
+    """What the policy of an expectation sees."""
+    return expected["fields"] if "fields" in expected else expected["width"]
+
+
+def ranked(policy: Any, dealt: dict[str, Any], view: View) -> lr.Ranking:
+    """Rank a round; its items are made longer where the policy wants longer ones."""
+    if isinstance(view, list):
+        records, context = seen(dealt, view)
+        return policy.rank(records, payoffs_of(dealt), dealt["budget"], context=context)
     items = np.array(dealt["items"])
-    items = np.pad(items, ((0, 0), (0, width - items.shape[1])))
+    items = np.pad(items, ((0, 0), (0, view - items.shape[1])))
     return policy.rank(items, payoffs_of(dealt), dealt["budget"])
 
 
@@ -55,8 +69,28 @@ def content(policy: Any) -> dict[str, Any]:
         found |= {"features": repr(policy.features), "learner": type(learner).__name__}
         found |= {"link": learner.link.name}
         found |= {name: getattr(learner, name) for name in LEARNED if hasattr(learner, name)}
-        found |= {"weights": learner.weights, "inverse": learner.inverse}
+        if getattr(learner, "sparse", False):
+            schema = policy.schema
+            found |= {"schema": schema.describe(), "crossed": schema.crosses()}
+        else:
+            found |= {"weights": learner.weights, "inverse": learner.inverse}
     return plain(found)
+
+
+def knowledge(policy: Any, view: View, rounds: list[dict[str, Any]]) -> dict[str, Any]:
+    """The same, and what a policy over records believes of the candidates of some rounds."""
+    if isinstance(view, int):
+        return content(policy)
+    return content(policy) | {"scores": scores(policy, [seen(each, view) for each in rounds])}
+
+
+def scores(policy: Any, offers: list[tuple[list[Any], dict[str, Any] | None]]) -> Any:
+    """Means and widths of records, with their context, where the policy learns."""
+    if not hasattr(policy, "learner"):
+        return []
+    features = policy.features
+    rows = (features.rows(features.prepare(own, None, context=shared)) for own, shared in offers)
+    return plain([policy.learner.score(each) for each in rows])
 
 
 def history_content(path: Path) -> dict[str, Any]:
@@ -81,10 +115,24 @@ def history_content(path: Path) -> dict[str, Any]:
         for one in history.decisions()
     ]
     [dim] = {receipt.dim for receipt, _ in history if len(receipt)}
+    if dim == 0:
+        return records_content(history, decisions)
     policy = lr.UCB(lr.OnlineNewton(dim, max_budget=10), exploration=0.1)
     for receipt, outcome in history:
         policy.learn(receipt, outcome)
     return {"decisions": plain(decisions), "learned": content(policy)}
+
+
+def records_content(history: Any, decisions: list[dict[str, Any]]) -> dict[str, Any]:
+    """The same of a log of records."""
+    policy = lr.recommended()
+    for receipt, outcome in history.pairs(policy):
+        policy.learn(receipt, outcome)
+    offers = [(one.candidates, one.context) for one in history.decisions()]
+    for told, (candidates, context) in zip(decisions, offers, strict=True):
+        told |= {"candidates": candidates, "context": context}
+    learned = content(policy) | {"scores": scores(policy, offers)}
+    return {"decisions": plain(decisions), "learned": learned}
 
 
 def plain(node: Any) -> Any:
@@ -96,6 +144,21 @@ def plain(node: Any) -> Any:
     if isinstance(node, list | tuple):
         return [plain(value) for value in node]
     return repr(node) if node in (float("inf"), float("-inf")) else node
+
+
+def keys(node: Any) -> Any:
+    """The layout of a tree: the names in it, and the versions."""
+    if isinstance(node, dict):
+        if set(node) == {"array"}:
+            return "array"
+        return {name: node[name] if name == "version" else keys(node[name]) for name in node}
+    return "value"
+
+
+def packed_layout(data: bytes) -> Any:
+    """The layout of a policy or a receipt."""
+    version, header, _ = data.split(b"\n", 2)
+    return version.decode(), keys(json.loads(header))
 
 
 class Step(NamedTuple):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from pathlib import Path
 
 import pytest
-from playing import content, ranked, unpack
+from playing import content, ranked, unpack, view_of
 from test_golden import EARLY, HERE, check_store, files, knows, named, read, same
 
 from longrank import BadFile, Outcome, Ranking, load
@@ -31,7 +32,7 @@ def test_a_policy_of_an_early_layout_knows_what_it_knew_and_learns_as_it_did(pat
     probes = getattr(policy, "probing", False)
     played = read(base / "receipts" / f"{path.stem}.json")
     for dealt, then in zip(read(base / "rounds.json"), played, strict=True):
-        now = ranked(policy, dealt, expected["width"])
+        now = ranked(policy, dealt, view_of(expected))
         if not probes:  # when a probe is due has changed since
             assert now.order.tolist() == then["ranking"]["order"]
         policy.learn(Ranking.from_dict(then["ranking"]), Outcome(*then["outcome"]))
@@ -63,13 +64,21 @@ PARTS = {
     "coverage": ("ucb-newton-matrix", ("features",)),
     "polynomial": ("recommended", ("features",)),
     "mixture": ("ucb-newton-mixture", ("features", "topics")),
+    "SparseLaplace": ("records-recommended", ("learner",)),
+    "records": ("records-recommended", ("features",)),
+    "schema": ("records-recommended", ("features", "schema")),
 }
+
+
+def first(name: str) -> Path:
+    """The policy of this name in the first version that had it."""
+    return files(f"policies/{name}.longrank")[0]
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_every_part_of_a_policy_says_its_version(part):
     name, place = PARTS[part]
-    tree = unpack_tree(load(HERE / "0.1.0" / "policies" / f"{name}.longrank").to_bytes())["policy"]
+    tree = unpack_tree(load(first(name)).to_bytes())["policy"]
     for step in place:
         tree = tree[step]
     assert tree["version"] >= 1
@@ -78,7 +87,7 @@ def test_every_part_of_a_policy_says_its_version(part):
 @pytest.mark.parametrize("part", PARTS)
 def test_a_part_that_is_newer_than_the_code_is_refused_by_name(part):
     name, place = PARTS[part]
-    tree = unpack_tree((HERE / "0.1.0" / "policies" / f"{name}.longrank").read_bytes())
+    tree = unpack_tree(first(name).read_bytes())
     state = tree["policy"]
     for step in place:
         state = state[step]
@@ -89,7 +98,7 @@ def test_a_part_that_is_newer_than_the_code_is_refused_by_name(part):
 
 @pytest.mark.parametrize("version", [b"0", b"2", b"99"])
 def test_a_file_of_another_container_format_is_refused(version):
-    data = (HERE / "0.1.0" / "policies" / "recommended.longrank").read_bytes()
+    data = first("recommended").read_bytes()
     other = data.replace(b"longrank 1\n", b"longrank " + version + b"\n", 1)
     with pytest.raises(BadFile, match=rf"version '{version.decode()}'"):
         from_bytes(other)
@@ -119,5 +128,9 @@ def test_content_is_all_that_a_policy_can_be_set_to():
         known |= set(state) | set(state.get("learner", {}))
     held = {"kind", "version", "features", "learner"}
     private = {"curvature", "rows", "successes"}  # shown by how it goes on
+    private |= {  # of a table of columns: shown by the scores that it gives as well
+        "size", "counts", "places", "keys", "table", "group_of", "groups", "group_keys",
+        "variances", "sums",
+    }  # fmt: skip
     shown = set().union(*(content(load(path)) for path in files("policies/*.longrank")))
     assert known - held - private <= shown

@@ -248,6 +248,11 @@ BAD_RECEIPTS = {
     "shape": lambda tree: tree["rows"]["keys"].pop(),
     "width": lambda tree: tree["rows"]["candidate"][0].__setitem__(2, 5),
     "kind": lambda tree: tree["rows"]["candidate"][0].__setitem__(1, "odd"),
+    "twice": lambda tree: tree["rows"]["candidate"][1].__setitem__(0, "id"),
+    "widths": lambda tree: tree["rows"]["candidate"].extend(
+        [["long", "tags", 5000], ["short", "tags", -5000]]
+    ),
+    "large": lambda tree: tree["rows"]["numbers"][0].__setitem__(0, 1e200),
     "number": lambda tree: tree["rows"]["numbers"][0].__setitem__(0, math.inf),
     "raw": lambda tree: tree["rows"]["raw"][0].__setitem__(0, math.inf),
     "key": lambda tree: tree["rows"]["keys"][0].__setitem__(0, -1),
@@ -259,6 +264,14 @@ BAD_RECEIPTS = {
 def test_a_receipt_that_is_none_is_refused(part):
     with pytest.raises(BadFile, match=r"^not (a ranking|the rows of a ranking): "):
         Ranking.from_dict(spoiled(BAD_RECEIPTS[part]))
+
+
+def test_the_key_of_a_free_place_is_not_learned():
+    policy = recommended()
+    tree = ranked().to_dict()
+    tree["rows"]["keys"] = [[0] * len(row) for row in tree["rows"]["keys"]]
+    policy.learn(Ranking.from_dict(tree), Outcome(1, True))
+    assert not policy.learner._table[policy.learner._keys == 0].any()
 
 
 def test_a_receipt_without_rows_of_records_is_refused_and_changes_nothing():

@@ -260,6 +260,8 @@ def learn_sparse(
         mean, square = 0.0, 0.0
         for p in range(n):
             own[p], numbers[p] = entry(p, left, right, row_keys[i], row_numbers[i], context)
+            if own[p] == _ZERO:  # the mark of a free place
+                numbers[p] = 0.0
             if numbers[p] != 0.0:
                 at[p] = _place(keys, columns, group_of, sums, counts, own[p], group[p])
         for p in range(n):

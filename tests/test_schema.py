@@ -607,6 +607,26 @@ def test_a_receipt_of_another_schema_teaches_only_what_fits():
     np.testing.assert_allclose(rows.numbers[0, 1:], [0.6, 0.8])
 
 
+def test_a_receipt_of_another_schema_does_not_take_a_declared_field():
+    schema = Schema({"x": Number(), "v": Embedding(), "c": "category"})
+    schema.observe(Schema().encode([{"x": "text", "v": "text", "c": 3.0}], {"x": "text"}))
+    assert kinds(schema) == {}
+    observed(schema, [{"y": 5.0, "x": 1.0, "v": [1.0, 2.0], "c": 3}], {"x": 2.0})
+    assert "candidate x: number, declared, 1 to 1" in str(schema)
+    assert "context x: number, declared, 2 to 2" in str(schema)
+
+
+def test_a_new_field_in_the_place_of_a_list_is_not_overlooked():
+    known = {"id": "a", "tags": ["x"], "v": [1.0, 2.0]}
+    schema = observed(Schema(), [known], known)
+    for new in ({"region": "eu"}, {"fee": 2.0}):
+        record = {"id": "a", "tags": ["x"], **new}
+        layout = schema.encode([record], record).layout
+        assert all(next(iter(new)) in {slot.name for slot in side} for side in layout)
+    with pytest.raises(InvalidInput, match="field names must be text"):
+        schema.encode([{"id": "a", "tags": ["x"], 5: "eu"}], {})
+
+
 def test_the_scale_of_numbers_does_not_reach_back_into_receipts():
     policy = recommended()
     early = policy.rank([{"id": "a"}], PAYOFFS, context={"amount": 1.0})

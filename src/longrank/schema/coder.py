@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from longrank import kernels
 from longrank.errors import InvalidInput
 from longrank.kernels.numbers import BINS, SAMPLE
-from longrank.rows import Slot
+from longrank.rows import MAX_ATOM, Slot
 from longrank.schema.kinds import Category, Embedding, Kind, Number, Tags, Text
 from longrank.schema.values import (
     ID,
@@ -121,6 +121,7 @@ class Coder:
         self._readers: dict[tuple[str, ...], _Reader] = {}
         self._codes_of_categories = [(name, self._values[name]) for name in self.categories]
         self._all, self._complete = _Reader(tuple(self.kinds), self), {len(self.kinds)}
+        self._lists = frozenset(kinds) - {*self.categories, *self.numbers}
         self._book = _Book(self.atoms)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Coder:
@@ -162,6 +163,8 @@ class Coder:
         book = self._book
         if set(map(len, records)) != self._complete:
             return None
+        if self._lists and not all(self._lists <= record.keys() for record in records):
+            return None
         try:
             categories, numbers = self._all.categories, self._all.numbers
             if categories is None:
@@ -176,7 +179,7 @@ class Coder:
 
     def encode_one(self, record: Record, side: Side) -> Encoded | None:
         """Return the atoms of one record that has all fields, each with a value seen before."""
-        if len(record) != len(self.kinds):
+        if len(record) != len(self.kinds) or not self._lists <= record.keys():
             return None
         template = self._base[np.newaxis].copy()
         try:
@@ -358,7 +361,7 @@ class Coder:
                 length = scale or norms[i, j]
                 if length > 0.0:
                     with np.errstate(over="ignore"):
-                        values[i, block] = np.clip(vector / length, -1e3, 1e3)
+                        values[i, block] = np.clip(vector / length, -MAX_ATOM, MAX_ATOM)
             at += width
         parts, weights, widths = [keys], [values], {}
         for name in self.open:

@@ -104,7 +104,7 @@ class Side:
     def observe(self, fields: Sequence[Slot], raw: Matrix) -> None:
         """Take over the fields and the numbers of observed records.
 
-        A field that is known as another kind stays what it is.
+        A field that is known or declared as another kind stays what it is.
         """
         if fields is not self._coder.fixed:
             self._join(fields)
@@ -130,8 +130,10 @@ class Side:
         for name, kind, width in fields:
             if name in self.known or len(self.known) >= MAX_FIELDS:
                 continue
-            declared = self.declared.get(name)
-            self.known[name] = declared if declared is not None else KINDS[kind]()
+            known = Category() if name == ID else self.declared.get(name, KINDS[kind]())
+            if known.name != kind:  # of another schema's receipt
+                continue
+            self.known[name] = known
             if kind == "number":
                 self.samples = np.vstack([self.samples, np.zeros((1, SAMPLE))])
                 self.sizes, self.seen = np.append(self.sizes, 0), np.append(self.seen, 0)

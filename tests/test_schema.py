@@ -525,6 +525,32 @@ def test_what_is_remembered_of_fields_that_come_and_go_is_bounded():
     assert len(schema.sides["candidate"]._coders) <= 16
 
 
+def test_what_is_remembered_of_long_values_is_bounded():
+    schema = observed(Schema({"note": Text()}), [{"id": "a", "note": "x"}])
+    coder = schema.sides["candidate"]._coder
+    for i in range(40):
+        asked = [{"id": f"{i}" + "x" * 1_000_000, "note": f"{i}" + "y" * 1_000_000}]
+        first = columns(schema, asked)
+        assert columns(schema, asked) == first
+    kept = [text for codes in coder._values.values() for text in codes]
+    kept += [text for lookup in coder._book.lookups.values() for text in lookup]
+    assert sum(map(len, kept)) < 20_000_000
+
+
+def test_what_is_remembered_of_long_rows_is_bounded():
+    wide = {f"e{i}": [1.0] * 256 for i in range(100)}
+    schema = observed(Schema(), [{"id": "a", **wide}])
+    rows = schema.encode([{"id": "a"}] * 3, {})
+    assert len(rows.plan.left) <= 1024
+    assert schema.sides["candidate"]._coder._book.templates.nbytes < 10_000_000
+    assert "not used by themselves, beyond 1,024 entries a row: e3, e4" in str(schema)
+
+
+def test_a_pair_that_is_declared_twice_is_crossed_once():
+    rows = Schema(cross=[("id", "brand"), ("brand", "id")]).encode([{"id": "a"}], {"brand": "x"})
+    assert len(rows.plan.left) == 3
+
+
 def test_threads_may_encode_at_the_same_time():
     schema = observed(Schema(), [{"id": "x", "fee": 1.0}], CONTEXT)
     interval = sys.getswitchinterval()

@@ -551,6 +551,15 @@ def test_a_pair_that_is_declared_twice_is_crossed_once():
     assert len(rows.plan.left) == 3
 
 
+def test_values_that_cannot_be_compared_are_read():
+    schema = observed(Schema(), [{"id": Decimal(1)}], {"x": True})
+    assert columns(schema, [{"id": np.int64(1)}]) == columns(schema, [{"id": 1}])
+    for value in (Decimal(1), np.int64(1)):
+        assert columns(schema, [{"id": "a"}], {"x": value}) == columns(
+            schema, [{"id": "a"}], {"x": True}
+        )
+
+
 def test_threads_may_encode_at_the_same_time():
     schema = observed(Schema(), [{"id": "x", "fee": 1.0}], CONTEXT)
     interval = sys.getswitchinterval()

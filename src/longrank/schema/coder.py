@@ -6,6 +6,7 @@ import math
 import threading
 from array import array
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from itertools import chain
 from operator import itemgetter
@@ -299,7 +300,8 @@ class Coder:
         for name, value in zip(reader.category_names, several, strict=False):
             row[1 + self.categories.index(name)] = self._category(name, value, at)
         place = book.add(row, sum(map(_length, several)))
-        lookup[values] = place
+        with suppress(TypeError):  # of a decimal and a NumPy integer that cannot be compared
+            lookup[values] = place
         return place
 
     def _category(self, name: str, value: Any, at: int) -> int:
@@ -323,7 +325,8 @@ class Coder:
                 each.clear()
         elif len(codes) >= _VALUES:
             codes.clear()
-        codes[value] = code
+        with suppress(TypeError):
+            codes[value] = code
 
     def _numbers(self, reader: _Reader, records: Sequence[Record], at: Sequence[int]) -> Matrix:
         """The numbers of records, NaN where one is missing. Shape (records, numbers given)."""

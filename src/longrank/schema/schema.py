@@ -106,10 +106,11 @@ class Schema(Part):
         return plan
 
     def planned(self, rows: SparseRows) -> SparseRows:
-        """Return rows that were read from a file with their plan."""
-        if rows.plan is not None:
-            return rows
-        return replace(rows, plan=self.plan(rows.layout))
+        """Return rows with the plan of this schema, whether read from a file or made by another."""
+        layout, plan = self._last
+        if rows.layout is not layout:
+            plan = self.plan(rows.layout)
+        return rows if rows.plan is plan else replace(rows, plan=plan)
 
     def observe(self, rows: SparseRows) -> None:
         """Learn which fields there are, and the scale of their numbers, from observed rows."""

@@ -460,5 +460,7 @@ def test_what_a_schema_declares_holds_for_a_log():
         online.learn(receipt, Outcome(1, True))
     assert learn_from(offline, log) == 2
     assert offline.to_bytes() == online.to_bytes()
-    assert check(History(log, schema=schema)).problems == []
+    history = History(log, schema=schema, payoffs=PAYOFFS)
+    assert check(history).problems == []
+    assert fit(history, folds=2).schema.ignore == {"trace"}
     assert [problem.row for problem in check(log).problems] == [1]

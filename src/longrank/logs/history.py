@@ -92,7 +92,7 @@ class History:
         table = _open(data, {} if columns is None else columns)
         self.name = table.name
         self.table_columns = table.columns
-        self._payoffs, self._schema = payoffs, schema
+        self._payoffs, self.schema = payoffs, schema
         self._given = None if context is None else tuple(context)
         for name in self._given or ():
             if name not in table.columns:
@@ -138,7 +138,7 @@ class History:
             shown = ", ".join(self.columns) or "none"
             yield [Violation(self.name, 0, missing, "be a column", shown)]
             return
-        rules = Rules(self.name, self._payoffs, self._schema, kinds=self._count is None)
+        rules = Rules(self.name, self._payoffs, self.schema, kinds=self._count is None)
         for number, row in self.table.read(unneeded):
             if isinstance(row, Violation):
                 yield [row]
@@ -273,8 +273,8 @@ class History:
         candidates; what the policy's feature map refuses is refused before the first pair.
         """
         features = getattr(policy, "features", None)
-        if self._schema is None:
-            self._schema = getattr(policy, "schema", None)
+        if self.schema is None:
+            self.schema = getattr(policy, "schema", None)
         rebuild = not self._features_are(features)
         if rebuild:
             assert features is not None

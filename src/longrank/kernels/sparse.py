@@ -333,8 +333,8 @@ def greedy_sparse(
 
     With foresight each position is chosen as if those above it had failed: the step of
     ``learn_sparse`` on a failure changes the columns of the failed row, and so every row that
-    shares one in the same entry; a tag or a word that stands elsewhere in a row is not foreseen. The
-    priors stay as they are.
+    shares one in the same entry; a tag or a word that stands elsewhere in a row is not foreseen.
+    The priors stay as they are.
     """
     row_keys, row_numbers, context = rows
     left, right, groups = plan

@@ -6,6 +6,7 @@ import json
 import math
 import pickle
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -171,7 +172,7 @@ def test_ids_are_those_of_the_candidates_in_order():
 
 @pytest.mark.parametrize(
     ("given", "named"),
-    [("a", "a"), (7, 7), (True, True), (2.5, 2.5), (None, 0), (math.nan, 0), (np.int64(7), "7")],
+    [("a", "a"), (7, 7), (True, True), (2.5, 2.5), (None, 0), (math.nan, 0), (np.int64(7), 7)],
 )
 def test_a_name_is_plain(given, named):
     for policy in (recommended(), Random(rng=1)):
@@ -248,6 +249,11 @@ BAD_RECEIPTS = {
     "shape": lambda tree: tree["rows"]["keys"].pop(),
     "width": lambda tree: tree["rows"]["candidate"][0].__setitem__(2, 5),
     "kind": lambda tree: tree["rows"]["candidate"][0].__setitem__(1, "odd"),
+    "twice": lambda tree: tree["rows"]["candidate"][1].__setitem__(0, "id"),
+    "widths": lambda tree: tree["rows"]["candidate"].extend(
+        [["long", "tags", 5000], ["short", "tags", -5000]]
+    ),
+    "large": lambda tree: tree["rows"]["numbers"][0].__setitem__(0, 1e200),
     "number": lambda tree: tree["rows"]["numbers"][0].__setitem__(0, math.inf),
     "raw": lambda tree: tree["rows"]["raw"][0].__setitem__(0, math.inf),
     "key": lambda tree: tree["rows"]["keys"][0].__setitem__(0, -1),
@@ -259,6 +265,26 @@ BAD_RECEIPTS = {
 def test_a_receipt_that_is_none_is_refused(part):
     with pytest.raises(BadFile, match=r"^not (a ranking|the rows of a ranking): "):
         Ranking.from_dict(spoiled(BAD_RECEIPTS[part]))
+
+
+def test_a_receipt_of_another_policy_teaches_the_same_in_memory_and_as_bytes():
+    other = recommended(schema=Schema(cross=[("id", "brand")]))
+    given = {"context": {"brand": "visa", "country": "DE"}}
+    ranking = recommended().rank([{"id": "a", "fee": 1.0}, {"id": "b"}], VANILLA, **given)
+    again = from_bytes(other.to_bytes())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of country, which other does not cross
+        other.learn(ranking, Outcome(1, True))
+        again.learn(Ranking.from_bytes(ranking.to_bytes()), Outcome(1, True))
+    assert other.to_bytes() == again.to_bytes()
+
+
+def test_the_key_of_a_free_place_is_not_learned():
+    policy = recommended()
+    tree = ranked().to_dict()
+    tree["rows"]["keys"] = [[0] * len(row) for row in tree["rows"]["keys"]]
+    policy.learn(Ranking.from_dict(tree), Outcome(1, True))
+    assert not policy.learner._table[policy.learner._keys == 0].any()
 
 
 def test_a_receipt_without_rows_of_records_is_refused_and_changes_nothing():

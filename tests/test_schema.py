@@ -529,6 +529,52 @@ def test_what_is_remembered_of_fields_that_come_and_go_is_bounded():
     assert len(schema.sides["candidate"]._coders) <= 16
 
 
+def test_what_is_remembered_of_long_values_is_bounded():
+    schema = observed(Schema({"note": Text()}), [{"id": "a", "note": "x"}])
+    coder = schema.sides["candidate"]._coder
+    for i in range(40):
+        asked = [{"id": f"{i}" + "x" * 1_000_000, "note": f"{i}" + "y" * 1_000_000}]
+        first = columns(schema, asked)
+        assert columns(schema, asked) == first
+    kept = [text for codes in coder._values.values() for text in codes]
+    kept += [text for lookup in coder._book.lookups.values() for text in lookup]
+    assert sum(map(len, kept)) < 20_000_000
+
+
+def test_rows_have_a_bounded_number_of_entries():
+    wide = {f"e{i}": [1.0] * 256 for i in range(4)}
+    schema = observed(Schema(), [{"id": "a", **wide}])
+    rows = schema.encode([{"id": "a", "tags": [f"{i}" for i in range(64)]}], {"brand": "visa"})
+    assert len(rows.plan.left) <= 1024
+    assert "not used by themselves, beyond 1,024 entries a row: e3" in str(schema)
+    assert schema.sides["candidate"]._coder._book.templates.nbytes < 10_000_000
+
+
+def test_embeddings_beyond_the_bound_are_refused_and_do_not_join():
+    one, other = ({f"{n}{i}": [1.0] * 256 for i in range(3)} for n in "ab")
+    schema = Schema()
+    receipts = [schema.encode([each], {}) for each in (one, other)]
+    for rows in receipts:
+        schema.observe(rows)
+    assert list(schema.sides["candidate"].widths.values()) == [256] * 4
+    with pytest.raises(InvalidInput, match=r"^the candidate's embeddings must have at most 1,024 "):
+        schema.encode([one | other], {})
+
+
+def test_a_pair_that_is_declared_twice_is_crossed_once():
+    rows = Schema(cross=[("id", "brand"), ("brand", "id")]).encode([{"id": "a"}], {"brand": "x"})
+    assert len(rows.plan.left) == 3
+
+
+def test_values_that_cannot_be_compared_are_read():
+    schema = observed(Schema(), [{"id": Decimal(1)}], {"x": True})
+    assert columns(schema, [{"id": np.int64(1)}]) == columns(schema, [{"id": 1}])
+    for value in (Decimal(1), np.int64(1)):
+        assert columns(schema, [{"id": "a"}], {"x": value}) == columns(
+            schema, [{"id": "a"}], {"x": True}
+        )
+
+
 def test_threads_may_encode_at_the_same_time():
     schema = observed(Schema(), [{"id": "x", "fee": 1.0}], CONTEXT)
     interval = sys.getswitchinterval()
@@ -609,6 +655,26 @@ def test_a_receipt_of_another_schema_teaches_only_what_fits():
     vector.observe(Schema().encode([{"v": 1e6}], {}))
     rows = vector.encode([{"v": [3.0, 4.0]}], {})
     np.testing.assert_allclose(rows.numbers[0, 1:], [0.6, 0.8])
+
+
+def test_a_receipt_of_another_schema_does_not_take_a_declared_field():
+    schema = Schema({"x": Number(), "v": Embedding(), "c": "category"})
+    schema.observe(Schema().encode([{"x": "text", "v": "text", "c": 3.0}], {"x": "text"}))
+    assert kinds(schema) == {}
+    observed(schema, [{"y": 5.0, "x": 1.0, "v": [1.0, 2.0], "c": 3}], {"x": 2.0})
+    assert "candidate x: number, declared, 1 to 1" in str(schema)
+    assert "context x: number, declared, 2 to 2" in str(schema)
+
+
+def test_a_new_field_in_the_place_of_a_list_is_not_overlooked():
+    known = {"id": "a", "tags": ["x"], "v": [1.0, 2.0]}
+    schema = observed(Schema(), [known], known)
+    for new in ({"region": "eu"}, {"fee": 2.0}):
+        record = {"id": "a", "tags": ["x"], **new}
+        layout = schema.encode([record], record).layout
+        assert all(next(iter(new)) in {slot.name for slot in side} for side in layout)
+    with pytest.raises(InvalidInput, match="field names must be text"):
+        schema.encode([{"id": "a", "tags": ["x"], 5: "eu"}], {})
 
 
 def test_the_scale_of_numbers_does_not_reach_back_into_receipts():

@@ -110,12 +110,7 @@ class SparseRows:
     def from_state(cls, state: Tree) -> SparseRows:
         """Rebuild the rows that :meth:`state` described."""
         try:
-            candidate, context = (
-                tuple(
-                    Slot(str(name), _known(kind), int(width)) for name, kind, width in state[side]
-                )
-                for side in ("candidate", "context")
-            )
+            candidate, context = (_slots(state[side]) for side in ("candidate", "context"))
             count, shared = len(state["keys"]), sum(field.width for field in context)
             atoms = 1 + sum(field.width for field in candidate)
             shapes = {
@@ -130,8 +125,9 @@ class SparseRows:
                 name: np.array(state[name], dtype).reshape(shapes[name])
                 for name, dtype in _ARRAYS.items()
             }
-            if not all(np.isfinite(arrays[name]).all() for name in ("numbers", "context_numbers")):
-                raise ValueError("numbers must be finite")  # a learner would never recover
+            for name in ("numbers", "context_numbers"):  # a learner would never recover
+                if not (np.abs(arrays[name]) <= MAX_ATOM).all():
+                    raise ValueError(f"numbers must be at most {MAX_ATOM:g}")
             if any(np.isinf(arrays[name]).any() for name in ("raw", "context_raw")):
                 raise ValueError("raw numbers must be finite or missing")
             return cls(Layout(candidate, context), **arrays)
@@ -160,13 +156,28 @@ _ARRAYS: dict[str, Any] = {
 
 MEASURED = ("number", "embedding")  # the kinds whose scale is learned
 LISTS = ("tags", "embedding")  # those whose values are lists
-_KINDS = (*MEASURED, "category", "tags", "text")
+MAX_ATOM = 1e3  # of an atom's number, so that squares of products stay finite
+MAX_WIDTH = 256  # of a field, in atoms
+_ANY = range(1, MAX_WIDTH + 1)
+_WIDTHS = {
+    "number": range(2, 3),
+    "category": range(1, 2),
+    "embedding": _ANY,
+    "tags": _ANY,
+    "text": _ANY,
+}
 
 
-def _known(kind: Any) -> str:
-    if kind not in _KINDS:
-        raise ValueError(f"unknown kind of field {kind!r}")
-    return str(kind)
+def _slots(fields: Sequence[Any]) -> tuple[Slot, ...]:
+    """Read the fields of a side; the kernels trust their widths."""
+    found: dict[str, Slot] = {}
+    for name, kind, width in fields:
+        if kind not in _WIDTHS:
+            raise ValueError(f"unknown kind of field {kind!r}")
+        if name in found or int(width) not in _WIDTHS[kind]:
+            raise ValueError(f"field {name!r} stands twice, or has a width of {width!r}")
+        found[name] = Slot(str(name), str(kind), int(width))
+    return tuple(found.values())
 
 
 def _measured(fields: tuple[Slot, ...]) -> int:

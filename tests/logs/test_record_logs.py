@@ -438,3 +438,29 @@ def test_any_record_comes_back_from_every_file(records, tmp_path_factory):
             if not isinstance(found, list):  # fields of two kinds
                 assert found.candidates == records
                 assert found.context == records[0]
+
+
+def test_what_a_schema_declares_holds_for_a_log():
+    schema = Schema({"mcc": "category"}, ignore=["trace"])
+    contexts = [{"mcc": 5411, "trace": {"any": "thing"}}, {"mcc": "A1", "trace": 3}]
+    log = [
+        {
+            "id": i,
+            "candidates": ["a", "b"],
+            "ids": ["a"],
+            "tried": 1,
+            "succeeded": True,
+            "context": c,
+        }
+        for i, c in enumerate(contexts)
+    ]
+    online, offline = (recommended(schema=Schema(schema.fields, ignore=["trace"])) for _ in "ab")
+    for context in contexts:
+        receipt = online.receipt(["a", "b"], PAYOFFS, [0], context=context)
+        online.learn(receipt, Outcome(1, True))
+    assert learn_from(offline, log) == 2
+    assert offline.to_bytes() == online.to_bytes()
+    history = History(log, schema=schema, payoffs=PAYOFFS)
+    assert check(history).problems == []
+    assert fit(history, folds=2).schema.ignore == {"trace"}
+    assert [problem.row for problem in check(log).problems] == [1]

@@ -260,6 +260,8 @@ def learn_sparse(
         mean, square = 0.0, 0.0
         for p in range(n):
             own[p], numbers[p] = entry(p, left, right, row_keys[i], row_numbers[i], context)
+            if own[p] == _ZERO:  # the mark of a free place
+                numbers[p] = 0.0
             if numbers[p] != 0.0:
                 at[p] = _place(keys, columns, group_of, sums, counts, own[p], group[p])
         for p in range(n):
@@ -331,7 +333,8 @@ def greedy_sparse(
 
     With foresight each position is chosen as if those above it had failed: the step of
     ``learn_sparse`` on a failure changes the columns of the failed row, and so every row that
-    shares one. The priors stay as they are.
+    shares one in the same entry; a tag or a word that stands elsewhere in a row is not foreseen.
+    The priors stay as they are.
     """
     row_keys, row_numbers, context = rows
     left, right, groups = plan

@@ -44,11 +44,14 @@ class Offered:
 class CandidateReader:
     """Reads candidates and context of one row after the other.
 
-    The kinds of their fields are those of earlier rows: a number stays a number.
+    The kinds of their fields are those that ``schema`` declares, or those of earlier rows: a
+    number stays a number.
     """
 
-    def __init__(self) -> None:
-        self._sides = Schema().sides
+    def __init__(self, schema: Schema | None = None) -> None:
+        given = Schema() if schema is None else schema
+        kinds = {name: kind.name for name, kind in given.fields.items()}  # any number, without log
+        self._sides = Schema(kinds, ignore=given.ignore).sides
         self._fields: dict[str, tuple[Slot, ...]] = {}
         self._checked: dict[int, Record] = {}  # candidates by identity: many rows share them
         self._names: dict[tuple[type, str | int], Record] = {}

@@ -32,6 +32,7 @@ from longrank.logs.violations import BadLog, Violation, empty, keep
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy
 from longrank.rows import SparseRows
+from longrank.schema import Schema
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -62,6 +63,9 @@ class History:
         there is no column ``context``: all that are not part of the format.
     payoffs
         Those of decisions without ``rewards`` and ``losses``.
+    schema
+        Which kinds of fields are declared, and which fields are ignored, where the log is checked;
+        by default the schema of the first policy that learns from it.
 
     Examples
     --------
@@ -83,11 +87,12 @@ class History:
         columns: Mapping[str, str] | None = None,
         context: Sequence[str] | None = None,
         payoffs: Payoffs | None = None,
+        schema: Schema | None = None,
     ) -> None:
         table = _open(data, {} if columns is None else columns)
         self.name = table.name
         self.table_columns = table.columns
-        self._payoffs = payoffs
+        self._payoffs, self.schema = payoffs, schema
         self._given = None if context is None else tuple(context)
         for name in self._given or ():
             if name not in table.columns:
@@ -133,7 +138,7 @@ class History:
             shown = ", ".join(self.columns) or "none"
             yield [Violation(self.name, 0, missing, "be a column", shown)]
             return
-        rules = Rules(self.name, self._payoffs, kinds=self._count is None)
+        rules = Rules(self.name, self._payoffs, self.schema, kinds=self._count is None)
         for number, row in self.table.read(unneeded):
             if isinstance(row, Violation):
                 yield [row]
@@ -268,6 +273,8 @@ class History:
         candidates; what the policy's feature map refuses is refused before the first pair.
         """
         features = getattr(policy, "features", None)
+        if self.schema is None:
+            self.schema = getattr(policy, "schema", None)
         rebuild = not self._features_are(features)
         if rebuild:
             assert features is not None

@@ -19,6 +19,7 @@ from longrank.logs.columns import Row
 from longrank.logs.decision import Decision
 from longrank.logs.violations import Violation
 from longrank.payoffs import Payoffs
+from longrank.schema import Schema
 
 T = TypeVar("T")
 Array = NDArray[np.float64]
@@ -30,12 +31,20 @@ _ROUNDING = 1e-9  # propensities are products of rounded numbers
 class Rules:
     """Checks the rows of one log in order: some rules compare a row with earlier ones.
 
-    ``payoffs`` are those of rows without; with ``kinds`` the kinds of fields are compared, too.
+    ``payoffs`` are those of rows without; with ``kinds`` the kinds of fields are compared, too,
+    with those that ``schema`` declares.
     """
 
-    def __init__(self, name: str, payoffs: Payoffs | None = None, *, kinds: bool = True) -> None:
+    def __init__(
+        self,
+        name: str,
+        payoffs: Payoffs | None = None,
+        schema: Schema | None = None,
+        *,
+        kinds: bool = True,
+    ) -> None:
         self.name, self._kinds = name, kinds
-        self._reader = CandidateReader()
+        self._reader = CandidateReader(schema)
         self._arrays = False  # whether a row had items or features
         self._default = payoffs
         self._ids: set[str | int] = set()

@@ -6,6 +6,7 @@ import math
 import threading
 from array import array
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from itertools import chain
 from operator import itemgetter
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from longrank import kernels
 from longrank.errors import InvalidInput
 from longrank.kernels.numbers import BINS, SAMPLE
-from longrank.rows import Slot
+from longrank.rows import MAX_ATOM, Slot
 from longrank.schema.kinds import Category, Embedding, Kind, Number, Tags, Text
 from longrank.schema.values import (
     ID,
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
     from longrank.schema.side import Side
 
 _TEMPLATES = 1 << 13  # records whose categories are remembered
+_CELLS = 1 << 20  # atoms of all templates
 _VALUES = 1 << 16  # values of a field whose keys are remembered
+_CHARACTERS = 1 << 23  # of all values that are remembered, each of which counts 64 more
 
 Keys = NDArray[np.uint64]
 Matrix = NDArray[np.float64]
@@ -121,7 +124,9 @@ class Coder:
         self._readers: dict[tuple[str, ...], _Reader] = {}
         self._codes_of_categories = [(name, self._values[name]) for name in self.categories]
         self._all, self._complete = _Reader(tuple(self.kinds), self), {len(self.kinds)}
+        self._lists = frozenset(kinds) - {*self.categories, *self.numbers}
         self._book = _Book(self.atoms)
+        self._characters = 0
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Coder:
         return self  # what it remembers can be shared
@@ -162,6 +167,8 @@ class Coder:
         book = self._book
         if set(map(len, records)) != self._complete:
             return None
+        if self._lists and not all(self._lists <= record.keys() for record in records):
+            return None
         try:
             categories, numbers = self._all.categories, self._all.numbers
             if categories is None:
@@ -176,7 +183,7 @@ class Coder:
 
     def encode_one(self, record: Record, side: Side) -> Encoded | None:
         """Return the atoms of one record that has all fields, each with a value seen before."""
-        if len(record) != len(self.kinds):
+        if len(record) != len(self.kinds) or not self._lists <= record.keys():
             return None
         template = self._base[np.newaxis].copy()
         try:
@@ -292,8 +299,9 @@ class Coder:
         several = values if len(reader.category_names) > 1 else (values,)
         for name, value in zip(reader.category_names, several, strict=False):
             row[1 + self.categories.index(name)] = self._category(name, value, at)
-        place = book.add(row)
-        lookup[values] = place
+        place = book.add(row, sum(map(_length, several)))
+        with suppress(TypeError):  # of a decimal and a NumPy integer that cannot be compared
+            lookup[values] = place
         return place
 
     def _category(self, name: str, value: Any, at: int) -> int:
@@ -305,10 +313,20 @@ class Coder:
             code = None  # a list, which is refused below
         if code is None:
             code = self._key(name, read_category(value, name in self.strict, self._where(at, name)))
-            if len(codes) >= _VALUES:
-                codes.clear()
-            codes[value] = code
+            self._remember(codes, value, code)
         return code
+
+    def _remember(self, codes: dict[Any, int], value: Any, code: int) -> None:
+        """Keep the key of a value; what is remembered is forgotten when it takes too much room."""
+        self._characters += 64 + _length(value)
+        if self._characters > _CHARACTERS:
+            self._characters = 0
+            for each in self._values.values():
+                each.clear()
+        elif len(codes) >= _VALUES:
+            codes.clear()
+        with suppress(TypeError):
+            codes[value] = code
 
     def _numbers(self, reader: _Reader, records: Sequence[Record], at: Sequence[int]) -> Matrix:
         """The numbers of records, NaN where one is missing. Shape (records, numbers given)."""
@@ -358,7 +376,7 @@ class Coder:
                 length = scale or norms[i, j]
                 if length > 0.0:
                     with np.errstate(over="ignore"):
-                        values[i, block] = np.clip(vector / length, -1e3, 1e3)
+                        values[i, block] = np.clip(vector / length, -MAX_ATOM, MAX_ATOM)
             at += width
         parts, weights, widths = [keys], [values], {}
         for name in self.open:
@@ -389,9 +407,7 @@ class Coder:
             code = codes.get(word)
             if code is None:
                 code = self._key(name, "missing" if word is None else f"t{word}")
-                if len(codes) >= _VALUES:
-                    codes.clear()
-                codes[word] = code
+                self._remember(codes, word, code)
             found.append(code)
         return found
 
@@ -400,19 +416,29 @@ class _Book:
     """Templates that are remembered, and where each stands."""
 
     def __init__(self, atoms: int, size: int = 0) -> None:
-        self.templates = np.empty((max(_TEMPLATES, size), atoms), np.uint64)
+        rows = max(min(_TEMPLATES, _CELLS // atoms), size)
+        self.templates = np.empty((rows, atoms), np.uint64)
         self.lookups: dict[tuple[str, ...], dict[Any, int]] = {}
-        self.used = 0
+        self.used, self.size, self.characters = 0, size, 0
 
-    def add(self, row: Keys) -> int:
-        """Keep a template; return its number."""
+    def add(self, row: Keys, characters: int) -> int:
+        """Keep a template for values of so many characters; return its number.
+
+        There is always room for the first ``size``.
+        """
         with _LOCK:  # threads may rank at the same time
             place = self.used
-            if place == len(self.templates):
+            full = self.characters > _CHARACTERS and place >= self.size
+            if full or place == len(self.templates):
                 raise _Full
             self.templates[place] = row
             self.used += 1
+            self.characters += characters
         return place
+
+
+def _length(value: Any) -> int:
+    return len(value) if isinstance(value, str) else 0
 
 
 class _Full(Exception):

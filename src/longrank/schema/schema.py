@@ -19,7 +19,7 @@ from longrank.schema.kinds import KINDS, Kind, checked_name, read_kind, shown, s
 from longrank.schema.side import Side
 from longrank.schema.values import ID, Record
 
-MAX_ENTRIES = 1024  # of a row; crosses that would exceed it are left out
+MAX_ENTRIES = 1024  # of a row; fields and crosses that would exceed it are left out
 SIDES = ("candidate", "context")
 
 
@@ -106,10 +106,11 @@ class Schema(Part):
         return plan
 
     def planned(self, rows: SparseRows) -> SparseRows:
-        """Return rows that were read from a file with their plan."""
-        if rows.plan is not None:
-            return rows
-        return replace(rows, plan=self.plan(rows.layout))
+        """Return rows with the plan of this schema, whether read from a file or made by another."""
+        layout, plan = self._last
+        if rows.layout is not layout:
+            plan = self.plan(rows.layout)
+        return rows if rows.plan is plan else replace(rows, plan=plan)
 
     def observe(self, rows: SparseRows) -> None:
         """Learn which fields there are, and the scale of their numbers, from observed rows."""
@@ -156,7 +157,7 @@ class Schema(Part):
                 pairs.append((other, one, False))
             elif one in own and other in own:
                 pairs.append((one, other, True))
-        return pairs
+        return list(dict.fromkeys(pairs))
 
     def _make_plan(self, layout: Layout) -> Plan:
         own, shared = _blocks(layout.candidate, 1), _blocks(layout.context, 0)
@@ -166,6 +167,8 @@ class Schema(Part):
         names: list[tuple[str | None, str | None]] = [(None, None)]
         entries = [(0, -1, 0)]
         for field in layout.candidate:
+            if len(entries) + field.width > MAX_ENTRIES:
+                continue
             entries += [(i, -1, len(names)) for i in own[field.name]]
             names.append((field.name, None))
         for one, other, both in self._pairs(layout):
@@ -225,6 +228,11 @@ class Schema(Part):
             crossed = [f"{one} x {other}" for one, other in self.cross or ()]
         if crossed:
             lines.append(f"  crossed: {', '.join(crossed)}")
+        plan, own = self.plan(self.present()), self.present().candidate
+        unused = [field.name for field in own if (field.name, None) not in plan.names]
+        if unused:
+            told = ", ".join(unused)
+            lines.append(f"  not used by themselves, beyond {MAX_ENTRIES:,} entries a row: {told}")
         left_out = self.left_out() if described else 0
         if left_out > 0:
             lines.append(f"  not crossed, beyond {MAX_ENTRIES:,} entries a row: {left_out} pairs")

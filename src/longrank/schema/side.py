@@ -27,6 +27,7 @@ from longrank.schema.kinds import (
 from longrank.schema.values import ID, MAX_EMBEDDING, Record, infer, read_list
 
 MAX_FIELDS = 256  # of the candidates, and of the context
+MAX_EMBEDDED = 1024  # numbers of all their embeddings: what is known makes every row longer
 
 
 class Side:
@@ -82,6 +83,9 @@ class Side:
                         widths[name] = min(len(given), MAX_EMBEDDING)
         if len(kinds) > MAX_FIELDS:
             raise InvalidInput(f"the {self.name}'s fields", f"be at most {MAX_FIELDS}", len(kinds))
+        if sum(widths.values()) > MAX_EMBEDDED:
+            rule = f"have at most {MAX_EMBEDDED:,} numbers together"
+            raise InvalidInput(f"the {self.name}'s embeddings", rule, sum(widths.values()))
         return self._coder_of(kinds, widths)
 
     def _coder_of(self, kinds: Mapping[str, Kind], widths: Mapping[str, int]) -> Coder:
@@ -104,7 +108,7 @@ class Side:
     def observe(self, fields: Sequence[Slot], raw: Matrix) -> None:
         """Take over the fields and the numbers of observed records.
 
-        A field that is known as another kind stays what it is.
+        A field that is known or declared as another kind stays what it is.
         """
         if fields is not self._coder.fixed:
             self._join(fields)
@@ -130,8 +134,12 @@ class Side:
         for name, kind, width in fields:
             if name in self.known or len(self.known) >= MAX_FIELDS:
                 continue
-            declared = self.declared.get(name)
-            self.known[name] = declared if declared is not None else KINDS[kind]()
+            known = Category() if name == ID else self.declared.get(name, KINDS[kind]())
+            if known.name != kind:  # of another schema's receipt
+                continue
+            if kind == "embedding" and sum(self.widths.values()) + width > MAX_EMBEDDED:
+                continue
+            self.known[name] = known
             if kind == "number":
                 self.samples = np.vstack([self.samples, np.zeros((1, SAMPLE))])
                 self.sizes, self.seen = np.append(self.sizes, 0), np.append(self.seen, 0)

@@ -50,6 +50,7 @@ def identities(records: Sequence[Record], order: Sequence[int]) -> list[Any]:
     for i in order:
         name = records[i].get(ID)
         if type(name) is not str:
+            name = name.item() if isinstance(name, np.generic) else name
             plain = isinstance(name, str | int | float | bool)
             name = int(i) if is_missing(name) else name if plain else str(name)
         found.append(name)

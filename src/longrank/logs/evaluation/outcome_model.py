@@ -127,7 +127,8 @@ def _fit_items(
 
 def _fit_records(history: History, folds: int, stops: Array, y: NDArray[np.bool_]) -> OutcomeModel:
     """Learn every decision with the learners of all folds but its own."""
-    schema, learners = Schema(), tuple(SparseLaplace() for _ in range(folds))
+    declared, learners = history.schema, tuple(SparseLaplace() for _ in range(folds))
+    schema = Schema() if declared is None else Schema(declared.fields, ignore=declared.ignore)
     for index, decision in enumerate(history.decisions()):
         if not decision.outcome.tried:
             continue

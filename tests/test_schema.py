@@ -336,8 +336,22 @@ def test_declared_crosses_take_the_place_of_the_default_in_either_order():
     assert not columns(own, CANDIDATES)[0].keys() <= columns(Schema(), CANDIDATES)[0].keys()
 
 
+def test_a_pair_that_is_declared_twice_is_crossed_once_and_a_field_not_with_itself():
+    schema = Schema(
+        cross=[("id", "brand"), ("brand", "id"), ("id", "region"), ("region", "id"), ("id", "id")]
+    )
+    with pytest.warns(UserWarning, match="'country' of the context .* it cannot change the order"):
+        rows = schema.encode(CANDIDATES, CONTEXT)
+    assert schema.crosses(rows.layout) == [("id", "brand"), ("id", "region")]
+
+
+def test_fields_must_be_a_dictionary():
+    with pytest.raises(InvalidInput, match=r"^fields must be a dictionary of kinds by name, got"):
+        Schema(["amount"])
+
+
 def test_a_declared_schema_that_cannot_use_the_context_warns_once_and_before_it_matters():
-    with pytest.warns(UserWarning, match=r"^the schema crosses 'brand', 'country' of the context"):
+    with pytest.warns(UserWarning, match=r"^the schema crosses 'brand', 'country' .* they "):
         Schema(cross=[]).encode(CANDIDATES, CONTEXT)
     schema = Schema(cross=[("id", "brand"), ("id", "country")])
     schema.encode([], CONTEXT)  # warnings are errors here

@@ -283,9 +283,9 @@ def test_a_receipt_without_rows_of_records_is_refused_and_changes_nothing():
     with pytest.raises(InvalidInput, match=r"^ranking must have rows of records to learn from"):
         policy.learn(Random(rng=1).rank(["a", "b"], VANILLA), Outcome(1, True))
     arrays = UCB(Ridge(2), exploration=0.1)
-    with pytest.raises(InvalidInput, match=r"^ranking must have features of length 0"):
+    with pytest.raises(InvalidInput, match=r"^ranking must have features of length 0 \(records\)"):
         policy.learn(arrays.rank(np.eye(2), VANILLA), Outcome(1, True))
-    with pytest.raises(InvalidInput, match=r"^ranking must have features of length 2"):
+    with pytest.raises(InvalidInput, match=r"^ranking must .* length 2, .* got 0 \(records\)$"):
         arrays.learn(ranked(), Outcome(1, True))
     assert policy.to_bytes() == before
 

@@ -76,7 +76,7 @@ def test_the_kind_of_a_field_is_inferred(value, kind):
     assert kinds(schema) == {("candidate", "own"): kind, ("context", "shared"): kind}
 
 
-MISSING = [None, math.nan, np.float64("nan"), np.float32("nan"), []]
+MISSING = [None, math.nan, np.float64("nan"), np.float32("nan"), pd.NA, pd.NaT, []]
 
 
 @pytest.mark.parametrize("value", MISSING, ids=repr)

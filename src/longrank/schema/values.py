@@ -57,7 +57,9 @@ def identities(records: Sequence[Record], order: Sequence[int]) -> list[Any]:
 
 
 def is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, numeric.Real) and bool(value != value))
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):  # pandas' for missing
+        return True
+    return isinstance(value, numeric.Real) and bool(value != value)
 
 
 def is_number(value: Any) -> bool:
@@ -81,6 +83,8 @@ def infer(value: Any, where: str) -> Kind | None:
             return Tags() if value else None
         if not isinstance(value, set | frozenset) and all(map(is_number, value)):
             return Embedding()
+    if is_missing(value):
+        return None
     raise InvalidInput(
         where, "be text, a number, a boolean, a list of numbers or of text, or None", shorten(value)
     )

@@ -457,6 +457,7 @@ FRAMES = {
     "pandas nullable": lambda: pd.DataFrame(TABLE).convert_dtypes(),
     "pandas categories": lambda: pd.DataFrame(TABLE).astype({"id": "category"}),
     "pandas by index": lambda: pd.DataFrame(TABLE, index=[7, 8, 9]),
+    "pandas by id": lambda: pd.DataFrame(TABLE).set_index("id"),
     "polars": lambda: pl.DataFrame(TABLE),
     "pyarrow": lambda: pa.table(TABLE),
     "pyarrow batch": lambda: pa.RecordBatch.from_pydict(TABLE),

@@ -40,6 +40,8 @@ def as_records(candidates: Any) -> list[Record] | None:
         if hasattr(candidates, method) and hasattr(candidates, "columns"):
             return list(getattr(candidates, method)())
     if hasattr(candidates, "to_dict") and hasattr(candidates, "columns"):  # pandas
+        if candidates.index.name == ID and ID not in candidates.columns:
+            candidates = candidates.reset_index()
         return list(candidates.to_dict("records"))
     return None
 

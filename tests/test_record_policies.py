@@ -235,6 +235,22 @@ def test_receipts_keep_names_rows_and_reasons_in_every_form():
         assert again.subset([2, 0]) == ranking.subset([2, 0])
 
 
+def test_a_receipt_as_json_has_no_number_that_javascript_would_round():
+    text = json.dumps(ranked().to_dict())
+    again = Ranking.from_dict(json.loads(text, parse_int=lambda digits: int(float(digits))))
+    assert again == ranked()
+
+
+def test_nan_is_called_missing_like_none():
+    policy = recommended()
+    routes = [{"id": "a", "fee": 1.0, "at": "x"}, {"id": "b", "fee": math.nan, "at": np.nan}]
+    for _ in range(5):
+        policy.learn(policy.rank(routes, VANILLA), Outcome(2, False))
+    labels = [label for some in policy.rank(routes, VANILLA).reasons for label, _ in some]
+    assert {"fee=missing", "at=missing"} <= set(labels)
+    assert not any("nan" in label for label in labels)
+
+
 def spoiled(change):
     tree = ranked().to_dict()
     change(tree)
@@ -293,9 +309,9 @@ def test_a_receipt_without_rows_of_records_is_refused_and_changes_nothing():
     with pytest.raises(InvalidInput, match=r"^ranking must have rows of records to learn from"):
         policy.learn(Random(rng=1).rank(["a", "b"], VANILLA), Outcome(1, True))
     arrays = UCB(Ridge(2), exploration=0.1)
-    with pytest.raises(InvalidInput, match=r"^ranking must have features of length 0"):
+    with pytest.raises(InvalidInput, match=r"^ranking must have features of length 0 \(records\)"):
         policy.learn(arrays.rank(np.eye(2), VANILLA), Outcome(1, True))
-    with pytest.raises(InvalidInput, match=r"^ranking must have features of length 2"):
+    with pytest.raises(InvalidInput, match=r"^ranking must .* length 2, .* got 0 \(records\)$"):
         arrays.learn(ranked(), Outcome(1, True))
     assert policy.to_bytes() == before
 

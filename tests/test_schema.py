@@ -80,7 +80,7 @@ def test_the_kind_of_a_field_is_inferred(value, kind):
     assert kinds(schema) == {("candidate", "own"): kind, ("context", "shared"): kind}
 
 
-MISSING = [None, math.nan, np.float64("nan"), np.float32("nan"), []]
+MISSING = [None, math.nan, np.float64("nan"), np.float32("nan"), pd.NA, pd.NaT, []]
 
 
 @pytest.mark.parametrize("value", MISSING, ids=repr)
@@ -340,8 +340,22 @@ def test_declared_crosses_take_the_place_of_the_default_in_either_order():
     assert not columns(own, CANDIDATES)[0].keys() <= columns(Schema(), CANDIDATES)[0].keys()
 
 
+def test_a_pair_that_is_declared_twice_is_crossed_once_and_a_field_not_with_itself():
+    schema = Schema(
+        cross=[("id", "brand"), ("brand", "id"), ("id", "region"), ("region", "id"), ("id", "id")]
+    )
+    with pytest.warns(UserWarning, match="'country' of the context .* it cannot change the order"):
+        rows = schema.encode(CANDIDATES, CONTEXT)
+    assert schema.crosses(rows.layout) == [("id", "brand"), ("id", "region")]
+
+
+def test_fields_must_be_a_dictionary():
+    with pytest.raises(InvalidInput, match=r"^fields must be a dictionary of kinds by name, got"):
+        Schema(["amount"])
+
+
 def test_a_declared_schema_that_cannot_use_the_context_warns_once_and_before_it_matters():
-    with pytest.warns(UserWarning, match=r"^the schema crosses 'brand', 'country' of the context"):
+    with pytest.warns(UserWarning, match=r"^the schema crosses 'brand', 'country' .* they "):
         Schema(cross=[]).encode(CANDIDATES, CONTEXT)
     schema = Schema(cross=[("id", "brand"), ("id", "country")])
     schema.encode([], CONTEXT)  # warnings are errors here
@@ -447,6 +461,7 @@ FRAMES = {
     "pandas nullable": lambda: pd.DataFrame(TABLE).convert_dtypes(),
     "pandas categories": lambda: pd.DataFrame(TABLE).astype({"id": "category"}),
     "pandas by index": lambda: pd.DataFrame(TABLE, index=[7, 8, 9]),
+    "pandas by id": lambda: pd.DataFrame(TABLE).set_index("id"),
     "polars": lambda: pl.DataFrame(TABLE),
     "pyarrow": lambda: pa.table(TABLE),
     "pyarrow batch": lambda: pa.RecordBatch.from_pydict(TABLE),

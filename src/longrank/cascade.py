@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -115,7 +116,7 @@ class Reasons:
 
 
 def _short(value: Any) -> str:
-    if value is None:
+    if value is None or (isinstance(value, Real) and value != value):  # NaN, as pandas has it
         return "missing"
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
     return text if len(text) <= 30 else f"{text[:27]}..."
@@ -395,6 +396,8 @@ class Ranking:
         if plain and rows is not None:
             for name, part in rows.items():
                 if isinstance(part, np.ndarray):
+                    if part.dtype == np.uint64:  # as text: many readers of JSON round 64 bits
+                        part = part.astype(str)
                     rows[name] = [_listed(row) for row in part] if part.ndim > 1 else _listed(part)
         reasons = [[list(each) for each in some] for some in self.reasons]
         return {"ids": self.ids, "reasons": reasons, "rows": rows}
@@ -468,5 +471,5 @@ def _read_names(tree: Mapping[str, Any], count: int) -> Names | None:
     return Names(ids, rows, reasons)
 
 
-def _listed(array: NDArray[np.float64]) -> list[float | None]:
+def _listed(array: NDArray[Any]) -> list[Any]:
     return [None if number != number else number for number in array.tolist()]

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from itertools import count
 
 import msgspec
@@ -549,6 +550,10 @@ def test_the_client_sends_records_names_and_frames(http):
         frame = pd.DataFrame({"id": ["a", "b"], "fee": [1.0, np.nan], "n": [1, 2]})
         amount = np.float64(3.0)
         assert client.decide("m", candidates=frame, context={"amount": amount}, **PAYOFFS).sequence
+        exact = {"amount": Decimal("3.00"), "tip": Decimal("0.50")}
+        answer = client.decide("m", candidates=["a"], context=exact, **PAYOFFS)
+        assert client.settle("m", answer.id, tried=1, succeeded=True).learned
+        assert {one.name: one.kind for one in client.schema("m").fields}["tip"] == "number"
         assert {one.name for one in client.schema("m").fields} >= {"id", "brand", "amount"}
         assert client.model("m").dim == 0
         with pytest.raises(CallFailed, match="field 'amount' must be a number") as caught:

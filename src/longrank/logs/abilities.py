@@ -100,7 +100,8 @@ class Checked:
         """Warm start and the estimates, each with the reason why it is possible or not."""
         if self.problems:
             total = len(self.problems) + self.more
-            reason = f"{total} problems: nothing is learned from a log that breaks a rule"
+            problems = "1 problem" if total == 1 else f"{total} problems"
+            reason = f"{problems}: nothing is learned from a log that breaks a rule"
             return [Ability(name, False, reason) for name in ("warm start", *NEEDS)]
         teaches = f"{self.decisions} decisions with {self.tries} attempts"
         if self.left_out:

@@ -136,7 +136,10 @@ class History:
             return
         if missing := self._missing_column():
             shown = ", ".join(self.columns) or "none"
-            yield [Violation(self.name, 0, missing, "be a column", shown)]
+            rule = "be a column"
+            if self.columns:
+                rule += " (or say which one it is, with --columns or History(columns=...))"
+            yield [Violation(self.name, 0, missing, rule, shown)]
             return
         rules = Rules(self.name, self._payoffs, self.schema, kinds=self._count is None)
         for number, row in self.table.read(unneeded):

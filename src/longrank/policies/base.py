@@ -225,8 +225,9 @@ class Policy(Part, ABC):
             raise InvalidInput("outcome", "be a longrank.Outcome", type(outcome).__name__)
         outcome.check(len(ranking))
         if dim is not None and ranking.dim != dim and len(ranking):
-            rule = f"have features of length {dim}, as this policy makes them"
-            raise InvalidInput("ranking", rule, ranking.dim)
+            made, given = (str(each or "0 (records)") for each in (dim, ranking.dim))
+            rule = f"have features of length {made}, as this policy makes them"
+            raise InvalidInput("ranking", rule, given)
 
 
 def without_context(items: Candidates, context: Context | None) -> Any:

@@ -64,6 +64,8 @@ class Schema(Part):
         cross: Iterable[tuple[str, str]] | None = None,
         ignore: Iterable[str] = (),
     ) -> None:
+        if not isinstance(fields, Mapping | None):
+            raise InvalidInput("fields", "be a dictionary of kinds by name", repr(fields))
         self.fields = {
             checked_name(name): _kind(name, kind) for name, kind in (fields or {}).items()
         }
@@ -155,7 +157,7 @@ class Schema(Part):
                 pairs.append((one, other, False))
             elif other in own and one in shared:
                 pairs.append((other, one, False))
-            elif one in own and other in own:
+            elif one in own and other in own and one != other and (other, one, True) not in pairs:
                 pairs.append((one, other, True))
         return list(dict.fromkeys(pairs))
 
@@ -202,7 +204,7 @@ class Schema(Part):
         if idle:
             warnings.warn(
                 f"the schema crosses {', '.join(map(repr, idle))} of the context with no field of "
-                "the candidates: it changes nothing",
+                f"the candidates: {'it' if len(idle) == 1 else 'they'} cannot change the order",
                 stacklevel=2,
             )
 

@@ -40,6 +40,8 @@ def as_records(candidates: Any) -> list[Record] | None:
         if hasattr(candidates, method) and hasattr(candidates, "columns"):
             return list(getattr(candidates, method)())
     if hasattr(candidates, "to_dict") and hasattr(candidates, "columns"):  # pandas
+        if candidates.index.name == ID and ID not in candidates.columns:
+            candidates = candidates.reset_index()
         return list(candidates.to_dict("records"))
     return None
 
@@ -58,7 +60,9 @@ def identities(records: Sequence[Record], order: Sequence[int]) -> list[Any]:
 
 
 def is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, numeric.Real) and bool(value != value))
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):  # pandas' for missing
+        return True
+    return isinstance(value, numeric.Real) and bool(value != value)
 
 
 def is_number(value: Any) -> bool:
@@ -82,6 +86,8 @@ def infer(value: Any, where: str) -> Kind | None:
             return Tags() if value else None
         if not isinstance(value, set | frozenset) and all(map(is_number, value)):
             return Embedding()
+    if is_missing(value):
+        return None
     raise InvalidInput(
         where, "be text, a number, a boolean, a list of numbers or of text, or None", shorten(value)
     )

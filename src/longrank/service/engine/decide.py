@@ -205,8 +205,9 @@ def _payoffs(request: DecisionRequest, max_budget: int) -> Payoffs:
     if request.rewards is None and request.losses is None:
         return Payoffs.vanilla(max_budget if request.budget is None else request.budget)
     if request.rewards is None or request.losses is None:
-        missing = "rewards" if request.rewards is None else "losses"
-        raise InvalidInput(missing, "be given if the other is", None)
+        both = ("rewards", "losses")
+        missing, given = both if request.rewards is None else both[::-1]
+        raise InvalidInput(missing, f"be given along with {given}", None)
     return _schedule(tuple(request.rewards), tuple(request.losses))
 
 

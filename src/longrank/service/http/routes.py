@@ -138,7 +138,7 @@ class Route(Generic[P, T]):
         given = {name: bound.arguments[name] for name in self.query}
         query = urlencode({name: value for name, value in given.items() if value is not None})
         body = self.request(None, *args, **kwargs)
-        packed = None if body is None else msgspec.msgpack.encode(body, enc_hook=_plain)
+        packed = None if body is None else _ENCODER.encode(body)
         return Call(self, f"{target}?{query}" if query else target, packed)
 
 
@@ -363,6 +363,9 @@ def _plain(value: Any) -> Any:
     if type(value).__name__ in ("NAType", "NaTType"):  # pandas' for missing
         return None
     raise InvalidInput("candidates, context", "hold text, numbers, booleans and lists", repr(value))
+
+
+_ENCODER = msgspec.msgpack.Encoder(enc_hook=_plain, decimal_format="number")
 
 
 def _listed(values: ArrayLike | None) -> list[float] | None:

@@ -47,6 +47,7 @@ class Schema(Part):
 
     Examples
     --------
+    >>> from longrank import Number
     >>> schema = Schema({"amount": Number(log=True), "mcc": "category"}, cross=[("id", "mcc")])
     >>> print(schema)
     Schema: no field seen yet

@@ -15,6 +15,7 @@ from longrank import (
     UCB,
     BadFile,
     Coverage,
+    EpsilonGreedy,
     InvalidInput,
     Laplace,
     Number,
@@ -450,3 +451,22 @@ def test_plackett_luce_over_records_learns_too():
         )
         right.append(good)
     assert np.mean(right[-100:]) > 0.85
+
+
+def test_an_order_may_name_candidates():
+    items, context = [{"id": "a"}, {"id": "b"}, {"id": "c"}], {"brand": "visa"}
+    policies = (
+        PlackettLuce(SparseLaplace(), temperature=1.0, rng=1),
+        EpsilonGreedy(SparseLaplace(), epsilon=0.5, rng=1),
+        Random(rng=1),
+    )
+    for policy in policies:
+        by_name = policy.propensities(items, VANILLA, ["c", "a"], context=context)
+        by_place = policy.propensities(items, VANILLA, [2, 0], context=context)
+        assert by_name.tolist() == by_place.tolist()
+        assert policy.receipt(items, VANILLA, ["c", 0], context=context).ids == ["c", "a"]
+    for order in (["d"], ["a", "a"]):
+        with pytest.raises(InvalidInput, match=r"^order must "):
+            policies[0].receipt(items, VANILLA, order)
+    with pytest.raises(InvalidInput, match=r"^order must name candidates of the round, each of"):
+        policies[0].receipt(["a", "a"], VANILLA, ["a"])

@@ -21,7 +21,7 @@ from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.parts import Part
 from longrank.payoffs import Payoffs
-from longrank.schema import Schema
+from longrank.schema import Schema, positions
 
 Candidates = Any  # records, names or a frame of them; an array, or what becomes one
 Context = Mapping[str, Any]
@@ -339,7 +339,7 @@ class Believer(Policy):
         context: Context | None = None,
     ) -> Ranking:
         prepared = self._prepare(items, context)
-        indices = checks.sequence("order", order, len(prepared))
+        indices = checks.sequence("order", positions(items, order), len(prepared))
         return self._along(prepared, indices, payoffs, len(indices))
 
     def view(self) -> Self:

@@ -24,6 +24,7 @@ from longrank.policies.randomised import (
     mixed_choices,
     uniform_choices,
 )
+from longrank.schema import positions
 
 
 class EpsilonGreedy(Believer, Randomised):
@@ -86,7 +87,7 @@ class EpsilonGreedy(Believer, Randomised):
     ) -> Choices:
         prepared = self._prepare(items, context)
         count = min(self._tries(payoffs, budget, self.learner.max_budget), len(prepared))
-        along = checks.sequence("order", order, len(prepared))
+        along = checks.sequence("order", positions(items, order), len(prepared))
         best = self._best(prepared, count, payoffs).order
         greedy = certain_choices(best, len(prepared), along)
         return mixed_choices(

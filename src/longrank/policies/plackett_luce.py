@@ -19,6 +19,7 @@ from longrank.payoffs import Payoffs
 from longrank.policies.base import Believer, Candidates, Chance, Context
 from longrank.policies.random import generator_from_state, generator_state
 from longrank.policies.randomised import Choices, Order, Randomised
+from longrank.schema import positions
 
 _CLIP = 1e-3  # estimates nearer to 0 or 1 count as this near, so that nothing is impossible
 
@@ -112,7 +113,7 @@ class PlackettLuce(Believer, Randomised):
     ) -> Choices:
         prepared = self._prepare(items, context)
         count = min(self._tries(payoffs, budget, self.learner.max_budget), len(prepared))
-        along = checks.sequence("order", order, len(prepared)).tolist()
+        along = checks.sequence("order", positions(items, order), len(prepared)).tolist()
         table = np.zeros((len(along) + 1, len(prepared) + 1))
         for i in range(min(count, len(along)) + 1):
             table[i] = self._next(prepared, payoffs, count, along[:i])

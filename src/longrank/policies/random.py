@@ -17,7 +17,7 @@ from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.policies.base import Candidates, Chance, Context, Policy, Seed
 from longrank.policies.randomised import Choices, Randomised, uniform_choices
-from longrank.schema import ID, Record, as_records, identities
+from longrank.schema import ID, Record, as_records, identities, positions
 
 
 class Random(Policy, Randomised):
@@ -56,7 +56,7 @@ class Random(Policy, Randomised):
         context: Context | None = None,  # noqa: ARG002
     ) -> Ranking:
         names, rows = _read(items)
-        indices = checks.sequence("order", order, len(rows))
+        indices = checks.sequence("order", positions(items, order), len(rows))
         return _blind(indices, names, rows, len(indices), payoffs)
 
     def learn(self, ranking: Ranking, outcome: Outcome) -> None:
@@ -74,7 +74,7 @@ class Random(Policy, Randomised):
     ) -> Choices:
         size = len(_read(items)[1])
         count = min(self._tries(payoffs, budget), size)
-        return uniform_choices(size, count, checks.sequence("order", order, size))
+        return uniform_choices(size, count, checks.sequence("order", positions(items, order), size))
 
     def chance(self, sizes: Sequence[int]) -> Chance:
         keys = [self.rng.random(size) for size in sizes]

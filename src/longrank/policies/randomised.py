@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks
 from longrank.payoffs import Payoffs
+from longrank.schema import positions
 
 Order = NDArray[np.int64]
 Choices = NDArray[np.float64]
@@ -55,7 +56,9 @@ class Randomised(ABC):
         """
         given = {} if context is None else {"context": context}
         choices = self.choices(items, payoffs, order, budget, **given)
-        return prefix_propensities(choices, checks.sequence("order", order, choices.shape[1] - 1))
+        return prefix_propensities(
+            choices, checks.sequence("order", positions(items, order), choices.shape[1] - 1)
+        )
 
     def propensity(
         self,

@@ -10,6 +10,7 @@ from longrank.schema.values import (
     as_records,
     fold,
     identities,
+    positions,
 )
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "as_records",
     "fold",
     "identities",
+    "positions",
 ]

@@ -59,6 +59,23 @@ def identities(records: Sequence[Record], order: Sequence[int]) -> list[Any]:
     return found
 
 
+def positions(candidates: Any, order: Any) -> Any:
+    """Return an order with the positions of the candidates that it names."""
+    if not (isinstance(order, list | tuple) and any(isinstance(each, str) for each in order)):
+        return order
+    records = as_records(candidates)
+    if records is None:
+        return order
+    names = identities(records, range(len(records)))
+    found = []
+    for each in order:
+        if isinstance(each, str) and names.count(each) != 1:
+            rule = "name candidates of the round, each of which has its own id"
+            raise InvalidInput("order", rule, repr(each))
+        found.append(names.index(each) if isinstance(each, str) else each)
+    return found
+
+
 def is_missing(value: Any) -> bool:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):  # pandas' for missing
         return True

@@ -8,7 +8,7 @@ QUICK := $(addprefix tests/,$(addsuffix .py,test_cascade test_checks test_errors
   test_packing test_public test_disk contracts/test_files logs/test_history logs/test_recording service/test_catalog \
   service/test_settle service/test_store)) -m "not mnist and not postgres and not browser"
 
-.PHONY: help setup demo test quick check format bench docs lock clean
+.PHONY: help setup demo test quick quick-setup check format bench docs lock clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -31,6 +31,8 @@ test: setup  ## every test, with branch coverage; the kernels once more as plain
 
 quick: $(VENV)/quick  ## some tests on another Python: make quick PYTHON=python3.13 VENV=.venv-3.13
 	$(BIN)/python -m pytest -o addopts=--strict-markers -n 2 -q $(QUICK)
+
+quick-setup: $(VENV)/quick
 
 $(VENV)/quick: requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)

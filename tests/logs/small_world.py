@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 
 from longrank import (
     UCB,
@@ -16,7 +19,7 @@ from longrank import (
     Policy,
     Random,
 )
-from longrank.logs import Checked, record
+from longrank.logs import Checked, record, write
 from longrank.logs.evaluation.evidence import Evidence
 from longrank.simulation import LogisticWorld
 
@@ -24,6 +27,22 @@ TRUTH = np.array([2.0, -1.0, 1.0, 0.5])
 PAYOFFS = Payoffs.linear(3, attempt_cost=0.15, give_up=-0.1)
 FREE = Payoffs([1.0, 0.7, 0.4], [-0.2] * 4)
 Rows = list[dict[str, Any]]
+
+# A log in every form in which it can be read.
+FORMS = {
+    "parquet": lambda rows, folder: written(folder / "log.parquet", rows),
+    "csv": lambda rows, folder: written(folder / "log.csv", rows),
+    "jsonl": lambda rows, folder: written(folder / "log.jsonl", rows),
+    "pandas": lambda rows, _: pd.DataFrame(rows),
+    "polars": lambda rows, _: pl.DataFrame(rows),
+    "pyarrow": lambda rows, _: pa.Table.from_pylist(rows),
+    "dictionaries": lambda rows, _: rows,
+}
+
+
+def written(path, rows):
+    assert write(path, rows) == len(rows)
+    return path
 
 
 def believing(weights: list[float], **settings: Any) -> OnlineNewton:

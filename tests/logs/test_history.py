@@ -6,29 +6,11 @@ import datetime
 import json
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
-from small_world import chance, logged
+from small_world import FORMS, chance, logged
 
 from longrank import InvalidInput, Outcome, Payoffs
-from longrank.logs import History, check, formats, write
-
-FORMS = {
-    "parquet": lambda rows, folder: _written(folder / "log.parquet", rows),
-    "csv": lambda rows, folder: _written(folder / "log.csv", rows),
-    "jsonl": lambda rows, folder: _written(folder / "log.jsonl", rows),
-    "pandas": lambda rows, _: pd.DataFrame(rows),
-    "polars": lambda rows, _: pl.DataFrame(rows),
-    "pyarrow": lambda rows, _: pa.Table.from_pylist(rows),
-    "dictionaries": lambda rows, _: rows,
-}
-
-
-def _written(path, rows):
-    assert write(path, rows) == len(rows)
-    return path
+from longrank.logs import History, check, formats
 
 
 def _plain(decision):

@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_world import FORMS, written
 from typer.testing import CliRunner
 
 from longrank import (
@@ -26,7 +26,7 @@ from longrank import (
     packing,
     recommended,
 )
-from longrank.logs import BadLog, History, check, evaluate, fit, learn_from, record, report, write
+from longrank.logs import BadLog, History, check, evaluate, fit, learn_from, record, report
 
 PAYOFFS = Payoffs.linear(3, attempt_cost=0.1, give_up=-0.2)
 ROUTES = [
@@ -35,20 +35,6 @@ ROUTES = [
     {"id": "worldpay", "fee": None, "vector": [0.5, 1.5]},
     {"id": "checkout", "region": "eu", "fee": 0.4, "tags": []},
 ]
-FORMS = {
-    "parquet": lambda rows, folder: _written(folder / "log.parquet", rows),
-    "csv": lambda rows, folder: _written(folder / "log.csv", rows),
-    "jsonl": lambda rows, folder: _written(folder / "log.jsonl", rows),
-    "pandas": lambda rows, _: pd.DataFrame(rows),
-    "polars": lambda rows, _: pl.DataFrame(rows),
-    "pyarrow": lambda rows, _: pa.Table.from_pylist(rows),
-    "dictionaries": lambda rows, _: rows,
-}
-
-
-def _written(path, rows):
-    assert write(path, rows) == len(rows)
-    return path
 
 
 def chance(seed=0):
@@ -100,7 +86,7 @@ def test_a_warm_start_from_records_gives_the_state_of_learning_online(form, tmp_
 @pytest.mark.parametrize("form", ["parquet", "csv", "jsonl"])
 def test_files_hold_records_exactly_as_they_were(form, tmp_path):
     rows = lived(chance(), 10)
-    path = _written(tmp_path / f"log.{form}", rows)
+    path = written(tmp_path / f"log.{form}", rows)
     for row, decision in zip(rows, History(path).decisions(), strict=True):
         assert decision.candidates == row["candidates"]
         assert decision.context == row["context"]
@@ -329,7 +315,7 @@ def test_the_policy_that_made_a_log_is_worth_what_it_earned(tmp_path):
     policy = chance()
     lived(policy, 60)
     rows = lived(policy, 80, learns=False, seed=1)
-    path = _written(tmp_path / "log.parquet", rows)
+    path = written(tmp_path / "log.parquet", rows)
     found = {e.estimator: e for e in evaluate(path, {"same": policy}, resamples=20)}
     mean = found["mean reward"].value
     for estimator in ("importance sampling", "importance sampling, self-normalised"):
@@ -433,7 +419,7 @@ def test_any_record_comes_back_from_every_file(records, tmp_path_factory):
     row["context"] = records[0]
     folder = tmp_path_factory.mktemp("files")
     for ending in ("parquet", "csv", "jsonl"):
-        path = _written(folder / f"log.{ending}", [row])
+        path = written(folder / f"log.{ending}", [row])
         for found in History(path).read():
             if not isinstance(found, list):  # fields of two kinds
                 assert found.candidates == records

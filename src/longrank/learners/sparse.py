@@ -73,7 +73,7 @@ class SparseLaplace(Learner):
         return self.belief().score(features)
 
     def variance(self, group: int) -> float:
-        """The prior variance of a group, by its key; 1 where nothing was observed of it."""
+        """The prior variance of a group, by its key; the shared one if it is not known."""
         at = np.flatnonzero(self._group_keys == np.uint64(group))
         return float(self._variances[at[0] if len(at) else 0]) or 1.0
 

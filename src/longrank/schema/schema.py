@@ -210,7 +210,7 @@ class Schema(Part):
             )
 
     def describe(self) -> list[dict[str, Any]]:
-        """Return what is known of every field: side, name, kind, how often it was observed."""
+        """Return what is known of every field: side, name, kind, and the range of its numbers."""
         return [each for side in SIDES for each in self.sides[side].describe()]
 
     def __str__(self) -> str:

@@ -182,7 +182,40 @@ def test_an_embedding_is_scaled_by_the_norms_before_it():
     schema.observe(first)
     observed(schema, [{"field": [0.0, 15.0]}, {"field": None}])
     rows = schema.encode([{"field": [3.0, 4.0]}, {"field": [0.0, 0.0]}, {"field": [1e90, 0]}], {})
-    np.testing.assert_allclose(rows.numbers[:, 1:], [[0.3, 0.4], [0.0, 0.0], [1e3, 0.0]])
+    np.testing.assert_allclose(rows.numbers[:, 1:], [[0.3, 0.4], [0.0, 0.0], [10.0, 0.0]])
+
+
+@pytest.mark.parametrize("at", [0, 1, 9, 500, 1000])
+def test_one_enormous_embedding_does_not_silence_its_field(at):
+    rng = np.random.default_rng(1)
+    vectors = rng.normal(size=(1001, 4))
+    usual = Schema()
+    for vector in np.delete(vectors, at, axis=0):
+        observed(usual, [{"field": vector}])
+    vectors[at] *= 1e12
+    schema = Schema()
+    for vector in vectors:
+        rows = schema.encode([{"field": vector}], {})
+        assert np.linalg.norm(rows.numbers[0, 1:]) <= 10.0 + 1e-9
+        schema.observe(rows)
+    one, other = (each.encode([{"field": [1.0] * 4}], {}).numbers[0, 1] for each in (usual, schema))
+    assert other == pytest.approx(one, rel=0.05)
+
+
+@pytest.mark.parametrize("kind", ["number", Number(log=True)])
+@pytest.mark.parametrize("enormous", [1e12, 1e300, 1e-300])
+def test_one_enormous_number_does_not_silence_its_field(kind, enormous):
+    numbers = np.random.default_rng(1).lognormal(size=100)
+    usual, schema = Schema({"field": kind}), Schema({"field": kind})
+    for number in numbers:
+        observed(usual, [{"field": number}])
+    for number in [*numbers[:50], enormous, *numbers[50:]]:
+        observed(schema, [{"field": number}])
+    small, large = (
+        [float(each.encode([{"field": x}], {}).numbers[0, 1]) for x in (0.5, 2.0)]
+        for each in (usual, schema)
+    )
+    assert large[1] - large[0] > 0.5 * (small[1] - small[0])
 
 
 def test_a_long_embedding_is_folded_and_keeps_inner_products_in_the_mean():

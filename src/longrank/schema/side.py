@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longrank import kernels
 from longrank.errors import InvalidInput
 from longrank.kernels.numbers import SAMPLE
 from longrank.packing import Tree
 from longrank.rows import MEASURED, Slot
-from longrank.schema.coder import Coder, Encoded, Matrix
+from longrank.schema.coder import MAX_NORM, Coder, Encoded, Matrix
 from longrank.schema.kinds import (
     KINDS,
     Category,
@@ -28,6 +29,7 @@ from longrank.schema.values import ID, MAX_EMBEDDING, Record, infer, read_list
 
 MAX_FIELDS = 256  # of the candidates, and of the context
 MAX_EMBEDDED = 1024  # numbers of all their embeddings: what is known makes every row longer
+_FEW = 10  # norms, of which one may have been an outlier that the next ones correct
 
 
 class Side:
@@ -123,8 +125,9 @@ class Side:
                 if kind == "number" and name in coder.numbers:
                     numbers[:, coder.numbers.index(name)] = raw[:, j]
                 elif kind == "embedding" and name in coder.embeddings:
-                    norms = raw[:, j][~np.isnan(raw[:, j])]
-                    self.norms[coder.embeddings.index(name)] += norms.sum(), len(norms)
+                    at, norms = coder.embeddings.index(name), raw[:, j][~np.isnan(raw[:, j])]
+                    if len(norms):
+                        self.norms[at] = _count_norms(self.norms[at], norms)
         if coder.logs.any():  # of another schema's receipt, which may have no logarithm
             numbers = np.where(coder.logs & (numbers <= 0.0), np.nan, numbers)
         kernels.observe_numbers(numbers, self.samples, self.sizes, self.seen)
@@ -201,3 +204,19 @@ class Side:
         for part in ("samples", "sizes", "seen", "norms"):
             setattr(self, part, state[part].copy())
         self._coder = self._coder_of(self.known, self.widths)
+
+
+def _count_norms(seen: Matrix, norms: NDArray[np.float64]) -> tuple[float, float]:
+    """Add norms to the sum and the number of those seen, so that no single one sets the scale.
+
+    A norm counts at most as ``MAX_NORM`` times the mean so far; so does the mean of the first few
+    in terms of what follows.
+    """
+    total, count = seen.tolist()
+    typical = float(np.median(norms))
+    if count < _FEW and typical > 0.0:
+        total = min(total, MAX_NORM * typical * count)
+    mean = total / count if count else typical
+    if mean > 0.0:
+        norms = np.minimum(norms, MAX_NORM * mean)
+    return total + float(norms.sum()), count + len(norms)

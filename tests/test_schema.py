@@ -309,12 +309,6 @@ BAD_SCHEMAS = {
     r"field names must be text, got None": lambda: Schema(cross=[("a", None)]),
     r"ignore must be a list of names, got 'trace'": lambda: Schema(ignore="trace"),
     r"field names must be text, got 1": lambda: Schema().encode([{1: 2}], {}),
-    r"the candidate's fields must be at most 256, got 257": lambda: Schema().encode(
-        [{f"f{i}": 1.0 for i in range(257)}], {}
-    ),
-    r"the context's fields must be at most 256, got 300": lambda: Schema().encode(
-        [{}], {f"f{i}": "x" for i in range(300)}
-    ),
     r"schema must be a longrank\.Schema, got dict": lambda: recommended(schema={}),
     r"schema must be None with dim, .*": lambda: recommended(dim=3, schema=Schema()),
     r"forgetting must be 0 for records, .*, got 0\.1": lambda: recommended(forgetting=0.1),
@@ -598,15 +592,41 @@ def test_rows_have_a_bounded_number_of_entries():
     assert schema.sides["candidate"]._coder._book.templates.nbytes < 10_000_000
 
 
-def test_embeddings_beyond_the_bound_are_refused_and_do_not_join():
+def test_embeddings_beyond_the_bound_are_left_out_and_do_not_join():
     one, other = ({f"{n}{i}": [1.0] * 256 for i in range(3)} for n in "ab")
     schema = Schema()
     receipts = [schema.encode([each], {}) for each in (one, other)]
     for rows in receipts:
         schema.observe(rows)
     assert list(schema.sides["candidate"].widths.values()) == [256] * 4
-    with pytest.raises(InvalidInput, match=r"^the candidate's embeddings must have at most 1,024 "):
-        schema.encode([one | other], {})
+    rows = schema.encode([one | other], {})
+    assert [field.name for field in rows.layout.candidate] == ["a0", "a1", "a2", "b0"]
+    assert schema.left_out_fields() == [("candidate", "b1"), ("candidate", "b2")]
+    assert "1,024 numbers of embeddings: candidate b1, candidate b2" in str(schema)
+
+
+@pytest.mark.parametrize("side", ["candidate", "context"])
+def test_fields_beyond_the_bound_are_left_out_and_the_rest_goes_on(side):
+    policy = recommended(schema=Schema({"fee": "number", "brand": "category"}))
+
+    def rank(fields):
+        mine = fields if side == "candidate" else {}
+        shared = {"brand": "visa"} | (fields if side == "context" else {})
+        candidates = [mine | {"id": name, "fee": 1.0} for name in "ab"]
+        return policy.rank(candidates, PAYOFFS, context=shared)
+
+    policy.learn(rank({f"junk{i}": i for i in range(300)}), Outcome(1, True))
+    policy.learn(rank({f"more{i}": "x" for i in range(300)}), Outcome(1, True))
+    known = {name for where, name in kinds(policy.schema) if where == side}
+    assert len(known) <= 256
+    assert known >= ({"id", "fee"} if side == "candidate" else {"brand"})
+    left_out = policy.schema.left_out_fields()
+    assert len(left_out) == 256
+    assert left_out[-1] == (side, "more299")
+    assert f"beyond 256 fields or 1,024 numbers of embeddings: {side} more" in str(policy.schema)
+    rank({"more0": {"not": "read"}})
+    rows = policy.schema.encode([{"id": "a", "fee": 2.0}], {"brand": "new"})
+    assert ("id", "brand") in rows.plan.names
 
 
 def test_a_pair_that_is_declared_twice_is_crossed_once():

@@ -16,7 +16,7 @@ from longrank.parts import Part
 from longrank.rows import LISTS, Layout, Plan, Slot, SparseRows
 from longrank.schema.coder import atom_groups
 from longrank.schema.kinds import KINDS, Kind, checked_name, read_kind, shown, spell
-from longrank.schema.side import Side
+from longrank.schema.side import MAX_EMBEDDED, MAX_FIELDS, Side
 from longrank.schema.values import ID, Record
 
 MAX_ENTRIES = 1024  # of a row; fields and crosses that would exceed it are left out
@@ -140,6 +140,13 @@ class Schema(Part):
         """Return how many pairs are not crossed, since a row would have too many entries."""
         return len(self._pairs(self.present())) - len(self.crosses())
 
+    def left_out_fields(self) -> list[tuple[str, str]]:
+        """Return side and name of fields that were not used, since there were too many.
+
+        The latest of them, since the schema was made or loaded.
+        """
+        return [(side, name) for side in SIDES for name in list(self.sides[side].left_out)]
+
     def present(self) -> Layout:
         """Return the fields that are known."""
         return Layout(*(self.sides[side].fields() for side in SIDES))
@@ -239,6 +246,13 @@ class Schema(Part):
         left_out = self.left_out() if described else 0
         if left_out > 0:
             lines.append(f"  not crossed, beyond {MAX_ENTRIES:,} entries a row: {left_out} pairs")
+        beyond = [f"{side} {name}" for side, name in self.left_out_fields()]
+        if beyond:
+            told = ", ".join(beyond[:3]) + (f" and {len(beyond) - 3} more" if beyond[3:] else "")
+            lines.append(
+                f"  not used, beyond {MAX_FIELDS} fields or {MAX_EMBEDDED:,} numbers of "
+                f"embeddings: {told}"
+            )
         return "\n".join(lines)
 
     def __repr__(self) -> str:

@@ -194,6 +194,10 @@ class SchemaAnswer(Struct, frozen=True):
     ]
     ignored: list[str]
     columns: ColumnUsage
+    left_out: Annotated[
+        list[tuple[str, str]],
+        Meta(description="Side and name of fields not used, as there are too many; the latest."),
+    ] = []
 
 
 # keys

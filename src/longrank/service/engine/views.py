@@ -68,6 +68,7 @@ class Views:
             idle=[name for name in shared if name not in useful],
             ignored=sorted(schema.ignore),
             columns=messages.ColumnUsage(learner.used, learner.columns, learner.replaced),
+            left_out=schema.left_out_fields(),
         )
 
     def pending(self, model: Model) -> int:

@@ -354,7 +354,13 @@ def test_a_report_and_the_commands_take_records(tmp_path):
     found = run("logs", "check", str(path))
     assert found.exit_code == 0, found.output
     assert "context: brand, amount, new" in found.output
+    assert "bounds │ no" in " ".join(found.output.split())
     worth = ("--payoffs", "budget=3,attempt_cost=0.1,give_up=-0.2")
+    found = run("logs", "check", str(path), *worth)
+    assert found.exit_code == 0, found.output
+    assert "bounds │ yes" in " ".join(found.output.split())
+    found = run("logs", "check", str(path), "--payoffs", "budget=1,attempt_cost=0.1")
+    assert found.exit_code == 1, found.output
     found = run("evaluate", str(path), *worth, "--policy", "recommended", "--policy", "rand")
     assert found.exit_code == 0, found.output
     assert "doubly robust" in found.output

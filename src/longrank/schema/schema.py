@@ -175,18 +175,21 @@ class Schema(Part):
         own_groups = atom_groups("candidate", layout.candidate)
         shared_groups = atom_groups("context", layout.context)[1:]
         names: list[tuple[str | None, str | None]] = [(None, None)]
+        told: list[str | None] = [None]
         entries = [(0, -1, 0)]
         for field in layout.candidate:
             if len(entries) + field.width > MAX_ENTRIES:
                 continue
             entries += [(i, -1, len(names)) for i in own[field.name]]
             names.append((field.name, None))
+            told.append(None)
         for one, other, both in self._pairs(layout):
             second = own[other] if both else shared[other]
             if len(entries) + len(own[one]) * len(second) > MAX_ENTRIES:
                 continue
             entries += [(i, -2 - j if both else j, len(names)) for i in own[one] for j in second]
             names.append((one, other))
+            told.append(None if both else f"context {other}" if other in own else other)
         left, right, labels = (np.array(part, np.int64) for part in zip(*entries, strict=True))
         groups = np.array(
             [
@@ -201,7 +204,7 @@ class Schema(Part):
         )
         self._warn(layout, names)
         lists = any(field.kind in LISTS for side in layout for field in side)
-        return Plan(left, right, groups, labels, tuple(names), lists)
+        return Plan(left, right, groups, labels, tuple(names), lists, tuple(told))
 
     def _warn(self, layout: Layout, names: list[tuple[str | None, str | None]]) -> None:
         """Warn of fields of the context that cannot change the order."""
@@ -232,13 +235,14 @@ class Schema(Part):
         ]
         if self.ignore:
             lines.append(f"  ignored: {', '.join(sorted(self.ignore))}")
+        plan, own = self.plan(self.present()), self.present().candidate
         if described:
-            crossed = [f"{one} x {other}" for one, other in self.crosses()]
+            both = zip(plan.names, plan.shared, strict=True)
+            crossed = [f"{one} x {told or other}" for (one, other), told in both if other]
         else:
             crossed = [f"{one} x {other}" for one, other in self.cross or ()]
         if crossed:
             lines.append(f"  crossed: {', '.join(crossed)}")
-        plan, own = self.plan(self.present()), self.present().candidate
         unused = [field.name for field in own if (field.name, None) not in plan.names]
         if unused:
             told = ", ".join(unused)

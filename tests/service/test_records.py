@@ -6,8 +6,11 @@ import hashlib
 import io
 import json
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from itertools import count
+from uuid import UUID
 
 import msgspec
 import numpy as np
@@ -18,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from serving import ADMIN, DIM, asked, fresh, told
 
-from longrank import Outcome, Payoffs
+from longrank import Number, Outcome, Payoffs, Schema, named
 from longrank.errors import InvalidInput
 from longrank.logs import check, learn_from
 from longrank.packing import pack
@@ -580,5 +583,70 @@ def test_the_client_sends_records_names_and_frames(http):
         assert caught.value.status == 422
         with pytest.raises(InvalidInput, match="candidates must be a list of dictionaries"):
             client.decide("m", candidates=np.ones((2, 2)))
-        with pytest.raises(InvalidInput, match="hold text"):
+        with pytest.raises(InvalidInput, match="candidate 0, field 'x' must be text, a number"):
             client.decide("m", candidates=[{"id": "a", "x": object()}])
+
+
+ODD = {
+    "datetime": datetime(2026, 1, 2, tzinfo=UTC), "date": date(2026, 1, 2), "time": time(1),
+    "duration": timedelta(1), "timestamp": pd.Timestamp("2026-01-02"),
+    "numpy's": np.datetime64("2026-01-02"), "uuid": UUID(int=1), "bytes": b"x",
+    "nested": {"a": 1}, "dates": [date(2026, 1, 2)], "decimal": Decimal("1.5"),
+    "fraction": Fraction(1, 2), "set": {"a", "b"}, "tuple": (1, 2.5), "missing": pd.NaT,
+    "array": np.ones(2), "whole": np.int64(3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_the_client_takes_and_refuses_what_the_library_does(http, what):
+    def decide_and_settle(candidates, context):
+        answer = client.decide("m", candidates=candidates, context=context, **PAYOFFS)
+        client.settle("m", answer.id, tried=len(answer.sequence), succeeded=False)
+
+    def rank_and_learn(candidates, context):
+        ranking = policy.rank(candidates, Payoffs(**PAYOFFS), context=context)
+        policy.learn(ranking, Outcome(len(ranking), False))
+
+    def refusal(call, *args):
+        try:
+            call(*args)
+        except InvalidInput as error:
+            return str(error)
+        return None
+
+    with Client(str(http.base_url), ADMIN, retries=0) as client:
+        client.create_model("m", policy="plackett-luce")
+        policy, odd = named("plackett-luce", rng=0), {"x": ODD[what]}
+        for round_ in (([{"id": "a"}, odd], {}), (["a"], odd)):
+            assert refusal(decide_and_settle, *round_) == refusal(rank_and_learn, *round_)
+        found = {(one.side, one.name, one.kind) for one in client.schema("m").fields}
+        assert found >= {
+            (one["side"], one["name"], one["kind"])
+            for one in policy.schema.describe()
+            if one["side"] == "context"
+        }
+        with pytest.raises(InvalidInput, match="whole numbers of at most 64 bits"):
+            client.decide("m", candidates=["a"], context={"n": 2**70})
+
+
+def test_the_client_sends_the_declaration_of_a_schema(http):
+    schema = Schema(
+        {"amount": Number(log=True), "mcc": "category"}, cross=[("id", "mcc")], ignore=["trace"]
+    )
+    with Client(str(http.base_url), ADMIN, retries=0) as client:
+        assert client.create_model("m", schema=schema).key
+        found = client.schema("m")
+        assert {name: (one.kind, one.log) for name, one in found.declared.items()} == {
+            "amount": ("number", True),
+            "mcc": ("category", False),
+        }
+        assert found.ignored == ["trace"]
+        for settings, parameter in (
+            ({"schema": 3}, "schema"),
+            ({"schema": {"fields": 3}}, "schema.fields"),
+            ({"dim": "three"}, "dim"),
+            ({"dims": 3}, "dims"),
+        ):
+            with pytest.raises(InvalidInput) as caught:
+                client.create_model("n", **settings)
+            assert caught.value.parameter == parameter

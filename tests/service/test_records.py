@@ -450,6 +450,7 @@ HOSTILE = {
     "an id that is a large number": ({"id": 10**30}, "candidate 1, field 'id'"),
     "an id that is true": ({"id": True}, "candidate 1, field 'id'"),
     "the same id": ({"id": "known"}, "candidates"),
+    "the id that another shows": ({"id": 0}, "candidates"),
     "a number": (7, "candidates[1]"),
     "null": (None, "candidates[1]"),
     "a list": ([["id", "a"]], "candidates[1]"),
@@ -460,7 +461,9 @@ def test_nothing_that_is_sent_is_answered_with_a_5xx_or_changes_anything(http):
     http.put("/v1/models/m", json={})
     before = http.get("/v1/models/m").json()
     for what, (candidate, parameter) in HOSTILE.items():
-        answer = http.post(DECISIONS, json={"candidates": [{"id": "known"}, candidate]})
+        answer = http.post(
+            DECISIONS, json={"candidates": [{"id": "known"}, candidate, {"id": "0"}]}
+        )
         assert answer.status_code == 422, what
         assert answer.json()["parameter"] == parameter, what
         if parameter.startswith("candidate 1"):

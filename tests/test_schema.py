@@ -292,6 +292,22 @@ def test_another_type_is_refused_in_one_sentence_and_changes_nothing(side, name,
     policy.rank([{"id": "a"} | FIRST], PAYOFFS, context=FIRST)
 
 
+def test_a_declared_category_and_the_id_take_whole_numbers_and_say_so():
+    policy = recommended(schema=Schema({"mcc": "category"}))
+    records = [{"id": 1, "mcc": 5411}, {"id": 2, "mcc": 5812}, {"id": "1", "mcc": "5411"}]
+    for _ in range(2):
+        policy.learn(policy.rank(records, PAYOFFS), Outcome(1, True))
+    assert kinds(policy.schema) == {
+        ("candidate", "id"): "category",
+        ("candidate", "mcc"): "category",
+    }
+    assert len({column for row in columns(policy.schema, records) for column in row}) == 7
+    for name in ("mcc", "id"):
+        for value in ([5411], math.inf, b"x"):
+            with pytest.raises(InvalidInput, match=rf"field '{name}' must be text, a number or a"):
+                policy.rank([{"id": "a", name: value}], PAYOFFS)
+
+
 def test_a_logarithm_of_nothing_is_refused():
     schema = observed(Schema({"fee": Number(log=True)}), [{"fee": 2.0}])
     for fee in (0.0, -1.0):

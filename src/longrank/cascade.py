@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks, packing
 from longrank.errors import BadFile, InvalidInput
-from longrank.rows import SparseRows
+from longrank.explanation import Names, Reason, Reasons, read_names, shorten
 
 Vector = NDArray[np.float64]
 
@@ -56,92 +55,6 @@ class Outcome:
         if self.tried > length:
             rule = f"be at most {length}, the length of the ranking"
             raise InvalidInput("outcome.tried", rule, self.tried)
-
-
-Reason = tuple[str, float]
-
-
-class Reasons:
-    """What spoke for and against candidates, in log-odds; put into words when asked for.
-
-    Parameters
-    ----------
-    contributions
-        What each label adds to the score of each candidate, shape (s, labels).
-    labels
-        The fields of each label: of the candidate, of the context.
-    records, context
-        The candidates in order, and what they share.
-    """
-
-    __slots__ = ("_contributions", "_labels", "_sources")
-
-    def __init__(
-        self,
-        contributions: NDArray[np.float64],
-        labels: Sequence[tuple[str | None, str | None]],
-        records: Sequence[Mapping[str, Any]],
-        context: Mapping[str, Any],
-    ) -> None:
-        self._contributions, self._labels = contributions, labels
-        self._sources = records, context
-
-    def words(self) -> list[list[Reason]]:
-        """Return the strongest reasons of every candidate, the strongest first."""
-        records, context = self._sources
-        found: list[list[Reason]] = []
-        for record, row in zip(records, self._contributions, strict=True):
-            order = np.argsort(-np.abs(row[1:]), kind="stable")[:MAX_REASONS] + 1
-            found.append(
-                [
-                    (self._label(int(i), record, context), round(float(row[i]), 4))
-                    for i in order
-                    if abs(row[i]) >= 0.005
-                ]
-            )
-        return found
-
-    def take(self, positions: Sequence[int]) -> Reasons:
-        """Return those of some candidates."""
-        records, context = self._sources
-        chosen = [records[i] for i in positions]
-        return Reasons(self._contributions[list(positions)], self._labels, chosen, context)
-
-    def _label(self, i: int, record: Mapping[str, Any], context: Mapping[str, Any]) -> str:
-        own, shared = self._labels[i]
-        parts = [] if own is None or (own == "id" and shared is not None) else [(own, record)]
-        if shared is not None:
-            parts.append((shared, context if shared in context or own is None else record))
-        return " x ".join(f"{name}={_short(source.get(name))}" for name, source in parts)
-
-
-def _short(value: Any) -> str:
-    if value is None or (isinstance(value, Real) and value != value):  # NaN, as pandas has it
-        return "missing"
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    return text if len(text) <= 30 else f"{text[:27]}..."
-
-
-class Names(NamedTuple):
-    """What a receipt has in addition where candidates are records.
-
-    ``rows`` is None where nothing is learned from it; ``reasons`` are in words if it was read.
-    """
-
-    ids: list[str | int | float | bool]
-    rows: SparseRows | None
-    reasons: Reasons | list[list[Reason]]
-
-    def take(self, positions: Sequence[int]) -> Names:
-        """Return those of some tries."""
-        reasons = self.reasons
-        return Names(
-            [self.ids[i] for i in positions],
-            None if self.rows is None else self.rows.take(list(positions)),
-            reasons.take(positions)
-            if isinstance(reasons, Reasons)
-            else [reasons[i] for i in positions],
-        )
 
 
 class Ranking:
@@ -343,7 +256,7 @@ class Ranking:
         """
         values, reasons = self.values, self.reasons
         named = self._names is not None
-        names = [_short(name) for name in self.ids]
+        names = [shorten(name) for name in self.ids]
         wide = max([9, *map(len, names)]) + 1 if named else 7
         head = f"{'candidate':>{wide}}" if named else "   item"
         lines = [f"try{head}   estimate   with bonus   value if it ends here   this try adds"]
@@ -416,7 +329,7 @@ class Ranking:
                 raise ValueError("its parts have lengths that do not fit together")
             if not np.isfinite(features).all():  # a learner would never recover
                 raise ValueError("features must be finite")
-            names = _read_names(data, len(order))
+            names = read_names(data, len(order))
             return cls(order, probabilities, estimates, values, features, names)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             if isinstance(error, BadFile):
@@ -439,7 +352,7 @@ class Ranking:
         if set(tree) - set(_NAMED) != set(_PARTS):
             raise BadFile(f"the ranking must have the parts {_PARTS}")
         try:
-            names = _read_names(tree, len(tree["order"]))
+            names = read_names(tree, len(tree["order"]))
         except (TypeError, ValueError, KeyError) as error:
             raise BadFile(f"not a ranking: {error!r}") from error
         return cls(**{part: tree[part] for part in _PARTS}, names=names)
@@ -447,7 +360,6 @@ class Ranking:
 
 VERSION = 2  # of a receipt's layout; receipts without one were written before it was counted
 ARRAYS = 1  # that of receipts without names, which has not changed
-MAX_REASONS = 6  # kept of a candidate
 _NAMED = ("ids", "reasons", "rows")
 _PARTS = ("estimates", "features", "order", "probabilities", "values")
 
@@ -458,17 +370,6 @@ def _check_version(found: object) -> None:
             f"the ranking was saved in version {found!r} of its layout, and this longrank reads "
             f"versions up to {VERSION}: upgrade longrank to read it"
         )
-
-
-def _read_names(tree: Mapping[str, Any], count: int) -> Names | None:
-    if "ids" not in tree:
-        return None
-    rows = None if tree["rows"] is None else SparseRows.from_state(tree["rows"])
-    reasons = [[(str(label), float(size)) for label, size in some] for some in tree["reasons"]]
-    ids = list(tree["ids"])
-    if not len(ids) == len(reasons) == count or (rows is not None and len(rows) != count):
-        raise ValueError("its parts have lengths that do not fit together")
-    return Names(ids, rows, reasons)
 
 
 def _listed(array: NDArray[Any]) -> list[Any]:

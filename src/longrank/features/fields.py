@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from longrank import kernels
 from longrank.belief import SparseBelief
-from longrank.cascade import Names, Ranking, Reasons
+from longrank.cascade import Ranking
 from longrank.errors import InvalidInput
+from longrank.explanation import Names, Reasons
 from longrank.features.base import Features, Greedy
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
@@ -120,7 +121,7 @@ class Records(Features):
         if rows.plan.lists:
             for fields, some in ((rows.layout.candidate, chosen), (rows.layout.context, [context])):
                 _copy_lists(fields, some)
-        reasons = Reasons(added, rows.plan.names, chosen, context)
+        reasons = Reasons(added, rows.plan, chosen, context)
         names = Names(identities(prepared.records, order.tolist()), rows, reasons)
         return Ranking.filled(order, numbers, 0, names)
 

@@ -1,0 +1,111 @@
+"""Planning: which candidates to try, in which order, when each has a cost and a value."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.kernels.compilation import compiled
+from longrank.kernels.length import best_stop
+from longrank.kernels.narrowing import narrow
+from longrank.kernels.programme import (
+    Positions,
+    choose,
+    choose_freely,
+    index_of,
+    sort_by,
+    value_of,
+)
+from longrank.kernels.ranking import top
+from longrank.kernels.slopes import search, slopes_of
+
+Vector = NDArray[np.float64]
+Order = NDArray[np.int64]
+Planned = tuple[Order, int, float, float]  # order, length, value, bound
+
+_MANY = 128  # candidates that are narrowed down before they are sorted
+_FEW = 10  # candidates whose subsets are all looked at where no order is known
+_ALIKE = 1e-12  # slopes that differ by less, beside the payoffs, are one
+
+
+@compiled
+def _equal(numbers: Vector) -> bool:
+    """Whether all numbers are equal."""
+    for i in range(1, numbers.shape[0]):
+        if numbers[i] != numbers[0]:
+            return False
+    return True
+
+
+@compiled
+def _sorted(index: Vector, order: Order) -> bool:
+    """Whether an index does not rise along an order."""
+    for t in range(1, order.shape[0]):
+        if index[order[t - 1]] < index[order[t]]:
+            return False
+    return True
+
+
+@compiled
+def _plan_alike(
+    p: Vector, cost: float, value: float, rewards: Vector, losses: Vector, patience: float
+) -> Planned:
+    """Plan with one cost and one value for all: the likeliest first. O(k log b)."""
+    b = rewards.shape[0]
+    for m in range(b):
+        rewards[m] += value - (m + 1) * cost
+        losses[m + 1] -= (m + 1) * cost
+    order = top(p, b)
+    length, worth = best_stop(p[order], rewards, losses, patience)
+    return order, length, worth, 0.0
+
+
+@compiled
+def plan(
+    probabilities: Vector,
+    costs: Vector,
+    values: Vector,
+    rewards: Vector,
+    losses: Vector,
+    patience: float,
+    count: int,
+) -> Planned:
+    """Plan the tries of a round: order, length, expected reward, and a bound on what it misses.
+
+    The order has ``count`` candidates (or all there are): the plan, then those that would be the
+    best to try next. No sequence of at most ``count`` candidates is worth more than the plan by
+    more than the bound; 0 means that the plan is optimal. O(k log k + k count).
+    """
+    b = min(count, probabilities.shape[0])
+    rewards, losses = rewards[:b].copy(), losses[: b + 1].copy()
+    if b == 0:
+        return np.empty(0, np.int64), 0, float(losses[0]), 0.0
+    if _equal(costs) and _equal(values):
+        return _plan_alike(probabilities, costs[0], values[0], rewards, losses, patience)
+    positions = Positions(rewards, losses, (1.0 - patience) * losses[1:], patience)
+    slopes = slopes_of(positions) if b > 1 else np.zeros(1)
+    one_order = slopes[-1] - slopes[0] <= _ALIKE * (rewards[0] - losses[-1])
+    gains = probabilities * values - costs
+    some = np.arange(probabilities.shape[0])
+    if some.shape[0] > (_MANY if one_order else _FEW):
+        some = narrow(probabilities, gains, rewards, losses, patience)
+    p, c, v, gains = probabilities[some], costs[some], values[some], gains[some]
+    order = np.arange(some.shape[0])
+    sort_by(index_of(p, c, v, slopes[0], patience), p, order)
+    above = -math.inf
+    if one_order or _sorted(index_of(p, c, v, slopes[-1], patience), order):
+        chosen = choose(order, p, gains, positions)
+    elif order.shape[0] <= _FEW:
+        chosen = choose_freely(p, gains, positions)
+    else:
+        chosen, above = search(p, c, v, gains, positions, slopes)
+    value, length = value_of(chosen, p, gains, positions), chosen.shape[0]
+    planned = np.empty(b, np.int64)
+    planned[:length] = some[chosen]
+    if length < b:
+        gains += (rewards[length] - losses[length + 1]) * p  # of a try that is the last one
+        gains[chosen] = -math.inf
+        planned[length:] = some[top(gains, b - length)]
+    return planned, length, value, max(above - value, 0.0)

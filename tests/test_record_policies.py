@@ -325,7 +325,7 @@ def test_recommended_without_dim_is_what_its_documentation_says():
     assert isinstance(policy, Thompson)
     assert isinstance(policy.learner, SparseLaplace)
     assert isinstance(policy.features, Records)
-    assert (policy.scale, policy.optimistic, policy.probing) == (0.2, True, True)
+    assert (policy.scale, policy.optimistic, policy.probing, policy.tail) == (0.15, True, True, 6.0)
     assert policy.schema is policy.features.schema
     with pytest.raises(InvalidInput, match="budget must be at most the learner's max_budget 2"):
         policy.rank(["a", "b", "c"], VANILLA)
@@ -359,7 +359,7 @@ def test_optimistic_draws_are_never_below_the_estimate_and_others_are():
 
 
 def test_draws_have_the_width_of_the_belief():
-    policy = Thompson(SparseLaplace(), rng=2, scale=0.5, optimistic=True)
+    policy = Thompson(SparseLaplace(), rng=2, scale=0.5, optimistic=True, tail=4.0)
     [width] = policy.learner.score(policy.rank(["a"], VANILLA).features)[1]
     odds = []
     for _ in range(2000):
@@ -400,10 +400,11 @@ def test_probing_finds_out_where_thompson_would_give_up_permanently():
 
 def test_an_older_thompson_is_read_as_it_was():
     tree = Thompson(Laplace(2), rng=1).saved()
-    for name in ("optimistic", "probing"):
+    for name in ("optimistic", "probing", "tail"):
         tree.pop(name)
     migrated = Thompson.migrate(tree | {"version": 1})
     assert (migrated["optimistic"], migrated["probing"]) == (False, False)
+    assert Thompson.migrate(tree | {"version": 2, "optimistic": True})["tail"] == 4.0
 
 
 def test_saved_loaded_and_replayed_is_the_same_bit_for_bit(tmp_path):

@@ -38,6 +38,7 @@ CHOSEN = Path(__file__).with_name("rivals.json")
 TUNING_ROUNDS = {  # where all rounds would take too long
     ("Vowpal Wabbit", "search"): 6_000,
     ("Vowpal Wabbit", "ids"): 10_000,
+    ("river", "search"): 3_000,
 }
 
 

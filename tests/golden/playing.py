@@ -24,7 +24,7 @@ import longrank as lr
 ADMIN = "the-administrators-key-of-the-golden-files"
 SETTINGS = (
     "exploration", "probing", "foresight", "given_up", "epsilon", "temperature", "scale", "exact",
-    "optimistic",
+    "optimistic", "tail",
 )  # fmt: skip
 LEARNED = (
     "dim", "updates", "max_budget", "penalty", "forgetting", "radius", "rate", "columns", "used",
@@ -125,7 +125,8 @@ def history_content(path: Path) -> dict[str, Any]:
 
 def records_content(history: Any, decisions: list[dict[str, Any]]) -> dict[str, Any]:
     """The same of a log of records."""
-    policy = lr.recommended()
+    learner = lr.SparseLaplace()
+    policy = lr.Thompson(learner, scale=0.2, rng=0, optimistic=True, probing=True)
     for receipt, outcome in history.pairs(policy):
         policy.learn(receipt, outcome)
     offers = [(one.candidates, one.context) for one in history.decisions()]

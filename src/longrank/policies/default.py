@@ -19,7 +19,7 @@ EXPLORATION = 0.2
 FORESIGHT = 10
 MAX_FOR_PRODUCTS = 16  # numbers per item up to which their products are used
 PENALTY = 0.5
-SCALE = 0.2  # of the draws for records: see docs/choosing.md
+SCALE = 0.15  # of the draws for records: see docs/choosing.md
 
 
 def belief(

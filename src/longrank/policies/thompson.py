@@ -19,7 +19,7 @@ from longrank.payoffs import Payoffs
 from longrank.policies.base import Believer, Chance
 from longrank.policies.random import generator_from_state, generator_state
 
-_RARE, _WIDER = 1.6448536269514722, 4.0  # one normal number in ten is larger
+_RARE = 1.6448536269514722  # one normal number in ten is larger
 
 
 class Thompson(Believer):
@@ -41,15 +41,20 @@ class Thompson(Believer):
         The generator of random numbers, or its seed.
     optimistic
         Whether to draw only what speaks for an item: the score of each is drawn by itself, one
-        below its mean is mirrored above it, and one in ten is drawn four times as wide, so that
-        what is rare and large is found. Needs features that do not depend on the items above.
+        below its mean is mirrored above it, and one in ten is drawn ``tail`` times as wide, so
+        that what is rare and large is found. Needs features that do not depend on the items above.
     probing
         As for :class:`UCB`.
+    tail
+        How much wider one optimistic draw in ten is, at least 1.
     """
 
-    # Version 1 knew neither.
-    version = 2
-    migrations: ClassVar = {1: lambda state: {"optimistic": False, "probing": False} | state}
+    # Version 1 knew neither optimism nor probing; in version 2 the tail was always 4.
+    version = 3
+    migrations: ClassVar = {
+        1: lambda state: {"optimistic": False, "probing": False, "tail": 6.0} | state,
+        2: lambda state: {"tail": 4.0} | state,
+    }
 
     def __init__(
         self,
@@ -60,9 +65,11 @@ class Thompson(Believer):
         rng: np.random.Generator | int,
         optimistic: bool = False,
         probing: bool = False,
+        tail: float = 6.0,
     ) -> None:
         super().__init__(learner, features)
         self.scale = scale
+        self.tail = checks.real("tail", tail, minimum=1.0)
         self.optimistic, self.probing = bool(optimistic), bool(probing)
         if self.optimistic and not self.features.independent:
             rule = "not let a row depend on the items above it, for optimistic draws"
@@ -121,7 +128,7 @@ class Thompson(Believer):
         if not self.optimistic:
             return rng.standard_normal(count)
         drawn, other = rng.standard_normal((count, 2)).T
-        return np.asarray(np.where(np.abs(other) > _RARE, _WIDER * drawn, drawn))
+        return np.asarray(np.where(np.abs(other) > _RARE, self.tail * drawn, drawn))
 
     def _bonus(self, drawn: NDArray[np.float64]) -> NDArray[np.float64]:
         """How many standard deviations are added to each mean."""
@@ -146,6 +153,7 @@ class Thompson(Believer):
             "rng": generator_state(self.rng),
             "optimistic": self.optimistic,
             "probing": self.probing,
+            "tail": self.tail,
         }
 
     @classmethod
@@ -157,4 +165,5 @@ class Thompson(Believer):
             rng=generator_from_state(state["rng"]),
             optimistic=state["optimistic"],
             probing=state["probing"],
+            tail=state["tail"],
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -65,10 +66,9 @@ class Features(Part, ABC):
 
         Returns the length, and fills a receipt: see :func:`longrank.kernels.decide`.
         """
-        greedy = self.greedy(prepared, belief, len(chosen))
-        return kernels.decide(
-            *greedy, payoffs.rewards, payoffs.losses, belief.link, minimum, chosen, numbers
-        )
+        greedy, link = self.greedy(prepared, belief, len(chosen)), belief.link
+        rewards, losses, patience = payoffs.rewards, payoffs.losses, payoffs.patience
+        return kernels.decide(*greedy, rewards, losses, link, minimum, chosen, numbers, patience)
 
     @abstractmethod
     def along(self, prepared: Prepared, order: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -77,6 +77,21 @@ class Features(Part, ABC):
     def rows(self, prepared: Prepared) -> NDArray[np.float64]:
         """Return the rows of all items as they come, where they are independent."""
         return self.along(prepared, np.arange(len(prepared)))
+
+    def next_rows(self, prepared: Prepared, prefix: Sequence[int]) -> Any:
+        """Return the row of every item, were it to come next after those of ``prefix``.
+
+        The rows of items above are 0 where rows depend on what stands above.
+        """
+        if self.independent:
+            return self.rows(prepared)
+        rows = None
+        for item in set(range(len(prepared))) - set(prefix):
+            row = self.along(prepared, np.array([*prefix, item], np.int64))[-1]
+            if rows is None:
+                rows = np.zeros((len(prepared), len(row)))
+            rows[item] = row
+        return rows
 
     def receipt(
         self,

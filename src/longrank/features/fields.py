@@ -90,7 +90,13 @@ class Records(Features):
     ) -> int:
         assert isinstance(belief, SparseBelief)
         length, rows, added = belief.decide(
-            prepared.rows, payoffs.rewards, payoffs.losses, minimum, chosen, numbers
+            prepared.rows,
+            payoffs.rewards,
+            payoffs.losses,
+            minimum,
+            chosen,
+            numbers,
+            payoffs.patience,
         )
         prepared.best = rows, added
         return length

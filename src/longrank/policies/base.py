@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 import warnings
 from abc import ABC, abstractmethod
@@ -21,7 +22,9 @@ from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.parts import Part
 from longrank.payoffs import Payoffs
-from longrank.schema import Schema, positions
+from longrank.planners import plan_independent, plan_rolling
+from longrank.policies.patience import Patience
+from longrank.schema import Schema, positions, read_prices
 
 Candidates = Any  # records, names or a frame of them; an array, or what becomes one
 Context = Mapping[str, Any]
@@ -247,6 +250,11 @@ def _iterate(history: Any) -> Iterator[Any]:
     return iter(history)
 
 
+def impatient(state: Tree) -> Tree:
+    """Migrate a state that was saved before patience was learned."""
+    return {"patience": None} | state
+
+
 class Believer(Policy):
     """A policy with a belief: the one routine that ranks, and the one that learns.
 
@@ -265,9 +273,13 @@ class Believer(Policy):
     probing: bool = False  # whether it tries an item now and then where it would give up
     foresight: int = 0  # how many failures it foresees when it ranks
     given_up: int = 0
+    patience: Patience | None = None  # of cascades, where it is learned
 
-    def __init__(self, learner: Learner, features: Features | None) -> None:
+    def __init__(
+        self, learner: Learner, features: Features | None, patient: bool = False
+    ) -> None:
         self.learner = learner
+        self.patience = Patience() if patient else None
         if features is None:
             features = Records() if learner.sparse else Plain()
         self.features = features
@@ -302,6 +314,7 @@ class Believer(Policy):
         # A refusal must come before a draw, and foresight does not scan, which would check.
         prepared = self._prepare(items, context, lazy=not (draws or self.foresight))
         count = min(self._tries(payoffs, budget, learner.max_budget), len(prepared))
+        payoffs = self._payoffs(prepared, payoffs)
         due = self.probing and probe and count > 0 and kernels.probe_is_due(self.given_up)
         if draws:
             return self._draw(prepared, count, payoffs, int(due), self._generator(rng))
@@ -311,6 +324,15 @@ class Believer(Policy):
         if self.features.sparse:
             return self.features.prepare(items, None, lazy, context=context)  # type: ignore[call-arg]
         return self.features.prepare(without_context(items, context), self.learner.dim, lazy)
+
+    def _payoffs(self, prepared: Prepared, payoffs: Payoffs) -> Payoffs:
+        """Return what the round pays, with the prices of records and the patience learned."""
+        if self.features.sparse:
+            payoffs = read_prices(payoffs, prepared.records)
+        payoffs.check_prices(len(prepared))
+        if self.patience is not None and self.patience.stopped and payoffs.patience == 1.0:
+            payoffs = payoffs.patient(self.patience.now)
+        return payoffs
 
     def note(self, ranking: Ranking) -> bool:
         """Count how often the policy gave up although it might have tried, for probing.
@@ -329,6 +351,8 @@ class Believer(Policy):
             rows = self.features.recall(ranking, outcome.tried)
             self.learner.observe(rows, outcome.succeeded)
             self.features.observe(rows)
+            if self.patience is not None:
+                self.patience.observe(len(ranking), outcome)
 
     def receipt(
         self,
@@ -340,12 +364,14 @@ class Believer(Policy):
     ) -> Ranking:
         prepared = self._prepare(items, context)
         indices = checks.sequence("order", positions(items, order), len(prepared))
-        return self._along(prepared, indices, payoffs, len(indices))
+        return self._along(prepared, indices, self._payoffs(prepared, payoffs), len(indices))
 
     def view(self) -> Self:
         viewed = object.__new__(type(self))
         viewed.__dict__.update(self.__dict__)  # copy.copy does the same, five times as slowly
         viewed.learner, viewed.features = self.learner.view(), self.features.view()
+        if self.patience is not None:
+            viewed.patience = self.patience.copy()
         if self.rng is not None:
             viewed.rng = copy.deepcopy(self.rng)
         return viewed
@@ -374,11 +400,26 @@ class Believer(Policy):
         belief: Any = None,
     ) -> Ranking:
         """Play the best by the belief for as long as that pays (at least ``minimum`` items)."""
-        chosen, numbers = Ranking.blank(count, self.learner.dim)
         if belief is None:
             belief = self.learner.belief(self.bonus)
+        if payoffs.priced_each:
+            return self._planned(prepared, count, payoffs, minimum, belief)
+        chosen, numbers = Ranking.blank(count, self.learner.dim)
         length = self.features.decide(prepared, belief, payoffs, minimum, chosen, numbers)
         return self.features.receipt(prepared, chosen[:length], numbers, belief)
+
+    def _planned(
+        self, prepared: Prepared, count: int, payoffs: Payoffs, minimum: int, belief: Any
+    ) -> Ranking:
+        """Plan a round in which candidates have costs and values of their own."""
+        features, bound = self.features, math.nan
+        if features.independent and not self.foresight:
+            greedy, bound = plan_independent(features, prepared, belief, payoffs, count)
+        else:
+            greedy = plan_rolling(
+                features, prepared, belief, payoffs, count, self.foresight, self.learner
+            )
+        return self._decide(prepared, greedy, payoffs, minimum, bound)
 
     def _along(
         self, prepared: Prepared, order: NDArray[np.int64], payoffs: Payoffs, minimum: int = 0
@@ -390,21 +431,40 @@ class Believer(Policy):
         return self._decide(prepared, (order, dense, means, means), payoffs, minimum)
 
     def _decide(
-        self, prepared: Prepared, greedy: Greedy, payoffs: Payoffs, minimum: int = 0
+        self,
+        prepared: Prepared,
+        greedy: Greedy,
+        payoffs: Payoffs,
+        minimum: int = 0,
+        bound: float = math.nan,
     ) -> Ranking:
-        """Truncate an order at the best length by its scores (at least ``minimum`` items)."""
-        learner = self.learner
-        chosen, numbers = Ranking.blank(len(greedy[0]), learner.dim)
-        rewards, losses, link = payoffs.rewards, payoffs.losses, learner.link.code
-        length = kernels.decide(*greedy, rewards, losses, link, minimum, chosen, numbers)
-        return self.features.receipt(prepared, chosen[:length], numbers, learner.belief())
+        """Truncate an order at the best length by its scores (at least ``minimum`` items).
+
+        ``bound`` is what the best length of this order may miss of the optimum.
+        """
+        learner, order = self.learner, greedy[0]
+        chosen, numbers = Ranking.blank(len(order), learner.dim)
+        paid = payoffs.along(order) if payoffs.priced_each else payoffs
+        rewards, losses, link = paid.rewards, paid.losses, learner.link.code
+        length = kernels.decide(
+            *greedy, rewards, losses, link, minimum, chosen, numbers, payoffs.patience
+        )
+        ranking = self.features.receipt(prepared, chosen[:length], numbers, learner.belief())
+        return ranking.at(payoffs, bound) if payoffs.priced_each else ranking
 
     def state(self) -> Tree:
         return {
             "learner": self.learner.saved(),
             "features": self.features.saved(),
             "given_up": self.given_up,
+            "patience": None if self.patience is None else self.patience.state(),
         }
+
+    def _patiently(self, state: Tree) -> Self:
+        """Take over what was learned of early stops."""
+        counts = state["patience"]
+        self.patience = None if counts is None else Patience.from_state(counts)
+        return self
 
     @staticmethod
     def _learner(state: Tree) -> Learner:

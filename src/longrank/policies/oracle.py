@@ -16,7 +16,7 @@ from longrank.links import LINKS, LOGISTIC, Link, sigmoid
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.policies.base import Believer
-from longrank.policies.exact import best_sequence
+from longrank.planners import best_dependent
 
 
 class Truth(Learner):
@@ -75,7 +75,7 @@ class Oracle(Believer):
     def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs, minimum: int) -> Ranking:
         if not (self.exact and isinstance(self.features, Coverage)):
             return self._best(prepared, count, payoffs, minimum)
-        order = best_sequence(prepared, self.features, self.learner, payoffs, count)
+        order = best_dependent(prepared, self.features, self.learner, payoffs, count)
         return self._along(prepared, order, payoffs)
 
     def compiled_rule(self) -> kernels.Rule | None:
@@ -84,7 +84,9 @@ class Oracle(Believer):
         return kernels.Rule(kernels.optimistic_rule, (0.0, False, np.zeros(1, np.int64)))
 
     def state(self) -> Tree:
-        return super().state() | {"exact": self.exact}
+        state = super().state() | {"exact": self.exact}
+        del state["patience"]  # it knows, and learns nothing
+        return state
 
     @classmethod
     def from_state(cls, state: Tree, features: Features) -> Self:

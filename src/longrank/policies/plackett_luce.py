@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,7 @@ from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Believer, Candidates, Chance, Context
+from longrank.policies.base import Believer, Candidates, Chance, Context, impatient
 from longrank.policies.random import generator_from_state, generator_state
 from longrank.policies.randomised import Choices, Order, Randomised
 from longrank.schema import positions
@@ -48,6 +48,9 @@ class PlackettLuce(Believer, Randomised):
         Above 0: how random the sequences are.
     rng
         The generator of random numbers, or its seed.
+    patient
+        Whether to learn from early stops (final declines, readers who leave) how likely a cascade
+        is to go on after a failure, and to plan with that.
 
     Examples
     --------
@@ -57,6 +60,9 @@ class PlackettLuce(Believer, Randomised):
     0.5
     """
 
+    version = 2
+    migrations: ClassVar = Believer.migrations | {1: impatient}
+
     def __init__(
         self,
         learner: Learner,
@@ -64,8 +70,9 @@ class PlackettLuce(Believer, Randomised):
         features: Features | None = None,
         temperature: float,
         rng: np.random.Generator | int,
+        patient: bool = False,
     ) -> None:
-        super().__init__(learner, features)
+        super().__init__(learner, features, patient)
         self.temperature = temperature
         self.rng: np.random.Generator = checks.generator(rng)
 
@@ -113,6 +120,7 @@ class PlackettLuce(Believer, Randomised):
     ) -> Choices:
         prepared = self._prepare(items, context)
         count = min(self._tries(payoffs, budget, self.learner.max_budget), len(prepared))
+        payoffs = self._payoffs(prepared, payoffs)
         along = checks.sequence("order", positions(items, order), len(prepared)).tolist()
         table = np.zeros((len(along) + 1, len(prepared) + 1))
         for i in range(min(count, len(along)) + 1):
@@ -133,31 +141,56 @@ class PlackettLuce(Believer, Randomised):
         estimates = self.learner.link.probability(self._scores(prepared, prefix))
         estimates = np.clip(estimates, _CLIP, 1.0 - _CLIP)
         estimates[prefix] = 0.0
+        if payoffs.priced_each:
+            return self._next_priced(estimates, payoffs, count, prefix)
         stop = _break_even(np.sort(estimates)[::-1], payoffs, tried, count)
         if stop >= 1.0:
             chances[size] = 1.0
             return chances
         with np.errstate(divide="ignore", over="ignore"):
             odds = np.log(np.append(estimates, stop)) - np.log1p(-np.append(estimates, stop))
-            odds = (odds - odds.max()) / self.temperature
-        weights = np.exp(odds)
+        return self._share(odds)
+
+    def _share(self, odds: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn log-odds into the probabilities of actions."""
+        with np.errstate(over="ignore"):
+            weights = np.exp((odds - odds.max()) / self.temperature)
         return np.asarray(weights / weights.sum())
+
+    def _next_priced(
+        self, estimates: NDArray[np.float64], payoffs: Payoffs, count: int, prefix: list[int]
+    ) -> NDArray[np.float64]:
+        """The same where each item has a break-even of its own: odds are told apart by it.
+
+        An item is as likely as STOP where its estimate is just enough for it, whatever the others
+        need.
+        """
+        size, tried = len(estimates), len(prefix)
+        free = np.delete(np.arange(size), prefix)
+        rest, ahead = payoffs.after(tried, free), estimates[free]
+        order, _, _, _ = kernels.plan(ahead, *rest.prices(len(free)), count - tried)
+        others = np.delete(np.arange(len(free)), order[0])
+        then = rest.after(1, others)
+        _, _, value, _ = kernels.plan(
+            ahead[others], *then.prices(len(others)), count - tried - 1
+        )
+        patience, losses = rest.patience, rest.losses
+        value = (1.0 - patience) * losses[1] + patience * value
+        costs, values = rest.prices(len(free))[:2]
+        price, gain = losses[0] - value + costs, rest.rewards[0] + values - value
+        pays = gain > 0.0
+        needed = np.divide(price, gain, out=np.where(price > 0.0, 1.0, 0.0), where=pays)
+        needed = np.maximum(needed, _CLIP)
+        odds = np.full(size + 1, -math.inf)
+        odds[free[needed < 1.0]] = _log_odds(ahead[needed < 1.0]) - _log_odds(needed[needed < 1.0])
+        if losses[0] > losses[count - tried] or costs.min() > 0.0:  # STOP, unless a try is free
+            odds[size] = 0.0
+        return self._share(odds)
 
     def _scores(self, prepared: Prepared, prefix: list[int]) -> NDArray[np.float64]:
         """Return the mean of every item, were it to come next; -inf for those above."""
-        learner = self.learner
-        if self.features.sparse:
-            scores, _ = learner.belief().score(self.features.rows(prepared))
-            scores[prefix] = -math.inf
-            return scores
-        if self.features.independent:
-            rows = self.features.rows(prepared)
-        else:
-            rows = np.zeros((len(prepared), learner.dim))
-            for item in set(range(len(prepared))) - set(prefix):
-                order: Order = np.array([*prefix, item], np.int64)
-                rows[item] = self.features.along(prepared, order)[-1]
-        scores = rows @ learner.weights
+        learner, rows = self.learner, self.features.next_rows(prepared, prefix)
+        scores = learner.belief().score(rows)[0] if learner.sparse else rows @ learner.weights
         scores[prefix] = -math.inf
         return np.asarray(scores)
 
@@ -178,7 +211,11 @@ class PlackettLuce(Believer, Randomised):
             features=features,
             temperature=state["temperature"],
             rng=generator_from_state(state["rng"]),
-        )
+        )._patiently(state)
+
+
+def _log_odds(chances: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(np.log(chances) - np.log1p(-chances))
 
 
 def _break_even(best: NDArray[np.float64], payoffs: Payoffs, tried: int, count: int) -> float:
@@ -187,8 +224,11 @@ def _break_even(best: NDArray[np.float64], payoffs: Payoffs, tried: int, count: 
     ``best`` are the estimates of the remaining items, the best first. After the next one the
     others follow for as long as that pays, and are worth ``value``.
     """
-    rewards, losses = payoffs.rewards[tried:count], payoffs.losses[tried : count + 1]
-    value = kernels.best_stop(best[1 : count - tried], rewards[1:], losses[1:])[1]
+    rewards, losses, patience = payoffs.rewards, payoffs.losses, payoffs.patience
+    rewards, losses = rewards[tried:count], losses[tried : count + 1]
+    value = kernels.best_stop(best[1 : count - tried], rewards[1:], losses[1:], patience)[1]
+    if patience < 1.0:
+        value = (1.0 - patience) * losses[1] + patience * value
     now, reward = float(losses[0]), float(rewards[0])
     if now <= losses[-1]:
         return 0.0  # tries are free

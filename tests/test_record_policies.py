@@ -214,6 +214,23 @@ def test_reasons_are_in_words_a_reader_can_read():
     }  # fmt: skip
 
 
+def test_a_name_on_both_sides_says_which_is_the_context():
+    policy = UCB(SparseLaplace(), exploration=0.0)
+    context = {"country": "DE", "brand": "visa"}
+    for name, country, paid in (("a", "DE", True), ("b", "FR", False)) * 20:
+        ranking = policy.rank([{"id": name, "country": country}], VANILLA, context=context)
+        policy.learn(ranking, Outcome(1, paid))
+    ranking = policy.rank([{"id": "a", "country": "FR"}], VANILLA, context=context)
+    found = {label for label, _ in ranking.reasons[0]}
+    assert found == {
+        "id=a", "brand=visa", "context country=DE",
+        "country=FR", "country=FR x brand=visa", "country=FR x context country=DE",
+    }  # fmt: skip
+    assert "context country=DE" in ranking.explain()
+    crossed = "id x context country, id x brand, country x context country, country x brand"
+    assert f"  crossed: {crossed}" in str(policy.schema)
+
+
 def test_arrays_have_no_reasons():
     ranking = UCB(Ridge(2), exploration=0.1).rank(np.eye(2), VANILLA)
     assert ranking.reasons == [[], []]

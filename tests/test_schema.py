@@ -182,7 +182,40 @@ def test_an_embedding_is_scaled_by_the_norms_before_it():
     schema.observe(first)
     observed(schema, [{"field": [0.0, 15.0]}, {"field": None}])
     rows = schema.encode([{"field": [3.0, 4.0]}, {"field": [0.0, 0.0]}, {"field": [1e90, 0]}], {})
-    np.testing.assert_allclose(rows.numbers[:, 1:], [[0.3, 0.4], [0.0, 0.0], [1e3, 0.0]])
+    np.testing.assert_allclose(rows.numbers[:, 1:], [[0.3, 0.4], [0.0, 0.0], [10.0, 0.0]])
+
+
+@pytest.mark.parametrize("at", [0, 1, 9, 500, 1000])
+def test_one_enormous_embedding_does_not_silence_its_field(at):
+    rng = np.random.default_rng(1)
+    vectors = rng.normal(size=(1001, 4))
+    usual = Schema()
+    for vector in np.delete(vectors, at, axis=0):
+        observed(usual, [{"field": vector}])
+    vectors[at] *= 1e12
+    schema = Schema()
+    for vector in vectors:
+        rows = schema.encode([{"field": vector}], {})
+        assert np.linalg.norm(rows.numbers[0, 1:]) <= 10.0 + 1e-9
+        schema.observe(rows)
+    one, other = (each.encode([{"field": [1.0] * 4}], {}).numbers[0, 1] for each in (usual, schema))
+    assert other == pytest.approx(one, rel=0.05)
+
+
+@pytest.mark.parametrize("kind", ["number", Number(log=True)])
+@pytest.mark.parametrize("enormous", [1e12, 1e300, 1e-300])
+def test_one_enormous_number_does_not_silence_its_field(kind, enormous):
+    numbers = np.random.default_rng(1).lognormal(size=100)
+    usual, schema = Schema({"field": kind}), Schema({"field": kind})
+    for number in numbers:
+        observed(usual, [{"field": number}])
+    for number in [*numbers[:50], enormous, *numbers[50:]]:
+        observed(schema, [{"field": number}])
+    small, large = (
+        [float(each.encode([{"field": x}], {}).numbers[0, 1]) for x in (0.5, 2.0)]
+        for each in (usual, schema)
+    )
+    assert large[1] - large[0] > 0.5 * (small[1] - small[0])
 
 
 def test_a_long_embedding_is_folded_and_keeps_inner_products_in_the_mean():
@@ -259,6 +292,22 @@ def test_another_type_is_refused_in_one_sentence_and_changes_nothing(side, name,
     policy.rank([{"id": "a"} | FIRST], PAYOFFS, context=FIRST)
 
 
+def test_a_declared_category_and_the_id_take_whole_numbers_and_say_so():
+    policy = recommended(schema=Schema({"mcc": "category"}))
+    records = [{"id": 1, "mcc": 5411}, {"id": 2, "mcc": 5812}, {"id": "1", "mcc": "5411"}]
+    for _ in range(2):
+        policy.learn(policy.rank(records, PAYOFFS), Outcome(1, True))
+    assert kinds(policy.schema) == {
+        ("candidate", "id"): "category",
+        ("candidate", "mcc"): "category",
+    }
+    assert len({column for row in columns(policy.schema, records) for column in row}) == 7
+    for name in ("mcc", "id"):
+        for value in ([5411], math.inf, b"x"):
+            with pytest.raises(InvalidInput, match=rf"field '{name}' must be text, a number or a"):
+                policy.rank([{"id": "a", name: value}], PAYOFFS)
+
+
 def test_a_logarithm_of_nothing_is_refused():
     schema = observed(Schema({"fee": Number(log=True)}), [{"fee": 2.0}])
     for fee in (0.0, -1.0):
@@ -276,12 +325,6 @@ BAD_SCHEMAS = {
     r"field names must be text, got None": lambda: Schema(cross=[("a", None)]),
     r"ignore must be a list of names, got 'trace'": lambda: Schema(ignore="trace"),
     r"field names must be text, got 1": lambda: Schema().encode([{1: 2}], {}),
-    r"the candidate's fields must be at most 256, got 257": lambda: Schema().encode(
-        [{f"f{i}": 1.0 for i in range(257)}], {}
-    ),
-    r"the context's fields must be at most 256, got 300": lambda: Schema().encode(
-        [{}], {f"f{i}": "x" for i in range(300)}
-    ),
     r"schema must be a longrank\.Schema, got dict": lambda: recommended(schema={}),
     r"schema must be None with dim, .*": lambda: recommended(dim=3, schema=Schema()),
     r"forgetting must be 0 for records, .*, got 0\.1": lambda: recommended(forgetting=0.1),
@@ -565,15 +608,41 @@ def test_rows_have_a_bounded_number_of_entries():
     assert schema.sides["candidate"]._coder._book.templates.nbytes < 10_000_000
 
 
-def test_embeddings_beyond_the_bound_are_refused_and_do_not_join():
+def test_embeddings_beyond_the_bound_are_left_out_and_do_not_join():
     one, other = ({f"{n}{i}": [1.0] * 256 for i in range(3)} for n in "ab")
     schema = Schema()
     receipts = [schema.encode([each], {}) for each in (one, other)]
     for rows in receipts:
         schema.observe(rows)
     assert list(schema.sides["candidate"].widths.values()) == [256] * 4
-    with pytest.raises(InvalidInput, match=r"^the candidate's embeddings must have at most 1,024 "):
-        schema.encode([one | other], {})
+    rows = schema.encode([one | other], {})
+    assert [field.name for field in rows.layout.candidate] == ["a0", "a1", "a2", "b0"]
+    assert schema.left_out_fields() == [("candidate", "b1"), ("candidate", "b2")]
+    assert "1,024 numbers of embeddings: candidate b1, candidate b2" in str(schema)
+
+
+@pytest.mark.parametrize("side", ["candidate", "context"])
+def test_fields_beyond_the_bound_are_left_out_and_the_rest_goes_on(side):
+    policy = recommended(schema=Schema({"fee": "number", "brand": "category"}))
+
+    def rank(fields):
+        mine = fields if side == "candidate" else {}
+        shared = {"brand": "visa"} | (fields if side == "context" else {})
+        candidates = [mine | {"id": name, "fee": 1.0} for name in "ab"]
+        return policy.rank(candidates, PAYOFFS, context=shared)
+
+    policy.learn(rank({f"junk{i}": i for i in range(300)}), Outcome(1, True))
+    policy.learn(rank({f"more{i}": "x" for i in range(300)}), Outcome(1, True))
+    known = {name for where, name in kinds(policy.schema) if where == side}
+    assert len(known) <= 256
+    assert known >= ({"id", "fee"} if side == "candidate" else {"brand"})
+    left_out = policy.schema.left_out_fields()
+    assert len(left_out) == 256
+    assert left_out[-1] == (side, "more299")
+    assert f"beyond 256 fields or 1,024 numbers of embeddings: {side} more" in str(policy.schema)
+    rank({"more0": {"not": "read"}})
+    rows = policy.schema.encode([{"id": "a", "fee": 2.0}], {"brand": "new"})
+    assert ("id", "brand") in rows.plan.names
 
 
 def test_a_pair_that_is_declared_twice_is_crossed_once():

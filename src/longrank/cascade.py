@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from longrank import checks, packing
 from longrank.errors import BadFile, InvalidInput
-from longrank.rows import SparseRows
+from longrank.rows import Plan, SparseRows
 
 Vector = NDArray[np.float64]
 
@@ -68,22 +68,22 @@ class Reasons:
     ----------
     contributions
         What each label adds to the score of each candidate, shape (s, labels).
-    labels
+    plan
         The fields of each label: of the candidate, of the context.
     records, context
         The candidates in order, and what they share.
     """
 
-    __slots__ = ("_contributions", "_labels", "_sources")
+    __slots__ = ("_contributions", "_plan", "_sources")
 
     def __init__(
         self,
         contributions: NDArray[np.float64],
-        labels: Sequence[tuple[str | None, str | None]],
+        plan: Plan,
         records: Sequence[Mapping[str, Any]],
         context: Mapping[str, Any],
     ) -> None:
-        self._contributions, self._labels = contributions, labels
+        self._contributions, self._plan = contributions, plan
         self._sources = records, context
 
     def words(self) -> list[list[Reason]]:
@@ -105,14 +105,17 @@ class Reasons:
         """Return those of some candidates."""
         records, context = self._sources
         chosen = [records[i] for i in positions]
-        return Reasons(self._contributions[list(positions)], self._labels, chosen, context)
+        return Reasons(self._contributions[list(positions)], self._plan, chosen, context)
 
     def _label(self, i: int, record: Mapping[str, Any], context: Mapping[str, Any]) -> str:
-        own, shared = self._labels[i]
-        parts = [] if own is None or (own == "id" and shared is not None) else [(own, record)]
-        if shared is not None:
-            parts.append((shared, context if shared in context or own is None else record))
-        return " x ".join(f"{name}={_short(source.get(name))}" for name, source in parts)
+        own, other = self._plan.names[i]
+        shared = self._plan.shared[i]
+        parts = []
+        if own is not None and (own != "id" or other is None):
+            parts.append((own, record.get(own)))
+        if other is not None:
+            parts.append((shared or other, (record if shared is None else context).get(other)))
+        return " x ".join(f"{name}={_short(value)}" for name, value in parts)
 
 
 def _short(value: Any) -> str:

@@ -40,7 +40,8 @@ class Plan(NamedTuple):
 
     ``labels[p]`` is the index in ``names`` of what entry p speaks for: the names of a field of the
     candidates and of one of the context; None for the constant, or where there is no second one.
-    ``lists`` says whether there are fields of lists.
+    ``lists`` says whether there are fields of lists. ``shared[i]`` is what the context's field of
+    label i is called, told apart from one of the candidates; None if it has none.
     """
 
     left: Indices
@@ -49,6 +50,7 @@ class Plan(NamedTuple):
     labels: Indices
     names: tuple[tuple[str | None, str | None], ...]
     lists: bool = False
+    shared: tuple[str | None, ...] = ()
 
 
 @dataclass(slots=True)

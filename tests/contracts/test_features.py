@@ -9,11 +9,22 @@ import pytest
 from sklearn.mixture import GaussianMixture
 
 from every_part import FEATURES, POLYNOMIALS
-from longrank import LOGISTIC, BadFile, Coverage, InvalidInput, Mixture, Plain, Polynomial
+from longrank import (
+    LOGISTIC,
+    BadFile,
+    Coverage,
+    InvalidInput,
+    Mixture,
+    Number,
+    Plain,
+    Polynomial,
+    Records,
+    Schema,
+)
 from longrank.belief import Belief
 from longrank.features import from_state
 from longrank.packing import pack, unpack
-from longrank.testing import FeaturesContract
+from longrank.testing import FeaturesContract, SparseFeaturesContract
 from longrank.testing.features_contract import ITEMS
 
 MAPS = FEATURES | POLYNOMIALS
@@ -30,6 +41,25 @@ class TestFeatures(FeaturesContract):
 
     def holds_a_function(self, features):
         return features.state().get("topics_kind") == "function"
+
+
+RECORD_MAPS = {
+    "inferred": Records,
+    "declared": lambda: Records(
+        Schema(
+            {"fee": Number(log=True), "note": "text", "amount": "number"},
+            cross=[("id", "brand"), ("region", "amount"), ("id", "region")],
+            ignore=["live", "words"],
+        )
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:the schema crosses")
+class TestRecords(SparseFeaturesContract):
+    @pytest.fixture(autouse=True, params=RECORD_MAPS)
+    def _each(self, request):
+        self.make_features = RECORD_MAPS[request.param]
 
 
 def greedy(features, prepared, count, bonus=0.5):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -26,7 +28,17 @@ from longrank import (
     packing,
     recommended,
 )
-from longrank.logs import BadLog, History, check, evaluate, fit, learn_from, record, report
+from longrank.logs import (
+    BadLog,
+    History,
+    check,
+    evaluate,
+    fit,
+    learn_from,
+    record,
+    report,
+    write,
+)
 
 PAYOFFS = Payoffs.linear(3, attempt_cost=0.1, give_up=-0.2)
 ROUTES = [
@@ -160,6 +172,46 @@ def test_structs_are_read_as_they_are_and_equal_ones_are_one_object(form, tmp_pa
     assert [d.context for d in found] == [{"brand": row["brand"]} for row in rows[3:]]
     first = [record for decision in found[:16] for record in decision.candidates]
     assert len({id(record) for record in first}) == len({str(record) for record in first})
+
+
+NUMBERED = {"id": 1, "candidates": [{"id": 2}, {"id": 0}, {"id": 1}], "succeeded": True}
+
+
+@pytest.mark.parametrize(
+    ("played", "order", "warned"),
+    [
+        ({"order": [0, 1], "tried": 2}, [0, 1], True),
+        ({"tried": [2, 1]}, [2, 1], True),
+        ({"order": [2], "tried": 1, "candidates": [2, 0, 1]}, [2], True),
+        ({"ids": [2, 1], "tried": 2}, [0, 2], False),
+        ({"order": [0, 1], "ids": [2, 0], "tried": 2}, [0, 1], False),
+        ({"order": [0, 1], "tried": 2, "candidates": [{"id": i} for i in (7, 8)]}, [0, 1], False),
+        ({"order": [1, 0], "tried": 2, "candidates": [{"id": i} for i in (0, 1)]}, [1, 0], False),
+        ({"order": [1, 0], "tried": 2, "candidates": ["1", "0"]}, [1, 0], False),
+    ],
+)
+def test_whole_numbers_that_may_be_ids_or_positions_are_told_of_once(played, order, warned):
+    history = History([NUMBERED | played, NUMBERED | played | {"id": 2}])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert [each.order.tolist() for each in history.decisions()] == [order] * 2
+        assert len(list(history.decisions())) == 2
+    assert len(caught) == warned
+    for each in caught:
+        assert re.search(r"row 1: the whole .* are read as positions .* 'ids'", str(each.message))
+
+
+def test_a_ranking_of_whole_numbers_is_recorded_with_its_ids(tmp_path):
+    policy, candidates = recommended(rng=0), [{"id": i} for i in (2, 0, 1)]
+    ranking = policy.rank(candidates, PAYOFFS)
+    row = record("a", ranking, Outcome(1, True), PAYOFFS, candidates=candidates)
+    assert row["ids"] == ranking.ids
+    for form in ("jsonl", "csv", "parquet"):
+        write(tmp_path / f"log.{form}", [row])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            [decision] = History(tmp_path / f"log.{form}").decisions()
+        assert decision.order.tolist() == ranking.order.tolist()
 
 
 def test_columns_that_are_not_there_or_twice_are_refused():
@@ -354,7 +406,13 @@ def test_a_report_and_the_commands_take_records(tmp_path):
     found = run("logs", "check", str(path))
     assert found.exit_code == 0, found.output
     assert "context: brand, amount, new" in found.output
+    assert "bounds │ no" in " ".join(found.output.split())
     worth = ("--payoffs", "budget=3,attempt_cost=0.1,give_up=-0.2")
+    found = run("logs", "check", str(path), *worth)
+    assert found.exit_code == 0, found.output
+    assert "bounds │ yes" in " ".join(found.output.split())
+    found = run("logs", "check", str(path), "--payoffs", "budget=1,attempt_cost=0.1")
+    assert found.exit_code == 1, found.output
     found = run("evaluate", str(path), *worth, "--policy", "recommended", "--policy", "rand")
     assert found.exit_code == 0, found.output
     assert "doubly robust" in found.output
@@ -389,6 +447,7 @@ ROWS = st.fixed_dictionaries(
 
 
 @settings(max_examples=60, deadline=None)
+@pytest.mark.filterwarnings("ignore:.* are read as positions")
 @given(st.lists(ROWS, min_size=1, max_size=3))
 def test_whatever_a_log_of_records_holds_it_is_read_or_refused(rows):
     rows = [row | {"id": i} for i, row in enumerate(rows)]

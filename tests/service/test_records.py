@@ -6,8 +6,11 @@ import hashlib
 import io
 import json
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from itertools import count
+from uuid import UUID
 
 import msgspec
 import numpy as np
@@ -18,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from serving import ADMIN, DIM, asked, fresh, told
 
-from longrank import Outcome, Payoffs
+from longrank import Number, Outcome, Payoffs, Schema, named
 from longrank.errors import InvalidInput
 from longrank.logs import check, learn_from
 from longrank.packing import pack
@@ -228,9 +231,29 @@ def test_an_outcome_that_comes_later_cannot_stop_a_model(engine):
         assert model.version == 2
         first, second = pairs[name]
         assert engine.decide(model.name, routed(context=first)).sequence
+        if name == "many":  # only the fields that fit are used
+            assert engine.decide(model.name, routed(context={**second, "new": 1})).sequence
+            assert ("context", "new") in engine.schema(model).left_out
+            continue
         with pytest.raises(InvalidInput, match="must"):
             engine.decide(model.name, routed(context={**second, "new": 1}))
     assert engine.broken is None
+
+
+def test_a_client_that_sends_junk_does_not_stop_a_model(http):
+    http.put("/v1/models/m", json={})
+    for name in ("junk", "more"):
+        junk = {f"{name}{i}": i for i in range(300)}
+        for body in (
+            {"candidates": ["a", {"id": "b"} | junk]},
+            {"candidates": ["a"], "context": junk},
+        ):
+            made = http.post(DECISIONS, json=body)
+            assert made.status_code == 201
+            told = {"tried": 1, "succeeded": True}
+            http.put(f"{DECISIONS}/{made.json()['id']}/outcome", json=told)
+    assert http.post(DECISIONS, json={"candidates": ["a", "b"], "context": {"new": 1}}).is_success
+    assert ["context", "new"] in http.get("/v1/models/m/schema").json()["left_out"]
 
 
 def test_threads_may_decide_at_the_same_time(engine):
@@ -427,7 +450,7 @@ HOSTILE = {
     "an id that is a large number": ({"id": 10**30}, "candidate 1, field 'id'"),
     "an id that is true": ({"id": True}, "candidate 1, field 'id'"),
     "the same id": ({"id": "known"}, "candidates"),
-    "many fields": ({f"f{i}": i for i in range(3000)}, "the candidate's fields"),
+    "the id that another shows": ({"id": 0}, "candidates"),
     "a number": (7, "candidates[1]"),
     "null": (None, "candidates[1]"),
     "a list": ([["id", "a"]], "candidates[1]"),
@@ -438,7 +461,9 @@ def test_nothing_that_is_sent_is_answered_with_a_5xx_or_changes_anything(http):
     http.put("/v1/models/m", json={})
     before = http.get("/v1/models/m").json()
     for what, (candidate, parameter) in HOSTILE.items():
-        answer = http.post(DECISIONS, json={"candidates": [{"id": "known"}, candidate]})
+        answer = http.post(
+            DECISIONS, json={"candidates": [{"id": "known"}, candidate, {"id": "0"}]}
+        )
         assert answer.status_code == 422, what
         assert answer.json()["parameter"] == parameter, what
         if parameter.startswith("candidate 1"):
@@ -561,5 +586,70 @@ def test_the_client_sends_records_names_and_frames(http):
         assert caught.value.status == 422
         with pytest.raises(InvalidInput, match="candidates must be a list of dictionaries"):
             client.decide("m", candidates=np.ones((2, 2)))
-        with pytest.raises(InvalidInput, match="hold text"):
+        with pytest.raises(InvalidInput, match="candidate 0, field 'x' must be text, a number"):
             client.decide("m", candidates=[{"id": "a", "x": object()}])
+
+
+ODD = {
+    "datetime": datetime(2026, 1, 2, tzinfo=UTC), "date": date(2026, 1, 2), "time": time(1),
+    "duration": timedelta(1), "timestamp": pd.Timestamp("2026-01-02"),
+    "numpy's": np.datetime64("2026-01-02"), "uuid": UUID(int=1), "bytes": b"x",
+    "nested": {"a": 1}, "dates": [date(2026, 1, 2)], "decimal": Decimal("1.5"),
+    "fraction": Fraction(1, 2), "set": {"a", "b"}, "tuple": (1, 2.5), "missing": pd.NaT,
+    "array": np.ones(2), "whole": np.int64(3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_the_client_takes_and_refuses_what_the_library_does(http, what):
+    def decide_and_settle(candidates, context):
+        answer = client.decide("m", candidates=candidates, context=context, **PAYOFFS)
+        client.settle("m", answer.id, tried=len(answer.sequence), succeeded=False)
+
+    def rank_and_learn(candidates, context):
+        ranking = policy.rank(candidates, Payoffs(**PAYOFFS), context=context)
+        policy.learn(ranking, Outcome(len(ranking), False))
+
+    def refusal(call, *args):
+        try:
+            call(*args)
+        except InvalidInput as error:
+            return str(error)
+        return None
+
+    with Client(str(http.base_url), ADMIN, retries=0) as client:
+        client.create_model("m", policy="plackett-luce")
+        policy, odd = named("plackett-luce", rng=0), {"x": ODD[what]}
+        for round_ in (([{"id": "a"}, odd], {}), (["a"], odd)):
+            assert refusal(decide_and_settle, *round_) == refusal(rank_and_learn, *round_)
+        found = {(one.side, one.name, one.kind) for one in client.schema("m").fields}
+        assert found >= {
+            (one["side"], one["name"], one["kind"])
+            for one in policy.schema.describe()
+            if one["side"] == "context"
+        }
+        with pytest.raises(InvalidInput, match="whole numbers of at most 64 bits"):
+            client.decide("m", candidates=["a"], context={"n": 2**70})
+
+
+def test_the_client_sends_the_declaration_of_a_schema(http):
+    schema = Schema(
+        {"amount": Number(log=True), "mcc": "category"}, cross=[("id", "mcc")], ignore=["trace"]
+    )
+    with Client(str(http.base_url), ADMIN, retries=0) as client:
+        assert client.create_model("m", schema=schema).key
+        found = client.schema("m")
+        assert {name: (one.kind, one.log) for name, one in found.declared.items()} == {
+            "amount": ("number", True),
+            "mcc": ("category", False),
+        }
+        assert found.ignored == ["trace"]
+        for settings, parameter in (
+            ({"schema": 3}, "schema"),
+            ({"schema": {"fields": 3}}, "schema.fields"),
+            ({"dim": "three"}, "dim"),
+            ({"dims": 3}, "dims"),
+        ):
+            with pytest.raises(InvalidInput) as caught:
+                client.create_model("n", **settings)
+            assert caught.value.parameter == parameter

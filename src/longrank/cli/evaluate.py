@@ -6,20 +6,19 @@ import math
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.progress import Progress, TaskID
 from rich.table import Table
 
-from longrank.cli.logs import ColumnNames, ContextNames, open_log, settings
+from longrank.cli.logs import ColumnNames, ContextNames, LogPayoffs, open_log, values
 from longrank.cli.terminal import console, counted
 from longrank.errors import InvalidInput
 from longrank.logs import Estimate, History, learn_from
 from longrank.logs import evaluate as estimate
 from longrank.logs import report as write_report
-from longrank.payoffs import Payoffs
 from longrank.policies import Policy, load, registry
 
 Interval = Literal["bootstrap", "bernstein"]
@@ -41,13 +40,7 @@ def evaluate(
     ],
     columns: ColumnNames = "",
     context: ContextNames = None,
-    payoffs: Annotated[
-        str,
-        typer.Option(
-            help="For a log without payoffs: budget=3,attempt_cost=0.05, optionally success=1 and "
-            "give_up=-0.2."
-        ),
-    ] = "",
+    payoffs: LogPayoffs = "",
     learn: Annotated[
         float,
         typer.Option(min=0.0, max=0.95, help="Fraction of the log that named policies learn from."),
@@ -79,7 +72,7 @@ def evaluate(
     """
     if extra_cost is not None and not math.isfinite(extra_cost):
         raise InvalidInput("extra_cost", "be finite", extra_cost)
-    history = open_log(log, columns, context, _payoffs(payoffs)).keep()
+    history = open_log(log, columns, context, payoffs).keep()
     total = len(history)
     cut = math.floor(total * learn)
     policies = _policies(policy, history, cut, seed)
@@ -128,30 +121,7 @@ def _named(spec: str, history: History, seed: int) -> Policy:
         able = (n for n in registry.names() if not set(registry.get(n).needs) - set(offered))
         rule = f"be one for records, such as {', '.join(able)}"
         raise InvalidInput("policy", rule, repr(spec))
-    return registry.make(name, offered, _values("policy", rest))
-
-
-def _values(parameter: str, text: str) -> dict[str, Any]:
-    """Split settings of the command line into numbers and texts."""
-    found: dict[str, Any] = {}
-    for key, value in settings(parameter, text).items():
-        try:
-            found[key] = float(value) if "." in value or "e" in value else int(value)
-        except ValueError:
-            found[key] = value
-    return found
-
-
-def _payoffs(text: str) -> Payoffs | None:
-    """Return payoffs from their description."""
-    if not text:
-        return None
-    found = _values("payoffs", text)
-    needed, known = {"budget", "attempt_cost"}, {"budget", "attempt_cost", "success", "give_up"}
-    if needed - set(found) or set(found) - known:
-        rule = "have budget and attempt_cost, and may have success and give_up"
-        raise InvalidInput("payoffs", rule, repr(text))
-    return Payoffs.linear(found.pop("budget"), **found)
+    return registry.make(name, offered, values("policy", rest))
 
 
 def _budget(history: History) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -27,6 +27,14 @@ ContextNames = Annotated[
     typer.Option(help="Columns that are fields of the context: brand,country. Default: the rest."),
 ]
 
+LogPayoffs = Annotated[
+    str,
+    typer.Option(
+        help="For a log without payoffs: budget=3,attempt_cost=0.05, optionally success=1 and "
+        "give_up=-0.2."
+    ),
+]
+
 
 def settings(parameter: str, text: str) -> dict[str, str]:
     """Split settings of the command line.
@@ -43,13 +51,36 @@ def settings(parameter: str, text: str) -> dict[str, str]:
     return found
 
 
+def values(parameter: str, text: str) -> dict[str, Any]:
+    """Split settings of the command line into numbers and texts."""
+    found: dict[str, Any] = {}
+    for key, value in settings(parameter, text).items():
+        try:
+            found[key] = float(value) if "." in value or "e" in value else int(value)
+        except ValueError:
+            found[key] = value
+    return found
+
+
+def _payoffs(text: str) -> Payoffs | None:
+    """Return payoffs from their description."""
+    if not text:
+        return None
+    found = values("payoffs", text)
+    needed, known = {"budget", "attempt_cost"}, {"budget", "attempt_cost", "success", "give_up"}
+    if needed - set(found) or set(found) - known:
+        rule = "have budget and attempt_cost, and may have success and give_up"
+        raise InvalidInput("payoffs", rule, repr(text))
+    return Payoffs.linear(found.pop("budget"), **found)
+
+
 def open_log(
-    file: Path, columns: str = "", context: str | None = None, payoffs: Payoffs | None = None
+    file: Path, columns: str = "", context: str | None = None, payoffs: str = ""
 ) -> History:
-    """Open a log with the columns that were named."""
+    """Open a log with the columns and payoffs that were named."""
     fields = None if context is None else names(context)
     own = settings("columns", columns)
-    return History(file, columns=own, context=fields, payoffs=payoffs)
+    return History(file, columns=own, context=fields, payoffs=_payoffs(payoffs))
 
 
 @app.command("check")
@@ -57,6 +88,7 @@ def check(
     file: Annotated[Path, typer.Argument(help="A .parquet, .csv or .jsonl file.")],
     columns: ColumnNames = "",
     context: ContextNames = None,
+    payoffs: LogPayoffs = "",
     max_problems: Annotated[
         int, typer.Option(min=1, help="Maximum number of problems shown.")
     ] = 20,
@@ -76,7 +108,7 @@ def check(
     """
     shown = most or max_problems
     with console.status(f"reading {file}"):
-        found = check_history(open_log(file, columns, context))
+        found = check_history(open_log(file, columns, context, payoffs))
     for problem in found.problems[:shown]:
         console.print(str(problem), style="red", markup=False, highlight=False, soft_wrap=True)
     rest = len(found.problems) + found.more - shown

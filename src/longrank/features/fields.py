@@ -126,7 +126,7 @@ class Records(Features):
         if rows.plan.lists:
             for fields, some in ((rows.layout.candidate, chosen), (rows.layout.context, [context])):
                 _copy_lists(fields, some)
-        reasons = Reasons(added, rows.plan.names, chosen, context)
+        reasons = Reasons(added, rows.plan, chosen, context)
         names = Names(identities(prepared.records, order.tolist()), rows, reasons)
         return Ranking.filled(order, numbers, 0, names)
 

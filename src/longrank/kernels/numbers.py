@@ -23,7 +23,8 @@ Keys = NDArray[np.uint64]
 SAMPLE = 255
 BINS = 8
 LIMIT = 4.0  # of a score by logarithms; the normal ones reach 3
-ENOUGH = 32  # observations from which on the bins are used
+FAR = 10.0  # of a logarithm from the median, so that no single number sets the scale
+ENOUGH = 32  # observations from which on there are bins, and outliers
 _GRID = 2 * (SAMPLE + 1)
 _SCORES = np.array([NormalDist().inv_cdf((i + 0.5) / _GRID) for i in range(_GRID)])
 _MULTIPLIER, _INCREMENT, _MASK = 1103515245, 12345, 0x7FFFFFFF
@@ -54,12 +55,21 @@ def _share(sample: Vector, size: int, number: float) -> float:
 
 @compiled
 def _spread_of_logs(sample: Vector, size: int) -> tuple[float, float]:
-    """Mean and deviation of the logarithms of a sample."""
-    mean, square = 0.0, 0.0
+    """Mean and deviation of the logarithms of a sorted sample.
+
+    In a sample that is large enough, those further from the median than ``FAR`` times the distance
+    of the quartiles count as that far.
+    """
+    mean, square, low, high = 0.0, 0.0, -math.inf, math.inf
+    if size >= ENOUGH:
+        middle = math.log(sample[size // 2])
+        far = FAR * (math.log(sample[3 * size // 4]) - math.log(sample[size // 4]))
+        if far > 0.0:
+            low, high = middle - far, middle + far
     for i in range(size):
-        mean += math.log(sample[i]) / size
+        mean += min(max(math.log(sample[i]), low), high) / size
     for i in range(size):
-        square += (math.log(sample[i]) - mean) ** 2 / size
+        square += (min(max(math.log(sample[i]), low), high) - mean) ** 2 / size
     return mean, math.sqrt(square)
 
 

@@ -40,6 +40,13 @@ class Offered:
             self._names = identities(self.records, range(self.size))
         return self._names
 
+    @property
+    def numbered(self) -> bool:
+        """Whether the ids are whole numbers, by the first one."""
+        if self.size == 0:
+            return False
+        return type(self.records[0].get(ID) if self.records else self.names[0]) is int
+
 
 class CandidateReader:
     """Reads candidates and context of one row after the other.
@@ -160,6 +167,20 @@ def played(row: Row, offered: Offered | None, size: int | None) -> NDArray[np.in
     if len(set(found)) != len(found):
         raise InvalidInput(column, "hold no candidate twice", _short(found))
     return np.array(found, np.int64)
+
+
+def two_readings(row: Row, order: NDArray[np.int64], offered: Offered | None) -> str:
+    """Return the column whose whole numbers were read as positions, and may be ids.
+
+    Empty where ``ids`` says what they are, or both come to the same.
+    """
+    if offered is None or not offered.numbered or row.get(IDS) is not None:
+        return ""
+    column, names = "tried" if row.get("order") is None else "order", offered.names
+    found = listed(row, column)
+    if len(set(names)) < len(names) or not set(names).issuperset(found):
+        return ""
+    return column if [names.index(each) for each in found] != order.tolist() else ""
 
 
 def attempted(row: Row, order: NDArray[np.int64] | None, offered: Offered | None) -> int:

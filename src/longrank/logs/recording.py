@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike
 
 from longrank.cascade import Outcome, Ranking
 from longrank.errors import InvalidInput, MissingExtra
-from longrank.logs.columns import COLUMNS, Row
+from longrank.logs.columns import COLUMNS, IDS, Row
 from longrank.payoffs import Payoffs
 from longrank.rows import SparseRows
-from longrank.schema import as_records
+from longrank.schema import ID, as_records
 
 BATCH = 10_000  # rows in memory at once
 RECORDS = tuple(name for name, column in COLUMNS.items() if column.kind == "record")
@@ -73,6 +73,9 @@ def record(
             rule = f"have {len(ranking) + 1} numbers, the last one for the whole sequence"
             raise InvalidInput("propensities", rule, known.shape)
         row |= {"propensity": float(known[-1]), "prefix_propensities": known[:-1].tolist()}
+    chosen = [row["candidates"][i] for i in row["order"]] if named else []
+    if {type(each.get(ID)) for each in chosen if isinstance(each, dict)} == {int}:
+        row[IDS] = ranking.ids  # then the whole numbers of the order are no ids
     return {name: value for name, value in row.items() if value is not None}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import warnings
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -14,7 +15,14 @@ from numpy.typing import NDArray
 from longrank import checks, kernels
 from longrank.cascade import Outcome
 from longrank.errors import InvalidInput
-from longrank.logs.candidates import CandidateReader, Offered, attempted, listed, played
+from longrank.logs.candidates import (
+    CandidateReader,
+    Offered,
+    attempted,
+    listed,
+    played,
+    two_readings,
+)
 from longrank.logs.columns import Row
 from longrank.logs.decision import Decision
 from longrank.logs.violations import Violation
@@ -46,6 +54,7 @@ class Rules:
         self.name, self._kinds = name, kinds
         self._reader = CandidateReader(schema)
         self._arrays = False  # whether a row had items or features
+        self._warned = False
         self._default = payoffs
         self._ids: set[str | int] = set()
         self._time: tuple[float, str] | None = None
@@ -93,6 +102,8 @@ class Rules:
                 take(self._nothing)
             if records is not None and self._kinds:
                 take(self._reader.check, records, context)
+            if self._kinds and not self._warned:
+                self._warn(number, two_readings(row, order, offered))
             prefix = take(_prefix, len(order))
             propensity = take(_propensity, prefix)
         if problems:
@@ -120,6 +131,17 @@ class Rules:
             left_out=left_out,
             turn=turn,
         ), []
+
+    def _warn(self, number: int, column: str) -> None:
+        """Say once that whole numbers, which may be ids, are taken for positions."""
+        if column:
+            self._warned = True
+            warnings.warn(
+                f"{self.name}, row {number}: the whole numbers in {column!r} are read as positions "
+                "from 0, but are ids of candidates as well. If they are ids, call the column 'ids' "
+                "(--columns or History(columns=...)); if not, add a column 'ids', or use text ids",
+                stacklevel=2,
+            )
 
     def _id(self, row: Row) -> str | int:
         value = row.get("id")

@@ -10,6 +10,7 @@ from longrank.schema.values import (
     as_records,
     fold,
     identities,
+    infer,
     positions,
 )
 
@@ -29,5 +30,6 @@ __all__ = [
     "as_records",
     "fold",
     "identities",
+    "infer",
     "positions",
 ]

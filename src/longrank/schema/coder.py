@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from longrank import kernels
 from longrank.errors import InvalidInput
 from longrank.kernels.numbers import BINS, SAMPLE
-from longrank.rows import MAX_ATOM, Slot
+from longrank.rows import Slot
 from longrank.schema.kinds import Category, Embedding, Kind, Number, Tags, Text
 from longrank.schema.values import (
     ID,
@@ -37,6 +37,7 @@ _TEMPLATES = 1 << 13  # records whose categories are remembered
 _CELLS = 1 << 20  # atoms of all templates
 _VALUES = 1 << 16  # values of a field whose keys are remembered
 _CHARACTERS = 1 << 23  # of all values that are remembered, each of which counts 64 more
+MAX_NORM = 10.0  # of an embedding, in terms of the mean norm of those seen
 
 Keys = NDArray[np.uint64]
 Matrix = NDArray[np.float64]
@@ -373,10 +374,9 @@ class Coder:
                     keys[i, at], values[i, at] = self._key(name, "missing"), 1.0
                     continue
                 norms[i, j] = math.sqrt(float((vector * vector).sum()))
-                length = scale or norms[i, j]
+                length = max(scale, norms[i, j] / MAX_NORM) if scale else norms[i, j]
                 if length > 0.0:
-                    with np.errstate(over="ignore"):
-                        values[i, block] = np.clip(vector / length, -MAX_ATOM, MAX_ATOM)
+                    values[i, block] = vector / length
             at += width
         parts, weights, widths = [keys], [values], {}
         for name in self.open:

@@ -16,7 +16,7 @@ from longrank.parts import Part
 from longrank.rows import LISTS, Layout, Plan, Slot, SparseRows
 from longrank.schema.coder import atom_groups
 from longrank.schema.kinds import KINDS, Kind, checked_name, read_kind, shown, spell
-from longrank.schema.side import Side
+from longrank.schema.side import MAX_EMBEDDED, MAX_FIELDS, Side
 from longrank.schema.values import ID, Record
 
 MAX_ENTRIES = 1024  # of a row; fields and crosses that would exceed it are left out
@@ -140,6 +140,13 @@ class Schema(Part):
         """Return how many pairs are not crossed, since a row would have too many entries."""
         return len(self._pairs(self.present())) - len(self.crosses())
 
+    def left_out_fields(self) -> list[tuple[str, str]]:
+        """Return side and name of fields that were not used, since there were too many.
+
+        The latest of them, since the schema was made or loaded.
+        """
+        return [(side, name) for side in SIDES for name in list(self.sides[side].left_out)]
+
     def present(self) -> Layout:
         """Return the fields that are known."""
         return Layout(*(self.sides[side].fields() for side in SIDES))
@@ -168,18 +175,21 @@ class Schema(Part):
         own_groups = atom_groups("candidate", layout.candidate)
         shared_groups = atom_groups("context", layout.context)[1:]
         names: list[tuple[str | None, str | None]] = [(None, None)]
+        told: list[str | None] = [None]
         entries = [(0, -1, 0)]
         for field in layout.candidate:
             if len(entries) + field.width > MAX_ENTRIES:
                 continue
             entries += [(i, -1, len(names)) for i in own[field.name]]
             names.append((field.name, None))
+            told.append(None)
         for one, other, both in self._pairs(layout):
             second = own[other] if both else shared[other]
             if len(entries) + len(own[one]) * len(second) > MAX_ENTRIES:
                 continue
             entries += [(i, -2 - j if both else j, len(names)) for i in own[one] for j in second]
             names.append((one, other))
+            told.append(None if both else f"context {other}" if other in own else other)
         left, right, labels = (np.array(part, np.int64) for part in zip(*entries, strict=True))
         groups = np.array(
             [
@@ -194,7 +204,7 @@ class Schema(Part):
         )
         self._warn(layout, names)
         lists = any(field.kind in LISTS for side in layout for field in side)
-        return Plan(left, right, groups, labels, tuple(names), lists)
+        return Plan(left, right, groups, labels, tuple(names), lists, tuple(told))
 
     def _warn(self, layout: Layout, names: list[tuple[str | None, str | None]]) -> None:
         """Warn of fields of the context that cannot change the order."""
@@ -225,13 +235,14 @@ class Schema(Part):
         ]
         if self.ignore:
             lines.append(f"  ignored: {', '.join(sorted(self.ignore))}")
+        plan, own = self.plan(self.present()), self.present().candidate
         if described:
-            crossed = [f"{one} x {other}" for one, other in self.crosses()]
+            both = zip(plan.names, plan.shared, strict=True)
+            crossed = [f"{one} x {told or other}" for (one, other), told in both if other]
         else:
             crossed = [f"{one} x {other}" for one, other in self.cross or ()]
         if crossed:
             lines.append(f"  crossed: {', '.join(crossed)}")
-        plan, own = self.plan(self.present()), self.present().candidate
         unused = [field.name for field in own if (field.name, None) not in plan.names]
         if unused:
             told = ", ".join(unused)
@@ -239,6 +250,13 @@ class Schema(Part):
         left_out = self.left_out() if described else 0
         if left_out > 0:
             lines.append(f"  not crossed, beyond {MAX_ENTRIES:,} entries a row: {left_out} pairs")
+        beyond = [f"{side} {name}" for side, name in self.left_out_fields()]
+        if beyond:
+            told = ", ".join(beyond[:3]) + (f" and {len(beyond) - 3} more" if beyond[3:] else "")
+            lines.append(
+                f"  not used, beyond {MAX_FIELDS} fields or {MAX_EMBEDDED:,} numbers of "
+                f"embeddings: {told}"
+            )
         return "\n".join(lines)
 
     def __repr__(self) -> str:

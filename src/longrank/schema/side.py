@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longrank import kernels
-from longrank.errors import InvalidInput
 from longrank.kernels.numbers import SAMPLE
 from longrank.packing import Tree
 from longrank.rows import MEASURED, Slot
-from longrank.schema.coder import Coder, Encoded, Matrix
+from longrank.schema.coder import MAX_NORM, Coder, Encoded, Matrix
 from longrank.schema.kinds import (
     KINDS,
     Category,
@@ -28,13 +28,14 @@ from longrank.schema.values import ID, MAX_EMBEDDING, Record, infer, read_list
 
 MAX_FIELDS = 256  # of the candidates, and of the context
 MAX_EMBEDDED = 1024  # numbers of all their embeddings: what is known makes every row longer
+_FEW = 10  # norms, of which one may have been an outlier that the next ones correct
 
 
 class Side:
     """The fields of the candidates, or those of the context: what is known of them, and how.
 
     A field is known once a record that has it was learned from. Until then its kind is inferred
-    anew in every round.
+    anew in every round. Fields beyond ``MAX_FIELDS`` are left out.
     """
 
     def __init__(self, name: str, declared: Mapping[str, Kind], ignored: frozenset[str]) -> None:
@@ -44,6 +45,7 @@ class Side:
         self.samples = np.zeros((0, SAMPLE))  # of number fields, in the order in which they came
         self.sizes, self.seen = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self.norms = np.zeros((0, 2))  # of embeddings: their sum and their number
+        self.left_out: dict[str, None] = {}  # fields beyond the bounds, the latest of them
         self._coders: dict[tuple[Any, ...], Coder] = {}
         self._coder = self._coder_of(self.known, self.widths)
 
@@ -67,11 +69,15 @@ class Side:
     def _extended(self, records: Sequence[Record]) -> Coder:
         """The coder that knows the new fields of these records as well."""
         kinds, widths = dict(self.known), dict(self.widths)
+        beyond: dict[str, None] = {}
         for i, record in enumerate(records):
             for name, value in record.items():
-                if name in self.known or name in self.ignored:
+                if name in self.known or name in self.ignored or name in beyond:
                     continue
-                kind = self.declared.get(checked_name(name)) or infer(value, self._where(i, name))
+                if name not in kinds and not self._room(checked_name(name), kinds):
+                    beyond[name] = None
+                    continue
+                kind = self.declared.get(name) or infer(value, self._where(i, name))
                 if name == ID:
                     kind = kind and Category()
                 if kind is None:
@@ -79,14 +85,22 @@ class Side:
                 kinds.setdefault(name, kind)
                 if isinstance(kinds[name], Embedding) and name not in widths:
                     given = read_list(value, "embedding", self._where(i, name))
-                    if given:
+                    if given and not _fits(len(given), widths):
+                        del kinds[name]
+                        beyond[name] = None
+                    elif given:
                         widths[name] = min(len(given), MAX_EMBEDDING)
-        if len(kinds) > MAX_FIELDS:
-            raise InvalidInput(f"the {self.name}'s fields", f"be at most {MAX_FIELDS}", len(kinds))
-        if sum(widths.values()) > MAX_EMBEDDED:
-            rule = f"have at most {MAX_EMBEDDED:,} numbers together"
-            raise InvalidInput(f"the {self.name}'s embeddings", rule, sum(widths.values()))
+        for name in beyond:
+            self.left_out.pop(name, None)
+            self.left_out[name] = None
+            if len(self.left_out) > MAX_FIELDS:
+                self.left_out.pop(next(iter(self.left_out)), None)
         return self._coder_of(kinds, widths)
+
+    def _room(self, name: str, kinds: Mapping[str, Kind]) -> bool:
+        """Whether a further field can join; there is always room for the id and declared ones."""
+        reserved = [] if name == ID or name in self.declared else [ID, *self.declared]
+        return len(kinds) + sum(each not in kinds for each in reserved) < MAX_FIELDS
 
     def _coder_of(self, kinds: Mapping[str, Kind], widths: Mapping[str, int]) -> Coder:
         key = (*kinds.items(), *widths.items())
@@ -123,8 +137,9 @@ class Side:
                 if kind == "number" and name in coder.numbers:
                     numbers[:, coder.numbers.index(name)] = raw[:, j]
                 elif kind == "embedding" and name in coder.embeddings:
-                    norms = raw[:, j][~np.isnan(raw[:, j])]
-                    self.norms[coder.embeddings.index(name)] += norms.sum(), len(norms)
+                    at, norms = coder.embeddings.index(name), raw[:, j][~np.isnan(raw[:, j])]
+                    if len(norms):
+                        self.norms[at] = _count_norms(self.norms[at], norms)
         if coder.logs.any():  # of another schema's receipt, which may have no logarithm
             numbers = np.where(coder.logs & (numbers <= 0.0), np.nan, numbers)
         kernels.observe_numbers(numbers, self.samples, self.sizes, self.seen)
@@ -132,12 +147,12 @@ class Side:
     def _join(self, fields: Sequence[Slot]) -> None:
         """Take over fields that are new."""
         for name, kind, width in fields:
-            if name in self.known or len(self.known) >= MAX_FIELDS:
+            if name in self.known or not self._room(name, self.known):
                 continue
             known = Category() if name == ID else self.declared.get(name, KINDS[kind]())
             if known.name != kind:  # of another schema's receipt
                 continue
-            if kind == "embedding" and sum(self.widths.values()) + width > MAX_EMBEDDED:
+            if kind == "embedding" and not _fits(width, self.widths):
                 continue
             self.known[name] = known
             if kind == "number":
@@ -201,3 +216,24 @@ class Side:
         for part in ("samples", "sizes", "seen", "norms"):
             setattr(self, part, state[part].copy())
         self._coder = self._coder_of(self.known, self.widths)
+
+
+def _fits(size: int, widths: Mapping[str, int]) -> bool:
+    """Whether there is room for an embedding of so many numbers."""
+    return sum(widths.values()) + min(size, MAX_EMBEDDING) <= MAX_EMBEDDED
+
+
+def _count_norms(seen: Matrix, norms: NDArray[np.float64]) -> tuple[float, float]:
+    """Add norms to the sum and the number of those seen, so that no single one sets the scale.
+
+    A norm counts at most as ``MAX_NORM`` times the mean so far; so does the mean of the first few
+    in terms of what follows.
+    """
+    total, count = seen.tolist()
+    typical = float(np.median(norms))
+    if count < _FEW and typical > 0.0:
+        total = min(total, MAX_NORM * typical * count)
+    mean = total / count if count else typical
+    if mean > 0.0:
+        norms = np.minimum(norms, MAX_NORM * mean)
+    return total + float(norms.sum()), count + len(norms)

@@ -135,7 +135,8 @@ def read_category(value: Any, strict: bool, where: str) -> str:
                 return f"n{whole}" if whole == value else f"n{float(value)!r}"
         except (ArithmeticError, ValueError):  # infinite, a signalling NaN, too many digits
             pass
-    raise InvalidInput(where, _as_before("category"), shorten(value))
+    rule = _as_before("category") if strict else "be text, a number or a boolean, as a category is"
+    raise InvalidInput(where, rule, shorten(value))
 
 
 def read_number(value: Any, where: str) -> float:

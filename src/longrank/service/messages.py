@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
+from longrank.schema import Number, Schema
+
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 ID = r"^[A-Za-z0-9][A-Za-z0-9._:~-]{0,127}$"
 MAX_DIMENSIONS = 2048
@@ -194,6 +196,10 @@ class SchemaAnswer(Struct, frozen=True):
     ]
     ignored: list[str]
     columns: ColumnUsage
+    left_out: Annotated[
+        list[tuple[str, str]],
+        Meta(description="Side and name of fields not used, as there are too many; the latest."),
+    ] = []
 
 
 # keys
@@ -452,6 +458,13 @@ class Health(Struct, frozen=True):
 
 
 _FIELD, _AT = re.compile(r" field `([^`]+)`"), re.compile(r" - at `\$\.?([^`]+)`$")
+
+
+def declared_kinds(schema: Schema) -> dict[str, FieldKind]:
+    """Return the kinds that a schema declares."""
+    return {
+        name: FieldKind(kind.name, kind == Number(log=True)) for name, kind in schema.fields.items()
+    }
 
 
 def blamed(sentence: str) -> str | None:

@@ -23,7 +23,7 @@ except ImportError as error:
 for _contract in ("policy", "learner", "features"):  # before they are imported
     pytest.register_assert_rewrite(f"{__name__}.{_contract}_contract")
 
-from longrank.testing.features_contract import FeaturesContract  # noqa: E402
+from longrank.testing.features_contract import FeaturesContract, SparseFeaturesContract  # noqa: E402
 from longrank.testing.learner_contract import LearnerContract, SparseLearnerContract  # noqa: E402
 from longrank.testing.policy_contract import PolicyContract  # noqa: E402
 from longrank.testing.rounds import DIM, MAX_BUDGET, RecordRounds, Rounds  # noqa: E402
@@ -36,5 +36,6 @@ __all__ = [
     "PolicyContract",
     "RecordRounds",
     "Rounds",
+    "SparseFeaturesContract",
     "SparseLearnerContract",
 ]

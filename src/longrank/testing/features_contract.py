@@ -3,24 +3,41 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 from longrank.belief import Belief
+from longrank.cascade import Ranking
 from longrank.checks import unit_rows
 from longrank.errors import BadFile, InvalidInput
 from longrank.features import Features, from_state
 from longrank.features.base import Greedy, Prepared
+from longrank.learners import SparseLaplace
 from longrank.links import LOGISTIC
 from longrank.packing import pack, unpack
+from longrank.rows import MAX_ATOM, SparseRows
+from longrank.testing.rounds import RecordRounds
 
 _RNG = np.random.default_rng(1)
 ITEMS = unit_rows(_RNG.random((9, 4)) ** 3)
 
 
-class FeaturesContract:
+class AnyFeaturesContract:
+    """The promises of every feature map, whatever its rows are."""
+
+    def make_features(self) -> Features:
+        raise AssertionError("say in make_features how to make a feature map")
+
+    def test_a_state_of_a_newer_version_is_refused_by_name(self) -> None:
+        features = self.make_features()
+        state = features.saved() | {"version": features.version + 1}
+        with pytest.raises(BadFile, match=rf"^'{features.kind}' was saved in version"):
+            from_state(state)
+
+
+class FeaturesContract(AnyFeaturesContract):
     """The promises of :class:`longrank.Features`.
 
     Say in ``make_features`` how to make a feature map for items of length 4 in [0, 1], in
@@ -29,9 +46,6 @@ class FeaturesContract:
 
     length = 4
     max_norm = 1.0
-
-    def make_features(self) -> Features:
-        raise AssertionError("say in make_features how to make a feature map")
 
     def holds_a_function(self, features: Features) -> bool:  # noqa: ARG002
         """Whether the map holds a function, which a file cannot."""
@@ -127,8 +141,124 @@ class FeaturesContract:
         )
         np.testing.assert_array_equal(one, other)
 
-    def test_a_state_of_a_newer_version_is_refused_by_name(self) -> None:
-        features = self.make_features()
-        state = features.saved() | {"version": features.version + 1}
-        with pytest.raises(BadFile, match=rf"^'{features.kind}' was saved in version"):
-            from_state(state)
+
+class SparseFeaturesContract(AnyFeaturesContract):
+    """The promises of feature maps of records, whose rows are sparse.
+
+    Say in ``make_features`` how to make a feature map for the records of :class:`RecordRounds`.
+    """
+
+    rounds = RecordRounds
+    records: ClassVar[Any] = RecordRounds.items
+
+    def taught(self) -> tuple[Any, SparseLaplace]:
+        """Return a map that observed some rounds, and a learner of its rows."""
+        features: Any = self.make_features()
+        learner = SparseLaplace()
+        for t in range(12):
+            self.learn(features, learner, t)
+        return features, learner
+
+    def learn(self, features: Any, learner: SparseLaplace, t: int) -> None:
+        """Observe all candidates of round t; every third round the last one succeeds."""
+        rows = features.rows(self.prepare(features, t))
+        if len(rows):
+            learner.observe(rows, t % 3 == 0)
+            features.observe(rows)
+
+    def prepare(self, features: Any, t: int) -> Prepared:
+        candidates = self.rounds.candidates(t, np.random.default_rng([2021, t]))
+        return features.prepare(candidates, None, **self.rounds.given(t))
+
+    def test_it_says_that_its_rows_are_sparse(self) -> None:
+        features, _ = self.taught()
+        assert features.sparse
+        assert isinstance(features.rows(features.prepare(self.records, None)), SparseRows)
+
+    @pytest.mark.parametrize("t", [0, 5, 13, 14])
+    def test_greedy_chooses_the_best_by_their_scores(self, t: int) -> None:
+        features, learner = self.taught()
+        prepared, belief = self.prepare(features, t), learner.belief(0.5)
+        for count in (0, len(prepared)):
+            order, _, means, scores = features.greedy(prepared, belief, count)
+            assert len(set(order.tolist())) == len(means) == len(scores) == count
+            found, widths = belief.score(features.along(prepared, order))
+            np.testing.assert_allclose(found, means, rtol=1e-12, atol=1e-14)
+            np.testing.assert_allclose(found + 0.5 * widths, scores, rtol=1e-12, atol=1e-14)
+            assert (np.diff(scores) <= 0.0).all()
+
+    def test_equal_candidates_go_by_index(self) -> None:
+        features, learner = self.taught()
+        prepared = features.prepare([self.records[0]] * 5, None)
+        assert features.greedy(prepared, learner.belief(0.5), 5)[0].tolist() == [0, 1, 2, 3, 4]
+
+    def test_scores_above_the_ceiling_count_as_equal(self) -> None:
+        features, learner = self.taught()
+        belief = learner.belief(0.5)._replace(ceiling=-50.0)
+        order, _, _, scores = features.greedy(features.prepare(self.records, None), belief, 5)
+        assert order.tolist() == list(range(5))
+        assert (scores == -50.0).all()
+
+    def test_the_rows_along_an_order_are_those_of_its_candidates(self) -> None:
+        features, _ = self.taught()
+        prepared = self.prepare(features, 13)
+        order = np.arange(len(prepared))[::-1]
+        rows = features.rows(prepared)
+        assert features.along(prepared, order) == rows.take(order)
+        if features.independent:
+            for i in range(len(prepared)):
+                assert features.along(prepared, np.array([i])) == rows.take([i])
+
+    def test_numbers_are_bounded(self) -> None:
+        features, _ = self.taught()
+        large = [{"fee": x, "embedding": [x, x, -x]} for x in (1e-99, 1.0, 1e99)]
+        rows = features.rows(features.prepare(large, None, context={"amount": 1e300}))
+        for numbers in (rows.numbers, rows.context_numbers):
+            assert (np.abs(numbers) <= MAX_ATOM).all()
+
+    def test_an_empty_set_gives_no_rows(self) -> None:
+        features, learner = self.taught()
+        for nothing in self.rounds.empty:
+            prepared = features.prepare(nothing, None)
+            assert len(features.rows(prepared)) == 0
+            assert len(features.greedy(prepared, learner.belief(), 0)[0]) == 0
+
+    @pytest.mark.parametrize("bad", [3.0, [{"id": "a"}, 3.0], np.eye(3), "name", {"id": "a"}])
+    def test_what_is_not_records_is_refused(self, bad: Any) -> None:
+        with pytest.raises(InvalidInput, match=r"^candidates must be records: "):
+            self.make_features().prepare(bad, None)
+
+    def test_only_observing_changes_it_and_a_view_stays_as_it_was(self) -> None:
+        features, learner = self.taught()
+        before, view = pack(features.saved()), features.view()
+        prepared = self.prepare(features, 13)
+        features.greedy(prepared, learner.belief(0.5), len(prepared))
+        assert pack(features.saved()) == before
+        features.observe(features.rows(prepared))
+        assert pack(features.saved()) != before
+        assert pack(view.saved()) == before
+
+    def test_a_receipt_keeps_the_rows_as_they_were(self) -> None:
+        features, learner = self.taught()
+        prepared, order = self.prepare(features, 13), np.array([2, 0])
+        rows = features.along(prepared, order)
+        ranking = features.receipt(prepared, order, np.zeros(3 * 2 + 1), learner.belief())
+        again = Ranking.from_bytes(ranking.to_bytes())
+        features.observe(rows)
+        for each in (ranking, again):
+            found = features.recall(each, 2)
+            assert found == rows
+            assert found.plan is not None
+            assert features.recall(each, 1) == rows.take([0])
+
+    def test_a_map_comes_back_from_a_file_and_goes_on_alike(self) -> None:
+        features, learner = self.taught()
+        again = from_state(unpack(pack(features.saved())))
+        assert (type(again), repr(again)) == (type(features), repr(features))
+        assert pack(again.saved()) == pack(features.saved())
+        for t in range(12, 16):
+            one, other = (each.rows(self.prepare(each, t)) for each in (features, again))
+            assert one == other
+            self.learn(features, learner, t)
+            self.learn(again, SparseLaplace(), t)
+        assert pack(again.saved()) == pack(features.saved())

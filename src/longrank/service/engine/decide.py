@@ -189,7 +189,7 @@ def check(
     ids = offered.ids
     if len(set(ids)) != len(ids):
         ((twice, _),) = Counter(ids).most_common(1)
-        raise InvalidInput("candidates", "have different ids", repr(twice))
+        raise InvalidInput("candidates", "have ids that differ as text", repr(twice))
     payoffs = _payoffs(request, max_budget)
     budget = payoffs.budget if request.budget is None else request.budget
     if budget > max_budget:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from longrank.errors import InvalidInput
-from longrank.schema import Number
 from longrank.service import messages
 from longrank.service.engine import decide, settle
 from longrank.service.engine.model import Model
@@ -57,17 +56,15 @@ class Views:
         fields, crossed = schema.describe(), schema.crosses()
         useful = {other for one, other in crossed if one is not None}
         shared = [each["name"] for each in fields if each["side"] == "context"]
-        declared = {
-            name: (kind.name, kind == Number(log=True)) for name, kind in schema.fields.items()
-        }
         return messages.SchemaAnswer(
             fields=[messages.FieldInfo(**each) for each in fields],
-            declared={name: messages.FieldKind(*kind) for name, kind in declared.items()},
+            declared=messages.declared_kinds(schema),
             crossed=crossed,
             not_crossed=schema.left_out(),
             idle=[name for name in shared if name not in useful],
             ignored=sorted(schema.ignore),
             columns=messages.ColumnUsage(learner.used, learner.columns, learner.replaced),
+            left_out=schema.left_out_fields(),
         )
 
     def pending(self, model: Model) -> int:

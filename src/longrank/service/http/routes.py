@@ -15,6 +15,7 @@ import re
 import uuid
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property, wraps
 from inspect import Parameter, Signature, signature
 from types import NoneType
@@ -40,7 +41,8 @@ from numpy.typing import ArrayLike
 from longrank import checks
 from longrank.errors import InvalidInput
 from longrank.policies.base import Candidates
-from longrank.schema import as_records
+from longrank.schema import Schema as RecordSchema
+from longrank.schema import as_records, infer
 from longrank.service import messages
 
 P = ParamSpec("P")
@@ -138,7 +140,11 @@ class Route(Generic[P, T]):
         given = {name: bound.arguments[name] for name in self.query}
         query = urlencode({name: value for name, value in given.items() if value is not None})
         body = self.request(None, *args, **kwargs)
-        packed = None if body is None else _ENCODER.encode(body)
+        try:
+            packed = None if body is None else _ENCODER.encode(body)
+        except OverflowError:
+            rule = "hold whole numbers of at most 64 bits (or floats)"
+            raise InvalidInput("candidates, context", rule, "a larger one") from None
         return Call(self, f"{target}?{query}" if query else target, packed)
 
 
@@ -231,7 +237,7 @@ class Endpoints:
         return messages.DecisionRequest(
             id=id or uuid.uuid4().hex,
             candidates=None if candidates is None else _records(candidates),
-            context=None if context is None else dict(context),
+            context=None if context is None else _sendable(context, "context"),
             ids=None if ids is None else list(ids),
             features=None if features is None else _packed(features),
             budget=budget,
@@ -290,9 +296,15 @@ class Endpoints:
 
         Pass the fields of :class:`~longrank.service.messages.ModelRequest`: ``policy``, ``schema``,
         ``dim`` (for arrays), ... The answer is a ``ModelCreated`` with the model's ``key`` if the
-        model is new.
+        model is new. Of a :class:`~longrank.Schema` the declaration is sent.
         """
-        return msgspec.convert(settings, messages.ModelRequest)
+        if isinstance(settings.get("schema"), RecordSchema):
+            settings["schema"] = _declaration(settings["schema"])
+        try:
+            return msgspec.convert(settings, messages.ModelRequest)
+        except msgspec.ValidationError as error:
+            where = messages.blamed(str(error)) or "settings"
+            raise InvalidInput(where, "be a setting of a model", str(error)) from None
 
     @endpoint("readModel", "GET", "/v1/models/{name}", "models:read_model", "model",
               messages.ModelAnswer)  # fmt: skip
@@ -353,11 +365,31 @@ def _records(candidates: Candidates) -> list[dict[str, Any] | str]:
     if records is None:
         rule = "be a list of dictionaries or names, or a frame with named columns"
         raise InvalidInput("candidates", rule, type(candidates).__name__)
-    return [dict(record) for record in records]
+    return [_sendable(record, f"candidate {i}") for i, record in enumerate(records)]
+
+
+def _sendable(record: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return a record, unless it has a value that a policy would refuse, such as a date.
+
+    MessagePack has types for some of them, and the service would read them as text.
+    """
+    if not _PLAIN.issuperset(map(type, record.values())):
+        for name, value in record.items():
+            infer(value, f"{where}, field {name!r}")
+    return dict(record)
+
+
+def _declaration(schema: RecordSchema) -> dict[str, Any]:
+    fields = {
+        name: msgspec.to_builtins(kind) for name, kind in messages.declared_kinds(schema).items()
+    }
+    return {"fields": fields, "cross": schema.cross, "ignore": sorted(schema.ignore)}
 
 
 def _plain(value: Any) -> Any:
     """Return a value of a record as MessagePack can have it, where that has no type for it."""
+    if isinstance(value, Fraction):
+        return float(value)
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     if type(value).__name__ in ("NAType", "NaTType"):  # pandas' for missing
@@ -365,6 +397,7 @@ def _plain(value: Any) -> Any:
     raise InvalidInput("candidates, context", "hold text, numbers, booleans and lists", repr(value))
 
 
+_PLAIN = frozenset({str, float, int, bool, NoneType})
 _ENCODER = msgspec.msgpack.Encoder(enc_hook=_plain, decimal_format="number")
 
 

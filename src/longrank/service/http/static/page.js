@@ -100,9 +100,13 @@ function fields(model, schema) {
     rows.push(["declared", name, kind.kind + (kind.log ? " (log)" : "")]);
   const lines = [`${shown(columns.used)} of ${shown(columns.limit)} columns in use, ` +
     `${shown(columns.replaced)} replaced`];
+  const has = (side, name) => schema.fields.some((each) => each.side === side && each.name === name);
+  const told = (name) => has("candidate", name) && has("context", name) ? `context ${name}` : name;
   if (schema.crossed.length) lines.push("crossed: " +
-    schema.crossed.map(([one, other]) => `${one ?? "constant"} × ${other}`).join(", "));
+    schema.crossed.map(([one, other]) => `${one ?? "constant"} × ${told(other)}`).join(", "));
   if (schema.not_crossed) lines.push(`${shown(schema.not_crossed)} pairs not crossed: a row would be too long`);
+  if (schema.left_out.length) lines.push("not used, beyond 256 fields: " +
+    schema.left_out.map(([side, name]) => `${side} ${name}`).join(", "));
   if (schema.ignored.length) lines.push("ignored: " + schema.ignored.join(", "));
   if (schema.idle.length) lines.push("crossed with no field of the candidates, so that they " +
     "change nothing: " + schema.idle.join(", "));

@@ -14,136 +14,155 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.kernels.compilation import compiled
+from longrank.kernels.programme import take
 from longrank.kernels.ranking import top
 
 Vector = NDArray[np.float64]
 Order = NDArray[np.int64]
 
-_STEPS = 8  # intervals into which the worths are divided
+_STEPS = 8  # intervals into which the worths are divided, for fewer candidates half as many
 _ROUNDS = 4
-_BLOCK = 2048  # candidates that are looked at together, so that they stay in the cache
+_FEW = 64  # so few are not narrowed down any further
+_SAMPLE = 8192  # of very many candidates so many show how good the best are
+_BLOCK = 1024  # candidates that are looked at together, so that they stay in the cache
 
 
 @compiled
-def _largest_worths(
-    probabilities: Vector, gains: Vector, rewards: Vector, losses: Vector, patience: float
+def _range_of_worths(
+    values: Vector, rewards: Vector, losses: Vector, patience: float
 ) -> tuple[float, float]:
     """Bound by how much a success can beat a failure, at any position. O(k + b).
 
-    No way of going on is worth more than the next reward with the best g / p = v - c / p.
+    No way of going on is worth more than the next reward with the largest value.
     """
-    b = rewards.shape[0]
-    best = -math.inf
-    for i in range(probabilities.shape[0]):
-        if gains[i] > best * probabilities[i] and probabilities[i] > 0.0:
-            best = gains[i] / probabilities[i]
+    b, most = rewards.shape[0], values[0]
+    for value in values:
+        most = value if value > most else most
     low, high = math.inf, -math.inf
     for m in range(b):
-        further = losses[b] if m == b - 1 else max(losses[m + 1], rewards[m + 1] + best)
+        further = losses[b] if m == b - 1 else max(losses[m + 1], rewards[m + 1] + most)
         failure = (1.0 - patience) * losses[m + 1] + patience * further
         low, high = min(low, rewards[m] - failure), max(high, rewards[m] - losses[m + 1])
     return low, high
 
 
 @compiled
-def _smallest_worth(
-    grid: Vector, most: Vector, rewards: Vector, losses: Vector, patience: float
+def _raise_low(
+    low: float, grid: Vector, most: Vector, rewards: Vector, losses: Vector, patience: float
 ) -> float:
     """Bound the worths from below, given the largest score at each point of a grid. O(b).
 
     The largest score is convex in the worth: between two points it lies below the straight line.
     """
-    low = grid[-1]
+    smallest = grid[-1]
     value = losses[rewards.shape[0]]  # no way of going on is worth more
     for m in range(rewards.shape[0] - 1, -1, -1):
         failure = (1.0 - patience) * losses[m + 1] + patience * value
-        worth = min(max(rewards[m] - failure, grid[0]), grid[-1])
-        low = min(low, worth)
+        worth = min(max(rewards[m] - failure, low), grid[-1])
+        smallest = min(smallest, worth)
         at = 0
         while at < grid.shape[0] - 2 and grid[at + 1] < worth:
             at += 1
         share = (worth - grid[at]) / (grid[at + 1] - grid[at])
         score = most[at] + share * (most[at + 1] - most[at])
         value = max(losses[m], score + failure)
-    return float(low)
+    return float(smallest)
 
 
 @compiled
-def _best_at(p: Vector, g: Vector, grid: Vector, b: int) -> Order:
-    """Find the b largest g + worth * p at each worth of a grid, ties to the lower index. O(k)."""
-    size = 4 * b + 16
-    held, scores = np.empty((grid.shape[0], size), np.int64), np.empty((grid.shape[0], size))
-    counts, limits = np.zeros(grid.shape[0], np.int64), np.full(grid.shape[0], -math.inf)
-    for start in range(0, p.shape[0], _BLOCK):
-        for at in range(grid.shape[0]):
-            worth, limit, n = grid[at], limits[at], counts[at]
-            for i in range(start, min(start + _BLOCK, p.shape[0])):
-                score = g[i] + worth * p[i]
-                if score > limit:
-                    held[at, n], scores[at, n] = i, score
-                    n += 1
-                    if n == size:
-                        kept = top(scores[at], b)
-                        held[at, :b], scores[at, :b] = held[at][kept], scores[at][kept]
-                        n, limit = b, scores[at, b - 1]
-            limits[at], counts[at] = limit, n
-    best = np.empty((grid.shape[0], b), np.int64)
-    for at in range(grid.shape[0]):
-        best[at] = held[at][top(scores[at, : counts[at]], b)]
+def _best_inside(p: Vector, g: Vector, grid: Vector, b: int) -> Order:
+    """Find the b largest scores in the middle of each interval of a grid. O(k)."""
+    best = np.empty((grid.shape[0] - 1, b), np.int64)
+    scores = np.empty(p.shape[0])
+    for at in range(best.shape[0]):
+        worth = 0.5 * (grid[at] + grid[at + 1])
+        for i in range(p.shape[0]):
+            scores[i] = g[i] + worth * p[i]
+        found = top(scores, b)
+        for i in range(b):
+            best[at, i] = found[i]
     return best
 
 
 @compiled
-def _least_of(p: Vector, g: Vector, some: Order, worth: float) -> float:
-    """Find the smallest score of some candidates."""
-    least = math.inf
-    for i in some:
-        least = min(least, g[i] + worth * p[i])
-    return least
+def _largest_scores(p: Vector, c: Vector, v: Vector, grid: Vector) -> Vector:
+    """Find the largest score at each point of a grid. O(k)."""
+    most = np.full(grid.shape[0], -math.inf)
+    for i in range(p.shape[0]):
+        gain = p[i] * v[i] - c[i]
+        for at in range(grid.shape[0]):
+            most[at] = max(most[at], gain + grid[at] * p[i])
+    return most
 
 
 @compiled
-def _unbeaten(p: Vector, g: Vector, grid: Vector, best: Order, first: int) -> Order:
-    """Find who is not beaten by b others in every interval of the grid from ``first`` on. O(k)."""
-    keep = np.zeros(p.shape[0], np.bool_)
-    for start in range(0, p.shape[0], _BLOCK):
-        end = min(start + _BLOCK, p.shape[0])
-        for at in range(first, grid.shape[0] - 1):
-            low, high = grid[at], grid[at + 1]
-            by_left, by_right = _least_of(p, g, best[at], high), _least_of(p, g, best[at + 1], low)
-            for i in range(start, end):
-                keep[i] |= (g[i] + high * p[i] > by_left) & (g[i] + low * p[i] > by_right)
-    for at in range(first, grid.shape[0]):
+def _limits(p: Vector, g: Vector, grid: Vector, best: Order) -> Vector:
+    """Find the scores at the points of a grid up to which b others beat a candidate everywhere."""
+    limits = np.full(grid.shape[0], math.inf)
+    for at in range(best.shape[0]):
         for i in best[at]:
-            keep[i] = True
-    return np.flatnonzero(keep)
+            for end in (at, at + 1):
+                limits[end] = min(limits[end], g[i] + grid[end] * p[i])
+    return limits
+
+
+@compiled
+def _unbeaten(
+    p: Vector, c: Vector, v: Vector, grid: Vector, limits: Vector, kept: NDArray[np.bool_]
+) -> Order:
+    """Find who exceeds a limit or is ``kept`` anyway, in one pass. O(k)."""
+    found, n = np.empty(p.shape[0], np.int64), 0
+    block, excess = np.empty(_BLOCK), np.empty(_BLOCK)
+    for start in range(0, p.shape[0], _BLOCK):
+        size = min(_BLOCK, p.shape[0] - start)
+        chances, gains, over = p[start : start + size], block[:size], excess[:size]
+        prices, worths = c[start : start + size], v[start : start + size]
+        for i in range(size):
+            gains[i] = chances[i] * worths[i] - prices[i]
+        for i in range(size):
+            over[i] = -1.0
+        for at in range(grid.shape[0]):
+            worth, limit = grid[at], limits[at]
+            for i in range(size):
+                more = gains[i] + worth * chances[i] - limit
+                over[i] = more if more > over[i] else over[i]
+        for i in range(size):
+            if over[i] > 0.0 or kept[start + i]:
+                found[n] = start + i
+                n += 1
+    return found[:n]
 
 
 @compiled
 def narrow(
-    probabilities: Vector, gains: Vector, rewards: Vector, losses: Vector, patience: float
+    p: Vector, c: Vector, v: Vector, rewards: Vector, losses: Vector, patience: float
 ) -> Order:
     """Find candidates among which there is a best plan of all, in ascending order. O(k)."""
     b = rewards.shape[0]
-    some = np.arange(0)
-    p, g = probabilities, gains
-    low, high = _largest_worths(p, g, rewards, losses, patience)
-    for round_ in range(_ROUNDS):
+    some = np.arange(p.shape[0] if p.shape[0] <= max(b, _FEW) else 0)
+    low, high = _range_of_worths(v, rewards, losses, patience)
+    for turn in range(_ROUNDS):
         n = p.shape[0]
-        if n <= b or not 0.0 < high - low < math.inf:
+        if n <= max(b, _FEW):
             break
-        grid = low + (high - low) * (np.arange(_STEPS + 1) / _STEPS)
-        best = _best_at(p, g, grid, b)
-        most = np.empty(_STEPS + 1)
-        for at in range(_STEPS + 1):
-            most[at] = g[best[at, 0]] + grid[at] * p[best[at, 0]]
-        low = _smallest_worth(grid, most, rewards, losses, patience)
-        first = 0
-        while first < _STEPS - 1 and grid[first + 1] <= low:
-            first += 1
-        unbeaten = _unbeaten(p, g, grid, best, first)
-        some = unbeaten if round_ == 0 else some[unbeaten]
-        p, g = p[unbeaten], g[unbeaten]
-        if 4 * unbeaten.shape[0] > 3 * n:
+        steps = _STEPS if n > _SAMPLE else _STEPS // 2
+        grid = np.empty(steps + 1)
+        for at in range(steps + 1):  # closer where a failure costs little, as it does at first
+            grid[at] = low + (high - low) * (at / steps) * (at / steps) * (at / steps)
+        stride = max(n // _SAMPLE, 1)
+        pool = p[::stride].copy()
+        gains = np.empty(pool.shape[0])
+        for i in range(pool.shape[0]):
+            gains[i] = pool[i] * v[i * stride] - c[i * stride]
+        best = _best_inside(pool, gains, grid, b)
+        kept = np.zeros(n, np.bool_)
+        for at in range(steps):
+            for i in best[at]:
+                kept[i * stride] = True
+        left = _unbeaten(p, c, v, grid, _limits(pool, gains, grid, best), kept)
+        some = left if turn == 0 else take(some, left)
+        p, c, v = take(p, left), take(c, left), take(v, left)
+        low = _raise_low(low, grid, _largest_scores(p, c, v, grid), rewards, losses, patience)
+        if turn > 0 and 4 * left.shape[0] > 3 * n:
             break
-    return some if p.shape[0] < probabilities.shape[0] else np.arange(p.shape[0])
+    return some

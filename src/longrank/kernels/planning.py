@@ -16,6 +16,7 @@ from longrank.kernels.programme import (
     choose_freely,
     index_of,
     sort_by,
+    take,
     value_of,
 )
 from longrank.kernels.ranking import top
@@ -58,7 +59,7 @@ def _plan_alike(
         rewards[m] += value - (m + 1) * cost
         losses[m + 1] -= (m + 1) * cost
     order = top(p, b)
-    length, worth = best_stop(p[order], rewards, losses, patience)
+    length, worth = best_stop(take(p, order), rewards, losses, patience)
     return order, length, worth, 0.0
 
 
@@ -84,28 +85,35 @@ def plan(
         return np.empty(0, np.int64), 0, float(losses[0]), 0.0
     if _equal(costs) and _equal(values):
         return _plan_alike(probabilities, costs[0], values[0], rewards, losses, patience)
-    positions = Positions(rewards, losses, (1.0 - patience) * losses[1:], patience)
-    slopes = slopes_of(positions) if b > 1 else np.zeros(1)
-    one_order = slopes[-1] - slopes[0] <= _ALIKE * (rewards[0] - losses[-1])
-    gains = probabilities * values - costs
-    some = np.arange(probabilities.shape[0])
-    if some.shape[0] > (_MANY if one_order else _FEW):
-        some = narrow(probabilities, gains, rewards, losses, patience)
-    p, c, v, gains = probabilities[some], costs[some], values[some], gains[some]
+    leaving = losses[1:].copy()
+    for m in range(b):
+        leaving[m] *= 1.0 - patience
+    positions = Positions(rewards, losses, leaving, patience)
+    slopes = slopes_of(positions)
+    one_order = slopes[0] - slopes[-1] <= _ALIKE * (rewards[0] - losses[-1])
+    if probabilities.shape[0] > (_MANY if one_order else _FEW):
+        some = narrow(probabilities, costs, values, rewards, losses, patience)
+    else:
+        some = np.arange(probabilities.shape[0])
+    p, c, v = take(probabilities, some), take(costs, some), take(values, some)
+    gains = np.empty(some.shape[0])
+    for i in range(some.shape[0]):
+        gains[i] = p[i] * v[i] - c[i]
     order = np.arange(some.shape[0])
-    sort_by(index_of(p, c, v, slopes[0], patience), p, order)
+    sort_by(index_of(p, c, v, slopes[-1], patience), p, order)
     above = -math.inf
-    if one_order or _sorted(index_of(p, c, v, slopes[-1], patience), order):
+    if one_order or _sorted(index_of(p, c, v, slopes[0], patience), order):
         chosen = choose(order, p, gains, positions)
     elif order.shape[0] <= _FEW:
         chosen = choose_freely(p, gains, positions)
     else:
         chosen, above = search(p, c, v, gains, positions, slopes)
     value, length = value_of(chosen, p, gains, positions), chosen.shape[0]
-    planned = np.empty(b, np.int64)
-    planned[:length] = some[chosen]
     if length < b:
-        gains += (rewards[length] - losses[length + 1]) * p  # of a try that is the last one
-        gains[chosen] = -math.inf
-        planned[length:] = some[top(gains, b - length)]
-    return planned, length, value, max(above - value, 0.0)
+        last = rewards[length] - losses[length + 1]  # what a success of the last try adds
+        for i in range(gains.shape[0]):
+            gains[i] += last * p[i]
+        for i in chosen:
+            gains[i] = -math.inf
+        chosen = np.concatenate((chosen, top(gains, b - length)))
+    return take(some, chosen), length, value, max(above - value, 0.0)

@@ -20,6 +20,7 @@ from longrank.kernels.programme import (
     choose,
     index_of,
     sort_by,
+    take,
     try_value,
     value_of,
 )
@@ -27,19 +28,21 @@ from longrank.kernels.programme import (
 Vector = NDArray[np.float64]
 Order = NDArray[np.int64]
 
-_MOST = 16  # slopes that are tried
+_MOST = 6  # slopes that are tried
 _REACH = 16  # a candidate is put in at most so many places from where one was taken out
 _STEPS = 100  # of the repair
 
 
 @compiled
 def slopes_of(positions: Positions) -> Vector:
-    """Compute the slope between every two neighbouring positions, sorted. O(b log b)."""
+    """Compute the slope between every two neighbouring positions, largest first. O(b log b)."""
     rewards, _, leaving, patience = positions
-    slopes = np.empty(max(rewards.shape[0] - 1, 0))
-    for m in range(slopes.shape[0]):
+    slopes = np.zeros(max(rewards.shape[0] - 1, 1))
+    for m in range(rewards.shape[0] - 1):
         slopes[m] = rewards[m] - patience * rewards[m + 1] - leaving[m]
-    return np.sort(slopes)
+    order = np.arange(slopes.shape[0])
+    sort_by(slopes, slopes, order)
+    return take(slopes, order)
 
 
 @compiled
@@ -69,18 +72,20 @@ def _straightest(rewards: Vector) -> float:
 @compiled
 def _to_try(slopes: Vector, positions: Positions) -> Vector:
     """Choose slopes to try: those that differ, or a spread of them, and that of the best line."""
-    distinct, n = slopes.copy(), 1
+    n = 1
+    distinct = np.empty(slopes.shape[0])
+    distinct[0] = slopes[0]
     for slope in slopes:
-        if slope - distinct[n - 1] > 1e-9 * (slopes[-1] - slopes[0]):
+        if distinct[n - 1] - slope > 1e-9 * (slopes[0] - slopes[-1]):
             distinct[n] = slope
             n += 1
-    most = min(n, _MOST - 1)
-    tried = np.empty(most + 1)
-    for i in range(most):
-        tried[i] = distinct[i * (n - 1) // max(most - 1, 1)]
+    spread = min(n, _MOST - 1)
+    tried = np.empty(spread + 1)
+    for i in range(spread):
+        tried[i] = distinct[i * (n - 1) // max(spread - 1, 1)]
     full = positions.patience == 1.0
-    tried[most] = _straightest(positions.rewards) if full else slopes.mean()
-    return np.sort(tried)
+    tried[spread] = _straightest(positions.rewards) if full else distinct[n // 2]
+    return tried
 
 
 @compiled
@@ -133,9 +138,10 @@ def repair(chosen: Order, p: Vector, gains: Vector, positions: Positions) -> Ord
     rewards, losses, leaving, patience = positions
     b, scale = rewards.shape[0], 1e-13 * (rewards[0] - losses[-1])
     sequence, size = np.empty(b, np.int64), chosen.shape[0]
-    sequence[:size] = chosen
     free = gains.copy()  # of those outside the sequence
-    free[chosen] = -math.inf
+    for m in range(size):
+        sequence[m] = chosen[m]
+        free[chosen[m]] = -math.inf
     rest = np.empty(b, np.int64)
     earned, reached, later = np.empty(b + 1), np.empty(b + 1), np.empty(b + 1)
     for _ in range(_STEPS):
@@ -176,18 +182,22 @@ def repair(chosen: Order, p: Vector, gains: Vector, positions: Positions) -> Ord
                 free[sequence[gone]] = -math.inf
         if out == -2:
             break
-        free[sequence[:size]] = gains[sequence[:size]]
         if out >= 0:
-            sequence[out : size - 1] = sequence[out + 1 : size].copy()
+            free[sequence[out]] = gains[sequence[out]]
             size -= 1
+            for m in range(out, size):
+                sequence[m] = sequence[m + 1]
         if put < 0:
+            for m in range(place, size):
+                free[sequence[m]] = gains[sequence[m]]
             size = place
         else:
-            sequence[place + 1 : size + 1] = sequence[place:size].copy()
+            for m in range(size, place, -1):
+                sequence[m] = sequence[m - 1]
             sequence[place] = put
+            free[put] = -math.inf
             size += 1
-        free[sequence[:size]] = -math.inf
-    return sequence[:size].copy()
+    return sequence[:size]
 
 
 @compiled

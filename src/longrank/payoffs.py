@@ -43,11 +43,21 @@ class Payoffs:
     2
     """
 
-    __slots__ = ("losses", "rewards")
+    __slots__ = ("costs", "losses", "patience", "rewards", "success_values")
     rewards: NDArray[np.float64]
     losses: NDArray[np.float64]
+    costs: NDArray[np.float64] | None
+    success_values: NDArray[np.float64] | None
+    patience: float
 
-    def __init__(self, rewards: ArrayLike, losses: ArrayLike) -> None:
+    def __init__(self, rewards: ArrayLike, losses: ArrayLike, costs=None, values=None, patience=1.0) -> None:
+        object.__setattr__(self, "patience", patience)
+        if costs is not None or values is not None:
+            k = len(costs if costs is not None else values)
+            costs = np.zeros(k) if costs is None else np.array(costs, float)
+            values = np.zeros(k) if values is None else np.array(values, float)
+        object.__setattr__(self, "costs", costs)
+        object.__setattr__(self, "success_values", values)
         r = checks.vector("rewards", rewards)
         loss = checks.vector("losses", losses)
         if len(loss) != len(r) + 1:
@@ -101,6 +111,43 @@ class Payoffs:
             rule = f"be at most {most}, so that a success still pays for its tries"
             raise InvalidInput("budget", rule, b)
         return cls(np.maximum(rewards, 0.0), stop - cost * tries)
+
+    def priced(self, costs=None, values=None):
+        return Payoffs(self.rewards, self.losses, costs, values, self.patience)
+
+    def patient(self, patience):
+        return self._with(patience=patience)
+
+    def _with(self, **changes):
+        made = object.__new__(Payoffs)
+        for name in Payoffs.__slots__:
+            object.__setattr__(made, name, changes.get(name, getattr(self, name)))
+        return made
+
+    @property
+    def priced_each(self):
+        return self.costs is not None
+
+    def check_prices(self, size):
+        if self.costs is not None and len(self.costs) != size:
+            raise InvalidInput("payoffs.costs", f"have {size} numbers, one for each candidate", len(self.costs))
+
+    def prices(self, size):
+        if self.costs is None:
+            return np.zeros(size), np.zeros(size), self.rewards, self.losses, self.patience
+        return self.costs, self.success_values, self.rewards, self.losses, self.patience
+
+    def after(self, tried, items):
+        return self._with(rewards=self.rewards[tried:], losses=self.losses[tried:], costs=self.costs[items], success_values=self.success_values[items])
+
+    def along(self, order):
+        n = len(order)
+        if self.costs is None:
+            return self._with(rewards=self.rewards[:n], losses=self.losses[:n+1])
+        paid = np.cumsum(self.costs[order])
+        rewards = self.rewards[:n] + self.success_values[order] - paid
+        losses = self.losses[:n+1].copy(); losses[1:] -= paid
+        return self._with(rewards=rewards, losses=losses, costs=None, success_values=None)
 
     @property
     def budget(self) -> int:

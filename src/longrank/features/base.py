@@ -74,6 +74,11 @@ class Features(Part, ABC):
     def along(self, prepared: Prepared, order: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the rows of the items in a given order. Shape (len(order), dim)."""
 
+    def price(self, payoffs: Payoffs, prepared: Prepared) -> Payoffs:
+        """Return what the round pays, with the costs and values that the items tell."""
+        payoffs.check_prices(len(prepared))
+        return payoffs
+
     def rows(self, prepared: Prepared) -> NDArray[np.float64]:
         """Return the rows of all items as they come, where they are independent."""
         return self.along(prepared, np.arange(len(prepared)))

@@ -16,7 +16,7 @@ from longrank.features.base import Features, Greedy
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.rows import LISTS, Layout, Slot, SparseRows
-from longrank.schema import SIDES, Record, Schema, as_records, identities
+from longrank.schema import SIDES, Record, Schema, as_records, identities, read_prices
 
 
 class PreparedRecords:
@@ -103,6 +103,10 @@ class Records(Features):
 
     def along(self, prepared: PreparedRecords, order: NDArray[np.int64]) -> Any:
         return prepared.rows.take(order)
+
+    def price(self, payoffs: Payoffs, prepared: PreparedRecords) -> Payoffs:
+        names = self.schema.sides["candidate"].prices
+        return super().price(read_prices(payoffs, prepared.records, names), prepared)
 
     def rows(self, prepared: PreparedRecords) -> Any:
         return prepared.rows

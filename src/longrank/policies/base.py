@@ -24,7 +24,7 @@ from longrank.parts import Part
 from longrank.payoffs import Payoffs
 from longrank.planners import plan_independent, plan_rolling
 from longrank.policies.patience import Patience
-from longrank.schema import Schema, positions, read_prices
+from longrank.schema import Schema, positions
 
 Candidates = Any  # records, names or a frame of them; an array, or what becomes one
 Context = Mapping[str, Any]
@@ -327,9 +327,7 @@ class Believer(Policy):
 
     def _payoffs(self, prepared: Prepared, payoffs: Payoffs) -> Payoffs:
         """Return what the round pays, with the prices of records and the patience learned."""
-        if self.features.sparse:
-            payoffs = read_prices(payoffs, prepared.records)
-        payoffs.check_prices(len(prepared))
+        payoffs = self.features.price(payoffs, prepared)
         if self.patience is not None and self.patience.stopped and payoffs.patience == 1.0:
             payoffs = payoffs.patient(self.patience.now)
         return payoffs
@@ -450,7 +448,10 @@ class Believer(Policy):
             *greedy, rewards, losses, link, minimum, chosen, numbers, payoffs.patience
         )
         ranking = self.features.receipt(prepared, chosen[:length], numbers, learner.belief())
-        return ranking.at(payoffs, bound) if payoffs.priced_each else ranking
+        if payoffs.priced_each:
+            costs, values = payoffs.prices(len(prepared))[:2]
+            ranking = ranking.at_prices(costs, values, bound)
+        return ranking
 
     def state(self) -> Tree:
         return {

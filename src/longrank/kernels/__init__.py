@@ -38,6 +38,7 @@ from longrank.kernels.length import (
 )
 from longrank.kernels.likelihood import fit_likelihood, grow_and_fit, likelihood_step
 from longrank.kernels.numbers import Coding, code_rows, observe_numbers
+from longrank.kernels.planning import plan
 from longrank.kernels.polynomial import expand
 from longrank.kernels.ranking import (
     coverage_along,
@@ -112,6 +113,7 @@ __all__ = [
     "observe_numbers",
     "observe_row",
     "optimistic_rule",
+    "plan",
     "probabilities",
     "probability",
     "probe_is_due",

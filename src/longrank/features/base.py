@@ -90,12 +90,10 @@ class Features(Part, ABC):
         """
         if self.independent:
             return self.rows(prepared)
-        rows = None
+        first = self.along(prepared, np.zeros(min(len(prepared), 1), np.int64))
+        rows = np.zeros((len(prepared), first.shape[1]))
         for item in set(range(len(prepared))) - set(prefix):
-            row = self.along(prepared, np.array([*prefix, item], np.int64))[-1]
-            if rows is None:
-                rows = np.zeros((len(prepared), len(row)))
-            rows[item] = row
+            rows[item] = self.along(prepared, np.array([*prefix, item], np.int64))[-1]
         return rows
 
     def receipt(

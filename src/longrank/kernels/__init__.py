@@ -32,12 +32,14 @@ from longrank.kernels.length import (
     best_length,
     best_stop,
     enough_to_go_on,
+    patience_of,
     probe_is_due,
     sequence_values,
     values_ahead,
 )
 from longrank.kernels.likelihood import fit_likelihood, grow_and_fit, likelihood_step
 from longrank.kernels.numbers import Coding, code_rows, observe_numbers
+from longrank.kernels.planning import plan
 from longrank.kernels.polynomial import expand
 from longrank.kernels.planning import plan
 from longrank.kernels.ranking import (
@@ -113,6 +115,7 @@ __all__ = [
     "observe_numbers",
     "observe_row",
     "optimistic_rule",
+    "patience_of",
     "plan",
     "probabilities",
     "probability",

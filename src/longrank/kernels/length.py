@@ -14,6 +14,16 @@ from longrank.kernels.compilation import compiled
 Vector = NDArray[np.float64]
 
 
+_PATIENT = 10.0  # failures after which every cascade went on, counted in advance
+
+
+@compiled
+def patience_of(went_on: int, stopped: int) -> float:
+    """Estimate the patience: 1 until the first cascade stopped by itself."""
+    going = went_on + _PATIENT
+    return float(going / (going + stopped))
+
+
 @compiled
 def fill_values(
     probabilities: Vector, rewards: Vector, losses: Vector, values: Vector, patience: float = 1.0

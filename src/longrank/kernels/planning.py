@@ -34,19 +34,19 @@ _ALIKE = 1e-12  # slopes that differ by less, beside the payoffs, are one
 @compiled
 def _equal(numbers: Vector) -> bool:
     """Whether all numbers are equal."""
-    for i in range(1, numbers.shape[0]):
-        if numbers[i] != numbers[0]:
-            return False
-    return True
+    i = 1
+    while i < numbers.shape[0] and numbers[i] == numbers[0]:
+        i += 1
+    return i >= numbers.shape[0]
 
 
 @compiled
 def _sorted(index: Vector, order: Order) -> bool:
     """Whether an index does not rise along an order."""
-    for t in range(1, order.shape[0]):
-        if index[order[t - 1]] < index[order[t]]:
-            return False
-    return True
+    t = 1
+    while t < order.shape[0] and index[order[t - 1]] >= index[order[t]]:
+        t += 1
+    return t >= order.shape[0]
 
 
 @compiled

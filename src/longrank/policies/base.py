@@ -400,7 +400,7 @@ class Believer(Policy):
         """Play the best by the belief for as long as that pays (at least ``minimum`` items)."""
         if belief is None:
             belief = self.learner.belief(self.bonus)
-        if payoffs.priced_each:
+        if payoffs.has_prices:
             return self._planned(prepared, count, payoffs, minimum, belief)
         chosen, numbers = Ranking.blank(count, self.learner.dim)
         length = self.features.decide(prepared, belief, payoffs, minimum, chosen, numbers)
@@ -442,13 +442,13 @@ class Believer(Policy):
         """
         learner, order = self.learner, greedy[0]
         chosen, numbers = Ranking.blank(len(order), learner.dim)
-        paid = payoffs.along(order) if payoffs.priced_each else payoffs
+        paid = payoffs.along(order) if payoffs.has_prices else payoffs
         rewards, losses, link = paid.rewards, paid.losses, learner.link.code
         length = kernels.decide(
             *greedy, rewards, losses, link, minimum, chosen, numbers, payoffs.patience
         )
         ranking = self.features.receipt(prepared, chosen[:length], numbers, learner.belief())
-        if payoffs.priced_each:
+        if payoffs.has_prices:
             costs, values = payoffs.prices(len(prepared))[:2]
             ranking = ranking.at_prices(costs, values, bound)
         return ranking

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from longrank import kernels
 from longrank.cascade import Outcome
 from longrank.packing import Tree
-
-PRIOR = 10.0  # failures after which every cascade went on, counted in advance
 
 
 class Patience:
@@ -25,8 +24,7 @@ class Patience:
     @property
     def now(self) -> float:
         """The patience as far as it is known, above 0 and at most 1."""
-        going = self.went_on + PRIOR
-        return going / (going + self.stopped)
+        return kernels.patience_of(self.went_on, self.stopped)
 
     def observe(self, length: int, outcome: Outcome) -> None:
         """Count the failures of a sequence of this length."""

@@ -141,7 +141,7 @@ class PlackettLuce(Believer, Randomised):
         estimates = self.learner.link.probability(self._scores(prepared, prefix))
         estimates = np.clip(estimates, _CLIP, 1.0 - _CLIP)
         estimates[prefix] = 0.0
-        if payoffs.priced_each:
+        if payoffs.has_prices:
             return self._next_priced(estimates, payoffs, count, prefix)
         stop = _break_even(np.sort(estimates)[::-1], payoffs, tried, count)
         if stop >= 1.0:

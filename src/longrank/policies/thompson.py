@@ -106,12 +106,12 @@ class Thompson(Believer):
         if self.optimistic:
             bonus = self._bonus(self._deviates(rng, len(prepared)))
             belief = self.learner.belief()._replace(bonus=bonus)  # type: ignore[arg-type]
-            if payoffs.priced_each:
+            if payoffs.has_prices:
                 return self._planned(prepared, count, payoffs, minimum, belief)
             return self._decide(prepared, self._top(prepared, belief, count), payoffs, minimum)
         certain = self._draw_weights(rng)
         features, bound = self.features, math.nan
-        if not payoffs.priced_each:
+        if not payoffs.has_prices:
             order, rows, _, scores = features.greedy(prepared, certain, count)
         elif features.independent:
             (order, rows, _, scores), bound = plan_independent(

@@ -106,7 +106,7 @@ class UCB(Believer):
         self.bonus = math.sqrt(self._exploration)
 
     def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs, minimum: int) -> Ranking:
-        if not self.foresight or payoffs.priced_each:
+        if not self.foresight or payoffs.has_prices:
             return self._best(prepared, count, payoffs, minimum)
         rows = self.features.rows(prepared)
         greedy = self.learner.belief(self.bonus).foresee(rows, count, self.foresight)

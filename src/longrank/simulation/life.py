@@ -16,6 +16,8 @@ from longrank.links import LOGISTIC, Link
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy
 from longrank.policies.base import Believer
+from longrank.schema import priced
+from longrank.schema.prices import PRICES
 from longrank.simulation.stream import RecordStream, Stream
 
 
@@ -84,7 +86,10 @@ def _compiled_parts(
 ) -> tuple[Rule, Selection, Step, Link] | None:
     """What the parts of a policy say of how they are compiled; None unless all of them do."""
     rule = kernels.declared(policy, "compiled_rule")
-    if not isinstance(rule, Rule):
+    if not isinstance(rule, Rule) or payoffs.has_prices or payoffs.patience != 1.0:
+        return None
+    patience = getattr(policy, "patience", None)
+    if patience is not None and patience.stopped:
         return None
     learner, features = getattr(policy, "learner", None), getattr(policy, "features", None)
     if learner is None or features is None:  # it believes nothing, and takes the items as they are
@@ -116,6 +121,8 @@ def _record_choice(policy: Policy, stream: RecordStream) -> RecordSelection | No
         return None
     if not kernels.declared(policy.learner, "compiled_step", len(stream.items)):
         return None
+    if any(not PRICES.isdisjoint(record) for record in stream.items):
+        return None
     try:
         return stream.choice or stream.seen_through(policy.features).choice
     except InvalidInput:  # ranking says in which round
@@ -136,6 +143,8 @@ def _run_records(
     assert isinstance(step, RecordStep)
     start, link, given_up = stream.starts[first], policy.learner.link, np.array([policy.given_up])
     chance = policy.chance(np.diff(stream.starts[first:]).tolist())
+    patience = policy.patience
+    counts = np.array([] if patience is None else [patience.went_on, patience.stopped], np.int64)
     state = kernels.compose_record_run(step)(
         (stream.starts[first:] - start, stream.wins[start:], stream.ends[start:]),
         tuple(part[start:] for part in choice.own),
@@ -148,10 +157,13 @@ def _run_records(
         (link.code, link.ceiling),
         step.state,
         (policy.probing, given_up),
+        (payoffs.patience, counts),
         (life.rewards[first:], life.lengths[first:], life.tried[first:]),
     )
     step.take_over(state, int(life.tried[first:].sum()))
     policy.given_up = int(given_up[0])
+    if patience is not None:
+        patience.went_on, patience.stopped = counts.tolist()
 
 
 def _play(
@@ -165,5 +177,5 @@ def _play(
     succeeded = bool(hits.size and stream.wins[part][ranking.order[tried - 1]])
     outcome = Outcome(tried, succeeded)
     policy.learn(ranking, outcome)
-    life.rewards[t] = payoffs.reward(outcome)
+    life.rewards[t] = priced(payoffs, stream.items[part]).along(ranking.order).reward(outcome)
     life.lengths[t], life.tried[t] = len(ranking), tried

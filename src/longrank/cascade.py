@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +12,8 @@ from numpy.typing import NDArray
 
 from longrank import checks, packing
 from longrank.errors import BadFile, InvalidInput
+from longrank.explanation import Names, Reason, Reasons, read_names, shorten
 from longrank.payoffs import Payoffs
-from longrank.rows import Plan, SparseRows
 
 Vector = NDArray[np.float64]
 
@@ -69,95 +68,6 @@ class Outcome:
         if self.tried > length:
             rule = f"be at most {length}, the length of the ranking"
             raise InvalidInput("outcome.tried", rule, self.tried)
-
-
-Reason = tuple[str, float]
-
-
-class Reasons:
-    """What spoke for and against candidates, in log-odds; put into words when asked for.
-
-    Parameters
-    ----------
-    contributions
-        What each label adds to the score of each candidate, shape (s, labels).
-    plan
-        The fields of each label: of the candidate, of the context.
-    records, context
-        The candidates in order, and what they share.
-    """
-
-    __slots__ = ("_contributions", "_plan", "_sources")
-
-    def __init__(
-        self,
-        contributions: NDArray[np.float64],
-        plan: Plan,
-        records: Sequence[Mapping[str, Any]],
-        context: Mapping[str, Any],
-    ) -> None:
-        self._contributions, self._plan = contributions, plan
-        self._sources = records, context
-
-    def words(self) -> list[list[Reason]]:
-        """Return the strongest reasons of every candidate, the strongest first."""
-        records, context = self._sources
-        found: list[list[Reason]] = []
-        for record, row in zip(records, self._contributions, strict=True):
-            order = np.argsort(-np.abs(row[1:]), kind="stable")[:MAX_REASONS] + 1
-            found.append(
-                [
-                    (self._label(int(i), record, context), round(float(row[i]), 4))
-                    for i in order
-                    if abs(row[i]) >= 0.005
-                ]
-            )
-        return found
-
-    def take(self, positions: Sequence[int]) -> Reasons:
-        """Return those of some candidates."""
-        records, context = self._sources
-        chosen = [records[i] for i in positions]
-        return Reasons(self._contributions[list(positions)], self._plan, chosen, context)
-
-    def _label(self, i: int, record: Mapping[str, Any], context: Mapping[str, Any]) -> str:
-        own, other = self._plan.names[i]
-        shared = self._plan.shared[i]
-        parts = []
-        if own is not None and (own != "id" or other is None):
-            parts.append((own, record.get(own)))
-        if other is not None:
-            parts.append((shared or other, (record if shared is None else context).get(other)))
-        return " x ".join(f"{name}={_short(value)}" for name, value in parts)
-
-
-def _short(value: Any) -> str:
-    if value is None or (isinstance(value, Real) and value != value):  # NaN, as pandas has it
-        return "missing"
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    return text if len(text) <= 30 else f"{text[:27]}..."
-
-
-class Names(NamedTuple):
-    """What a receipt has in addition where candidates are records.
-
-    ``rows`` is None where nothing is learned from it; ``reasons`` are in words if it was read.
-    """
-
-    ids: list[str | int | float | bool]
-    rows: SparseRows | None
-    reasons: Reasons | list[list[Reason]]
-
-    def take(self, positions: Sequence[int]) -> Names:
-        """Return those of some tries."""
-        reasons = self.reasons
-        return Names(
-            [self.ids[i] for i in positions],
-            None if self.rows is None else self.rows.take(list(positions)),
-            reasons.take(positions)
-            if isinstance(reasons, Reasons)
-            else [reasons[i] for i in positions],
-        )
 
 
 class Prices(NamedTuple):
@@ -431,7 +341,7 @@ class Ranking:
         """
         values, reasons, costs = self.values, self.reasons, self.costs
         named = self._names is not None
-        names = [_short(name) for name in self.ids]
+        names = [shorten(name) for name in self.ids]
         wide = max([9, *map(len, names)]) + 1 if named else 7
         head = f"{'candidate':>{wide}}" if named else "   item"
         price = "" if costs is None else "      costs"
@@ -523,7 +433,7 @@ class Ranking:
                 raise ValueError("its parts have lengths that do not fit together")
             if not np.isfinite(features).all():  # a learner would never recover
                 raise ValueError("features must be finite")
-            names, prices = _read_names(data, len(order)), _read_prices(data, len(order))
+            names, prices = read_names(data, len(order)), _read_prices(data, len(order))
             return cls(order, probabilities, estimates, values, features, names, prices)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             if isinstance(error, BadFile):
@@ -544,7 +454,7 @@ class Ranking:
             raise BadFile(f"the ranking must have the parts {_PARTS}")
         try:
             count = len(tree["order"])
-            names, prices = _read_names(tree, count), _read_prices(tree, count)
+            names, prices = read_names(tree, count), _read_prices(tree, count)
         except (TypeError, ValueError, KeyError) as error:
             raise BadFile(f"not a ranking: {error!r}") from error
         return cls(**{part: tree[part] for part in _PARTS}, names=names, prices=prices)
@@ -553,7 +463,6 @@ class Ranking:
 VERSION = 3  # of a receipt's layout; receipts without one were written before it was counted
 RECORDS = 2  # that of receipts without prices, which has not changed
 ARRAYS = 1  # that of receipts without names and prices, which has not changed
-MAX_REASONS = 6  # kept of a candidate
 _NAMED = ("ids", "reasons", "rows")
 _PRICED = ("costs", "success_values", "loss_bound")
 _PARTS = ("estimates", "features", "order", "probabilities", "values")
@@ -565,17 +474,6 @@ def _check_version(found: object) -> None:
             f"the ranking was saved in version {found!r} of its layout, and this longrank reads "
             f"versions up to {VERSION}: upgrade longrank to read it"
         )
-
-
-def _read_names(tree: Mapping[str, Any], count: int) -> Names | None:
-    if "ids" not in tree:
-        return None
-    rows = None if tree["rows"] is None else SparseRows.from_state(tree["rows"])
-    reasons = [[(str(label), float(size)) for label, size in some] for some in tree["reasons"]]
-    ids = list(tree["ids"])
-    if not len(ids) == len(reasons) == count or (rows is not None and len(rows) != count):
-        raise ValueError("its parts have lengths that do not fit together")
-    return Names(ids, rows, reasons)
 
 
 def _read_prices(tree: Mapping[str, Any], count: int) -> Prices | None:

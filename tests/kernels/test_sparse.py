@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from longrank import SparseLaplace, kernels
-from longrank.kernels.sparse import MAX_GROUPS, SHARED, WINDOW, find, join_groups
+from longrank.kernels.hash_table import MAX_GROUPS, SHARED, WINDOW, find, join_groups
 from longrank.rows import Layout, Plan, SparseRows
 
 MASK = (1 << 64) - 1

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from longrank import kernels
 from longrank.belief import SparseBelief
-from longrank.cascade import Names, Ranking, Reasons
+from longrank.cascade import Ranking
 from longrank.errors import InvalidInput
+from longrank.explanation import Names, Reasons
 from longrank.features.base import Features, Greedy
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs

@@ -27,6 +27,7 @@ from longrank.kernels.composition import (
 from longrank.kernels.curve import densities, probabilities, probability, residual, slope
 from longrank.kernels.decision import decide, decide_plain, decide_sparse
 from longrank.kernels.foresight import greedy_foreseeing
+from longrank.kernels.hash_table import grow, room_for
 from longrank.kernels.laplace import laplace_cascade, laplace_step
 from longrank.kernels.length import (
     best_length,
@@ -59,10 +60,8 @@ from longrank.kernels.sparse import (
     cross_keys,
     cross_rows,
     greedy_sparse,
-    grow,
     learn_growing,
     learn_sparse,
-    room_for,
     score_sparse,
 )
 from longrank.kernels.update import newton_step, observe_cascade, observe_row

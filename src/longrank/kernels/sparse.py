@@ -6,10 +6,7 @@ constant) and those of the context. A *plan* says which entries they form: entry
 candidate are crossed with each other as well: ``right[p] = -2 - j`` is its atom j). The key of a
 product is a mixture of both keys.
 
-Columns live in a table of ``keys`` (0: free) with a row of ``columns`` each: the precision that
-data gave it, its natural mean, and its last contributions to the sums of its group. A column that
-was never observed has no place in the table: its mean is 0, its variance that of its group. A group
-is what one prior variance is learned for: a field, or a pair of fields.
+The columns live in a table: see :mod:`longrank.kernels.hash_table`.
 """
 
 from __future__ import annotations
@@ -21,6 +18,15 @@ from numpy.typing import NDArray
 
 from longrank.kernels.compilation import compiled
 from longrank.kernels.curve import LOGISTIC, slope
+from longrank.kernels.hash_table import (
+    FREE,
+    find,
+    first_variance,
+    grow,
+    join_groups,
+    place,
+    room_for,
+)
 from longrank.kernels.laplace import implicit_residual
 from longrank.kernels.ranking import top
 
@@ -34,13 +40,9 @@ Table = tuple[Keys, Matrix, Keys, Vector]  # keys, columns, keys of groups, vari
 # The table, the group of each column, the sums of the groups, the counts, the largest size.
 State = tuple[Keys, Matrix, Keys, Vector, Indices, Matrix, Indices, int]
 
-WINDOW = 32  # places from its home on where a column may stand
-MAX_GROUPS = 1 << 11  # of which half are used
 _MIN_VARIANCE, _MAX_VARIANCE = 1e-4, 25.0
 _MIN_SLOPE = 1e-300  # far out the curve is flat
 _TURN, _BACK = np.uint64(31), np.uint64(33)
-_ZERO = np.uint64(0)
-SHARED = np.uint64(0xFFFFFFFFFFFFFFFF)  # the key of the first group, of those that do not fit
 
 
 @compiled
@@ -51,25 +53,6 @@ def cross_keys(one: np.uint64, other: np.uint64) -> np.uint64:
     the two sides apart.
     """
     return one ^ ((other << _TURN) | (other >> _BACK))
-
-
-@compiled
-def _home(key: np.uint64, size: int) -> int:
-    return np.int64(key & np.uint64(size - 1))  # type: ignore[return-value]
-
-
-@compiled
-def find(keys: Keys, key: np.uint64) -> int:
-    """Find the place of a column; -1 if it has none. O(1)."""
-    size = keys.shape[0]
-    at = _home(key, size)
-    for _ in range(min(WINDOW, size)):
-        if keys[at] == key:
-            return at
-        if keys[at] == _ZERO:
-            return -1
-        at = (at + 1) & (size - 1)
-    return -1
 
 
 @compiled
@@ -103,20 +86,10 @@ def cross_rows(
 
 
 @compiled
-def first_variance(entries: int) -> float:
-    """The prior variance of a group that is new, in rows of so many entries.
-
-    It is 1 in short rows. Long ones begin with a variance of 1 in all, since most of what is
-    crossed does not matter.
-    """
-    return max(min(1.0, 16.0 / (entries * entries)), 1.0 / entries)
-
-
-@compiled
 def _precisions(group_keys: Keys, variances: Vector, groups: Keys) -> Vector:
     """The prior precision of every entry."""
     found = np.empty(groups.shape[0])
-    last = _ZERO
+    last = FREE
     for p in range(groups.shape[0]):
         if p > 0 and groups[p] == last:
             found[p] = found[p - 1]
@@ -161,75 +134,6 @@ def score_sparse(
 
 
 @compiled
-def _place(
-    keys: Keys,
-    columns: Matrix,
-    group_of: Indices,
-    sums: Matrix,
-    counts: Indices,
-    key: np.uint64,
-    group: int,
-) -> int:
-    """Find or make the place of a column.
-
-    Where its window is full, the column there of which least is known gives way, and returns to
-    its prior; its group forgets it.
-    """
-    size = keys.shape[0]
-    at = weakest = _home(key, size)
-    for _ in range(min(WINDOW, size)):
-        if keys[at] == key:
-            return at
-        if keys[at] == _ZERO:
-            counts[0] += 1
-            keys[at], group_of[at] = key, group
-            return at
-        if columns[at, 0] < columns[weakest, 0]:
-            weakest = at
-        at = (at + 1) & (size - 1)
-    counts[2] += 1
-    before = group_of[weakest]
-    sums[before, 0] -= columns[weakest, 2]
-    sums[before, 1] -= columns[weakest, 3]
-    columns[weakest, :] = 0.0
-    keys[weakest], group_of[weakest] = key, group
-    return weakest
-
-
-@compiled
-def join_groups(group_keys: Keys, variances: Vector, groups: Keys, counts: Indices) -> Indices:
-    """Find or make the place of every group; what no longer fits shares the first place.
-
-    The first place must hold ``SHARED``: it is never free, so that the search for a group does not
-    end there. Its variance is 0 until it is shared.
-    """
-    size = group_keys.shape[0]
-    found = np.empty(groups.shape[0], np.int64)
-    for p in range(groups.shape[0]):
-        if p > 0 and groups[p] == groups[p - 1]:
-            found[p] = found[p - 1]
-            continue
-        at = find(group_keys, groups[p])
-        if at < 0:
-            at = 0
-            if counts[1] < size // 2:
-                at = _home(groups[p], size)
-                for _ in range(WINDOW):
-                    if group_keys[at] == _ZERO:
-                        group_keys[at] = groups[p]
-                        variances[at] = first_variance(groups.shape[0])
-                        counts[1] += 1
-                        break
-                    at = (at + 1) & (size - 1)
-                else:
-                    at = 0
-            if at == 0 and variances[0] == 0.0:
-                variances[0] = first_variance(groups.shape[0])
-        found[p] = at
-    return found
-
-
-@compiled
 def learn_sparse(
     rows: Rows,
     plan: Plan,
@@ -260,10 +164,10 @@ def learn_sparse(
         mean, square = 0.0, 0.0
         for p in range(n):
             own[p], numbers[p] = entry(p, left, right, row_keys[i], row_numbers[i], context)
-            if own[p] == _ZERO:  # the mark of a free place
+            if own[p] == FREE:  # the mark of a free place
                 numbers[p] = 0.0
             if numbers[p] != 0.0:
-                at[p] = _place(keys, columns, group_of, sums, counts, own[p], group[p])
+                at[p] = place(keys, columns, group_of, sums, counts, own[p], group[p])
         for p in range(n):
             if numbers[p] != 0.0 and keys[at[p]] != own[p]:
                 numbers[p] = 0.0  # a later entry of the row took its place
@@ -294,29 +198,6 @@ def learn_sparse(
                 first = first_variance(n)
                 learned = (first + max(seen, 0.0)) / (1.0 + max(determined, 0.0))
                 variances[group[p]] = min(max(learned, _MIN_VARIANCE), _MAX_VARIANCE)
-
-
-@compiled
-def room_for(columns: int, size: int, limit: int) -> int:
-    """The size of a table in which so many columns take at most half, within the limit."""
-    while size < limit and 2 * columns > size:
-        size *= 2
-    return size
-
-
-@compiled
-def grow(
-    keys: Keys, columns: Matrix, group_of: Indices, sums: Matrix, counts: Indices, size: int
-) -> tuple[Keys, Matrix, Indices]:
-    """Move a table into one of ``size`` places, at least twice as many."""
-    moved, moved_columns = np.zeros(size, np.uint64), np.zeros((size, columns.shape[1]))
-    moved_groups = np.zeros(size, np.int64)
-    counts[0] = 0
-    for old in range(keys.shape[0]):
-        if keys[old] != _ZERO:
-            at = _place(moved, moved_columns, moved_groups, sums, counts, keys[old], group_of[old])
-            moved_columns[at] = columns[old]
-    return moved, moved_columns, moved_groups
 
 
 @compiled

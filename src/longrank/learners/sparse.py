@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from longrank import checks, kernels
 from longrank.belief import SparseBelief
-from longrank.kernels.sparse import MAX_GROUPS, SHARED
+from longrank.kernels.hash_table import MAX_GROUPS, SHARED
 from longrank.learners.base import Learner
 from longrank.links import LOGISTIC
 from longrank.packing import Tree

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.cascade import Names, Outcome, Ranking
+from longrank.cascade import Outcome, Ranking
 from longrank.errors import InvalidInput
+from longrank.explanation import Names
 from longrank.features import Features, Records
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
-from longrank.cascade import Names, Outcome, Ranking
+from longrank.cascade import Outcome, Ranking
 from longrank.errors import BadFile, InvalidInput
+from longrank.explanation import Names
 from longrank.features import Features, Plain
 from longrank.kernels.ranking import top
 from longrank.packing import Tree

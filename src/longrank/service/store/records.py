@@ -10,8 +10,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.cascade import Names, Outcome, Ranking
+from longrank.cascade import Outcome, Ranking
 from longrank.errors import BadFile
+from longrank.explanation import Names
 from longrank.payoffs import Payoffs
 from longrank.rows import SparseRows
 from longrank.service.errors import StoreDamaged

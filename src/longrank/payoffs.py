@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from longrank import checks, kernels
 from longrank.errors import InvalidInput
 
-
 Vector = NDArray[np.float64]
 
 
@@ -182,9 +181,7 @@ class Payoffs:
         """Return these payoffs with costs of a try and values of a success for each candidate."""
         self._need_candidates()
         own = _prices(costs, values)
-        return Payoffs.__new__(Payoffs)._keep(
-            self.rewards, self.losses, *own, self.patience, None
-        )
+        return Payoffs.__new__(Payoffs)._keep(self.rewards, self.losses, *own, self.patience, None)
 
     def patient(self, patience: float) -> Payoffs:
         """Return these payoffs with another patience."""
@@ -211,9 +208,7 @@ class Payoffs:
             rule = f"have {size} numbers, one for each candidate of the round"
             raise InvalidInput("payoffs.costs", rule, len(self.costs))
 
-    def prices(
-        self, size: int
-    ) -> tuple[Vector, Vector, Vector, Vector, float]:
+    def prices(self, size: int) -> tuple[Vector, Vector, Vector, Vector, float]:
         """Return costs and values of ``size`` candidates, rewards, losses and patience: a plan's.
 
         The costs and values are 0 where candidates have none of their own.
@@ -241,9 +236,7 @@ class Payoffs:
         rewards, losses = self.rewards[:n], self.losses[: n + 1]
         if self.costs is None or self.success_values is None:
             spent = None if self._spent is None else self._spent[: n + 1]
-            return Payoffs.__new__(Payoffs)._keep(
-                rewards, losses, None, None, self.patience, spent
-            )
+            return Payoffs.__new__(Payoffs)._keep(rewards, losses, None, None, self.patience, spent)
         spent = np.zeros(n + 1)
         np.cumsum(self.costs[chosen], out=spent[1:])
         rewards = rewards + self.success_values[chosen] - spent[1:]

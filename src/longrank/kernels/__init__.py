@@ -42,7 +42,6 @@ from longrank.kernels.likelihood import fit_likelihood, grow_and_fit, likelihood
 from longrank.kernels.numbers import Coding, code_rows, observe_numbers
 from longrank.kernels.planning import plan
 from longrank.kernels.polynomial import expand
-from longrank.kernels.planning import plan
 from longrank.kernels.ranking import (
     coverage_along,
     greedy_coverage,

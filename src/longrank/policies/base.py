@@ -275,9 +275,7 @@ class Believer(Policy):
     given_up: int = 0
     patience: Patience | None = None  # of cascades, where it is learned
 
-    def __init__(
-        self, learner: Learner, features: Features | None, patient: bool = False
-    ) -> None:
+    def __init__(self, learner: Learner, features: Features | None, patient: bool = False) -> None:
         self.learner = learner
         self.patience = Patience() if patient else None
         if features is None:

@@ -15,8 +15,8 @@ from longrank.learners import Learner
 from longrank.links import LINKS, LOGISTIC, Link, sigmoid
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Believer
 from longrank.planners import best_dependent
+from longrank.policies.base import Believer
 
 
 class Truth(Learner):

@@ -18,7 +18,7 @@ from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.policies.base import Believer, Candidates, Chance, Context, impatient
 from longrank.policies.random import generator_from_state, generator_state
-from longrank.policies.randomised import Choices, Order, Randomised
+from longrank.policies.randomised import Choices, Randomised
 from longrank.schema import positions
 
 _CLIP = 1e-3  # estimates nearer to 0 or 1 count as this near, so that nothing is impossible
@@ -171,9 +171,7 @@ class PlackettLuce(Believer, Randomised):
         order, _, _, _ = kernels.plan(ahead, *rest.prices(len(free)), count - tried)
         others = np.delete(np.arange(len(free)), order[0])
         then = rest.after(1, others)
-        _, _, value, _ = kernels.plan(
-            ahead[others], *then.prices(len(others)), count - tried - 1
-        )
+        _, _, value, _ = kernels.plan(ahead[others], *then.prices(len(others)), count - tried - 1)
         patience, losses = rest.patience, rest.losses
         value = (1.0 - patience) * losses[1] + patience * value
         costs, values = rest.prices(len(free))[:2]

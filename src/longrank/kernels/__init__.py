@@ -24,6 +24,7 @@ from longrank.kernels.composition import (
     learn_nothing,
     rows_along,
 )
+from longrank.kernels.costs import learn_costs
 from longrank.kernels.curve import densities, probabilities, probability, residual, slope
 from longrank.kernels.decision import decide, decide_plain, decide_sparse
 from longrank.kernels.foresight import greedy_foreseeing
@@ -103,6 +104,7 @@ __all__ = [
     "grow_and_fit",
     "laplace_cascade",
     "laplace_step",
+    "learn_costs",
     "learn_growing",
     "learn_nothing",
     "learn_sparse",

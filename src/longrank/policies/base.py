@@ -18,7 +18,7 @@ from longrank.cascade import Outcome, Ranking
 from longrank.errors import InvalidInput
 from longrank.features import Features, Plain, Records
 from longrank.features.base import Greedy, Prepared
-from longrank.learners import Learner
+from longrank.learners import Costs, Learner
 from longrank.packing import Tree
 from longrank.parts import Part
 from longrank.payoffs import Payoffs
@@ -250,9 +250,9 @@ def _iterate(history: Any) -> Iterator[Any]:
     return iter(history)
 
 
-def impatient(state: Tree) -> Tree:
-    """Migrate a state that was saved before patience was learned."""
-    return {"patience": None} | state
+def unlearned(state: Tree) -> Tree:
+    """Migrate a state that was saved before patience and costs were learned."""
+    return {"patience": None, "costs": None} | state
 
 
 class Believer(Policy):
@@ -274,6 +274,7 @@ class Believer(Policy):
     foresight: int = 0  # how many failures it foresees when it ranks
     given_up: int = 0
     patience: Patience | None = None  # of cascades, where it is learned
+    costs: Costs | None = None  # of tries, where outcomes told them
 
     def __init__(self, learner: Learner, features: Features | None, patient: bool = False) -> None:
         self.learner = learner
@@ -326,9 +327,22 @@ class Believer(Policy):
     def _payoffs(self, prepared: Prepared, payoffs: Payoffs) -> Payoffs:
         """Return what the round pays, with the prices of records and the patience learned."""
         payoffs = self.features.price(payoffs, prepared)
+        if self.costs is not None and self.costs.count and payoffs.costs is None:
+            rows = self.features.next_rows(prepared, [])
+            payoffs = payoffs.priced(self.costs.expect(rows, self._thrift))
         if self.patience is not None and self.patience.stopped and payoffs.patience == 1.0:
             payoffs = payoffs.patient(self.patience.now)
         return payoffs
+
+    @property
+    def plans_otherwise(self) -> bool:
+        """Whether early stops or costs that it learned of enter its plans."""
+        return self.costs is not None or (self.patience is not None and self.patience.stopped > 0)
+
+    @property
+    def _thrift(self) -> float:
+        """By how many deviations an expected cost is lowered, as long as it is uncertain."""
+        return self.bonus
 
     def note(self, ranking: Ranking) -> bool:
         """Count how often the policy gave up although it might have tried, for probing.
@@ -346,9 +360,16 @@ class Believer(Policy):
         if outcome.tried:
             rows = self.features.recall(ranking, outcome.tried)
             self.learner.observe(rows, outcome.succeeded)
+            if outcome.costs is not None:
+                self._observe_costs(rows, np.array(outcome.costs))
             self.features.observe(rows)
             if self.patience is not None:
                 self.patience.observe(len(ranking), outcome)
+
+    def _observe_costs(self, rows: Any, costs: NDArray[np.float64]) -> None:
+        if self.costs is None:
+            self.costs = Costs(self.learner.dim, getattr(self.learner, "columns", 0))
+        self.costs.observe(rows, costs)
 
     def receipt(
         self,
@@ -368,6 +389,8 @@ class Believer(Policy):
         viewed.learner, viewed.features = self.learner.view(), self.features.view()
         if self.patience is not None:
             viewed.patience = self.patience.copy()
+        if self.costs is not None:
+            viewed.costs = self.costs.view()
         if self.rng is not None:
             viewed.rng = copy.deepcopy(self.rng)
         return viewed
@@ -457,12 +480,14 @@ class Believer(Policy):
             "features": self.features.saved(),
             "given_up": self.given_up,
             "patience": None if self.patience is None else self.patience.state(),
+            "costs": None if self.costs is None else self.costs.state(),
         }
 
-    def _patiently(self, state: Tree) -> Self:
-        """Take over what was learned of early stops."""
-        counts = state["patience"]
-        self.patience = None if counts is None else Patience.from_state(counts)
+    def _resumed(self, state: Tree) -> Self:
+        """Take over what was learned of early stops and of costs."""
+        patience, costs = state["patience"], state["costs"]
+        self.patience = None if patience is None else Patience.from_state(patience)
+        self.costs = None if costs is None else Costs.from_state(costs)
         return self
 
     @staticmethod

@@ -15,7 +15,7 @@ from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Believer, Candidates, Chance, Context, impatient
+from longrank.policies.base import Believer, Candidates, Chance, Context, unlearned
 from longrank.policies.random import generator_from_state, generator_state, random_order
 from longrank.policies.randomised import (
     Choices,
@@ -46,7 +46,7 @@ class EpsilonGreedy(Believer, Randomised):
     """
 
     version = 2
-    migrations: ClassVar = Believer.migrations | {1: impatient}
+    migrations: ClassVar = Believer.migrations | {1: unlearned}
 
     def __init__(
         self,
@@ -123,4 +123,4 @@ class EpsilonGreedy(Believer, Randomised):
             features=features,
             epsilon=state["epsilon"],
             rng=generator_from_state(state["rng"]),
-        )._patiently(state)
+        )._resumed(state)

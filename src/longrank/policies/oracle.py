@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -78,6 +78,9 @@ class Oracle(Believer):
         order = best_dependent(prepared, self.features, self.learner, payoffs, count)
         return self._along(prepared, order, payoffs)
 
+    def _observe_costs(self, rows: Any, costs: NDArray[np.float64]) -> None:
+        """Do nothing: what tries cost is known."""
+
     def compiled_rule(self) -> kernels.Rule | None:
         if self.exact:
             return None
@@ -85,7 +88,7 @@ class Oracle(Believer):
 
     def state(self) -> Tree:
         state = super().state() | {"exact": self.exact}
-        del state["patience"]  # it knows, and learns nothing
+        del state["patience"], state["costs"]  # it knows, and learns nothing
         return state
 
     @classmethod

@@ -16,7 +16,7 @@ from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Believer, Candidates, Chance, Context, impatient
+from longrank.policies.base import Believer, Candidates, Chance, Context, unlearned
 from longrank.policies.random import generator_from_state, generator_state
 from longrank.policies.randomised import Choices, Randomised
 from longrank.schema import positions
@@ -61,7 +61,7 @@ class PlackettLuce(Believer, Randomised):
     """
 
     version = 2
-    migrations: ClassVar = Believer.migrations | {1: impatient}
+    migrations: ClassVar = Believer.migrations | {1: unlearned}
 
     def __init__(
         self,
@@ -209,7 +209,7 @@ class PlackettLuce(Believer, Randomised):
             features=features,
             temperature=state["temperature"],
             rng=generator_from_state(state["rng"]),
-        )._patiently(state)
+        )._resumed(state)
 
 
 def _log_odds(chances: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.planners import plan_independent, plan_rolling
-from longrank.policies.base import Believer, Chance, impatient
+from longrank.policies.base import Believer, Chance, unlearned
 from longrank.policies.random import generator_from_state, generator_state
 
 _RARE = 1.6448536269514722  # one normal number in ten is larger
@@ -59,7 +59,7 @@ class Thompson(Believer):
     version = 3
     migrations: ClassVar = {
         1: lambda state: {"optimistic": False, "probing": False, "tail": 6.0} | state,
-        2: lambda state: {"tail": 4.0} | impatient(state),
+        2: lambda state: {"tail": 4.0} | unlearned(state),
     }
 
     def __init__(
@@ -127,6 +127,10 @@ class Thompson(Believer):
         """Whether the score of each item is drawn by itself."""
         return self.optimistic or self.learner.sparse
 
+    @property
+    def _thrift(self) -> float:
+        return self.scale
+
     def _draw_weights(self, rng: np.random.Generator) -> Belief:
         """Draw weights, and be certain of them."""
         learner = self.learner
@@ -186,4 +190,4 @@ class Thompson(Believer):
             optimistic=state["optimistic"],
             probing=state["probing"],
             tail=state["tail"],
-        )._patiently(state)
+        )._resumed(state)

@@ -15,7 +15,7 @@ from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Believer, impatient
+from longrank.policies.base import Believer, unlearned
 
 
 class UCB(Believer):
@@ -71,7 +71,7 @@ class UCB(Believer):
     version = 2
     migrations: ClassVar = {
         0: lambda state: {"given_up": 0, "probing": False, "foresight": 0} | state,
-        1: impatient,
+        1: unlearned,
     }
 
     def __init__(
@@ -135,4 +135,4 @@ class UCB(Believer):
             exploration=state["exploration"],
             probing=state["probing"],
             foresight=state["foresight"],
-        )._patiently(state)
+        )._resumed(state)

@@ -88,8 +88,7 @@ def _compiled_parts(
     rule = kernels.declared(policy, "compiled_rule")
     if not isinstance(rule, Rule) or payoffs.has_prices or payoffs.patience != 1.0:
         return None
-    patience = getattr(policy, "patience", None)
-    if patience is not None and patience.stopped:
+    if isinstance(policy, Believer) and policy.plans_otherwise:
         return None
     learner, features = getattr(policy, "learner", None), getattr(policy, "features", None)
     if learner is None or features is None:  # it believes nothing, and takes the items as they are
@@ -121,7 +120,7 @@ def _record_choice(policy: Policy, stream: RecordStream) -> RecordSelection | No
         return None
     if not kernels.declared(policy.learner, "compiled_step", len(stream.items)):
         return None
-    if any(not PRICES.isdisjoint(record) for record in stream.items):
+    if policy.costs is not None or any(not PRICES.isdisjoint(each) for each in stream.items):
         return None
     try:
         return stream.choice or stream.seen_through(policy.features).choice

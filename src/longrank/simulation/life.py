@@ -16,7 +16,6 @@ from longrank.links import LOGISTIC, Link
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy
 from longrank.policies.base import Believer
-from longrank.schema import priced
 from longrank.schema.prices import PRICES
 from longrank.simulation.stream import RecordStream, Stream
 
@@ -87,6 +86,8 @@ def _compiled_parts(
     """What the parts of a policy say of how they are compiled; None unless all of them do."""
     rule = kernels.declared(policy, "compiled_rule")
     if not isinstance(rule, Rule) or payoffs.has_prices or payoffs.patience != 1.0:
+        return None
+    if stream.costs is not None:
         return None
     if isinstance(policy, Believer) and policy.plans_otherwise:
         return None
@@ -170,11 +171,12 @@ def _play(
 ) -> None:
     """Rank, play and learn in round t, where it is not compiled."""
     part = slice(stream.starts[t], stream.starts[t + 1])
-    ranking = policy.rank(stream.items[part], payoffs, **stream.given(t))
+    given = payoffs if isinstance(stream, RecordStream) else stream.paid(payoffs, t)
+    ranking = policy.rank(stream.items[part], given, **stream.given(t))
     hits = np.flatnonzero(stream.ends[part][ranking.order])
     tried = int(hits[0]) + 1 if hits.size else len(ranking)
     succeeded = bool(hits.size and stream.wins[part][ranking.order[tried - 1]])
     outcome = Outcome(tried, succeeded)
     policy.learn(ranking, outcome)
-    life.rewards[t] = priced(payoffs, stream.items[part]).along(ranking.order).reward(outcome)
+    life.rewards[t] = stream.paid(payoffs, t).along(ranking.order).reward(outcome)
     life.lengths[t], life.tried[t] = len(ranking), tried

@@ -11,7 +11,7 @@ from longrank.kernels.compilation import compiled
 from longrank.kernels.length import best_stop
 from longrank.kernels.narrowing import narrow
 from longrank.kernels.programme import (
-    Positions,
+    Schedule,
     choose,
     choose_freely,
     index_of,
@@ -37,7 +37,7 @@ def _equal(numbers: Vector) -> bool:
     i = 1
     while i < numbers.shape[0] and numbers[i] == numbers[0]:
         i += 1
-    return i >= numbers.shape[0]
+    return bool(i >= numbers.shape[0])
 
 
 @compiled
@@ -46,7 +46,7 @@ def _sorted(index: Vector, order: Order) -> bool:
     t = 1
     while t < order.shape[0] and index[order[t - 1]] >= index[order[t]]:
         t += 1
-    return t >= order.shape[0]
+    return bool(t >= order.shape[0])
 
 
 @compiled
@@ -88,8 +88,8 @@ def plan(
     leaving = losses[1:].copy()
     for m in range(b):
         leaving[m] *= 1.0 - patience
-    positions = Positions(rewards, losses, leaving, patience)
-    slopes = slopes_of(positions)
+    schedule = Schedule(rewards, losses, leaving, patience)
+    slopes = slopes_of(schedule)
     one_order = slopes[0] - slopes[-1] <= _ALIKE * (rewards[0] - losses[-1])
     if probabilities.shape[0] > (_MANY if one_order else _FEW):
         some = narrow(probabilities, costs, values, rewards, losses, patience)
@@ -103,17 +103,22 @@ def plan(
     sort_by(index_of(p, c, v, slopes[-1], patience), p, order)
     above = -math.inf
     if one_order or _sorted(index_of(p, c, v, slopes[0], patience), order):
-        chosen = choose(order, p, gains, positions)
+        chosen = choose(order, p, gains, schedule)
     elif order.shape[0] <= _FEW:
-        chosen = choose_freely(p, gains, positions)
+        chosen = choose_freely(p, gains, schedule)
     else:
-        chosen, above = search(p, c, v, gains, positions, slopes)
-    value, length = value_of(chosen, p, gains, positions), chosen.shape[0]
+        chosen, above = search(p, c, v, gains, schedule, slopes)
+    value, length = value_of(chosen, p, gains, schedule), chosen.shape[0]
+    planned = np.empty(b, np.int64)
+    for m in range(length):
+        planned[m] = some[chosen[m]]
     if length < b:
         last = rewards[length] - losses[length + 1]  # what a success of the last try adds
         for i in range(gains.shape[0]):
             gains[i] += last * p[i]
         for i in chosen:
             gains[i] = -math.inf
-        chosen = np.concatenate((chosen, top(gains, b - length)))
-    return take(some, chosen), length, value, max(above - value, 0.0)
+        following = top(gains, b - length)
+        for m in range(length, b):
+            planned[m] = some[following[m - length]]
+    return planned, length, value, max(above - value, 0.0)

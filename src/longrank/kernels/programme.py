@@ -24,7 +24,7 @@ Order = NDArray[np.int64]
 Numbers = TypeVar("Numbers", Vector, Order)
 
 
-class Positions(NamedTuple):
+class Schedule(NamedTuple):
     """Payoffs by position: rewards (b), losses (b + 1), and how a cascade ends by itself.
 
     ``leaving[m]`` is what failing at position m + 1 earns besides going on: (1 - q) l_(m+1).
@@ -46,18 +46,18 @@ def take(numbers: Numbers, order: Order) -> Numbers:
 
 
 @compiled
-def try_value(p: float, gain: float, positions: Positions, m: int, ahead: float) -> float:
+def try_value(p: float, gain: float, schedule: Schedule, m: int, ahead: float) -> float:
     """Compute the value of a try after m failures, if going on after it is worth ``ahead``."""
-    failure = positions.leaving[m] + positions.patience * ahead
-    return float(gain + p * positions.rewards[m] + (1.0 - p) * failure)
+    failure = schedule.leaving[m] + schedule.patience * ahead
+    return float(gain + p * schedule.rewards[m] + (1.0 - p) * failure)
 
 
 @compiled
-def value_of(chosen: Order, p: Vector, gains: Vector, positions: Positions) -> float:
+def value_of(chosen: Order, p: Vector, gains: Vector, schedule: Schedule) -> float:
     """Compute the expected reward of a sequence. O(b)."""
-    value = float(positions.losses[chosen.shape[0]])
+    value = float(schedule.losses[chosen.shape[0]])
     for m in range(chosen.shape[0] - 1, -1, -1):
-        value = try_value(p[chosen[m]], gains[chosen[m]], positions, m, value)
+        value = try_value(p[chosen[m]], gains[chosen[m]], schedule, m, value)
     return value
 
 
@@ -72,7 +72,7 @@ def index_of(p: Vector, costs: Vector, values: Vector, slope: float, patience: f
         if patience < 1.0:
             ends = (1.0 - patience) + patience * p[i]
             index[i] = (p[i] * values[i] - costs[i] - slope / patience) / ends
-        elif p[i] > 0.0:
+        elif p[i] > 1e-300 * abs(costs[i] + slope):  # so that the ratio is finite
             index[i] = values[i] - (costs[i] + slope) / p[i]
         else:
             index[i] = -math.inf
@@ -116,14 +116,14 @@ def sort_by(index: Vector, p: Vector, order: Order) -> None:
 
 
 @compiled
-def choose(order: Order, p: Vector, gains: Vector, positions: Positions) -> Order:
+def choose(order: Order, p: Vector, gains: Vector, schedule: Schedule) -> Order:
     """Choose the best subsequence of an order, at most as long as there are positions. O(k b).
 
     Of equals it takes a candidate rather than skip it. One bit for each candidate and position
     remembers the choice.
     """
-    n, b = order.shape[0], positions.rewards.shape[0]
-    ahead = positions.losses.copy()
+    n, b = order.shape[0], schedule.rewards.shape[0]
+    ahead = schedule.losses.copy()
     taken = np.zeros((n, (b + 63) // 64), np.uint64)
     for t in range(n - 1, -1, -1):
         chance, gain = p[order[t]], gains[order[t]]
@@ -131,7 +131,7 @@ def choose(order: Order, p: Vector, gains: Vector, positions: Positions) -> Orde
         for word in range((reach + 63) // 64):
             bits = np.uint64(0)
             for m in range(64 * word, min(reach, 64 * word + 64)):
-                value = try_value(chance, gain, positions, m, ahead[m + 1])
+                value = try_value(chance, gain, schedule, m, ahead[m + 1])
                 if value >= ahead[m]:
                     ahead[m] = value
                     bits |= np.uint64(1) << np.uint64(m & 63)
@@ -145,23 +145,23 @@ def choose(order: Order, p: Vector, gains: Vector, positions: Positions) -> Orde
 
 
 @compiled
-def best_value(order: Order, p: Vector, gains: Vector, positions: Positions) -> float:
+def best_value(order: Order, p: Vector, gains: Vector, schedule: Schedule) -> float:
     """Compute the value of what ``choose`` chooses. O(k b)."""
-    ahead = positions.losses.copy()
+    ahead = schedule.losses.copy()
     for t in range(order.shape[0] - 1, -1, -1):
         chance, gain = p[order[t]], gains[order[t]]
-        for m in range(positions.rewards.shape[0]):
-            ahead[m] = max(ahead[m], try_value(chance, gain, positions, m, ahead[m + 1]))
+        for m in range(schedule.rewards.shape[0]):
+            ahead[m] = max(ahead[m], try_value(chance, gain, schedule, m, ahead[m + 1]))
     return float(ahead[0])
 
 
 @compiled
-def choose_freely(p: Vector, gains: Vector, positions: Positions) -> Order:
+def choose_freely(p: Vector, gains: Vector, schedule: Schedule) -> Order:
     """Find the best sequence of few candidates, whatever the payoffs. O(2^k k).
 
     What is to come depends on those that failed as a set only, so the programme runs over sets.
     """
-    k, b = p.shape[0], positions.rewards.shape[0]
+    k, b = p.shape[0], schedule.rewards.shape[0]
     sizes, pick = np.zeros(1 << k, np.int64), np.full(1 << k, -1, np.int64)
     ahead = np.empty(1 << k)
     for tried in range(1, 1 << k):
@@ -170,11 +170,11 @@ def choose_freely(p: Vector, gains: Vector, positions: Positions) -> Order:
         m = sizes[tried]
         if m > b:
             continue
-        best, first = positions.losses[m], -1
+        best, first = schedule.losses[m], -1
         for i in range(k if m < b else 0):
             if (tried >> i) & 1:
                 continue
-            value = try_value(p[i], gains[i], positions, m, ahead[tried | (1 << i)])
+            value = try_value(p[i], gains[i], schedule, m, ahead[tried | (1 << i)])
             if value > best or (value == best and (first < 0 or p[i] > p[first])):
                 best, first = value, i
         ahead[tried], pick[tried] = best, first

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from longrank.kernels.compilation import compiled
 from longrank.kernels.programme import (
-    Positions,
+    Schedule,
     best_value,
     choose,
     index_of,
@@ -34,9 +34,9 @@ _STEPS = 100  # of the repair
 
 
 @compiled
-def slopes_of(positions: Positions) -> Vector:
+def slopes_of(schedule: Schedule) -> Vector:
     """Compute the slope between every two neighbouring positions, largest first. O(b log b)."""
-    rewards, _, leaving, patience = positions
+    rewards, _, leaving, patience = schedule
     slopes = np.zeros(max(rewards.shape[0] - 1, 1))
     for m in range(rewards.shape[0] - 1):
         slopes[m] = rewards[m] - patience * rewards[m + 1] - leaving[m]
@@ -70,7 +70,7 @@ def _straightest(rewards: Vector) -> float:
 
 
 @compiled
-def _to_try(slopes: Vector, positions: Positions) -> Vector:
+def _to_try(slopes: Vector, schedule: Schedule) -> Vector:
     """Choose slopes to try: those that differ, or a spread of them, and that of the best line."""
     n = 1
     distinct = np.empty(slopes.shape[0])
@@ -83,15 +83,15 @@ def _to_try(slopes: Vector, positions: Positions) -> Vector:
     tried = np.empty(spread + 1)
     for i in range(spread):
         tried[i] = distinct[i * (n - 1) // max(spread - 1, 1)]
-    full = positions.patience == 1.0
-    tried[spread] = _straightest(positions.rewards) if full else distinct[n // 2]
+    full = schedule.patience == 1.0
+    tried[spread] = _straightest(schedule.rewards) if full else distinct[n // 2]
     return tried
 
 
 @compiled
-def _last_of_line(slope: float, positions: Positions) -> float:
+def _last_of_line(slope: float, schedule: Schedule) -> float:
     """Find the last reward from which payoffs of this one slope reach all others. O(b)."""
-    rewards, _, leaving, patience = positions
+    rewards, _, leaving, patience = schedule
     needed, level, share = rewards[-1], 0.0, 1.0
     for m in range(rewards.shape[0] - 2, -1, -1):
         level = slope + leaving[m] + patience * level
@@ -102,40 +102,40 @@ def _last_of_line(slope: float, positions: Positions) -> float:
 
 
 @compiled
-def _raised(slope: float, last: float, positions: Positions) -> Positions:
+def _raised(slope: float, last: float, schedule: Schedule) -> Schedule:
     """Raise payoffs until they have one slope throughout; the last reward is given. O(b).
 
     Where the slope is too small the reward before it rises; where it is too large, failing there
     earns the difference.
     """
-    rewards, losses, leaving, patience = positions
+    rewards, losses, leaving, patience = schedule
     higher, more = rewards.copy(), leaving.copy()
     higher[-1] = last
     for m in range(rewards.shape[0] - 2, -1, -1):
         level = slope + leaving[m] + patience * higher[m + 1]
         higher[m] = max(rewards[m], level)
         more[m] += higher[m] - level
-    return Positions(higher, losses, more, patience)
+    return Schedule(higher, losses, more, patience)
 
 
 @compiled
-def _bound_with_repeats(p: Vector, gains: Vector, positions: Positions) -> float:
+def _bound_with_repeats(p: Vector, gains: Vector, schedule: Schedule) -> float:
     """Compute what could be earned if a candidate that failed could be tried again. O(k b)."""
-    value = positions.losses[-1]
-    for m in range(positions.rewards.shape[0] - 1, -1, -1):
-        ahead, value = value, positions.losses[m]
+    value = schedule.losses[-1]
+    for m in range(schedule.rewards.shape[0] - 1, -1, -1):
+        ahead, value = value, schedule.losses[m]
         for i in range(p.shape[0]):
-            value = max(value, try_value(p[i], gains[i], positions, m, ahead))
+            value = max(value, try_value(p[i], gains[i], schedule, m, ahead))
     return float(value)
 
 
 @compiled
-def repair(chosen: Order, p: Vector, gains: Vector, positions: Positions) -> Order:
+def repair(chosen: Order, p: Vector, gains: Vector, schedule: Schedule) -> Order:
     """Improve a sequence until no single change does: one taken out, one put in, or both.
 
     So candidates are replaced, moved, inserted and removed. O(steps b^2 k).
     """
-    rewards, losses, leaving, patience = positions
+    rewards, losses, leaving, patience = schedule
     b, scale = rewards.shape[0], 1e-13 * (rewards[0] - losses[-1])
     sequence, size = np.empty(b, np.int64), chosen.shape[0]
     free = gains.copy()  # of those outside the sequence
@@ -145,7 +145,7 @@ def repair(chosen: Order, p: Vector, gains: Vector, positions: Positions) -> Ord
     rest = np.empty(b, np.int64)
     earned, reached, later = np.empty(b + 1), np.empty(b + 1), np.empty(b + 1)
     for _ in range(_STEPS):
-        best, out, place, put = value_of(sequence[:size], p, gains, positions) + scale, -2, 0, 0
+        best, out, place, put = value_of(sequence[:size], p, gains, schedule) + scale, -2, 0, 0
         for gone in range(-1, size):  # -1: nobody is taken out
             n = 0
             for m in range(size):
@@ -166,7 +166,7 @@ def repair(chosen: Order, p: Vector, gains: Vector, positions: Positions) -> Ord
                 continue
             later[n] = losses[n + 1]
             for m in range(n - 1, -1, -1):  # the rest, one position later
-                later[m] = try_value(p[rest[m]], gains[rest[m]], positions, m + 1, later[m + 1])
+                later[m] = try_value(p[rest[m]], gains[rest[m]], schedule, m + 1, later[m + 1])
             if gone >= 0:
                 free[sequence[gone]] = gains[sequence[gone]]
             near = gone if gone >= 0 else n
@@ -174,7 +174,7 @@ def repair(chosen: Order, p: Vector, gains: Vector, positions: Positions) -> Ord
             for m in range(max(near - reach, 0), min(near + reach, n) + 1):
                 needed = (best - earned[m]) / reached[m] if reached[m] > 0.0 else math.inf
                 for i in range(p.shape[0]):
-                    value = try_value(p[i], free[i], positions, m, later[m])
+                    value = try_value(p[i], free[i], schedule, m, later[m])
                     if value > needed:
                         needed = value
                         best, out, place, put = earned[m] + reached[m] * value, gone, m, i
@@ -202,19 +202,19 @@ def repair(chosen: Order, p: Vector, gains: Vector, positions: Positions) -> Ord
 
 @compiled
 def search(
-    p: Vector, costs: Vector, values: Vector, gains: Vector, positions: Positions, slopes: Vector
+    p: Vector, costs: Vector, values: Vector, gains: Vector, schedule: Schedule, slopes: Vector
 ) -> tuple[Order, float]:
     """Find a good sequence for any payoffs, and a value that no sequence exceeds."""
     order = np.arange(p.shape[0])
     best, found = order[:0], -math.inf
-    above = _bound_with_repeats(p, gains, positions)
-    for slope in _to_try(slopes, positions):
-        sort_by(index_of(p, costs, values, slope, positions.patience), p, order)
-        chosen = choose(order, p, gains, positions)
-        value = value_of(chosen, p, gains, positions)
+    above = _bound_with_repeats(p, gains, schedule)
+    for slope in _to_try(slopes, schedule):
+        sort_by(index_of(p, costs, values, slope, schedule.patience), p, order)
+        chosen = choose(order, p, gains, schedule)
+        value = value_of(chosen, p, gains, schedule)
         if value > found:
             best, found = chosen, value
-        for last in (positions.rewards[-1], _last_of_line(slope, positions)):
-            higher = _raised(slope, last, positions)
+        for last in (schedule.rewards[-1], _last_of_line(slope, schedule)):
+            higher = _raised(slope, last, schedule)
             above = min(above, best_value(order, p, gains, higher))
-    return repair(best, p, gains, positions), above
+    return repair(best, p, gains, schedule), above

@@ -50,7 +50,7 @@ def test_scenarios_are_named() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"scenario": "linear-x"}, "scenario must be vanilla, exponential or linear-COST"),
+        ({"scenario": "linear-x"}, "scenario must be vanilla, exponential, linear-COST or fees-LOW-HIGH"),
         ({"policy": "best"}, "policy must be one of recommended, .*rand, eps"),
         ({"grid": "huge"}, "grid must be one of paper, quick, got 'huge'"),
         ({"budget": -1}, "budget must be at least 0"),

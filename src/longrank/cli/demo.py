@@ -23,11 +23,12 @@ def demo(
     """Watch it learn to route payments with fees; then seven policies in two worlds.
 
     First simulated payments whose routes have fees: what each way to route them earns, pays in
-    fees and gets approved. Then the paper's policies in two worlds: eight simulated payment routes, and scikit-learn's handwritten digits, where
-    a 3 should come early. The policies are the paper's six (Rand, Eps, C-UCB1, GL-CDCM, Ind, Dep)
-    and `recommended`. There are three scenarios: a success is always worth 1 (vanilla), half as
-    much with each further try (exponential), or 1 minus 0.1 per try (linear). All policies keep
-    the same settings throughout; nothing is tuned.
+    fees and gets approved. Then the paper's policies in two worlds: eight simulated payment
+    routes, and scikit-learn's handwritten digits, where a 3 should come early. The policies are
+    the paper's six (Rand, Eps, C-UCB1, GL-CDCM, Ind, Dep) and `recommended`. There are three
+    scenarios: a success is always worth 1 (vanilla), half as much with each further try
+    (exponential), or 1 minus 0.1 per try (linear). All policies keep the same settings throughout;
+    nothing is tuned.
 
     Needs `pip install 'longrank[experiments]'`.
 

@@ -206,6 +206,5 @@ def demo(
         title = f"{cell.world}, {cell.scenario}"
         panels.setdefault(title, {})[cell.policy] = average_reward(cell.run)
     out.mkdir(parents=True, exist_ok=True)
-    return Demo(
-        accounts, explained, found, ranking, average_rewards(panels, out / "average-reward")
-    )
+    pictures = average_rewards(panels, out / "average-reward")
+    return Demo(accounts, explained, found, ranking, pictures)

@@ -68,7 +68,7 @@ class Cell:
 
 
 def fees(scenario: str) -> tuple[float, float] | None:
-    """Return the range of what a try costs, where each item has a cost of its own: fees-LOW-HIGH."""
+    """Return the range of what tries cost, where each item has its own cost: fees-LOW-HIGH."""
     kind, *ends = scenario.split("-")
     if kind != "fees":
         return None

@@ -162,7 +162,7 @@ def narrow(
         left = _unbeaten(p, c, v, grid, _limits(pool, gains, grid, best), kept)
         some = left if turn == 0 else take(some, left)
         p, c, v = take(p, left), take(c, left), take(v, left)
-        low = _raise_low(low, grid, _largest_scores(p, c, v, grid), rewards, losses, patience)
-        if turn > 0 and 4 * left.shape[0] > 3 * n:
+        if low == high or (turn > 0 and 4 * left.shape[0] > 3 * n):
             break
+        low = _raise_low(low, grid, _largest_scores(p, c, v, grid), rewards, losses, patience)
     return some

@@ -13,9 +13,9 @@ from longrank.packing import Tree
 
 Vector = NDArray[np.float64]
 
-_MOST = 1e9  # units that a cost counts as
+_MOST = 20.0  # times what was expected: more does not count, so that one outlier does little harm
 _FAR = 30.0  # at most exp(30) units are expected
-_SURPRISE = 100.0  # at most so much more than expected, squared, counts for the deviation
+_SURPRISE = 25.0  # at most so much counts for the deviation, squared
 _LEAST = 1e-3  # the least deviation, squared
 
 
@@ -47,9 +47,10 @@ class Costs:
             self.unit = float(costs.max())
             if self.unit == 0.0:
                 return  # nothing was paid yet
-        units = np.minimum(costs / self.unit, _MOST)
-        missed = units / np.exp(np.clip(self._score(rows)[0], -_FAR, _FAR)) - 1.0
-        self.squares += float(np.minimum(missed * missed, _SURPRISE).sum())
+        expected = np.exp(np.clip(self._score(rows)[0], -_FAR, _FAR))
+        ratios = np.minimum(costs / self.unit / expected, _MOST)
+        units = ratios * expected
+        self.squares += float(np.minimum((ratios - 1.0) ** 2, _SURPRISE).sum())
         self.count += len(units)
         if self._table is not None:
             self._table.observe_costs(rows, units, self._dispersion)

@@ -12,6 +12,8 @@ from longrank.errors import InvalidInput
 
 Vector = NDArray[np.float64]
 
+MAX_PRICE = 1e100  # of a try and of a success, so that sums are finite
+
 
 class Cascade(Protocol):
     """What :meth:`Payoffs.reward` needs to know of an outcome."""
@@ -386,6 +388,10 @@ def _prices(
         raise InvalidInput("values", f"have {len(c)} numbers, as many as costs", len(v))
     if (c < 0.0).any():
         raise InvalidInput("costs", "be at least 0", _first(c, c < 0.0))
+    for name, array in (("costs", c), ("values", v)):
+        large = np.abs(array) > MAX_PRICE
+        if large.any():
+            raise InvalidInput(name, f"be at most {MAX_PRICE:g} in size", _first(array, large))
     return c, v
 
 

@@ -311,7 +311,7 @@ class Believer(Policy):
     ) -> Ranking:
         tries, draws = self._tries(payoffs, budget, self.learner.max_budget), self.rng is not None
         # A refusal must come before a draw, and neither foresight nor a plan scans as it checks.
-        lazy = not (draws or self.foresight or payoffs.has_prices)
+        lazy = not (draws or self.foresight or payoffs.costs is not None)
         prepared = self._prepare(items, context, lazy)
         count = min(tries, len(prepared))
         payoffs = self._payoffs(prepared, payoffs)
@@ -402,7 +402,7 @@ class Believer(Policy):
         """Play the best by the belief for as long as that pays (at least ``minimum`` items)."""
         if belief is None:
             belief = self.learner.belief(self.bonus)
-        if payoffs.has_prices:
+        if payoffs.costs is not None:
             return self._planned(prepared, count, payoffs, minimum, belief)
         chosen, numbers = Ranking.blank(count, self.learner.dim)
         length = self.features.decide(prepared, belief, payoffs, minimum, chosen, numbers)

@@ -106,8 +106,8 @@ def _live_records(policy: Policy, stream: RecordStream, payoffs: Payoffs, life: 
     """Play until the policy knows all fields of the stream, then run the rest compiled."""
     choice = None
     for t in range(stream.rounds):
-        if t == 1 and not payoffs.has_prices:  # most fields are known by now, and need not be inferred
-            choice = _record_choice(policy, stream)
+        if t == 1:  # most fields are known by now, and need not be inferred
+            choice = None if payoffs.has_prices else _record_choice(policy, stream)
         if choice and isinstance(policy, Believer) and policy.schema.present() == choice.layout:
             _run_records(policy, choice, stream, payoffs, life, t)
             return

@@ -184,15 +184,12 @@ class PolicyContract:
         assert receipts == [viewed.propose(*asked, rng=1, **self.rounds.given(6))]
 
     def test_saved_loaded_and_continued_with_prices_equals_never_stopped(self) -> None:
-        policy = self.make_policy()
+        policy = again = self.make_policy()
         for t in range(16):
-            again = self.revive(policy) if t == 8 else policy if t < 8 else again
-            ranking = policy.rank(*self.rounds.deal_priced(t), **self.rounds.given(t))
-            outcome = self.rounds.happen(t, ranking)
-            policy.learn(ranking, outcome)
-            if t >= 8:
-                assert ranking == again.rank(*self.rounds.deal_priced(t), **self.rounds.given(t))
-                again.learn(ranking, outcome)
+            again = self.revive(policy) if t == 8 else again
+            for each in (policy, again) if t >= 8 else (policy,):
+                ranking = each.rank(*self.rounds.deal_priced(t), **self.rounds.given(t))
+                each.learn(ranking, self.rounds.happen(t, ranking))
         assert again.to_bytes() == policy.to_bytes()
 
     @pytest.mark.parametrize("k", [0, 1, 2])

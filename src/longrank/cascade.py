@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from longrank import checks, packing
 from longrank.errors import BadFile, InvalidInput
 from longrank.explanation import Names, Reason, Reasons, read_names, shorten
-from longrank.payoffs import Payoffs
+from longrank.payoffs import MAX_PRICE, Payoffs
 
 Vector = NDArray[np.float64]
 
@@ -52,6 +52,8 @@ class Outcome:
                 raise InvalidInput("costs", f"have {self.tried} numbers, one a try", len(costs))
             if (costs < 0.0).any():
                 raise InvalidInput("costs", "be at least 0", float(costs[costs < 0.0][0]))
+            if self.tried and costs.max() > MAX_PRICE:
+                raise InvalidInput("costs", f"be at most {MAX_PRICE:g}", float(costs.max()))
             object.__setattr__(self, "costs", tuple(costs.tolist()))
 
     def signs(self, length: int) -> NDArray[np.int64]:
@@ -159,8 +161,11 @@ class Ranking:
             None if self._prices is None else self._prices.take(kept.tolist()),
         )
 
-    def at_prices(self, costs: Vector, values: Vector, loss_bound: float) -> Ranking:
-        """Return it with what all candidates of the round cost and are worth."""
+    def at_prices(self, payoffs: Payoffs, loss_bound: float = math.nan) -> Ranking:
+        """Return it with what its candidates cost and are worth, where the payoffs say so."""
+        costs, values = payoffs.costs, payoffs.success_values
+        if costs is None or values is None:
+            return self
         order = self._order
         return Ranking(
             order,
@@ -184,6 +189,9 @@ class Ranking:
         numbers.setflags(write=False)
         self._order, self._numbers, self._dim, self._names = order, numbers, dim, names
         self._prices = prices
+        if prices is not None:
+            prices.costs.setflags(write=False)
+            prices.values.setflags(write=False)
 
     @property
     def _max_tries(self) -> int:
@@ -245,7 +253,10 @@ class Ranking:
         (0.8, -0.2)
         """
         outcome.check(len(self))
+        payoffs = payoffs.priced(None)  # those along a sequence are refused
         tried = outcome.tried
+        if tried > payoffs.budget:
+            raise InvalidInput("payoffs", f"cover the {tried} tries of the outcome", payoffs.budget)
         if outcome.succeeded:
             earned = float(payoffs.rewards[tried - 1])
             if self._prices is not None:
@@ -480,8 +491,10 @@ def _read_prices(tree: Mapping[str, Any], count: int) -> Prices | None:
     if "costs" not in tree:
         return None
     costs, values = (np.array(tree[name], np.float64) for name in _PRICED[:2])
-    if not len(costs) == len(values) == count:
+    if not costs.shape == values.shape == (count,):
         raise ValueError("its parts have lengths that do not fit together")
+    if not (np.isfinite(costs).all() and np.isfinite(values).all() and (costs >= 0.0).all()):
+        raise ValueError("costs and values must be finite, and costs at least 0")
     bound = tree["loss_bound"]
     return Prices(costs, values, math.nan if bound is None else float(bound))
 

@@ -12,6 +12,8 @@ from longrank.errors import InvalidInput
 
 Vector = NDArray[np.float64]
 
+MAX_PRICE = 1e100  # of a try and of a success, so that sums are finite
+
 
 class Cascade(Protocol):
     """What :meth:`Payoffs.reward` needs to know of an outcome."""
@@ -105,6 +107,7 @@ class Payoffs:
                 i = int(np.flatnonzero(rising)[0])
                 shown = f"{array[i]} before {array[i + 1]} at index {i}"
                 raise InvalidInput(name, "be non-increasing", shown)
+        _freeze(r, loss)
         self._keep(r, loss, *_prices(costs, values), _patience(patience), None)
 
     def _keep(
@@ -116,9 +119,6 @@ class Payoffs:
         patience: float,
         spent: NDArray[np.float64] | None,
     ) -> Payoffs:
-        for array in (rewards, losses, costs, values):
-            if array is not None:
-                array.flags.writeable = False
         keep = object.__setattr__
         keep(self, "rewards", rewards)
         keep(self, "losses", losses)
@@ -134,6 +134,7 @@ class Payoffs:
     ) -> Payoffs:
         """Make payoffs along one sequence, which may be negative and may rise."""
         r, loss, paid = (np.array(part, np.float64) for part in (rewards, losses, spent))
+        _freeze(r, loss)
         return cls.__new__(cls)._keep(r, loss, None, None, patience, paid)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -193,6 +194,7 @@ class Payoffs:
         c, v = self.costs, self.success_values
         if c is not None and v is not None:
             c, v = c[candidates], v[candidates]
+            _freeze(c, v)
         return Payoffs.__new__(Payoffs)._keep(
             self.rewards[tried:], self.losses[tried:], c, v, self.patience, None
         )
@@ -386,7 +388,17 @@ def _prices(
         raise InvalidInput("values", f"have {len(c)} numbers, as many as costs", len(v))
     if (c < 0.0).any():
         raise InvalidInput("costs", "be at least 0", _first(c, c < 0.0))
+    for name, array in (("costs", c), ("values", v)):
+        large = np.abs(array) > MAX_PRICE
+        if large.any():
+            raise InvalidInput(name, f"be at most {MAX_PRICE:g} in size", _first(array, large))
+    _freeze(c, v)
     return c, v
+
+
+def _freeze(*arrays: NDArray[np.float64]) -> None:
+    for array in arrays:
+        array.flags.writeable = False
 
 
 def _chances(probabilities: ArrayLike) -> NDArray[np.float64]:

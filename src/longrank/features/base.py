@@ -76,7 +76,8 @@ class Features(Part, ABC):
 
     def price(self, payoffs: Payoffs, prepared: Prepared) -> Payoffs:
         """Return what the round pays, with the costs and values that the items tell."""
-        payoffs.check_prices(len(prepared))
+        if payoffs.costs is not None:
+            payoffs.check_prices(len(prepared))
         return payoffs
 
     def rows(self, prepared: Prepared) -> NDArray[np.float64]:

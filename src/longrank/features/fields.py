@@ -17,7 +17,7 @@ from longrank.features.base import Features, Greedy
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.rows import LISTS, Layout, Slot, SparseRows
-from longrank.schema import SIDES, Record, Schema, as_records, identities, read_prices
+from longrank.schema import SIDES, Record, Schema, as_records, have_prices, identities, read_prices
 
 
 class PreparedRecords:
@@ -106,8 +106,10 @@ class Records(Features):
         return prepared.rows.take(order)
 
     def price(self, payoffs: Payoffs, prepared: PreparedRecords) -> Payoffs:
-        names = self.schema.sides["candidate"].prices
-        return super().price(read_prices(payoffs, prepared.records, names), prepared)
+        if have_prices(prepared.records):
+            names = self.schema.sides["candidate"].prices
+            payoffs = read_prices(payoffs, prepared.records, names)
+        return super().price(payoffs, prepared)
 
     def rows(self, prepared: PreparedRecords) -> Any:
         return prepared.rows

@@ -158,7 +158,9 @@ class Policy(Part, ABC):
         """Return the receipt of a sequence that somebody else chose, to learn from its outcome."""
         array = checks.items(without_context(items, context), None, unit=False)
         indices = checks.sequence("order", order, len(array))
-        return Ranking.blind(indices, array[indices], len(indices), float(payoffs.losses[0]))
+        payoffs.check_prices(len(array))
+        ranking = Ranking.blind(indices, array[indices], len(indices), float(payoffs.losses[0]))
+        return ranking.at_prices(payoffs)
 
     def view(self) -> Self:
         """Return a copy to rank with, and to save, while this policy goes on learning.
@@ -308,11 +310,11 @@ class Believer(Policy):
         rng: Seed | None = None,
         probe: bool = True,
     ) -> Ranking:
-        learner = self.learner
-        draws = self.rng is not None
-        # A refusal must come before a draw, and foresight does not scan, which would check.
-        prepared = self._prepare(items, context, lazy=not (draws or self.foresight))
-        count = min(self._tries(payoffs, budget, learner.max_budget), len(prepared))
+        tries, draws = self._tries(payoffs, budget, self.learner.max_budget), self.rng is not None
+        # A refusal must come before a draw, and neither foresight nor a plan scans as it checks.
+        lazy = not (draws or self.foresight or payoffs.costs is not None)
+        prepared = self._prepare(items, context, lazy)
+        count = min(tries, len(prepared))
         payoffs = self._payoffs(prepared, payoffs)
         due = self.probing and probe and count > 0 and kernels.probe_is_due(self.given_up)
         if draws:
@@ -381,6 +383,8 @@ class Believer(Policy):
     ) -> Ranking:
         prepared = self._prepare(items, context)
         indices = checks.sequence("order", positions(items, order), len(prepared))
+        if len(indices) > payoffs.budget:
+            raise InvalidInput("order", f"have at most {payoffs.budget} numbers", len(indices))
         return self._along(prepared, indices, self._payoffs(prepared, payoffs), len(indices))
 
     def view(self) -> Self:
@@ -421,7 +425,7 @@ class Believer(Policy):
         """Play the best by the belief for as long as that pays (at least ``minimum`` items)."""
         if belief is None:
             belief = self.learner.belief(self.bonus)
-        if payoffs.has_prices:
+        if payoffs.costs is not None:
             return self._planned(prepared, count, payoffs, minimum, belief)
         chosen, numbers = Ranking.blank(count, self.learner.dim)
         length = self.features.decide(prepared, belief, payoffs, minimum, chosen, numbers)
@@ -441,13 +445,18 @@ class Believer(Policy):
         return self._decide(prepared, greedy, payoffs, minimum, bound)
 
     def _along(
-        self, prepared: Prepared, order: NDArray[np.int64], payoffs: Payoffs, minimum: int = 0
+        self,
+        prepared: Prepared,
+        order: NDArray[np.int64],
+        payoffs: Payoffs,
+        minimum: int = 0,
+        bound: float = math.nan,
     ) -> Ranking:
         """Play a given order for as long as that pays by its means (at least ``minimum`` items)."""
         rows = self.features.along(prepared, order)
         means, _ = self.learner.belief().score(rows)
         dense = np.empty((len(order), 0)) if self.features.sparse else rows
-        return self._decide(prepared, (order, dense, means, means), payoffs, minimum)
+        return self._decide(prepared, (order, dense, means, means), payoffs, minimum, bound)
 
     def _decide(
         self,
@@ -469,10 +478,9 @@ class Believer(Policy):
             *greedy, rewards, losses, link, minimum, chosen, numbers, payoffs.patience
         )
         ranking = self.features.receipt(prepared, chosen[:length], numbers, learner.belief())
-        if payoffs.has_prices:
-            costs, values = payoffs.prices(len(prepared))[:2]
-            ranking = ranking.at_prices(costs, values, bound)
-        return ranking
+        if minimum and payoffs.has_prices:
+            bound += float(ranking.values.max()) - ranking.value
+        return ranking.at_prices(payoffs, bound)
 
     def state(self) -> Tree:
         return {

@@ -76,7 +76,7 @@ class Oracle(Believer):
         if not (self.exact and isinstance(self.features, Coverage)):
             return self._best(prepared, count, payoffs, minimum)
         order = best_dependent(prepared, self.features, self.learner, payoffs, count)
-        return self._along(prepared, order, payoffs)
+        return self._along(prepared, order, payoffs, bound=0.0)
 
     def _observe_costs(self, rows: Any, costs: NDArray[np.float64]) -> None:
         """Do nothing: what tries cost is known."""

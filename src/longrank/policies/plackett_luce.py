@@ -33,7 +33,9 @@ class PlackettLuce(Believer, Randomised):
     would need for a further try to be just as good as giving up now, if the best remaining ones
     follow. So STOP competes with the items on their own scale. It is impossible where further
     tries are free, and certain where none can pay or the budget is used up. With a temperature
-    near 0 this is greedy; a high one tries everything.
+    near 0 this is greedy; a high one tries everything. Where items have costs and values of their
+    own, the log-odds of each are counted from those of the probability that it would need to be as
+    good as the best one, so that near 0 it is the best plan.
 
     Every other sequence has a positive probability, and that of each is known exactly, its length
     included (:meth:`propensity`), so that the log supports the estimates of ``longrank.logs``.
@@ -160,29 +162,33 @@ class PlackettLuce(Believer, Randomised):
     def _next_priced(
         self, estimates: NDArray[np.float64], payoffs: Payoffs, count: int, prefix: list[int]
     ) -> NDArray[np.float64]:
-        """The same where each item has a break-even of its own: odds are told apart by it.
+        """The same where items have costs and values: log-odds count from what each would need.
 
-        An item is as likely as STOP where its estimate is just enough for it, whatever the others
-        need.
+        That is, to be as good as the best one, which has 0. STOP stands to the best one as it
+        does without prices. An item that could not pay even if it were certain is not drawn.
         """
         size, tried = len(estimates), len(prefix)
         free = np.delete(np.arange(size), prefix)
         rest, ahead = payoffs.after(tried, free), estimates[free]
-        order, _, _, _ = kernels.plan(ahead, *rest.prices(len(free)), count - tried)
-        others = np.delete(np.arange(len(free)), order[0])
-        then = rest.after(1, others)
-        _, _, value, _ = kernels.plan(ahead[others], *then.prices(len(others)), count - tried - 1)
-        patience, losses = rest.patience, rest.losses
-        value = (1.0 - patience) * losses[1] + patience * value
-        costs, values = rest.prices(len(free))[:2]
-        price, gain = losses[0] - value + costs, rest.rewards[0] + values - value
-        pays = gain > 0.0
-        needed = np.divide(price, gain, out=np.where(price > 0.0, 1.0, 0.0), where=pays)
-        needed = np.maximum(needed, _CLIP)
-        odds = np.full(size + 1, -math.inf)
-        odds[free[needed < 1.0]] = _log_odds(ahead[needed < 1.0]) - _log_odds(needed[needed < 1.0])
-        if losses[0] > losses[count - tried] or costs.min() > 0.0:  # STOP, unless a try is free
+        costs, values, rewards, losses, _ = rest.prices(len(free))
+        wins, odds = rewards[0] + values, np.full(size + 1, -math.inf)
+        pays = wins - costs > losses[0]
+        if not pays.any():
             odds[size] = 0.0
+            return self._share(odds)
+        worth, fails = _values(ahead, rest, count - tried)
+        best = int(np.argmax(np.where(pays, worth, -math.inf)))
+
+        def needed(goal: float) -> NDArray[np.float64]:
+            price, gain = goal - fails + costs, wins - fails
+            least = np.divide(price, gain, out=np.where(price > 0.0, 1.0, 0.0), where=gain > 0.0)
+            return np.asarray(np.clip(least, min(_CLIP, 0.5 * ahead[best]), 1.0 - 0.5 * _CLIP))
+
+        apart = np.minimum(_log_odds(ahead) - _log_odds(needed(worth[best])), 0.0)
+        odds[free[pays]] = apart[pays]
+        odds[free[best]] = 0.0
+        if losses[0] > losses[count - tried] or costs[pays].min() > 0.0:  # unless a try is free
+            odds[size] = _log_odds(needed(losses[0]))[best] - _log_odds(ahead)[best]
         return self._share(odds)
 
     def _scores(self, prepared: Prepared, prefix: list[int]) -> NDArray[np.float64]:
@@ -210,6 +216,34 @@ class PlackettLuce(Believer, Randomised):
             temperature=state["temperature"],
             rng=generator_from_state(state["rng"]),
         )._resumed(state)
+
+
+def _values(
+    chances: NDArray[np.float64], payoffs: Payoffs, count: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what trying each item is worth, and what its failure is.
+
+    After a failure the plan goes on. Where that would make a later item of the plan better than
+    the first one, since it would be tried twice, the best sequence without it goes on. So the
+    first one is the best, and of items with equal prices the likeliest.
+    """
+    everyone = np.arange(len(chances))
+    costs, values, rewards, losses, patience = payoffs.prices(len(chances))
+
+    def go_on(item: int) -> tuple[NDArray[np.int64], float]:
+        others = everyone[everyone != item]
+        prices = payoffs.after(1, others).prices(len(others))
+        order, length, value, _ = kernels.plan(chances[others], *prices, count - 1)
+        return others[order[:length]], (1.0 - patience) * losses[1] + patience * value
+
+    first = int(kernels.plan(chances, costs, values, rewards, losses, patience, count)[0][0])
+    followers, failure = go_on(first)
+    failures = np.full(len(chances), failure)
+    worth = chances * (rewards[0] + values) - costs + (1.0 - chances) * failures
+    for item in followers[worth[followers] > worth[first]].tolist():
+        failures[item] = go_on(item)[1]
+        worth[item] -= (1.0 - chances[item]) * (failure - failures[item])
+    return worth, failures
 
 
 def _log_odds(chances: NDArray[np.float64]) -> NDArray[np.float64]:

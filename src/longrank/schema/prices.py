@@ -35,6 +35,14 @@ def read_prices(
     return payoffs.priced(found.get(COST), found.get(VALUE))
 
 
+def have_prices(records: Sequence[Record]) -> bool:
+    """Whether a record has a field cost or value."""
+    for record in records:  # noqa: SIM110 any() takes longer, and most rounds have none
+        if COST in record or VALUE in record:
+            return True
+    return False
+
+
 def priced(payoffs: Payoffs, candidates: Any) -> Payoffs:
     """Return payoffs with the costs and values of candidates, where these are records with such.
 

@@ -107,7 +107,7 @@ def _live_records(policy: Policy, stream: RecordStream, payoffs: Payoffs, life: 
     choice = None
     for t in range(stream.rounds):
         if t == 1:  # most fields are known by now, and need not be inferred
-            choice = _record_choice(policy, stream)
+            choice = None if payoffs.has_prices else _record_choice(policy, stream)
         if choice and isinstance(policy, Believer) and policy.schema.present() == choice.layout:
             _run_records(policy, choice, stream, payoffs, life, t)
             return

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from longrank import kernels
 from longrank.learners.sparse import SparseLaplace
 from longrank.packing import Tree
+from longrank.payoffs import MAX_PRICE
 
 Vector = NDArray[np.float64]
 
@@ -61,7 +62,8 @@ class Costs:
     def expect(self, rows: Any, bonus: float) -> Vector:
         """Return the least costs that are plausible: ``bonus`` deviations below the mean."""
         means, widths = self._score(rows)
-        return np.asarray(self.unit * np.exp(np.clip(means - bonus * widths, -_FAR, _FAR)))
+        expected = self.unit * np.exp(np.clip(means - bonus * widths, -_FAR, _FAR))
+        return np.asarray(np.minimum(expected, MAX_PRICE))
 
     @property
     def _dispersion(self) -> float:

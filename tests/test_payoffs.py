@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from fractions import Fraction
 from itertools import permutations
 
@@ -269,3 +270,151 @@ def test_the_oracle_earns_what_the_best_of_all_sequences_earns(shape):
         assert ranking.value == pytest.approx(best, rel=0.0, abs=1e-13 * scale)
 
     check()
+
+
+# -- costs and values of candidates ---------------------------------------------------------------
+
+PRICED = Payoffs.linear(3, attempt_cost=0.1, give_up=-0.2).priced(
+    costs=[0.3, 0.05, 0.0, 0.1], values=[0.5, 0.0, -0.4, 0.0]
+)
+
+
+def test_prices_are_kept_beside_the_payoffs_by_position():
+    assert PRICED.costs.tolist() == [0.3, 0.05, 0.0, 0.1]
+    assert PRICED.success_values.tolist() == [0.5, 0.0, -0.4, 0.0]
+    assert Payoffs(PRICED.rewards, PRICED.losses, PRICED.costs, PRICED.success_values) == PRICED
+    assert Payoffs.vanilla(2).costs is Payoffs.vanilla(2).success_values is None
+    with pytest.raises(ValueError, match="read-only"):
+        PRICED.costs[0] = 1.0
+
+
+def test_costs_or_values_that_are_not_given_are_zero():
+    assert Payoffs.vanilla(1).priced([0.1, 0.2]).success_values.tolist() == [0.0, 0.0]
+    assert Payoffs.vanilla(1).priced(None, [0.1, 0.2]).costs.tolist() == [0.0, 0.0]
+    assert PRICED.priced(None) == Payoffs(PRICED.rewards, PRICED.losses)
+
+
+@pytest.mark.parametrize(
+    ("costs", "values", "message"),
+    [
+        ([0.1, -0.1], None, r"costs must be at least 0, got -0.1 at index 1"),
+        ([0.1, float("inf")], None, r"costs must be finite, got inf at index 1"),
+        ([0.1], [0.0, 1.0], r"values must have 1 numbers, as many as costs, got 2"),
+        (None, [float("nan")], r"values must be finite, got nan at index 0"),
+        (0.1, None, r"costs must have 1 dimensions, got shape \(\)"),
+    ],
+)
+def test_bad_prices_are_refused_in_one_sentence(costs, values, message):
+    with pytest.raises(InvalidInput, match=f"^{message}$"):
+        Payoffs.vanilla(1).priced(costs, values)
+
+
+@pytest.mark.parametrize("payoffs", [PRICED, PRICED.along([1, 0]), Payoffs.exponential(2)])
+def test_all_payoffs_survive_pickling_and_are_shown_as_they_are_made(payoffs):
+    again = pickle.loads(pickle.dumps(payoffs))
+    assert again == payoffs == eval(repr(payoffs))
+    assert repr(again) == repr(payoffs)
+
+
+def test_payoffs_without_prices_are_shown_as_before():
+    assert repr(Payoffs([1.0], [0.0, -0.5])) == "Payoffs(rewards=[1.0], losses=[0.0, -0.5])"
+    assert Payoffs(PRICED.rewards, PRICED.losses) != PRICED
+    assert PRICED.priced(PRICED.costs) != PRICED
+
+
+def test_along_a_sequence_prices_are_payoffs_by_position():
+    along = PRICED.along([0, 2])
+    np.testing.assert_allclose(along.rewards, [0.9 + 0.5 - 0.3, 0.8 - 0.4 - 0.3], atol=1e-15)
+    np.testing.assert_allclose(along.losses, [-0.2, -0.3 - 0.3, -0.4 - 0.3], atol=1e-15)
+    assert along.budget == 2
+    assert along.costs is None
+    assert along.reward(Outcome(2, True)) == along.rewards[1]
+    p, r, loss = [0.5, 0.25], along.rewards, along.losses
+    by_hand = 0.5 * r[0] + 0.5 * (0.25 * r[1] + 0.75 * loss[2])
+    assert along.values(p)[2] == pytest.approx(by_hand)
+    assert along.best_length([0.5, 0.0]) == 1
+    assert along.along([0]) == PRICED.along([0])
+
+
+def test_without_prices_the_payoffs_along_a_sequence_are_the_first_positions():
+    payoffs = Payoffs.exponential(3)
+    assert payoffs.along([7, 4]) == Payoffs(payoffs.rewards[:2], payoffs.losses[:3])
+
+
+@pytest.mark.parametrize(
+    ("order", "message"),
+    [
+        ([0, 4], r"hold items from 0 to 3, got \[0, 4\]"),
+        ([0, 0], r"hold no item twice, got \[0, 0\]"),
+        ([0, 1, 2, 3], r"have at most 3 numbers, got 4"),
+    ],
+)
+def test_bad_orders_are_refused_in_one_sentence(order, message):
+    with pytest.raises(InvalidInput, match=f"^order must {message}$"):
+        PRICED.along(order)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: PRICED.values([0.5]),
+        lambda: PRICED.best_length([0.5]),
+        lambda: PRICED.reward(Outcome(1, True)),
+    ],
+)
+def test_what_needs_positions_points_to_the_payoffs_along_a_sequence(ask):
+    message = (
+        r"^payoffs must be by position: .*along\(order\).*best_sequence.*, got costs of 4 cand"
+    )
+    with pytest.raises(InvalidInput, match=message):
+        ask()
+
+
+def test_the_best_sequence_is_worth_what_its_payoffs_say():
+    p = np.array([0.9, 0.5, 0.3, 0.05])
+    found = PRICED.best_sequence(p)
+    values = PRICED.along(found.order).values(p[found.order])
+    assert found.value == pytest.approx(values[-1], abs=1e-14)
+    assert values[-1] == values.max()
+    assert found.loss_bound == 0.0
+    assert found.order.dtype == np.int64
+    assert len(PRICED.best_sequence(p, budget=1).order) == 1
+
+
+def test_the_best_sequence_without_prices_is_that_of_the_paper():
+    p, payoffs = np.array([0.2, 0.9, 0.5, 0.9]), Payoffs.exponential(3)
+    expected = np.array([1, 3, 2])
+    assert payoffs.best_sequence(p).order.tolist() == expected.tolist()
+    assert payoffs.best_sequence(p).value == pytest.approx(payoffs.values(p[expected]).max())
+
+
+def test_patience_counts_in_values_lengths_and_sequences():
+    payoffs, p = Payoffs([1.0, 1.0], [0.0, -0.3, -0.3]), [0.1, 0.9]
+    assert payoffs.best_length(p) == 2
+    assert payoffs.best_length(p, patience=0.1) == 0
+    expected = 0.1 + 0.9 * (0.5 * -0.3 + 0.5 * (0.9 + 0.1 * -0.3))
+    assert payoffs.values(p, patience=0.5)[2] == pytest.approx(expected)
+    priced = payoffs.priced([0.0, 0.3])
+    assert priced.best_sequence(p, patience=0.5).value < priced.best_sequence(p).value
+
+
+@pytest.mark.parametrize("patience", [0.0, 1.5, float("nan"), "much"])
+@pytest.mark.parametrize("verb", ["values", "best_length", "best_sequence"])
+def test_bad_patience_is_refused(verb, patience):
+    with pytest.raises(InvalidInput, match=r"^patience must be .*, got"):
+        getattr(Payoffs.vanilla(2), verb)([0.5], patience=patience)
+
+
+def test_bad_calls_of_best_sequence_are_refused_in_one_sentence():
+    with pytest.raises(
+        InvalidInput, match=r"^probabilities must have 4 numbers, as many .* got 1$"
+    ):
+        PRICED.best_sequence([0.5])
+    with pytest.raises(InvalidInput, match=r"^probabilities must be between 0 and 1, got 2.0 at"):
+        PRICED.best_sequence([2.0, 0.0, 0.0, 0.0])
+    with pytest.raises(InvalidInput, match=r"^budget must be at most the payoffs' 3, got 4$"):
+        PRICED.best_sequence([0.5] * 4, budget=4)
+    with pytest.raises(InvalidInput, match=r"^payoffs must not be those along a sequence, got"):
+        PRICED.along([0]).best_sequence([0.5])
+    with pytest.raises(InvalidInput, match=r"^payoffs must not be those along a sequence, got"):
+        PRICED.along([0]).priced([0.5])

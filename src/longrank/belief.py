@@ -102,6 +102,7 @@ class SparseBelief(NamedTuple):
         minimum: int,
         chosen: Order,
         numbers: Vector,
+        patience: float = 1.0,
     ) -> tuple[int, SparseRows, NDArray[np.float64]]:
         """Fill a receipt with the best: see :func:`longrank.kernels.decide`.
 
@@ -123,6 +124,7 @@ class SparseBelief(NamedTuple):
             numbers,
             plan.labels,
             len(plan.names),
+            patience,
         )
         best = SparseRows(
             rows.layout,

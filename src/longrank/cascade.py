@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from longrank import checks, packing
 from longrank.errors import BadFile, InvalidInput
 from longrank.explanation import Names, Reason, Reasons, read_names, shorten
+from longrank.payoffs import MAX_PRICE, Payoffs
 
 Vector = NDArray[np.float64]
 
@@ -24,10 +26,14 @@ class Outcome:
     array([-1, -1,  1,  0,  0])
     >>> Outcome(2, False).signs(5)  # stopped early: the rest is not observed
     array([-1, -1,  0,  0,  0])
+
+    ``costs`` are what each try really cost, where that is known only afterwards (the tokens of an
+    answer): so many numbers as were tried, each at least 0.
     """
 
     tried: int
     succeeded: bool
+    costs: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         if type(self.tried) is not int:
@@ -40,6 +46,15 @@ class Outcome:
             object.__setattr__(self, "succeeded", bool(self.succeeded))
         if self.succeeded and self.tried == 0:
             raise InvalidInput("tried", "be at least 1 where something succeeded", 0)
+        if self.costs is not None:
+            costs = checks.vector("costs", self.costs)
+            if len(costs) != self.tried:
+                raise InvalidInput("costs", f"have {self.tried} numbers, one a try", len(costs))
+            if (costs < 0.0).any():
+                raise InvalidInput("costs", "be at least 0", float(costs[costs < 0.0][0]))
+            if self.tried and costs.max() > MAX_PRICE:
+                raise InvalidInput("costs", f"be at most {MAX_PRICE:g}", float(costs.max()))
+            object.__setattr__(self, "costs", tuple(costs.tolist()))
 
     def signs(self, length: int) -> NDArray[np.int64]:
         """Return the paper's s_j for a sequence: +1 success, -1 failure, 0 unobserved."""
@@ -57,6 +72,19 @@ class Outcome:
             raise InvalidInput("outcome.tried", rule, self.tried)
 
 
+class Prices(NamedTuple):
+    """What a receipt has in addition where candidates have costs and values of their own."""
+
+    costs: Vector
+    values: Vector
+    loss_bound: float
+
+    def take(self, positions: Sequence[int]) -> Prices:
+        """Return those of some tries."""
+        kept = list(positions)
+        return Prices(self.costs[kept], self.values[kept], self.loss_bound)
+
+
 class Ranking:
     """Receipt of a decision: what to try in which order, why, and what learning needs later.
 
@@ -65,7 +93,7 @@ class Ranking:
 
     # All numbers are in one array, since allocating five takes longer than the decision: n
     # probabilities, n estimates, n + 1 values and n rows, of which the first s are in use.
-    __slots__ = ("_dim", "_names", "_numbers", "_order")
+    __slots__ = ("_dim", "_names", "_numbers", "_order", "_prices")
 
     def __init__(
         self,
@@ -75,6 +103,7 @@ class Ranking:
         values: NDArray[np.float64],
         features: NDArray[np.float64],
         names: Names | None = None,
+        prices: Prices | None = None,
     ) -> None:
         max_tries, s = len(values) - 1, len(order)
         numbers = self.blank(max_tries, features.shape[1])[1]
@@ -82,7 +111,7 @@ class Ranking:
         numbers[max_tries : max_tries + s] = estimates
         numbers[2 * max_tries : 3 * max_tries + 1] = values
         numbers[3 * max_tries + 1 : 3 * max_tries + 1 + features.size] = features.ravel()
-        self._fill(order, numbers, features.shape[1], names)
+        self._fill(order, numbers, features.shape[1], names, prices)
 
     @staticmethod
     def blank(max_tries: int, dim: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -99,7 +128,7 @@ class Ranking:
     ) -> Ranking:
         """Wrap what :meth:`blank` allocated, once filled; ``order`` cut to its length."""
         ranking = cls.__new__(cls)
-        ranking._fill(order, numbers, dim, names)
+        ranking._fill(order, numbers, dim, names, None)
         return ranking
 
     @classmethod
@@ -129,6 +158,23 @@ class Ranking:
             self.values,
             self._dense[kept],
             None if self._names is None else self._names.take(kept.tolist()),
+            None if self._prices is None else self._prices.take(kept.tolist()),
+        )
+
+    def at_prices(self, payoffs: Payoffs, loss_bound: float = math.nan) -> Ranking:
+        """Return it with what its candidates cost and are worth, where the payoffs say so."""
+        costs, values = payoffs.costs, payoffs.success_values
+        if costs is None or values is None:
+            return self
+        order = self._order
+        return Ranking(
+            order,
+            self.probabilities,
+            self.estimates,
+            self.values,
+            self._dense,
+            self._names,
+            Prices(costs[order], values[order], loss_bound),
         )
 
     def _fill(
@@ -137,10 +183,15 @@ class Ranking:
         numbers: NDArray[np.float64],
         dim: int,
         names: Names | None,
+        prices: Prices | None,
     ) -> None:
         order.setflags(write=False)
         numbers.setflags(write=False)
         self._order, self._numbers, self._dim, self._names = order, numbers, dim, names
+        self._prices = prices
+        if prices is not None:
+            prices.costs.setflags(write=False)
+            prices.values.setflags(write=False)
 
     @property
     def _max_tries(self) -> int:
@@ -170,6 +221,51 @@ class Ranking:
             return [[] for _ in self.order]
         reasons = self._names.reasons
         return reasons.words() if isinstance(reasons, Reasons) else list(reasons)
+
+    @property
+    def costs(self) -> Vector | None:
+        """What each try costs, as planned; None where candidates have no costs of their own."""
+        return None if self._prices is None else self._prices.costs
+
+    @property
+    def success_values(self) -> Vector | None:
+        """What a success of each is worth beyond the position's reward; None as for ``costs``."""
+        return None if self._prices is None else self._prices.values
+
+    @property
+    def loss_bound(self) -> float:
+        """At most so much more would the best plan be worth, with the same ``probabilities``.
+
+        0 where the plan is optimal, NaN where no bound is known: see ``docs/planning.md``.
+        """
+        return 0.0 if self._prices is None else self._prices.loss_bound
+
+    def reward(self, payoffs: Payoffs, outcome: Outcome) -> float:
+        """Return what an outcome of it earned.
+
+        ``payoffs`` are those of the round. Costs and values are those of the receipt; where the
+        outcome says what the tries really cost, that counts.
+
+        >>> import longrank
+        >>> payoffs = longrank.Payoffs.linear(2, attempt_cost=0.0)
+        >>> ranking = longrank.recommended().rank([{"id": "adyen", "cost": 0.2}], payoffs)
+        >>> ranking.reward(payoffs, Outcome(1, True)), ranking.reward(payoffs, Outcome(1, False))
+        (0.8, -0.2)
+        """
+        outcome.check(len(self))
+        payoffs = payoffs.priced(None)  # those along a sequence are refused
+        tried = outcome.tried
+        if tried > payoffs.budget:
+            raise InvalidInput("payoffs", f"cover the {tried} tries of the outcome", payoffs.budget)
+        if outcome.succeeded:
+            earned = float(payoffs.rewards[tried - 1])
+            if self._prices is not None:
+                earned += float(self._prices.values[tried - 1])
+        else:
+            earned = float(payoffs.losses[tried])
+        if outcome.costs is not None:
+            return earned - sum(outcome.costs)
+        return earned if self._prices is None else earned - float(self._prices.costs[:tried].sum())
 
     @property
     def dim(self) -> int:
@@ -254,17 +350,21 @@ class Ranking:
 
         Where candidates are records, with the fields that spoke for and against each.
         """
-        values, reasons = self.values, self.reasons
+        values, reasons, costs = self.values, self.reasons, self.costs
         named = self._names is not None
         names = [shorten(name) for name in self.ids]
         wide = max([9, *map(len, names)]) + 1 if named else 7
         head = f"{'candidate':>{wide}}" if named else "   item"
-        lines = [f"try{head}   estimate   with bonus   value if it ends here   this try adds"]
-        lines.append(f"  0{values[0]:>{48 + wide}.4f}")
+        price = "" if costs is None else "      costs"
+        lines = [
+            f"try{head}   estimate   with bonus{price}   value if it ends here   this try adds"
+        ]
+        lines.append(f"  0{values[0]:>{48 + wide + len(price)}.4f}")
         for i in range(len(self)):
+            paid = "" if costs is None else f"{costs[i]:>11.4f}"
             lines.append(
                 f"{i + 1:>3}{names[i]:>{wide}}{self.estimates[i]:>11.4f}"
-                f"{self.probabilities[i]:>13.4f}{values[i + 1]:>24.4f}"
+                f"{self.probabilities[i]:>13.4f}{paid}{values[i + 1]:>24.4f}"
                 f"{values[i + 1] - values[i]:>+16.4f}"
             )
             for word, some in (
@@ -293,14 +393,29 @@ class Ranking:
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists and numbers, ready for JSON (an unknown probability is None)."""
         return {
-            "version": ARRAYS if self._names is None else VERSION,
+            "version": self._version,
             "order": self.order.tolist(),
             "probabilities": _listed(self.probabilities),
             "estimates": _listed(self.estimates),
             "values": _listed(self.values),
             "features": self._dense.tolist(),
             "dim": self.dim,
-        } | ({} if self._names is None else self._named(plain=True))
+        } | self._more(plain=True)
+
+    @property
+    def _version(self) -> int:
+        """The first version of the layout that has all of it."""
+        return VERSION if self._prices else ARRAYS if self._names is None else RECORDS
+
+    def _more(self, *, plain: bool) -> dict[str, Any]:
+        """What it has in addition; ``plain`` without arrays."""
+        more = {} if self._names is None else self._named(plain=plain)
+        if self._prices is not None:
+            costs, values, bound = self._prices
+            more |= {"costs": _listed(costs) if plain else costs}
+            more |= {"success_values": _listed(values) if plain else values}
+            more |= {"loss_bound": None if plain and bound != bound else bound}
+        return more
 
     def _named(self, *, plain: bool) -> dict[str, Any]:
         """What it has in addition where candidates are records; ``plain`` without arrays."""
@@ -329,8 +444,8 @@ class Ranking:
                 raise ValueError("its parts have lengths that do not fit together")
             if not np.isfinite(features).all():  # a learner would never recover
                 raise ValueError("features must be finite")
-            names = read_names(data, len(order))
-            return cls(order, probabilities, estimates, values, features, names)
+            names, prices = read_names(data, len(order)), _read_prices(data, len(order))
+            return cls(order, probabilities, estimates, values, features, names, prices)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             if isinstance(error, BadFile):
                 raise
@@ -339,28 +454,28 @@ class Ranking:
     def to_bytes(self) -> bytes:
         """Return the packed form: see :mod:`longrank.packing`."""
         parts = {name: getattr(self, "_dense" if name == "features" else name) for name in _PARTS}
-        tree = {"version": ARRAYS if self._names is None else VERSION} | parts
-        if self._names is not None:
-            tree |= self._named(plain=False)
-        return packing.pack(tree)
+        return packing.pack({"version": self._version} | parts | self._more(plain=False))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Ranking:
         """Rebuild the ranking that :meth:`to_bytes` wrote, equal bit for bit."""
         tree = packing.unpack(data, "the ranking")
         _check_version(tree.pop("version", 0))
-        if set(tree) - set(_NAMED) != set(_PARTS):
+        if set(tree) - set(_NAMED) - set(_PRICED) != set(_PARTS):
             raise BadFile(f"the ranking must have the parts {_PARTS}")
         try:
-            names = read_names(tree, len(tree["order"]))
+            count = len(tree["order"])
+            names, prices = read_names(tree, count), _read_prices(tree, count)
         except (TypeError, ValueError, KeyError) as error:
             raise BadFile(f"not a ranking: {error!r}") from error
-        return cls(**{part: tree[part] for part in _PARTS}, names=names)
+        return cls(**{part: tree[part] for part in _PARTS}, names=names, prices=prices)
 
 
-VERSION = 2  # of a receipt's layout; receipts without one were written before it was counted
-ARRAYS = 1  # that of receipts without names, which has not changed
+VERSION = 3  # of a receipt's layout; receipts without one were written before it was counted
+RECORDS = 2  # that of receipts without prices, which has not changed
+ARRAYS = 1  # that of receipts without names and prices, which has not changed
 _NAMED = ("ids", "reasons", "rows")
+_PRICED = ("costs", "success_values", "loss_bound")
 _PARTS = ("estimates", "features", "order", "probabilities", "values")
 
 
@@ -370,6 +485,18 @@ def _check_version(found: object) -> None:
             f"the ranking was saved in version {found!r} of its layout, and this longrank reads "
             f"versions up to {VERSION}: upgrade longrank to read it"
         )
+
+
+def _read_prices(tree: Mapping[str, Any], count: int) -> Prices | None:
+    if "costs" not in tree:
+        return None
+    costs, values = (np.array(tree[name], np.float64) for name in _PRICED[:2])
+    if not costs.shape == values.shape == (count,):
+        raise ValueError("its parts have lengths that do not fit together")
+    if not (np.isfinite(costs).all() and np.isfinite(values).all() and (costs >= 0.0).all()):
+        raise ValueError("costs and values must be finite, and costs at least 0")
+    bound = tree["loss_bound"]
+    return Prices(costs, values, math.nan if bound is None else float(bound))
 
 
 def _listed(array: NDArray[Any]) -> list[Any]:

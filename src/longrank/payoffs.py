@@ -1,14 +1,18 @@
-"""Payoffs: what success and giving up are worth, and the best length of a sequence."""
+"""Payoffs: what success and giving up are worth, and the best sequence or length."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
 from longrank.errors import InvalidInput
+
+Vector = NDArray[np.float64]
+
+MAX_PRICE = 1e100  # of a try and of a success, so that sums are finite
 
 
 class Cascade(Protocol):
@@ -18,6 +22,19 @@ class Cascade(Protocol):
     def tried(self) -> int: ...
     @property
     def succeeded(self) -> bool: ...
+    @property
+    def costs(self) -> tuple[float, ...] | None: ...
+
+
+class PlannedSequence(NamedTuple):
+    """What :meth:`Payoffs.best_sequence` found: a sequence, and how good it is."""
+
+    order: NDArray[np.int64]
+    """The candidates to try, in this order."""
+    value: float
+    """The expected reward."""
+    loss_bound: float
+    """No other sequence is worth more than this above ``value``; 0 where the plan is optimal."""
 
 
 class Payoffs:
@@ -31,8 +48,21 @@ class Payoffs:
     losses
         ``losses[i]`` is earned by giving up after i tries (the paper's l_i): b + 1 numbers,
         non-increasing and at most 0.
+    costs
+        ``costs[i]`` is paid for each try of candidate i, whether it succeeds or not: k numbers of
+        at least 0, where the candidates of the round have prices of their own.
+    values
+        ``values[i]`` is what a success of candidate i earns besides the reward of its position:
+        k numbers of any sign, kept as ``success_values``. Costs without values, or values
+        without costs, leave the others at 0.
+    patience
+        The probability that a cascade goes on after a failure, above 0 and at most 1: less than 1
+        where a decline can be final or a reader can leave. One that ends by itself earns what
+        giving up at that point does.
 
-    The scale is up to you. The arrays are copied and read-only.
+    The scale is up to you. The arrays are copied and read-only. With costs and values a round has
+    a best sequence (:meth:`best_sequence`); along one sequence (:meth:`along`) they are payoffs by
+    position again.
 
     Examples
     --------
@@ -41,13 +71,27 @@ class Payoffs:
     array([-0.2 ,  0.2 ,  0.425])
     >>> payoffs.best_length([0.5, 0.5])
     2
+    >>> Payoffs.vanilla(2).priced(costs=[0.3, 0.05, 0.0]).best_sequence([0.8, 0.5, 0.1])
+    PlannedSequence(order=array([1, 0]), value=0.7, loss_bound=0.0)
     """
 
-    __slots__ = ("losses", "rewards")
+    __slots__ = ("_spent", "costs", "losses", "patience", "rewards", "success_values")
     rewards: NDArray[np.float64]
     losses: NDArray[np.float64]
+    costs: NDArray[np.float64] | None
+    success_values: NDArray[np.float64] | None
+    patience: float
+    _spent: NDArray[np.float64] | None  # by the costs of 0, 1, ... tries along one sequence
 
-    def __init__(self, rewards: ArrayLike, losses: ArrayLike) -> None:
+    def __init__(
+        self,
+        rewards: ArrayLike,
+        losses: ArrayLike,
+        costs: ArrayLike | None = None,
+        values: ArrayLike | None = None,
+        *,
+        patience: float = 1.0,
+    ) -> None:
         r = checks.vector("rewards", rewards)
         loss = checks.vector("losses", losses)
         if len(loss) != len(r) + 1:
@@ -63,8 +107,35 @@ class Payoffs:
                 i = int(np.flatnonzero(rising)[0])
                 shown = f"{array[i]} before {array[i + 1]} at index {i}"
                 raise InvalidInput(name, "be non-increasing", shown)
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+        _freeze(r, loss)
+        self._keep(r, loss, *_prices(costs, values), _patience(patience), None)
+
+    def _keep(
+        self,
+        rewards: NDArray[np.float64],
+        losses: NDArray[np.float64],
+        costs: NDArray[np.float64] | None,
+        values: NDArray[np.float64] | None,
+        patience: float,
+        spent: NDArray[np.float64] | None,
+    ) -> Payoffs:
+        keep = object.__setattr__
+        keep(self, "rewards", rewards)
+        keep(self, "losses", losses)
+        keep(self, "costs", costs)
+        keep(self, "success_values", values)
+        keep(self, "patience", patience)
+        keep(self, "_spent", spent)
+        return self
+
+    @classmethod
+    def _by_position(
+        cls, rewards: ArrayLike, losses: ArrayLike, spent: ArrayLike, patience: float = 1.0
+    ) -> Payoffs:
+        """Make payoffs along one sequence, which may be negative and may rise."""
+        r, loss, paid = (np.array(part, np.float64) for part in (rewards, losses, spent))
+        _freeze(r, loss)
+        return cls.__new__(cls)._keep(r, loss, None, None, patience, paid)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Payoffs cannot be changed; make a new one to set {name}")
@@ -107,25 +178,128 @@ class Payoffs:
         """The maximum number of tries, b."""
         return len(self.rewards)
 
-    def values(self, probabilities: ArrayLike) -> NDArray[np.float64]:
+    def priced(self, costs: ArrayLike | None, values: ArrayLike | None = None) -> Payoffs:
+        """Return these payoffs with costs of a try and values of a success for each candidate."""
+        self._need_candidates()
+        own = _prices(costs, values)
+        return Payoffs.__new__(Payoffs)._keep(self.rewards, self.losses, *own, self.patience, None)
+
+    def patient(self, patience: float) -> Payoffs:
+        """Return these payoffs with another patience."""
+        own = self.rewards, self.losses, self.costs, self.success_values
+        return Payoffs.__new__(Payoffs)._keep(*own, _patience(patience), self._spent)
+
+    def after(self, tried: int, candidates: NDArray[np.int64]) -> Payoffs:
+        """Return what the rest of the round pays after so many failures, with these candidates."""
+        c, v = self.costs, self.success_values
+        if c is not None and v is not None:
+            c, v = c[candidates], v[candidates]
+            _freeze(c, v)
+        return Payoffs.__new__(Payoffs)._keep(
+            self.rewards[tried:], self.losses[tried:], c, v, self.patience, None
+        )
+
+    @property
+    def has_prices(self) -> bool:
+        """Whether the candidates of the round have costs and values of their own."""
+        return self.costs is not None
+
+    def check_prices(self, size: int) -> None:
+        """Refuse costs and values of another number of candidates than there are."""
+        if self.costs is not None and len(self.costs) != size:
+            rule = f"have {size} numbers, one for each candidate of the round"
+            raise InvalidInput("payoffs.costs", rule, len(self.costs))
+
+    def prices(self, size: int) -> tuple[Vector, Vector, Vector, Vector, float]:
+        """Return costs and values of ``size`` candidates, rewards, losses and patience: a plan's.
+
+        The costs and values are 0 where candidates have none of their own.
+        """
+        c, v = self.costs, self.success_values
+        if c is None or v is None:
+            c = v = np.zeros(size)
+            c.flags.writeable = False  # as those of priced payoffs: one compiled plan
+        return c, v, self.rewards, self.losses, self.patience
+
+    def along(self, order: ArrayLike) -> Payoffs:
+        """Return the payoffs by position of one sequence of candidates.
+
+        A success at try j earns its reward and value less the costs of the j tries, giving up
+        after j tries its loss less their costs. So they can be negative, and can rise. Without
+        prices they are the first ``len(order)`` positions.
+
+        >>> payoffs = Payoffs.vanilla(2).priced(costs=[0.1, 0.3], values=[0.0, 1.0])
+        >>> payoffs.along([1, 0]).rewards
+        array([1.7, 0.6])
+        """
+        k = np.iinfo(np.int64).max if self.costs is None else len(self.costs)
+        chosen = checks.sequence("order", order, k)
+        n = self._fits("order", len(chosen))
+        rewards, losses = self.rewards[:n], self.losses[: n + 1]
+        if self.costs is None or self.success_values is None:
+            spent = None if self._spent is None else self._spent[: n + 1]
+            return Payoffs.__new__(Payoffs)._keep(rewards, losses, None, None, self.patience, spent)
+        spent = np.zeros(n + 1)
+        np.cumsum(self.costs[chosen], out=spent[1:])
+        rewards = rewards + self.success_values[chosen] - spent[1:]
+        return Payoffs._by_position(rewards, losses - spent, spent, self.patience)
+
+    def best_sequence(
+        self, probabilities: ArrayLike, budget: int | None = None, *, patience: float | None = None
+    ) -> PlannedSequence:
+        """Return the best order and length for candidates that succeed independently.
+
+        Parameters
+        ----------
+        probabilities
+            Of success of each candidate: k numbers, as many as there are costs and values.
+        budget
+            The maximum number of tries, by default all that the payoffs cover.
+        patience
+            In place of the payoffs' own.
+        """
+        self._need_candidates()
+        p = _chances(probabilities)
+        costs, values, rewards, losses, _ = self.prices(len(p))
+        if len(p) != len(costs):
+            rule = f"have {len(costs)} numbers, as many as costs and values"
+            raise InvalidInput("probabilities", rule, len(p))
+        order, length, value, bound = kernels.plan(
+            p, costs, values, rewards, losses, self._patience(patience), self.tries(budget)
+        )
+        return PlannedSequence(order[:length], value, bound)
+
+    def values(
+        self, probabilities: ArrayLike, *, patience: float | None = None
+    ) -> NDArray[np.float64]:
         """Return the expected reward E of every length 0..n along the sequence.
 
         ``probabilities[i]`` is the probability that item i succeeds, given that those above it
-        failed; at most ``budget`` of them. Shape (n + 1,).
+        failed; at most ``budget`` of them. ``patience`` is that of :meth:`best_sequence`.
+        Shape (n + 1,).
         """
-        return kernels.sequence_values(self._checked(probabilities), self.rewards, self.losses)
+        p, q = self._checked(probabilities), self._patience(patience)
+        return kernels.sequence_values(p, self.rewards, self.losses, q)
 
-    def best_length(self, probabilities: ArrayLike) -> int:
+    def best_length(self, probabilities: ArrayLike, *, patience: float | None = None) -> int:
         """Return the length with the largest expected reward; ties go to the longest."""
-        return int(kernels.best_length(self._checked(probabilities), self.rewards, self.losses))
+        p, q = self._checked(probabilities), self._patience(patience)
+        return int(kernels.best_length(p, self.rewards, self.losses, q))
 
     def reward(self, outcome: Cascade) -> float:
-        """Return what this outcome earned, the paper's R(J, Y)."""
-        if outcome.tried > self.budget:
-            raise InvalidInput("outcome.tried", f"be at most {self.budget}", outcome.tried)
-        if outcome.succeeded:
-            return float(self.rewards[outcome.tried - 1])
-        return float(self.losses[outcome.tried])
+        """Return what this outcome earned, the paper's R(J, Y).
+
+        Where the outcome says what its tries really cost, that counts in place of the costs.
+        """
+        self._need_positions()
+        tried = outcome.tried
+        if tried > self.budget:
+            raise InvalidInput("outcome.tried", f"be at most {self.budget}", tried)
+        earned = float(self.rewards[tried - 1] if outcome.succeeded else self.losses[tried])
+        if outcome.costs is None:
+            return earned
+        planned = 0.0 if self._spent is None else float(self._spent[tried])
+        return earned + planned - sum(outcome.costs)
 
     def tries(self, budget: int | None) -> int:
         """Return the number of tries allowed: ``budget``, or all that the payoffs cover."""
@@ -137,28 +311,106 @@ class Payoffs:
         return b
 
     def _checked(self, probabilities: ArrayLike) -> NDArray[np.float64]:
-        p = checks.vector("probabilities", probabilities)
-        if len(p) > self.budget:
-            raise InvalidInput("probabilities", f"have at most {self.budget} numbers", len(p))
-        outside = (p < 0.0) | (p > 1.0)
-        if outside.any():
-            raise InvalidInput("probabilities", "be between 0 and 1", _first(p, outside))
+        self._need_positions()
+        p = _chances(probabilities)
+        self._fits("probabilities", len(p))
         return p
 
-    def __reduce__(self) -> tuple[type[Payoffs], tuple[NDArray[np.float64], ...]]:
-        return Payoffs, (self.rewards, self.losses)
+    def _fits(self, parameter: str, length: int) -> int:
+        if length > self.budget:
+            raise InvalidInput(parameter, f"have at most {self.budget} numbers", length)
+        return length
+
+    def _patience(self, given: float | None) -> float:
+        return self.patience if given is None else _patience(given)
+
+    def _need_candidates(self) -> None:
+        if self._spent is not None:
+            raise InvalidInput("payoffs", "not be those along a sequence", self)
+
+    def _need_positions(self) -> None:
+        if self.costs is not None:
+            rule = "be by position: those of a sequence are payoffs.along(order), and "
+            rule += "payoffs.best_sequence(probabilities) finds the best one"
+            raise InvalidInput("payoffs", rule, f"costs of {len(self.costs)} candidates")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._spent is not None:
+            parts = self.rewards, self.losses, self._spent, self.patience
+            return Payoffs._by_position, parts
+        return _rebuild, (
+            self.rewards, self.losses, self.costs, self.success_values, self.patience
+        )  # fmt: skip
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Payoffs):
             return NotImplemented
-        return np.array_equal(self.rewards, other.rewards) and np.array_equal(
-            self.losses, other.losses
+        pairs = (
+            (self.rewards, other.rewards),
+            (self.losses, other.losses),
+            (self.costs, other.costs),
+            (self.success_values, other.success_values),
+            (self._spent, other._spent),
+        )
+        return self.patience == other.patience and all(
+            one is another if one is None or another is None else np.array_equal(one, another)
+            for one, another in pairs
         )
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"Payoffs(rewards={self.rewards.tolist()}, losses={self.losses.tolist()})"
+        shown = f"rewards={self.rewards.tolist()}, losses={self.losses.tolist()}"
+        if self.costs is not None and self.success_values is not None:
+            shown += f", costs={self.costs.tolist()}, values={self.success_values.tolist()}"
+        if self._spent is not None:
+            shown += f", spent={self._spent.tolist()}"
+        if self.patience != 1.0:
+            shown += f", patience={self.patience}"
+        return f"Payoffs{'' if self._spent is None else '._by_position'}({shown})"
+
+
+def _rebuild(*parts: Any) -> Payoffs:
+    *arrays, patience = parts
+    return Payoffs(*arrays, patience=patience)
+
+
+def _prices(
+    costs: ArrayLike | None, values: ArrayLike | None
+) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+    """Check the costs and values of candidates; what is not given is 0, if the other is."""
+    if costs is None and values is None:
+        return None, None
+    c = None if costs is None else checks.vector("costs", costs)
+    v = np.zeros(0 if c is None else len(c)) if values is None else checks.vector("values", values)
+    c = np.zeros(len(v)) if c is None else c
+    if len(v) != len(c):
+        raise InvalidInput("values", f"have {len(c)} numbers, as many as costs", len(v))
+    if (c < 0.0).any():
+        raise InvalidInput("costs", "be at least 0", _first(c, c < 0.0))
+    for name, array in (("costs", c), ("values", v)):
+        large = np.abs(array) > MAX_PRICE
+        if large.any():
+            raise InvalidInput(name, f"be at most {MAX_PRICE:g} in size", _first(array, large))
+    _freeze(c, v)
+    return c, v
+
+
+def _freeze(*arrays: NDArray[np.float64]) -> None:
+    for array in arrays:
+        array.flags.writeable = False
+
+
+def _chances(probabilities: ArrayLike) -> NDArray[np.float64]:
+    p = checks.vector("probabilities", probabilities)
+    outside = (p < 0.0) | (p > 1.0)
+    if outside.any():
+        raise InvalidInput("probabilities", "be between 0 and 1", _first(p, outside))
+    return p
+
+
+def _patience(patience: float) -> float:
+    return checks.real("patience", patience, above=0.0, maximum=1.0)
 
 
 def _first(array: NDArray[np.float64], broken: NDArray[np.bool_]) -> str:

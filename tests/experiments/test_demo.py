@@ -22,7 +22,16 @@ def test_every_policy_lives_in_every_world_and_scenario(result: tuple[Demo, list
     cells = [(c.world, c.scenario, c.policy) for c in result[0].cells]
     worlds = ["payments (simulated)", "digits (real)"]
     assert cells == [(w, s, p) for w in worlds for s in SCENARIOS for p in POLICIES]
-    assert result[1] == [", ".join(cell) for cell in cells]
+    assert result[1] == ["payments with fees", *(", ".join(cell) for cell in cells)]
+
+
+def test_with_fees_planning_with_them_earns_most(result: tuple[Demo, list[str]]) -> None:
+    earned = {one.who: one.earned for one in result[0].accounts}
+    best = earned.pop("knows all chances")
+    assert max(earned, key=lambda who: earned[who]) == "longrank"
+    assert earned["random order"] < earned["best fixed list"] < earned["longrank"] < best
+    assert result[0].priced.costs is not None
+    assert "costs" in result[0].priced.explain()
 
 
 def test_every_learner_beats_chance_and_none_beats_the_truth(

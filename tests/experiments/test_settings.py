@@ -15,6 +15,7 @@ from longrank.experiments.settings import (
     GRIDS,
     Cell,
     cells,
+    fees,
     grid_of,
     held_out,
     payoffs,
@@ -45,12 +46,15 @@ def test_scenarios_are_named() -> None:
     assert payoffs("vanilla", 3) == Payoffs.vanilla(3)
     assert payoffs("exponential", 3) == Payoffs.exponential(3)
     assert payoffs("linear-0.08", 3) == Payoffs.linear(3, attempt_cost=0.08)
+    assert payoffs("fees-0.02-0.2", 3) == Payoffs.vanilla(3)
+    assert (fees("fees-0.02-0.2"), fees("vanilla")) == ((0.02, 0.2), None)
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"scenario": "linear-x"}, "scenario must be vanilla, exponential or linear-COST"),
+        ({"scenario": "linear-x"}, "scenario must be vanilla, exponential, linear-COST or fees-"),
+        ({"scenario": "fees-0.2-0.1"}, "scenario must be fees-LOW-HIGH, such as fees-0.02-0.2"),
         ({"policy": "best"}, "policy must be one of recommended, .*rand, eps"),
         ({"grid": "huge"}, "grid must be one of paper, quick, got 'huge'"),
         ({"budget": -1}, "budget must be at least 0"),

@@ -16,17 +16,20 @@ from longrank.kernels import (
     sequence_values,
     values_ahead,
 )
+from longrank.kernels.length import committed_length
 
 
-def exact_values(chances, rewards, losses):
-    """Equation 4 of the paper, for every length."""
+def exact_values(chances, rewards, losses, patience=1.0):
+    """Equation 4 of the paper, for every length; each failure ends all with 1 - patience."""
     p, r, loss = ([Fraction(float(x)) for x in xs] for xs in (chances, rewards, losses))
+    q = Fraction(patience)
     values = []
     for length in range(len(p) + 1):
         total, survival = Fraction(0), Fraction(1)
         for i in range(length):
             total += survival * p[i] * r[i]
-            survival *= 1 - p[i]
+            total += survival * (1 - p[i]) * (1 - q) * loss[i + 1]
+            survival *= (1 - p[i]) * q
         values.append(total + survival * loss[length])
     return values
 
@@ -152,3 +155,47 @@ def test_values_ahead_of_a_sequence_that_nobody_leaves_begin_with_its_value():
     chances, rewards, losses = random_sequence(np.random.default_rng(1), 6)
     ahead = values_ahead(chances, rewards, losses, np.zeros(7))
     assert ahead[0] == pytest.approx(sequence_values(chances, rewards, losses)[-1], abs=1e-14)
+
+
+@pytest.mark.parametrize("patience", [0.25, 0.75, 1.0])
+@pytest.mark.parametrize("seed", range(30))
+def test_a_cascade_that_may_end_by_itself_has_the_values_of_the_formula(seed, patience):
+    rng = np.random.default_rng(seed)
+    arrays = random_sequence(rng, int(rng.integers(0, 7)), grid=8)
+    values = exact_values(*arrays, patience)
+    np.testing.assert_allclose(
+        sequence_values(*arrays, patience), [float(x) for x in values], rtol=0.0, atol=1e-15
+    )
+    longest = max(i for i, value in enumerate(values) if value == max(values))
+    assert best_length(*arrays, patience) == longest
+    assert best_stop(*arrays, patience) == (longest, pytest.approx(float(max(values)), abs=1e-15))
+
+
+def test_full_patience_is_the_paper_bit_for_bit():
+    for seed in range(30):
+        arrays = random_sequence(np.random.default_rng(seed), 9)
+        assert best_stop(*arrays) == best_stop(*arrays, 1.0)
+        assert sequence_values(*arrays).tolist() == sequence_values(*arrays, 1.0).tolist()
+
+
+def test_patience_is_a_probability_of_stopping_in_the_values_ahead():
+    chances, rewards, losses = random_sequence(np.random.default_rng(2), 6)
+    leaving = np.r_[0.0, np.full(6, 1.0 - 0.7)]
+    ahead = values_ahead(chances, rewards, losses, leaving)
+    values = sequence_values(chances, rewards, losses, 0.7)
+    assert ahead[0] == pytest.approx(values[-1], abs=1e-14)
+
+
+@pytest.mark.parametrize("patience", [0.3, 1.0])
+def test_a_probe_is_counted_where_no_try_is_worth_anything(patience):
+    given_up = np.ones(1, np.int64)
+    chances, rewards, losses = np.array([0.1]), np.ones(1), np.array([0.0, -1.0])
+    assert committed_length(chances, rewards, losses, True, given_up, patience) == 1
+    assert given_up[0] == 2
+
+
+def test_the_less_patient_commit_to_fewer_tries():
+    chances, rewards = np.array([0.1, 0.9]), np.ones(2)
+    losses, given_up = np.array([0.0, -0.3, -0.3]), np.zeros(1, np.int64)
+    assert committed_length(chances, rewards, losses, False, given_up) == 2
+    assert committed_length(chances, rewards, losses, False, given_up, 0.1) == 0

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
 from longrank.cli.terminal import console, counted, needs
+
+if TYPE_CHECKING:
+    from longrank.experiments.demo import Account
 
 
 @needs("experiments")
@@ -17,13 +20,15 @@ def demo(
     rounds: Annotated[int, typer.Option(min=20, help="Rounds to play in each world.")] = 600,
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
 ) -> None:
-    """Watch seven policies learn to route payments and to find digits.
+    """Watch it learn to route payments with fees; then seven policies in two worlds.
 
-    Plays two worlds: eight simulated payment routes, and scikit-learn's handwritten digits, where
-    a 3 should come early. The policies are the paper's six (Rand, Eps, C-UCB1, GL-CDCM, Ind, Dep)
-    and `recommended`. There are three scenarios: a success is always worth 1 (vanilla), half as
-    much with each further try (exponential), or 1 minus 0.1 per try (linear). All policies keep
-    the same settings throughout; nothing is tuned.
+    First simulated payments whose routes have fees: what each way to route them earns, pays in
+    fees and gets approved. Then the paper's policies in two worlds: eight simulated payment
+    routes, and scikit-learn's handwritten digits, where a 3 should come early. The policies are
+    the paper's six (Rand, Eps, C-UCB1, GL-CDCM, Ind, Dep) and `recommended`. There are three
+    scenarios: a success is always worth 1 (vanilla), half as much with each further try
+    (exponential), or 1 minus 0.1 per try (linear). All policies keep the same settings throughout;
+    nothing is tuned.
 
     Needs `pip install 'longrank[experiments]'`.
 
@@ -33,9 +38,15 @@ def demo(
     from longrank.experiments.demo import demo as run
 
     with counted() as bar:
-        task = bar.add_task("fitting topics", total=42)
+        task = bar.add_task("payments with fees", total=43)
         result = run(out, rounds, seed, lambda name: bar.update(task, advance=1, description=name))
 
+    console.print(_desk(result.accounts))
+    console.print(
+        "\nThe next payment explained: an approval is worth 1, each try costs its route's fee,\n"
+        "giving up costs 0.1\n"
+    )
+    console.print(result.priced.explain(), "\n", highlight=False)
     for world in dict.fromkeys(cell.world for cell in result.cells):
         table = Table(title=f"{world}: expected reward per round (mean length)", min_width=66)
         table.add_column("")
@@ -60,3 +71,15 @@ def demo(
         "\nPictures of the average reward, CR(t) / t: "
         + ", ".join(str(file) for file in result.pictures)
     )
+
+
+def _desk(accounts: list[Account]) -> Table:
+    """What each way to route payments came to, in money."""
+    table = Table(title="payments with fees (simulated): per 1,000, second half", min_width=66)
+    table.add_column("")
+    for name in ("earned", "fees paid", "approved"):
+        table.add_column(name, justify="right")
+    for one in accounts:
+        money = (f"{1000.0 * amount:.0f}" for amount in (one.earned, one.fees))
+        table.add_row(one.who, *money, f"{100.0 * one.approved:.1f} %")
+    return table

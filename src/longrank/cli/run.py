@@ -31,7 +31,10 @@ def run(
     ],
     scenario: Annotated[
         str,
-        typer.Option(help="What a success is worth: vanilla, exponential, linear-COST (per try)."),
+        typer.Option(
+            help="What a success is worth: vanilla, exponential, linear-COST (per try), or "
+            "fees-LOW-HIGH: each item has a cost of its own between two numbers."
+        ),
     ] = "vanilla,exponential",
     budgets: Annotated[str, typer.Option(help="Maximum numbers of tries.")] = "1,5,10,50,100",
     policies: Annotated[

@@ -1,4 +1,7 @@
-"""The demo: two worlds, three scenarios, the paper's six policies and the recommended one."""
+"""The demo: payments with fees, then the paper's six policies and the recommended one.
+
+The second part has two worlds and three scenarios.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,10 @@ from longrank.datasets import table
 from longrank.experiments.figures import average_rewards
 from longrank.features import Mixture
 from longrank.payoffs import Payoffs
-from longrank.policies import Policy, named, recommended
+from longrank.policies import Policy, Random, named, recommended
+from longrank.schema import priced
 from longrank.simulation import (
+    CheckoutWorld,
     PaymentWorld,
     Run,
     TableWorld,
@@ -23,6 +28,7 @@ from longrank.simulation import (
     average_reward,
     simulate,
 )
+from longrank.simulation.checkout import CheckoutRound
 
 BUDGET = 5
 TOPICS = 12
@@ -53,6 +59,69 @@ class DemoRun:
     scenario: str
     policy: str
     run: Run
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a way to route payments came to, per payment: money is in what an approval is worth."""
+
+    who: str
+    earned: float
+    fees: float
+    approved: float
+
+
+FEES = Payoffs.linear(4, attempt_cost=0.0, give_up=-0.1)
+
+
+def fees(rounds: int, seed: int) -> tuple[list[Account], Ranking]:
+    """Route payments whose routes have fees; return the accounts, and one ranking to explain."""
+    world = CheckoutWorld(6, seed=seed, fees=True)
+    dealt = [world.deal(t) for t in range(rounds)]
+    costs = np.array([[route["cost"] for route in one.items] for one in dealt])
+    rates = np.mean([one.chances for one in dealt], axis=0)
+    patience = 1.0 - float(np.mean([one.finals for one in dealt]))
+    fixed = FEES.priced(costs.mean(axis=0)).best_sequence(rates).order
+    policy, blind, random = recommended(rng=seed), recommended(rng=seed), Random(rng=seed)
+    hidden = Payoffs.linear(4, attempt_cost=float(costs.mean()), give_up=-0.1)
+
+    def ours(one: CheckoutRound) -> NDArray[np.int64]:
+        ranking = policy.rank(one.items, FEES, context=one.context)
+        policy.learn(ranking, one.play(ranking.order))
+        return ranking.order
+
+    def without_fees(one: CheckoutRound) -> NDArray[np.int64]:
+        routes = [{**route, "cost": None} for route in one.items]
+        ranking = blind.rank(routes, hidden, context=one.context)
+        blind.learn(ranking, one.play(ranking.order))
+        return ranking.order
+
+    ways: dict[str, Callable[[CheckoutRound], NDArray[np.int64]]] = {
+        "random order": lambda one: random.rank(one.items, FEES).order,
+        "cheapest first": lambda one: np.argsort([each["cost"] for each in one.items])[:4],
+        "best fixed list": lambda _: fixed,
+        "longrank, the mean fee for all": without_fees,
+        "longrank": ours,
+        "knows all chances": lambda one: one.plan(priced(FEES, one.items).patient(patience)),
+    }
+    accounts = [_account(who, dealt, choose) for who, choose in ways.items()]
+    one = world.deal(rounds)
+    return accounts, policy.rank(one.items, FEES, context=one.context)
+
+
+def _account(
+    who: str, dealt: list[CheckoutRound], choose: Callable[[CheckoutRound], NDArray[np.int64]]
+) -> Account:
+    """Route the payments; count what is expected of the second half."""
+    orders = [choose(one) for one in dealt]
+    found = []
+    for one, order in list(zip(dealt, orders, strict=True))[len(dealt) // 2 :]:
+        chances, finals = one.chances[order], one.finals[order]
+        reached = np.cumprod(np.append(1.0, (1.0 - chances) * (1.0 - finals)))[:-1]
+        costs = np.array([one.items[i]["cost"] for i in order.tolist()])
+        earned = one.value(order, priced(FEES, one.items))
+        found.append((earned, float(reached @ costs), float(reached @ chances)))
+    return Account(who, *np.mean(found, axis=0).tolist())
 
 
 def payments(rounds: int, seed: int) -> Setting:
@@ -108,8 +177,10 @@ def telling(policy: Policy, world: World, after: int) -> Ranking:
 
 @dataclass(frozen=True)
 class Demo:
-    """The results of the demo: every run, one ranking to explain, and the figures."""
+    """The results of the demo: accounts of payments with fees and a ranking, runs, figures."""
 
+    accounts: list[Account]
+    priced: Ranking
     cells: list[DemoRun]
     ranking: Ranking
     pictures: list[Path]
@@ -118,7 +189,9 @@ class Demo:
 def demo(
     out: Path, rounds: int, seed: int, advance: Callable[[str], None] = lambda _: None
 ) -> Demo:
-    """Run everything; ``advance`` is called with the name of each of the 42 finished runs."""
+    """Run everything; ``advance`` is called with the name of each of the 43 finished runs."""
+    accounts, explained = fees(5 * rounds, seed)
+    advance("payments with fees")
     settings = [payments(rounds, seed), digits(rounds, seed)]
     found: list[DemoRun] = []
     ranking = None
@@ -133,4 +206,5 @@ def demo(
         title = f"{cell.world}, {cell.scenario}"
         panels.setdefault(title, {})[cell.policy] = average_reward(cell.run)
     out.mkdir(parents=True, exist_ok=True)
-    return Demo(found, ranking, average_rewards(panels, out / "average-reward"))
+    pictures = average_rewards(panels, out / "average-reward")
+    return Demo(accounts, explained, found, ranking, pictures)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from longrank.errors import InvalidInput, MissingExtra
 from longrank.experiments.results import ResultRow, finished, write_cell
-from longrank.experiments.settings import Cell, grid_of, payoffs
+from longrank.experiments.settings import Cell, fees, grid_of, payoffs
 from longrank.experiments.streams import mixture, situation, stream, task_table
 from longrank.simulation import live
 from longrank.simulation.metrics import normalised
@@ -30,14 +30,18 @@ class Failure:
 
 def run_cell(cell: Cell, folder: str | None = None) -> list[ResultRow]:
     """Run a cell: one row per setting, of which the best has the rewards of all rounds."""
-    worth = payoffs(cell.scenario, cell.budget)
+    worth, costs = payoffs(cell.scenario, cell.budget), fees(cell.scenario)
     plain = stream(cell.task, cell.seed, folder)
+    if costs:
+        plain = plain.with_fees(*costs, cell.seed)
     cr_rand = plain.random_reward(worth)
     cr_max = float(plain.hindsight(worth).sum())
     rows: list[ResultRow] = []
     best, curve = -float("inf"), None
     for settings in cell.settings():
         policy, seen = situation(cell.task, cell.policy, settings, cell.budget, cell.seed, folder)
+        if costs:
+            seen = seen.with_fees(*costs, cell.seed)
         start = time.perf_counter()
         life = live(policy, seen, worth)
         seconds = time.perf_counter() - start

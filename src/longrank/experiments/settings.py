@@ -67,8 +67,25 @@ class Cell:
         return [dict(zip(axes, point, strict=True)) for point in itertools.product(*axes.values())]
 
 
+def fees(scenario: str) -> tuple[float, float] | None:
+    """Return the range of what tries cost, where each item has its own cost: fees-LOW-HIGH."""
+    kind, *ends = scenario.split("-")
+    if kind != "fees":
+        return None
+    if len(ends) == 2 and all(end.replace(".", "", 1).isdigit() for end in ends):
+        low, high = map(float, ends)
+        if low <= high:
+            return low, high
+    raise InvalidInput("scenario", "be fees-LOW-HIGH, such as fees-0.02-0.2", repr(scenario))
+
+
 def payoffs(scenario: str, budget: int) -> Payoffs:
-    """Return the payoffs of a scenario: vanilla, exponential, or linear-COST (linear-0.08)."""
+    """Return the payoffs of a scenario: vanilla, exponential, linear-COST, or fees-LOW-HIGH.
+
+    With fees a success is worth 1 anywhere, and each item has a cost of its own: see :func:`fees`.
+    """
+    if fees(scenario):
+        return Payoffs.vanilla(budget)
     if scenario == "vanilla":
         return Payoffs.vanilla(budget)
     if scenario == "exponential":
@@ -76,7 +93,8 @@ def payoffs(scenario: str, budget: int) -> Payoffs:
     kind, _, cost = scenario.partition("-")
     if kind == "linear" and cost.replace(".", "", 1).isdigit():
         return Payoffs.linear(budget, attempt_cost=float(cost))
-    raise InvalidInput("scenario", "be vanilla, exponential or linear-COST", repr(scenario))
+    rule = "be vanilla, exponential, linear-COST or fees-LOW-HIGH"
+    raise InvalidInput("scenario", rule, repr(scenario))
 
 
 def cells(

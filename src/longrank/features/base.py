@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -65,18 +66,36 @@ class Features(Part, ABC):
 
         Returns the length, and fills a receipt: see :func:`longrank.kernels.decide`.
         """
-        greedy = self.greedy(prepared, belief, len(chosen))
-        return kernels.decide(
-            *greedy, payoffs.rewards, payoffs.losses, belief.link, minimum, chosen, numbers
-        )
+        greedy, link = self.greedy(prepared, belief, len(chosen)), belief.link
+        rewards, losses, patience = payoffs.rewards, payoffs.losses, payoffs.patience
+        return kernels.decide(*greedy, rewards, losses, link, minimum, chosen, numbers, patience)
 
     @abstractmethod
     def along(self, prepared: Prepared, order: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the rows of the items in a given order. Shape (len(order), dim)."""
 
+    def price(self, payoffs: Payoffs, prepared: Prepared) -> Payoffs:
+        """Return what the round pays, with the costs and values that the items tell."""
+        if payoffs.costs is not None:
+            payoffs.check_prices(len(prepared))
+        return payoffs
+
     def rows(self, prepared: Prepared) -> NDArray[np.float64]:
         """Return the rows of all items as they come, where they are independent."""
         return self.along(prepared, np.arange(len(prepared)))
+
+    def next_rows(self, prepared: Prepared, prefix: Sequence[int]) -> Any:
+        """Return the row of every item, were it to come next after those of ``prefix``.
+
+        The rows of items above are 0 where rows depend on what stands above.
+        """
+        if self.independent:
+            return self.rows(prepared)
+        first = self.along(prepared, np.zeros(min(len(prepared), 1), np.int64))
+        rows = np.zeros((len(prepared), first.shape[1]))
+        for item in set(range(len(prepared))) - set(prefix):
+            rows[item] = self.along(prepared, np.array([*prefix, item], np.int64))[-1]
+        return rows
 
     def receipt(
         self,

@@ -17,7 +17,7 @@ from longrank.features.base import Features, Greedy
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.rows import LISTS, Layout, Slot, SparseRows
-from longrank.schema import SIDES, Record, Schema, as_records, identities
+from longrank.schema import SIDES, Record, Schema, as_records, have_prices, identities, read_prices
 
 
 class PreparedRecords:
@@ -91,13 +91,25 @@ class Records(Features):
     ) -> int:
         assert isinstance(belief, SparseBelief)
         length, rows, added = belief.decide(
-            prepared.rows, payoffs.rewards, payoffs.losses, minimum, chosen, numbers
+            prepared.rows,
+            payoffs.rewards,
+            payoffs.losses,
+            minimum,
+            chosen,
+            numbers,
+            payoffs.patience,
         )
         prepared.best = rows, added
         return length
 
     def along(self, prepared: PreparedRecords, order: NDArray[np.int64]) -> Any:
         return prepared.rows.take(order)
+
+    def price(self, payoffs: Payoffs, prepared: PreparedRecords) -> Payoffs:
+        if have_prices(prepared.records):
+            names = self.schema.sides["candidate"].prices
+            payoffs = read_prices(payoffs, prepared.records, names)
+        return super().price(payoffs, prepared)
 
     def rows(self, prepared: PreparedRecords) -> Any:
         return prepared.rows

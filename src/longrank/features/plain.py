@@ -61,6 +61,7 @@ class Plain(Features):
             minimum,
             chosen,
             numbers,
+            payoffs.patience,
         )
 
     def along(self, prepared: Prepared, order: NDArray[np.int64]) -> NDArray[np.float64]:

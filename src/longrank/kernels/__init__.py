@@ -24,6 +24,7 @@ from longrank.kernels.composition import (
     learn_nothing,
     rows_along,
 )
+from longrank.kernels.costs import learn_costs
 from longrank.kernels.curve import densities, probabilities, probability, residual, slope
 from longrank.kernels.decision import decide, decide_plain, decide_sparse
 from longrank.kernels.foresight import greedy_foreseeing
@@ -33,12 +34,14 @@ from longrank.kernels.length import (
     best_length,
     best_stop,
     enough_to_go_on,
+    patience_of,
     probe_is_due,
     sequence_values,
     values_ahead,
 )
 from longrank.kernels.likelihood import fit_likelihood, grow_and_fit, likelihood_step
 from longrank.kernels.numbers import Coding, code_rows, observe_numbers
+from longrank.kernels.planning import plan
 from longrank.kernels.polynomial import expand
 from longrank.kernels.ranking import (
     coverage_along,
@@ -101,6 +104,7 @@ __all__ = [
     "grow_and_fit",
     "laplace_cascade",
     "laplace_step",
+    "learn_costs",
     "learn_growing",
     "learn_nothing",
     "learn_sparse",
@@ -111,6 +115,8 @@ __all__ = [
     "observe_numbers",
     "observe_row",
     "optimistic_rule",
+    "patience_of",
+    "plan",
     "probabilities",
     "probability",
     "probe_is_due",

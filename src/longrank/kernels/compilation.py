@@ -78,8 +78,10 @@ def _compiled(function: F, fastmath: set[str], *parts: Kernel) -> F:
         return cast(F, kernel)
     if hasattr(kernel, "_cache"):
         # Numba asks whether the file of a kernel has changed, but not those of the kernels that
-        # it calls and that were compiled into it. So the stamp of its cache is that of all files.
-        kernel._cache._cache_file._source_stamp = _stamp(function, *parts)
+        # it calls and that were compiled into it. So its cache has a version that tells all files:
+        # that is read first, and what belongs to another one is not even looked at.
+        cached = kernel._cache._cache_file
+        cached._version = f"{cached._version} {_stamp(function, *parts)}"
     return cast(F, kernel)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from longrank.kernels.compilation import Kernel, compiled, compose
 from longrank.kernels.curve import probabilities
-from longrank.kernels.length import committed_length
+from longrank.kernels.length import committed_length, patience_of
 from longrank.kernels.numbers import Coding, code_raw, observe_numbers
 from longrank.kernels.ranking import top
 
@@ -189,13 +189,16 @@ def _run_records(
     link: tuple[int, float],
     state: tuple[Any, ...],
     probing: tuple[bool, Indices],
+    patience: tuple[float, Indices],
     life: tuple[Vector, Indices, Indices],
 ) -> tuple[Any, ...]:
     """Rank, play and learn in every round t, whose records are ``starts[t]:starts[t+1]``.
 
     A loop of its own, since rows are made anew in every round, and the state of a learner may
     grow. Fills ``life`` as :func:`_run` does, and returns the state. ``ends`` says with which
-    records a round ends: those that succeed, and those whose failure is final.
+    records a round ends: those that succeed, and those whose failure is final. ``patience`` is
+    that of the payoffs, and how often a cascade went on and stopped (of no length if that is not
+    learned), which is counted on.
     """
     starts, wins, ends = rounds
     own, shared = codings
@@ -203,6 +206,7 @@ def _run_records(
     bonus, foresight = optimism
     rewards, losses = payoffs
     earned, lengths, tried = life
+    given, counts = patience
     for t in range(starts.shape[0] - 1):
         start, end = starts[t], starts[t + 1]
         raw, context_raw = candidates[1][start:end], contexts[1][t : t + 1]
@@ -216,7 +220,10 @@ def _run_records(
             rows = keys, numbers, context
             order, scores = choose(state, rows, plan, bonus[start:end], link[1], count, foresight)
             chances = probabilities(link[0], scores)
-            length = committed_length(chances, rewards, losses, probing[0], probing[1])
+            q = given
+            if counts.shape[0] and given == 1.0:
+                q = patience_of(counts[0], counts[1])
+            length = committed_length(chances, rewards, losses, probing[0], probing[1], q)
         attempts, succeeded, over = 0, False, False
         while attempts < length and not over:
             item = start + order[attempts]
@@ -230,6 +237,9 @@ def _run_records(
             state = learn(state, rows, plan, succeeded)
             observe_numbers(raw[observed], own.samples, own.sizes, own.seen)
             observe_numbers(context_raw, shared.samples, shared.sizes, shared.seen)
+            if counts.shape[0]:
+                counts[0] += attempts - 1
+                counts[1] += int(not succeeded and attempts < length)
     return state
 
 

@@ -28,6 +28,7 @@ def decide(
     minimum: int,
     chosen: Order,
     numbers: Vector,
+    patience: float = 1.0,
 ) -> int:
     """Truncate an order at the best length by its scores (at least ``minimum`` items). O(n d).
 
@@ -39,8 +40,9 @@ def decide(
     for i in range(count):
         chosen[i] = order[i]
         probabilities[i] = probability(link, scores[i])
-    fill_values(probabilities, rewards, losses, numbers[2 * count : 3 * count + 1])
-    n = max(best_length(probabilities, rewards, losses), minimum)
+    values = numbers[2 * count : 3 * count + 1]
+    fill_values(probabilities, rewards, losses, values, patience)
+    n = max(best_length(probabilities, rewards, losses, patience), minimum)
     for i in range(n):
         numbers[count + i] = probability(link, means[i])
         for j in range(d):
@@ -61,12 +63,15 @@ def decide_plain(
     minimum: int,
     chosen: Order,
     numbers: Vector,
+    patience: float = 1.0,
 ) -> int:
     """Run ``greedy_plain`` and ``decide`` in one call, since a call costs as much as they do."""
     order, rows, means, scores = greedy_plain(
         items, weights, inverse, bonus, ceiling, chosen.shape[0]
     )
-    return decide(order, rows, means, scores, rewards, losses, link, minimum, chosen, numbers)
+    return decide(
+        order, rows, means, scores, rewards, losses, link, minimum, chosen, numbers, patience
+    )
 
 
 @compiled
@@ -84,6 +89,7 @@ def decide_sparse(
     numbers: Vector,
     labels: Order,
     size: int,
+    patience: float = 1.0,
 ) -> tuple[int, NDArray[np.uint64], Matrix, Matrix]:
     """Run ``greedy_sparse`` and ``decide``.
 
@@ -92,7 +98,9 @@ def decide_sparse(
     count = chosen.shape[0]
     order, means, scores = greedy_sparse(rows, plan, table, bonus, ceiling, count, 0)
     none = np.empty((count, 0))
-    n = decide(order, none, means, scores, rewards, losses, link, minimum, chosen, numbers)
+    n = decide(
+        order, none, means, scores, rewards, losses, link, minimum, chosen, numbers, patience
+    )
     keys, own, context = rows
     first_keys, first_own = keys[order[:n]], own[order[:n]]
     spoke = contributions((first_keys, first_own, context), plan, table, labels, size)

@@ -1,4 +1,8 @@
-"""The value of a sequence and its best length."""
+"""The value of a sequence and its best length.
+
+``patience`` is the probability that a cascade goes on after a failure. One that ends there by
+itself earns what giving up at that point does.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,20 @@ from longrank.kernels.compilation import compiled
 Vector = NDArray[np.float64]
 
 
+_PATIENT = 10.0  # failures after which every cascade went on, counted in advance
+
+
 @compiled
-def fill_values(probabilities: Vector, rewards: Vector, losses: Vector, values: Vector) -> None:
+def patience_of(went_on: int, stopped: int) -> float:
+    """Estimate the patience: 1 until the first cascade stopped by itself."""
+    going = went_on + _PATIENT
+    return float(going / (going + stopped))
+
+
+@compiled
+def fill_values(
+    probabilities: Vector, rewards: Vector, losses: Vector, values: Vector, patience: float = 1.0
+) -> None:
     """Fill ``values`` with ``sequence_values``. O(n)."""
     values[0] = losses[0]
     gained, survival = 0.0, 1.0
@@ -19,13 +35,18 @@ def fill_values(probabilities: Vector, rewards: Vector, losses: Vector, values: 
         gained += survival * probabilities[i] * rewards[i]
         survival *= 1.0 - probabilities[i]
         values[i + 1] = gained + survival * losses[i + 1]
+        if patience < 1.0:
+            gained += survival * (1.0 - patience) * losses[i + 1]
+            survival *= patience
 
 
 @compiled
-def sequence_values(probabilities: Vector, rewards: Vector, losses: Vector) -> Vector:
+def sequence_values(
+    probabilities: Vector, rewards: Vector, losses: Vector, patience: float = 1.0
+) -> Vector:
     """Compute the value of every length 0..n of a sequence (equation 4 of the paper). O(n)."""
     values = np.empty(probabilities.shape[0] + 1)
-    fill_values(probabilities, rewards, losses, values)
+    fill_values(probabilities, rewards, losses, values, patience)
     return values
 
 
@@ -36,10 +57,13 @@ def _of_a_try(p: float, reward: float, value: float) -> float:
 
 
 @compiled
-def best_stop(probabilities: Vector, rewards: Vector, losses: Vector) -> tuple[int, float]:
+def best_stop(
+    probabilities: Vector, rewards: Vector, losses: Vector, patience: float = 1.0
+) -> tuple[int, float]:
     """Find the best length of a sequence (the longest of equals) and its value. O(n).
 
-    Backward induction: V(n) = losses[n], V(i) = max(losses[i], p rewards[i] + (1 - p) V(i+1)).
+    Backward induction: V(n) = losses[n], V(i) = max(losses[i], p rewards[i] + (1 - p) V(i+1)),
+    with (1 - patience) losses[i+1] + patience V(i+1) for V(i+1) where the cascade may end.
     It stops only where giving up is strictly better, and does not underflow where the products
     of (1 - p) do.
     """
@@ -47,6 +71,8 @@ def best_stop(probabilities: Vector, rewards: Vector, losses: Vector) -> tuple[i
     length = int(n)
     value = float(losses[n])
     for i in range(n - 1, -1, -1):
+        if patience < 1.0:
+            value = (1.0 - patience) * losses[i + 1] + patience * value
         value = _of_a_try(probabilities[i], rewards[i], value)
         if losses[i] > value:
             length, value = i, losses[i]
@@ -54,9 +80,11 @@ def best_stop(probabilities: Vector, rewards: Vector, losses: Vector) -> tuple[i
 
 
 @compiled
-def best_length(probabilities: Vector, rewards: Vector, losses: Vector) -> int:
+def best_length(
+    probabilities: Vector, rewards: Vector, losses: Vector, patience: float = 1.0
+) -> int:
     """Find the best length of a sequence, the longest of equals. O(n)."""
-    return int(best_stop(probabilities, rewards, losses)[0])
+    return int(best_stop(probabilities, rewards, losses, patience)[0])
 
 
 @compiled
@@ -66,7 +94,8 @@ def values_ahead(
     """Compute the value of the rest of a sequence after 0..n failures. O(n).
 
     Backward induction for a length that is not chosen: after i failures the sequence is
-    abandoned with probability ``stopping[i]``, and after n it ends.
+    abandoned with probability ``stopping[i]``, and after n it ends. (With patience q, give
+    1 - q (1 - stopping[i]) for i > 0.)
     """
     n = probabilities.shape[0]
     values = np.empty(n + 1)
@@ -82,7 +111,8 @@ def enough_to_go_on(rewards: Vector, losses: Vector) -> Vector:
     """Find for every length a probability that makes each further try worthwhile. O(b).
 
     A try after i others pays by itself if p rewards[i] + (1 - p) losses[i + 1] >= losses[i].
-    Where all remaining items are at least that likely to succeed, the longest sequence is best.
+    Where all remaining items are at least that likely to succeed, the longest sequence is best,
+    however patient the cascade is.
     """
     b = rewards.shape[0]
     enough = np.zeros(b + 1)
@@ -115,15 +145,16 @@ def committed_length(
     losses: Vector,
     probing: bool,
     given_up: NDArray[np.int64],
+    patience: float = 1.0,
 ) -> int:
     """Choose the length to commit to: the best one, or that of a probe.
 
     Counts in ``given_up`` how often no try was worth anything, as :meth:`longrank.Policy.note`.
     """
-    length = best_length(chances, rewards, losses)
+    length = best_length(chances, rewards, losses, patience)
     if not probing or length > 1 or chances.shape[0] == 0:
         return length
     length = max(length, int(probe_is_due(given_up[0])))
-    if sequence_values(chances[:length], rewards, losses)[length] <= losses[0]:
+    if sequence_values(chances[:length], rewards, losses, patience)[length] <= losses[0]:
         given_up[0] += 1
     return length

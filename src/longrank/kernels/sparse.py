@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.kernels.compilation import compiled
+from longrank.kernels.costs import cost_residual
 from longrank.kernels.curve import LOGISTIC, slope
 from longrank.kernels.hash_table import (
     FREE,
@@ -142,8 +143,13 @@ def learn_sparse(
     sums: Matrix,
     counts: Indices,
     succeeded: bool,
+    costs: Vector,
+    dispersion: float,
 ) -> None:
     """Learn from every observed row in order. O(rows n).
+
+    Whether it succeeded, by the logistic curve; or, where ``costs`` has a number for each row, what
+    it cost: see ``cost_residual``.
 
     Each moves to the mode of its posterior. The precision of a column grows by what the row tells
     about it while the uncertainty of the other columns counts as noise. Then the prior variance
@@ -176,8 +182,12 @@ def learn_sparse(
                 spreads[p], means[p] = s, columns[at[p], 1] * s
                 mean += means[p] * numbers[p]
                 square += s * numbers[p] * numbers[p]
-        g = implicit_residual(mean, square, succeeded and i == last)
-        noise = 1.0 / max(slope(LOGISTIC, mean + g * square), _MIN_SLOPE) + square
+        if costs.shape[0]:
+            g = cost_residual(mean, square, costs[i], dispersion)
+            noise = dispersion + square
+        else:
+            g = implicit_residual(mean, square, succeeded and i == last)
+            noise = 1.0 / max(slope(LOGISTIC, mean + g * square), _MIN_SLOPE) + square
         for p in range(n):
             x = numbers[p]
             if x == 0.0:
@@ -313,7 +323,7 @@ def learn_growing(
     if size > keys.shape[0]:
         keys, columns, group_of = grow(keys, columns, group_of, sums, counts, size)
     table = keys, columns, group_keys, variances
-    learn_sparse(rows, plan, table, group_of, sums, counts, succeeded)
+    learn_sparse(rows, plan, table, group_of, sums, counts, succeeded, np.empty(0), 0.0)
     return keys, columns, group_keys, variances, group_of, sums, counts, limit
 
 

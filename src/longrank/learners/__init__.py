@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from longrank.learners.base import Learner
+from longrank.learners.costs import Costs
 from longrank.learners.laplace import Laplace
 from longrank.learners.likelihood import MaximumLikelihood
 from longrank.learners.newton import OnlineNewton
@@ -12,6 +13,7 @@ from longrank.packing import Tree
 from longrank.parts import Kinds
 
 __all__ = [
+    "Costs",
     "Laplace",
     "Learner",
     "MaximumLikelihood",

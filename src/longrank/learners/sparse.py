@@ -17,6 +17,7 @@ from longrank.rows import SparseRows
 
 COLUMNS = 1 << 18
 _FIRST = 1 << 8  # columns that a new table has room for
+_NO_COSTS = np.empty(0)
 
 
 class SparseLaplace(Learner):
@@ -78,6 +79,15 @@ class SparseLaplace(Learner):
         return float(self._variances[at[0] if len(at) else 0]) or 1.0
 
     def observe(self, rows: Any, succeeded: bool) -> None:
+        self._learn(rows, succeeded, _NO_COSTS, 0.0)
+
+    def observe_costs(self, rows: Any, costs: NDArray[np.float64], dispersion: float) -> None:
+        """Learn what each row cost, in a table that is for that alone: see :class:`Costs`."""
+        self._learn(rows, False, costs, dispersion)
+
+    def _learn(
+        self, rows: Any, succeeded: bool, costs: NDArray[np.float64], dispersion: float
+    ) -> None:
         assert isinstance(rows, SparseRows)
         assert rows.plan is not None
         more = len(rows.plan.left) * len(rows)
@@ -94,6 +104,8 @@ class SparseLaplace(Learner):
             self._sums,
             self._counts,
             succeeded,
+            costs,
+            dispersion,
         )
         self.updates += len(rows)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 import warnings
 from abc import ABC, abstractmethod
@@ -17,10 +18,12 @@ from longrank.cascade import Outcome, Ranking
 from longrank.errors import InvalidInput
 from longrank.features import Features, Plain, Records
 from longrank.features.base import Greedy, Prepared
-from longrank.learners import Learner
+from longrank.learners import Costs, Learner
 from longrank.packing import Tree
 from longrank.parts import Part
 from longrank.payoffs import Payoffs
+from longrank.planners import plan_independent, plan_rolling
+from longrank.policies.patience import Patience
 from longrank.schema import Schema, positions
 
 Candidates = Any  # records, names or a frame of them; an array, or what becomes one
@@ -155,7 +158,9 @@ class Policy(Part, ABC):
         """Return the receipt of a sequence that somebody else chose, to learn from its outcome."""
         array = checks.items(without_context(items, context), None, unit=False)
         indices = checks.sequence("order", order, len(array))
-        return Ranking.blind(indices, array[indices], len(indices), float(payoffs.losses[0]))
+        payoffs.check_prices(len(array))
+        ranking = Ranking.blind(indices, array[indices], len(indices), float(payoffs.losses[0]))
+        return ranking.at_prices(payoffs)
 
     def view(self) -> Self:
         """Return a copy to rank with, and to save, while this policy goes on learning.
@@ -247,6 +252,11 @@ def _iterate(history: Any) -> Iterator[Any]:
     return iter(history)
 
 
+def unlearned(state: Tree) -> Tree:
+    """Migrate a state that was saved before patience and costs were learned."""
+    return {"patience": None, "costs": None} | state
+
+
 class Believer(Policy):
     """A policy with a belief: the one routine that ranks, and the one that learns.
 
@@ -265,9 +275,12 @@ class Believer(Policy):
     probing: bool = False  # whether it tries an item now and then where it would give up
     foresight: int = 0  # how many failures it foresees when it ranks
     given_up: int = 0
+    patience: Patience | None = None  # of cascades, where it is learned
+    costs: Costs | None = None  # of tries, where outcomes told them
 
-    def __init__(self, learner: Learner, features: Features | None) -> None:
+    def __init__(self, learner: Learner, features: Features | None, patient: bool = False) -> None:
         self.learner = learner
+        self.patience = Patience() if patient else None
         if features is None:
             features = Records() if learner.sparse else Plain()
         self.features = features
@@ -297,11 +310,12 @@ class Believer(Policy):
         rng: Seed | None = None,
         probe: bool = True,
     ) -> Ranking:
-        learner = self.learner
-        draws = self.rng is not None
-        # A refusal must come before a draw, and foresight does not scan, which would check.
-        prepared = self._prepare(items, context, lazy=not (draws or self.foresight))
-        count = min(self._tries(payoffs, budget, learner.max_budget), len(prepared))
+        tries, draws = self._tries(payoffs, budget, self.learner.max_budget), self.rng is not None
+        # A refusal must come before a draw, and neither foresight nor a plan scans as it checks.
+        lazy = not (draws or self.foresight or payoffs.costs is not None)
+        prepared = self._prepare(items, context, lazy)
+        count = min(tries, len(prepared))
+        payoffs = self._payoffs(prepared, payoffs)
         due = self.probing and probe and count > 0 and kernels.probe_is_due(self.given_up)
         if draws:
             return self._draw(prepared, count, payoffs, int(due), self._generator(rng))
@@ -311,6 +325,26 @@ class Believer(Policy):
         if self.features.sparse:
             return self.features.prepare(items, None, lazy, context=context)  # type: ignore[call-arg]
         return self.features.prepare(without_context(items, context), self.learner.dim, lazy)
+
+    def _payoffs(self, prepared: Prepared, payoffs: Payoffs) -> Payoffs:
+        """Return what the round pays, with the prices of records and the patience learned."""
+        payoffs = self.features.price(payoffs, prepared)
+        if self.costs is not None and self.costs.count and payoffs.costs is None:
+            rows = self.features.next_rows(prepared, [])
+            payoffs = payoffs.priced(self.costs.expect(rows, self._thrift))
+        if self.patience is not None and self.patience.stopped and payoffs.patience == 1.0:
+            payoffs = payoffs.patient(self.patience.now)
+        return payoffs
+
+    @property
+    def plans_otherwise(self) -> bool:
+        """Whether early stops or costs that it learned of enter its plans."""
+        return self.costs is not None or (self.patience is not None and self.patience.stopped > 0)
+
+    @property
+    def _thrift(self) -> float:
+        """By how many deviations an expected cost is lowered, as long as it is uncertain."""
+        return self.bonus
 
     def note(self, ranking: Ranking) -> bool:
         """Count how often the policy gave up although it might have tried, for probing.
@@ -328,7 +362,16 @@ class Believer(Policy):
         if outcome.tried:
             rows = self.features.recall(ranking, outcome.tried)
             self.learner.observe(rows, outcome.succeeded)
+            if outcome.costs is not None:
+                self._observe_costs(rows, np.array(outcome.costs))
             self.features.observe(rows)
+            if self.patience is not None:
+                self.patience.observe(len(ranking), outcome)
+
+    def _observe_costs(self, rows: Any, costs: NDArray[np.float64]) -> None:
+        if self.costs is None:
+            self.costs = Costs(self.learner.dim, getattr(self.learner, "columns", 0))
+        self.costs.observe(rows, costs)
 
     def receipt(
         self,
@@ -340,12 +383,18 @@ class Believer(Policy):
     ) -> Ranking:
         prepared = self._prepare(items, context)
         indices = checks.sequence("order", positions(items, order), len(prepared))
-        return self._along(prepared, indices, payoffs, len(indices))
+        if len(indices) > payoffs.budget:
+            raise InvalidInput("order", f"have at most {payoffs.budget} numbers", len(indices))
+        return self._along(prepared, indices, self._payoffs(prepared, payoffs), len(indices))
 
     def view(self) -> Self:
         viewed = object.__new__(type(self))
         viewed.__dict__.update(self.__dict__)  # copy.copy does the same, five times as slowly
         viewed.learner, viewed.features = self.learner.view(), self.features.view()
+        if self.patience is not None:
+            viewed.patience = self.patience.copy()
+        if self.costs is not None:
+            viewed.costs = self.costs.view()
         if self.rng is not None:
             viewed.rng = copy.deepcopy(self.rng)
         return viewed
@@ -374,37 +423,80 @@ class Believer(Policy):
         belief: Any = None,
     ) -> Ranking:
         """Play the best by the belief for as long as that pays (at least ``minimum`` items)."""
-        chosen, numbers = Ranking.blank(count, self.learner.dim)
         if belief is None:
             belief = self.learner.belief(self.bonus)
+        if payoffs.costs is not None:
+            return self._planned(prepared, count, payoffs, minimum, belief)
+        chosen, numbers = Ranking.blank(count, self.learner.dim)
         length = self.features.decide(prepared, belief, payoffs, minimum, chosen, numbers)
         return self.features.receipt(prepared, chosen[:length], numbers, belief)
 
+    def _planned(
+        self, prepared: Prepared, count: int, payoffs: Payoffs, minimum: int, belief: Any
+    ) -> Ranking:
+        """Plan a round in which candidates have costs and values of their own."""
+        features, bound = self.features, math.nan
+        if features.independent and not self.foresight:
+            greedy, bound = plan_independent(features, prepared, belief, payoffs, count)
+        else:
+            greedy = plan_rolling(
+                features, prepared, belief, payoffs, count, self.foresight, self.learner
+            )
+        return self._decide(prepared, greedy, payoffs, minimum, bound)
+
     def _along(
-        self, prepared: Prepared, order: NDArray[np.int64], payoffs: Payoffs, minimum: int = 0
+        self,
+        prepared: Prepared,
+        order: NDArray[np.int64],
+        payoffs: Payoffs,
+        minimum: int = 0,
+        bound: float = math.nan,
     ) -> Ranking:
         """Play a given order for as long as that pays by its means (at least ``minimum`` items)."""
         rows = self.features.along(prepared, order)
         means, _ = self.learner.belief().score(rows)
         dense = np.empty((len(order), 0)) if self.features.sparse else rows
-        return self._decide(prepared, (order, dense, means, means), payoffs, minimum)
+        return self._decide(prepared, (order, dense, means, means), payoffs, minimum, bound)
 
     def _decide(
-        self, prepared: Prepared, greedy: Greedy, payoffs: Payoffs, minimum: int = 0
+        self,
+        prepared: Prepared,
+        greedy: Greedy,
+        payoffs: Payoffs,
+        minimum: int = 0,
+        bound: float = math.nan,
     ) -> Ranking:
-        """Truncate an order at the best length by its scores (at least ``minimum`` items)."""
-        learner = self.learner
-        chosen, numbers = Ranking.blank(len(greedy[0]), learner.dim)
-        rewards, losses, link = payoffs.rewards, payoffs.losses, learner.link.code
-        length = kernels.decide(*greedy, rewards, losses, link, minimum, chosen, numbers)
-        return self.features.receipt(prepared, chosen[:length], numbers, learner.belief())
+        """Truncate an order at the best length by its scores (at least ``minimum`` items).
+
+        ``bound`` is what the best length of this order may miss of the optimum.
+        """
+        learner, order = self.learner, greedy[0]
+        chosen, numbers = Ranking.blank(len(order), learner.dim)
+        paid = payoffs.along(order) if payoffs.has_prices else payoffs
+        rewards, losses, link = paid.rewards, paid.losses, learner.link.code
+        length = kernels.decide(
+            *greedy, rewards, losses, link, minimum, chosen, numbers, payoffs.patience
+        )
+        ranking = self.features.receipt(prepared, chosen[:length], numbers, learner.belief())
+        if minimum and payoffs.has_prices:
+            bound += float(ranking.values.max()) - ranking.value
+        return ranking.at_prices(payoffs, bound)
 
     def state(self) -> Tree:
         return {
             "learner": self.learner.saved(),
             "features": self.features.saved(),
             "given_up": self.given_up,
+            "patience": None if self.patience is None else self.patience.state(),
+            "costs": None if self.costs is None else self.costs.state(),
         }
+
+    def _resumed(self, state: Tree) -> Self:
+        """Take over what was learned of early stops and of costs."""
+        patience, costs = state["patience"], state["costs"]
+        self.patience = None if patience is None else Patience.from_state(patience)
+        self.costs = None if costs is None else Costs.from_state(costs)
+        return self
 
     @staticmethod
     def _learner(state: Tree) -> Learner:

@@ -112,7 +112,13 @@ def recommended(
     learner, features = belief(dim, max_budget, forgetting, schema)
     if dim is None:
         return Thompson(
-            learner, features=features, scale=SCALE, rng=rng, optimistic=True, probing=True
+            learner,
+            features=features,
+            scale=SCALE,
+            rng=rng,
+            optimistic=True,
+            probing=True,
+            patient=True,
         )
     return UCB(
         learner,
@@ -120,4 +126,5 @@ def recommended(
         exploration=EXPLORATION,
         probing=True,
         foresight=FORESIGHT,
+        patient=True,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,7 @@ from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Believer, Candidates, Chance, Context
+from longrank.policies.base import Believer, Candidates, Chance, Context, unlearned
 from longrank.policies.random import generator_from_state, generator_state, random_order
 from longrank.policies.randomised import (
     Choices,
@@ -40,7 +40,13 @@ class EpsilonGreedy(Believer, Randomised):
         The share of random rounds, 0 to 1; the paper searches 0.01 to 0.5.
     rng
         The generator of random numbers, or its seed.
+    patient
+        Whether to learn from early stops (final declines, readers who leave) how likely a cascade
+        is to go on after a failure, and to plan with that.
     """
+
+    version = 2
+    migrations: ClassVar = Believer.migrations | {1: unlearned}
 
     def __init__(
         self,
@@ -49,8 +55,9 @@ class EpsilonGreedy(Believer, Randomised):
         features: Features | None = None,
         epsilon: float,
         rng: np.random.Generator | int,
+        patient: bool = False,
     ) -> None:
-        super().__init__(learner, features)
+        super().__init__(learner, features, patient)
         self.epsilon = epsilon
         self.rng: np.random.Generator = checks.generator(rng)
 
@@ -88,7 +95,7 @@ class EpsilonGreedy(Believer, Randomised):
         prepared = self._prepare(items, context)
         count = min(self._tries(payoffs, budget, self.learner.max_budget), len(prepared))
         along = checks.sequence("order", positions(items, order), len(prepared))
-        best = self._best(prepared, count, payoffs).order
+        best = self._best(prepared, count, self._payoffs(prepared, payoffs)).order
         greedy = certain_choices(best, len(prepared), along)
         return mixed_choices(
             self.epsilon, uniform_choices(len(prepared), count, along), greedy, along
@@ -116,4 +123,4 @@ class EpsilonGreedy(Believer, Randomised):
             features=features,
             epsilon=state["epsilon"],
             rng=generator_from_state(state["rng"]),
-        )
+        )._resumed(state)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,8 +15,8 @@ from longrank.learners import Learner
 from longrank.links import LINKS, LOGISTIC, Link, sigmoid
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
+from longrank.planners import best_dependent
 from longrank.policies.base import Believer
-from longrank.policies.exact import best_sequence
 
 
 class Truth(Learner):
@@ -75,8 +75,11 @@ class Oracle(Believer):
     def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs, minimum: int) -> Ranking:
         if not (self.exact and isinstance(self.features, Coverage)):
             return self._best(prepared, count, payoffs, minimum)
-        order = best_sequence(prepared, self.features, self.learner, payoffs, count)
-        return self._along(prepared, order, payoffs)
+        order = best_dependent(prepared, self.features, self.learner, payoffs, count)
+        return self._along(prepared, order, payoffs, bound=0.0)
+
+    def _observe_costs(self, rows: Any, costs: NDArray[np.float64]) -> None:
+        """Do nothing: what tries cost is known."""
 
     def compiled_rule(self) -> kernels.Rule | None:
         if self.exact:
@@ -84,7 +87,9 @@ class Oracle(Believer):
         return kernels.Rule(kernels.optimistic_rule, (0.0, False, np.zeros(1, np.int64)))
 
     def state(self) -> Tree:
-        return super().state() | {"exact": self.exact}
+        state = super().state() | {"exact": self.exact}
+        del state["patience"], state["costs"]  # it knows, and learns nothing
+        return state
 
     @classmethod
     def from_state(cls, state: Tree, features: Features) -> Self:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,9 +16,9 @@ from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Believer, Candidates, Chance, Context
+from longrank.policies.base import Believer, Candidates, Chance, Context, unlearned
 from longrank.policies.random import generator_from_state, generator_state
-from longrank.policies.randomised import Choices, Order, Randomised
+from longrank.policies.randomised import Choices, Randomised
 from longrank.schema import positions
 
 _CLIP = 1e-3  # estimates nearer to 0 or 1 count as this near, so that nothing is impossible
@@ -33,7 +33,9 @@ class PlackettLuce(Believer, Randomised):
     would need for a further try to be just as good as giving up now, if the best remaining ones
     follow. So STOP competes with the items on their own scale. It is impossible where further
     tries are free, and certain where none can pay or the budget is used up. With a temperature
-    near 0 this is greedy; a high one tries everything.
+    near 0 this is greedy; a high one tries everything. Where items have costs and values of their
+    own, the log-odds of each are counted from those of the probability that it would need to be as
+    good as the best one, so that near 0 it is the best plan.
 
     Every other sequence has a positive probability, and that of each is known exactly, its length
     included (:meth:`propensity`), so that the log supports the estimates of ``longrank.logs``.
@@ -48,6 +50,9 @@ class PlackettLuce(Believer, Randomised):
         Above 0: how random the sequences are.
     rng
         The generator of random numbers, or its seed.
+    patient
+        Whether to learn from early stops (final declines, readers who leave) how likely a cascade
+        is to go on after a failure, and to plan with that.
 
     Examples
     --------
@@ -57,6 +62,9 @@ class PlackettLuce(Believer, Randomised):
     0.5
     """
 
+    version = 2
+    migrations: ClassVar = Believer.migrations | {1: unlearned}
+
     def __init__(
         self,
         learner: Learner,
@@ -64,8 +72,9 @@ class PlackettLuce(Believer, Randomised):
         features: Features | None = None,
         temperature: float,
         rng: np.random.Generator | int,
+        patient: bool = False,
     ) -> None:
-        super().__init__(learner, features)
+        super().__init__(learner, features, patient)
         self.temperature = temperature
         self.rng: np.random.Generator = checks.generator(rng)
 
@@ -113,6 +122,7 @@ class PlackettLuce(Believer, Randomised):
     ) -> Choices:
         prepared = self._prepare(items, context)
         count = min(self._tries(payoffs, budget, self.learner.max_budget), len(prepared))
+        payoffs = self._payoffs(prepared, payoffs)
         along = checks.sequence("order", positions(items, order), len(prepared)).tolist()
         table = np.zeros((len(along) + 1, len(prepared) + 1))
         for i in range(min(count, len(along)) + 1):
@@ -133,31 +143,58 @@ class PlackettLuce(Believer, Randomised):
         estimates = self.learner.link.probability(self._scores(prepared, prefix))
         estimates = np.clip(estimates, _CLIP, 1.0 - _CLIP)
         estimates[prefix] = 0.0
+        if payoffs.has_prices:
+            return self._next_priced(estimates, payoffs, count, prefix)
         stop = _break_even(np.sort(estimates)[::-1], payoffs, tried, count)
         if stop >= 1.0:
             chances[size] = 1.0
             return chances
         with np.errstate(divide="ignore", over="ignore"):
             odds = np.log(np.append(estimates, stop)) - np.log1p(-np.append(estimates, stop))
-            odds = (odds - odds.max()) / self.temperature
-        weights = np.exp(odds)
+        return self._share(odds)
+
+    def _share(self, odds: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn log-odds into the probabilities of actions."""
+        with np.errstate(over="ignore"):
+            weights = np.exp((odds - odds.max()) / self.temperature)
         return np.asarray(weights / weights.sum())
+
+    def _next_priced(
+        self, estimates: NDArray[np.float64], payoffs: Payoffs, count: int, prefix: list[int]
+    ) -> NDArray[np.float64]:
+        """The same where items have costs and values: log-odds count from what each would need.
+
+        That is, to be as good as the best one, which has 0. STOP stands to the best one as it
+        does without prices. An item that could not pay even if it were certain is not drawn.
+        """
+        size, tried = len(estimates), len(prefix)
+        free = np.delete(np.arange(size), prefix)
+        rest, ahead = payoffs.after(tried, free), estimates[free]
+        costs, values, rewards, losses, _ = rest.prices(len(free))
+        wins, odds = rewards[0] + values, np.full(size + 1, -math.inf)
+        pays = wins - costs > losses[0]
+        if not pays.any():
+            odds[size] = 0.0
+            return self._share(odds)
+        worth, fails = _values(ahead, rest, count - tried)
+        best = int(np.argmax(np.where(pays, worth, -math.inf)))
+
+        def needed(goal: float) -> NDArray[np.float64]:
+            price, gain = goal - fails + costs, wins - fails
+            least = np.divide(price, gain, out=np.where(price > 0.0, 1.0, 0.0), where=gain > 0.0)
+            return np.asarray(np.clip(least, min(_CLIP, 0.5 * ahead[best]), 1.0 - 0.5 * _CLIP))
+
+        apart = np.minimum(_log_odds(ahead) - _log_odds(needed(worth[best])), 0.0)
+        odds[free[pays]] = apart[pays]
+        odds[free[best]] = 0.0
+        if losses[0] > losses[count - tried] or costs[pays].min() > 0.0:  # unless a try is free
+            odds[size] = _log_odds(needed(losses[0]))[best] - _log_odds(ahead)[best]
+        return self._share(odds)
 
     def _scores(self, prepared: Prepared, prefix: list[int]) -> NDArray[np.float64]:
         """Return the mean of every item, were it to come next; -inf for those above."""
-        learner = self.learner
-        if self.features.sparse:
-            scores, _ = learner.belief().score(self.features.rows(prepared))
-            scores[prefix] = -math.inf
-            return scores
-        if self.features.independent:
-            rows = self.features.rows(prepared)
-        else:
-            rows = np.zeros((len(prepared), learner.dim))
-            for item in set(range(len(prepared))) - set(prefix):
-                order: Order = np.array([*prefix, item], np.int64)
-                rows[item] = self.features.along(prepared, order)[-1]
-        scores = rows @ learner.weights
+        learner, rows = self.learner, self.features.next_rows(prepared, prefix)
+        scores = learner.belief().score(rows)[0] if learner.sparse else rows @ learner.weights
         scores[prefix] = -math.inf
         return np.asarray(scores)
 
@@ -178,7 +215,39 @@ class PlackettLuce(Believer, Randomised):
             features=features,
             temperature=state["temperature"],
             rng=generator_from_state(state["rng"]),
-        )
+        )._resumed(state)
+
+
+def _values(
+    chances: NDArray[np.float64], payoffs: Payoffs, count: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what trying each item is worth, and what its failure is.
+
+    After a failure the plan goes on. Where that would make a later item of the plan better than
+    the first one, since it would be tried twice, the best sequence without it goes on. So the
+    first one is the best, and of items with equal prices the likeliest.
+    """
+    everyone = np.arange(len(chances))
+    costs, values, rewards, losses, patience = payoffs.prices(len(chances))
+
+    def go_on(item: int) -> tuple[NDArray[np.int64], float]:
+        others = everyone[everyone != item]
+        prices = payoffs.after(1, others).prices(len(others))
+        order, length, value, _ = kernels.plan(chances[others], *prices, count - 1)
+        return others[order[:length]], (1.0 - patience) * losses[1] + patience * value
+
+    first = int(kernels.plan(chances, costs, values, rewards, losses, patience, count)[0][0])
+    followers, failure = go_on(first)
+    failures = np.full(len(chances), failure)
+    worth = chances * (rewards[0] + values) - costs + (1.0 - chances) * failures
+    for item in followers[worth[followers] > worth[first]].tolist():
+        failures[item] = go_on(item)[1]
+        worth[item] -= (1.0 - chances[item]) * (failure - failures[item])
+    return worth, failures
+
+
+def _log_odds(chances: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(np.log(chances) - np.log1p(-chances))
 
 
 def _break_even(best: NDArray[np.float64], payoffs: Payoffs, tried: int, count: int) -> float:
@@ -187,8 +256,11 @@ def _break_even(best: NDArray[np.float64], payoffs: Payoffs, tried: int, count: 
     ``best`` are the estimates of the remaining items, the best first. After the next one the
     others follow for as long as that pays, and are worth ``value``.
     """
-    rewards, losses = payoffs.rewards[tried:count], payoffs.losses[tried : count + 1]
-    value = kernels.best_stop(best[1 : count - tried], rewards[1:], losses[1:])[1]
+    rewards, losses, patience = payoffs.rewards, payoffs.losses, payoffs.patience
+    rewards, losses = rewards[tried:count], losses[tried : count + 1]
+    value = kernels.best_stop(best[1 : count - tried], rewards[1:], losses[1:], patience)[1]
+    if patience < 1.0:
+        value = (1.0 - patience) * losses[1] + patience * value
     now, reward = float(losses[0]), float(rewards[0])
     if now <= losses[-1]:
         return 0.0  # tries are free

@@ -18,7 +18,7 @@ from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.policies.base import Candidates, Chance, Context, Policy, Seed
 from longrank.policies.randomised import Choices, Randomised, uniform_choices
-from longrank.schema import ID, Record, as_records, identities, positions
+from longrank.schema import ID, Record, as_records, identities, positions, read_prices
 
 
 class Random(Policy, Randomised):
@@ -45,6 +45,7 @@ class Random(Policy, Randomised):
     ) -> Ranking:
         names, rows = _read(items)
         count = min(self._tries(payoffs, budget), len(rows))
+        payoffs = _price(payoffs, names, rows)
         order = random_order(self._generator(rng), len(rows), count)
         return _blind(order, names, rows, count, payoffs)
 
@@ -58,7 +59,7 @@ class Random(Policy, Randomised):
     ) -> Ranking:
         names, rows = _read(items)
         indices = checks.sequence("order", positions(items, order), len(rows))
-        return _blind(indices, names, rows, len(indices), payoffs)
+        return _blind(indices, names, rows, len(indices), _price(payoffs, names, rows))
 
     def learn(self, ranking: Ranking, outcome: Outcome) -> None:
         """Check the outcome; there is nothing to learn."""
@@ -106,6 +107,14 @@ def _read(items: Candidates) -> tuple[list[Record] | None, NDArray[np.floating]]
     return records, np.empty((len(records), 0))
 
 
+def _price(payoffs: Payoffs, records: list[Record] | None, rows: NDArray[np.floating]) -> Payoffs:
+    """Return what the round pays, with the prices of records."""
+    if records is not None:
+        payoffs = read_prices(payoffs, records)
+    payoffs.check_prices(len(rows))
+    return payoffs
+
+
 def _blind(
     order: NDArray[np.int64],
     records: list[Record] | None,
@@ -116,7 +125,8 @@ def _blind(
     names = None
     if records is not None:
         names = Names(identities(records, order.tolist()), None, [[] for _ in order])
-    return Ranking.blind(order, rows[order], count, float(payoffs.losses[0]), names)
+    ranking = Ranking.blind(order, rows[order], count, float(payoffs.losses[0]), names)
+    return ranking.at_prices(payoffs)
 
 
 def random_order(rng: np.random.Generator, size: int, count: int) -> NDArray[np.int64]:

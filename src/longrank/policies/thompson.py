@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks, kernels
+from longrank.belief import Belief
 from longrank.cascade import Ranking
 from longrank.errors import InvalidInput
 from longrank.features import Features
@@ -16,7 +18,8 @@ from longrank.features.base import Greedy, Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Believer, Chance
+from longrank.planners import plan_independent, plan_rolling
+from longrank.policies.base import Believer, Chance, unlearned
 from longrank.policies.random import generator_from_state, generator_state
 
 _RARE = 1.6448536269514722  # one normal number in ten is larger
@@ -47,13 +50,16 @@ class Thompson(Believer):
         As for :class:`UCB`.
     tail
         How much wider one optimistic draw in ten is, at least 1.
+    patient
+        Whether to learn from early stops (final declines, readers who leave) how likely a cascade
+        is to go on after a failure, and to plan with that.
     """
 
     # Version 1 knew neither optimism nor probing; in version 2 the tail was always 4.
     version = 3
     migrations: ClassVar = {
         1: lambda state: {"optimistic": False, "probing": False, "tail": 6.0} | state,
-        2: lambda state: {"tail": 4.0} | state,
+        2: lambda state: {"tail": 4.0} | unlearned(state),
     }
 
     def __init__(
@@ -66,8 +72,9 @@ class Thompson(Believer):
         optimistic: bool = False,
         probing: bool = False,
         tail: float = 6.0,
+        patient: bool = False,
     ) -> None:
-        super().__init__(learner, features)
+        super().__init__(learner, features, patient)
         self.scale = scale
         self.tail = checks.real("tail", tail, minimum=1.0)
         self.optimistic, self.probing = bool(optimistic), bool(probing)
@@ -96,30 +103,47 @@ class Thompson(Believer):
         if self.learner.sparse:
             belief: Any = self.learner.belief(self._bonus(self._deviates(rng, len(prepared))))  # type: ignore[arg-type]
             return self._best(prepared, count, payoffs, minimum, belief)
-        draw = self._draw_scores if self.optimistic else self._draw_weights
-        return self._decide(prepared, draw(prepared, count, rng), payoffs, minimum)
+        if self.optimistic:
+            bonus = self._bonus(self._deviates(rng, len(prepared)))
+            belief = self.learner.belief()._replace(bonus=bonus)  # type: ignore[arg-type]
+            if payoffs.has_prices:
+                return self._planned(prepared, count, payoffs, minimum, belief)
+            return self._decide(prepared, self._top(prepared, belief, count), payoffs, minimum)
+        certain = self._draw_weights(rng)
+        features, bound = self.features, math.nan
+        if not payoffs.has_prices:
+            order, rows, _, scores = features.greedy(prepared, certain, count)
+        elif features.independent:
+            (order, rows, _, scores), bound = plan_independent(
+                features, prepared, certain, payoffs, count
+            )
+        else:
+            order, rows, _, scores = plan_rolling(features, prepared, certain, payoffs, count)
+        means, _ = self.learner.belief().score(rows)
+        return self._decide(prepared, (order, rows, means, scores), payoffs, minimum, bound)
 
     @property
     def _each(self) -> bool:
         """Whether the score of each item is drawn by itself."""
         return self.optimistic or self.learner.sparse
 
-    def _draw_weights(self, prepared: Prepared, count: int, rng: np.random.Generator) -> Greedy:
+    @property
+    def _thrift(self) -> float:
+        return self.scale
+
+    def _draw_weights(self, rng: np.random.Generator) -> Belief:
+        """Draw weights, and be certain of them."""
         learner = self.learner
         spread, axes = np.linalg.eigh(learner.inverse)
         deviations = np.sqrt(np.maximum(spread, 0.0)) * rng.standard_normal(learner.dim)
         drawn = learner.weights + self.scale * (axes @ deviations)
-        certain = learner.belief()._replace(weights=drawn, inverse=np.zeros_like(learner.inverse))
-        order, rows, _, scores = self.features.greedy(prepared, certain, count)
-        means, _ = learner.belief().score(rows)
-        return order, rows, means, scores
+        return learner.belief()._replace(weights=drawn, inverse=np.zeros_like(learner.inverse))
 
-    def _draw_scores(self, prepared: Prepared, count: int, rng: np.random.Generator) -> Greedy:
-        bonus = self._bonus(self._deviates(rng, len(prepared)))
+    def _top(self, prepared: Prepared, belief: Belief, count: int) -> Greedy:
+        """Choose the best by their scores, each of which was drawn by itself."""
         rows = self.features.rows(prepared)
-        belief = self.learner.belief()
         means, widths = belief.score(rows)
-        scores = np.minimum(means + bonus * widths, belief.ceiling)
+        scores = np.minimum(means + belief.bonus * widths, belief.ceiling)
         order = kernels.top(scores, count)
         return order, rows[order], means[order], scores[order]
 
@@ -166,4 +190,4 @@ class Thompson(Believer):
             optimistic=state["optimistic"],
             probing=state["probing"],
             tail=state["tail"],
-        )
+        )._resumed(state)

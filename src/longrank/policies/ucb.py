@@ -15,7 +15,7 @@ from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Believer
+from longrank.policies.base import Believer, unlearned
 
 
 class UCB(Believer):
@@ -55,6 +55,9 @@ class UCB(Believer):
         ranking's probabilities and estimates are conditional on their position being reached.
         Needs a learner that foresees failures (:class:`Laplace`) and features that do not depend
         on the items above.
+    patient
+        Whether to learn from early stops (final declines, readers who leave) how likely a cascade
+        is to go on after a failure, and to plan with that.
 
     Examples
     --------
@@ -65,8 +68,10 @@ class UCB(Believer):
     """
 
     # Before versions: neither probing nor foresight at first, then probing alone.
+    version = 2
     migrations: ClassVar = {
-        0: lambda state: {"given_up": 0, "probing": False, "foresight": 0} | state
+        0: lambda state: {"given_up": 0, "probing": False, "foresight": 0} | state,
+        1: unlearned,
     }
 
     def __init__(
@@ -77,8 +82,9 @@ class UCB(Believer):
         exploration: float,
         probing: bool = False,
         foresight: int = 0,
+        patient: bool = False,
     ) -> None:
-        super().__init__(learner, features)
+        super().__init__(learner, features, patient)
         self.exploration = exploration
         self.probing = bool(probing)
         self.foresight = checks.whole("foresight", foresight)
@@ -100,7 +106,7 @@ class UCB(Believer):
         self.bonus = math.sqrt(self._exploration)
 
     def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs, minimum: int) -> Ranking:
-        if not self.foresight:
+        if not self.foresight or payoffs.has_prices:
             return self._best(prepared, count, payoffs, minimum)
         rows = self.features.rows(prepared)
         greedy = self.learner.belief(self.bonus).foresee(rows, count, self.foresight)
@@ -129,4 +135,4 @@ class UCB(Believer):
             exploration=state["exploration"],
             probing=state["probing"],
             foresight=state["foresight"],
-        )
+        )._resumed(state)

@@ -1,6 +1,7 @@
 """Schema: how records and their context become the rows that a learner scores."""
 
 from longrank.schema.kinds import Category, Embedding, Kind, Number, Tags, Text
+from longrank.schema.prices import have_prices, priced, read_prices
 from longrank.schema.schema import SIDES, Schema
 from longrank.schema.values import (
     ID,
@@ -29,7 +30,10 @@ __all__ = [
     "Text",
     "as_records",
     "fold",
+    "have_prices",
     "identities",
     "infer",
     "positions",
+    "priced",
+    "read_prices",
 ]

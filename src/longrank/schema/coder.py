@@ -166,7 +166,7 @@ class Coder:
         further one, in whatever order they stand.
         """
         book = self._book
-        if set(map(len, records)) != self._complete:
+        if set(map(len, records)) != self._complete and not self._complete_but_prices(records):
             return None
         if self._lists and not all(self._lists <= record.keys() for record in records):
             return None
@@ -181,6 +181,15 @@ class Coder:
         except (KeyError, TypeError, ValueError, OverflowError):
             return None
         return self._code(records, book.templates, index, given, side)
+
+    def _complete_but_prices(self, records: Sequence[Record]) -> bool:
+        """Whether records have as many keys as there are fields, beside those not used."""
+        if not records:
+            return False
+        more = [name for name in self.ignored if name in records[0]]
+        if not more or set(map(len, records)) != {len(self.kinds) + len(more)}:
+            return False
+        return all(name in record for record in records for name in more)
 
     def encode_one(self, record: Record, side: Side) -> Encoded | None:
         """Return the atoms of one record that has all fields, each with a value seen before."""

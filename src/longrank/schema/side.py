@@ -24,6 +24,7 @@ from longrank.schema.kinds import (
     shown,
     spell,
 )
+from longrank.schema.prices import PRICES
 from longrank.schema.values import ID, MAX_EMBEDDING, Record, infer, read_list
 
 MAX_FIELDS = 256  # of the candidates, and of the context
@@ -39,7 +40,8 @@ class Side:
     """
 
     def __init__(self, name: str, declared: Mapping[str, Kind], ignored: frozenset[str]) -> None:
-        self.name, self.declared, self.ignored = name, declared, ignored
+        self.name, self.declared = name, declared
+        self._unused = ignored
         self.known: dict[str, Kind] = {}
         self.widths: dict[str, int] = {}  # of embeddings
         self.samples = np.zeros((0, SAMPLE))  # of number fields, in the order in which they came
@@ -48,6 +50,21 @@ class Side:
         self.left_out: dict[str, None] = {}  # fields beyond the bounds, the latest of them
         self._coders: dict[tuple[Any, ...], Coder] = {}
         self._coder = self._coder_of(self.known, self.widths)
+
+    @property
+    def prices(self) -> frozenset[str]:
+        """The fields that say what candidates cost and are worth, and not how they look.
+
+        None that is declared, or known since an earlier version that knew no prices.
+        """
+        if self.name != "candidate":
+            return frozenset()
+        return PRICES - self.declared.keys() - self.known.keys() - self._unused
+
+    @property
+    def ignored(self) -> frozenset[str]:
+        """The fields that rows do not show."""
+        return self._unused | self.prices
 
     def encode(self, records: Sequence[Record]) -> Encoded:
         """Return the atoms of records. The side stays as it is."""

@@ -66,8 +66,10 @@ class CheckoutRound(IndependentRound):
         """Return the sequence of a planner that knows all ``chances``, and nothing of ``finals``.
 
         What a policy plays whose estimates are perfect: the largest chances first, cut at the best
-        length.
+        length; the best plan where routes have fees.
         """
+        if payoffs.has_prices:
+            return payoffs.best_sequence(self.chances).order
         order = np.argsort(-self.chances, kind="stable")[: payoffs.budget]
         return order[: payoffs.best_length(self.chances[order])]
 
@@ -76,10 +78,15 @@ class CheckoutRound(IndependentRound):
         chances, finals = self.chances[orders], self.finals[orders]
         rewards = payoffs.rewards[: orders.shape[1]]
         losses = payoffs.losses[: orders.shape[1] + 1]
+        if payoffs.has_prices:
+            costs, values = payoffs.prices(len(self.chances))[:2]
+            spent = np.zeros((len(orders), orders.shape[1] + 1))
+            np.cumsum(costs[orders], axis=1, out=spent[:, 1:])
+            rewards, losses = rewards + values[orders] - spent[:, 1:], losses - spent
         alive = np.ones((len(orders), orders.shape[1] + 1))
         np.cumprod((1.0 - chances) * (1.0 - finals), axis=1, out=alive[:, 1:])
         values = alive * losses
-        ended = chances * rewards + (1.0 - chances) * finals * losses[1:]
+        ended = chances * rewards + (1.0 - chances) * finals * losses[..., 1:]
         values[:, 1:] += np.cumsum(alive[:, :-1] * ended, axis=1)
         return values
 
@@ -110,6 +117,9 @@ class CheckoutWorld(World):
         The number of routes, at most 9: the optimum is found by enumeration.
     seed
         Seed of the routes and of the payments.
+    fees
+        Whether each route has a fee of its own for a try, its field ``cost``: 0.01 to 0.25 of what
+        a success is worth, dearer for cards from abroad.
 
     Examples
     --------
@@ -120,7 +130,8 @@ class CheckoutWorld(World):
     ('amex', 'PL', 42.29)
     """
 
-    def __init__(self, routes: int = 7, *, seed: int) -> None:
+    def __init__(self, routes: int = 7, *, seed: int, fees: bool = False) -> None:
+        self.fees = bool(fees)
         self.routes = checks.whole("routes", routes, minimum=1)
         if self.routes > 9:
             raise InvalidInput("routes", "be at most 9", self.routes)
@@ -139,6 +150,7 @@ class CheckoutWorld(World):
             {"id": f"route-{i}", "region": REGIONS[region], "acquirer": ACQUIRERS[acquirer]}
             for i, (region, acquirer) in enumerate(zip(self._regions, self._acquirers, strict=True))
         ]
+        self._fees = rng.uniform(0.01, 0.2, self.routes)
         self._outages: dict[int, NDArray[np.int64]] = {}
 
     def deal(self, t: int) -> CheckoutRound:
@@ -161,7 +173,7 @@ class CheckoutWorld(World):
             - 6.0 * down
         )
         finals = np.where(down, 0.0, np.clip(self._finality * (1.0 + 0.3 * size), 0.0, 0.6))
-        name, (_, currency) = list(COUNTRIES.items())[country]
+        name, (home, currency) = list(COUNTRIES.items())[country]
         context = {
             "brand": BRANDS[brand],
             "country": name,
@@ -176,6 +188,10 @@ class CheckoutWorld(World):
                 self._records, load.tolist(), noticed.tolist(), strict=True
             )
         ]
+        if self.fees:
+            abroad = 0.05 * (self._regions != REGIONS.index(home))
+            for record, fee in zip(records, np.round(self._fees + abroad, 3).tolist(), strict=True):
+                record["cost"] = fee
         chances = LOGISTIC.probability(logits)
         return CheckoutRound(records, rng.random(self.routes), chances, finals, context)
 

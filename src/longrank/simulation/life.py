@@ -16,6 +16,7 @@ from longrank.links import LOGISTIC, Link
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy
 from longrank.policies.base import Believer
+from longrank.schema.prices import PRICES
 from longrank.simulation.stream import RecordStream, Stream
 
 
@@ -84,7 +85,11 @@ def _compiled_parts(
 ) -> tuple[Rule, Selection, Step, Link] | None:
     """What the parts of a policy say of how they are compiled; None unless all of them do."""
     rule = kernels.declared(policy, "compiled_rule")
-    if not isinstance(rule, Rule):
+    if not isinstance(rule, Rule) or payoffs.has_prices or payoffs.patience != 1.0:
+        return None
+    if stream.costs is not None:
+        return None
+    if isinstance(policy, Believer) and policy.plans_otherwise:
         return None
     learner, features = getattr(policy, "learner", None), getattr(policy, "features", None)
     if learner is None or features is None:  # it believes nothing, and takes the items as they are
@@ -102,7 +107,7 @@ def _live_records(policy: Policy, stream: RecordStream, payoffs: Payoffs, life: 
     choice = None
     for t in range(stream.rounds):
         if t == 1:  # most fields are known by now, and need not be inferred
-            choice = _record_choice(policy, stream)
+            choice = None if payoffs.has_prices else _record_choice(policy, stream)
         if choice and isinstance(policy, Believer) and policy.schema.present() == choice.layout:
             _run_records(policy, choice, stream, payoffs, life, t)
             return
@@ -115,6 +120,8 @@ def _record_choice(policy: Policy, stream: RecordStream) -> RecordSelection | No
     if not (isinstance(policy, Believer) and isinstance(rule, RecordRule)):
         return None
     if not kernels.declared(policy.learner, "compiled_step", len(stream.items)):
+        return None
+    if policy.costs is not None or any(not PRICES.isdisjoint(each) for each in stream.items):
         return None
     try:
         return stream.choice or stream.seen_through(policy.features).choice
@@ -136,6 +143,8 @@ def _run_records(
     assert isinstance(step, RecordStep)
     start, link, given_up = stream.starts[first], policy.learner.link, np.array([policy.given_up])
     chance = policy.chance(np.diff(stream.starts[first:]).tolist())
+    patience = policy.patience
+    counts = np.array([] if patience is None else [patience.went_on, patience.stopped], np.int64)
     state = kernels.compose_record_run(step)(
         (stream.starts[first:] - start, stream.wins[start:], stream.ends[start:]),
         tuple(part[start:] for part in choice.own),
@@ -148,10 +157,13 @@ def _run_records(
         (link.code, link.ceiling),
         step.state,
         (policy.probing, given_up),
+        (payoffs.patience, counts),
         (life.rewards[first:], life.lengths[first:], life.tried[first:]),
     )
     step.take_over(state, int(life.tried[first:].sum()))
     policy.given_up = int(given_up[0])
+    if patience is not None:
+        patience.went_on, patience.stopped = counts.tolist()
 
 
 def _play(
@@ -159,11 +171,12 @@ def _play(
 ) -> None:
     """Rank, play and learn in round t, where it is not compiled."""
     part = slice(stream.starts[t], stream.starts[t + 1])
-    ranking = policy.rank(stream.items[part], payoffs, **stream.given(t))
+    given = payoffs if isinstance(stream, RecordStream) else stream.paid(payoffs, t)
+    ranking = policy.rank(stream.items[part], given, **stream.given(t))
     hits = np.flatnonzero(stream.ends[part][ranking.order])
     tried = int(hits[0]) + 1 if hits.size else len(ranking)
     succeeded = bool(hits.size and stream.wins[part][ranking.order[tried - 1]])
     outcome = Outcome(tried, succeeded)
     policy.learn(ranking, outcome)
-    life.rewards[t] = payoffs.reward(outcome)
+    life.rewards[t] = stream.paid(payoffs, t).along(ranking.order).reward(outcome)
     life.lengths[t], life.tried[t] = len(ranking), tried

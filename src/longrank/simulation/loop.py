@@ -13,6 +13,7 @@ from longrank import checks
 from longrank.errors import InvalidInput
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy
+from longrank.schema import priced
 from longrank.simulation.worlds import World
 
 
@@ -74,7 +75,8 @@ def simulate(
         ranking = policy.rank(dealt.items, now, **context)
         outcome = dealt.play(ranking.order)
         policy.learn(ranking, outcome)
-        run.rewards[t] = now.reward(outcome)
+        now = priced(now, dealt.items)
+        run.rewards[t] = now.along(ranking.order).reward(outcome)
         run.expected[t] = dealt.value(ranking.order, now)
         run.optimum[t] = dealt.optimum(now)
         run.hindsight[t] = dealt.hindsight(now)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from longrank.features import Features
 from longrank.kernels import RecordSelection, Selection
 from longrank.links import LOGISTIC
 from longrank.payoffs import Payoffs
-from longrank.schema import Record, as_records
+from longrank.schema import Record, as_records, priced
 from longrank.simulation.worlds import IndependentRound, TableWorld, World
 
 
@@ -34,12 +35,15 @@ class Stream:
         Whether each item succeeds, shape (n,).
     choice
         What :meth:`seen_through` made of the items; None where each run prepares them itself.
+    costs
+        What a try of each item costs, shape (n,); None where all that costs is in the payoffs.
     """
 
     items: NDArray[np.float64]
     starts: NDArray[np.int64]
     wins: NDArray[np.bool_]
     choice: Selection | None = None
+    costs: NDArray[np.float64] | None = None
 
     @classmethod
     def of(cls, world: TableWorld) -> Stream:
@@ -67,8 +71,22 @@ class Stream:
         """Prepare the items by these features, once for several runs."""
         return replace(self, choice=kernels.declared(features, "compiled_selection", self.items))
 
+    def with_fees(self, low: float, high: float, seed: int) -> Stream:
+        """Give each item a cost of its own, drawn between two numbers."""
+        drawn = np.random.default_rng([seed, 1]).uniform(low, high, len(self.items))
+        return replace(self, costs=drawn)
+
+    def paid(self, payoffs: Payoffs, t: int) -> Payoffs:
+        """Return what round t pays, with the costs of its items."""
+        if self.costs is None:
+            return payoffs
+        return payoffs.priced(self.costs[self.starts[t] : self.starts[t + 1]])
+
     def hindsight(self, payoffs: Payoffs) -> NDArray[np.float64]:
         """The reward of a clairvoyant in every round; CR_max is the sum."""
+        if self.costs is not None:
+            net = np.where(self.wins, payoffs.rewards[0] - self.costs, payoffs.losses[0])
+            return np.maximum.reduceat(np.maximum(net, payoffs.losses[0]), self.starts[:-1])
         some = np.logical_or.reduceat(self.wins, self.starts[:-1])
         first = payoffs.rewards[0] if payoffs.budget else payoffs.losses[0]
         return np.asarray(np.where(some, first, payoffs.losses[0]), np.float64)
@@ -87,6 +105,23 @@ class Stream:
         ).items():
             chances = np.minimum(some / (size - np.arange(min(payoffs.budget, size))), 1.0)
             total += rounds * float(payoffs.values(chances)[-1])
+        return total if self.costs is None else total - self._random_costs(payoffs.budget)
+
+    def _random_costs(self, budget: int) -> float:
+        """What the tries of a random order cost: of those that fail, and of the one that succeeds.
+
+        Each of the losers is as likely to be tried as any other, and so is each of the winners.
+        """
+        assert self.costs is not None
+        total = 0.0
+        for start, end in pairwise(self.starts.tolist()):
+            won, costs = self.wins[start:end], self.costs[start:end]
+            chances = np.minimum(won.sum() / (len(won) - np.arange(min(budget, len(won)))), 1.0)
+            failing = np.cumprod(1.0 - chances)
+            if won.any():
+                total += float((1.0 - failing[-1]) * costs[won].mean())
+            if not won.all():
+                total += float(failing.sum() * costs[~won].mean())
         return total
 
 
@@ -116,6 +151,10 @@ class RecordStream:
     wins: NDArray[np.bool_]
     ends: NDArray[np.bool_]
     choice: RecordSelection | None = None
+
+    def paid(self, payoffs: Payoffs, t: int) -> Payoffs:
+        """Return what round t pays, with the prices of its records."""
+        return priced(payoffs, self.items[self.starts[t] : self.starts[t + 1]])
 
     @classmethod
     def of(cls, world: World, rounds: int | None = None) -> RecordStream:

@@ -60,7 +60,7 @@ class Round(ABC):
 
     def value(self, order: NDArray[np.int64], payoffs: Payoffs) -> float:
         """Return the true expected reward of a sequence."""
-        return float(payoffs.values(self.probabilities(order))[-1])
+        return float(payoffs.along(order).values(self.probabilities(order))[-1])
 
     def hindsight(self, payoffs: Payoffs) -> float:
         """Return the reward of a clairvoyant who has seen the draws: success at once, or giving up.
@@ -69,8 +69,9 @@ class Round(ABC):
         is not searched.
         """
         alone = np.arange(len(self.items))
-        certain = any(self.play(alone[i : i + 1]).succeeded for i in alone)
-        return float(payoffs.rewards[0] if certain and payoffs.budget else payoffs.losses[0])
+        return _clairvoyant(
+            payoffs, np.array([self.play(alone[i : i + 1]).succeeded for i in alone], np.bool_)
+        )
 
 
 class IndependentRound(Round):
@@ -90,12 +91,23 @@ class IndependentRound(Round):
         return self.chances[order]
 
     def optimum(self, payoffs: Payoffs) -> float:
+        if payoffs.has_prices:
+            return payoffs.best_sequence(self.chances).value
         best = np.sort(self.chances)[::-1][: payoffs.budget]  # Lemma 1
         return float(payoffs.values(best)[payoffs.best_length(best)])
 
     def hindsight(self, payoffs: Payoffs) -> float:
-        certain = bool((self.draws < self.chances).any())
-        return float(payoffs.rewards[0] if certain and payoffs.budget else payoffs.losses[0])
+        return _clairvoyant(payoffs, self.draws < self.chances)
+
+
+def _clairvoyant(payoffs: Payoffs, wins: NDArray[np.bool_]) -> float:
+    """What is earned by who knows which items succeed: one of them at once, or giving up."""
+    nothing = float(payoffs.losses[0])
+    if not (payoffs.budget and wins.any()):
+        return nothing
+    costs, values, rewards, _, _ = payoffs.prices(len(wins))
+    best = float((rewards[0] + values - costs)[wins].max())
+    return max(best, nothing) if payoffs.has_prices else best
 
 
 class DependentRound(Round):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from longrank.features import Features
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy, from_bytes, load
 from longrank.policies.base import Believer
+from longrank.policies.patience import Patience
 from longrank.rows import SparseRows
+from longrank.schema import priced
 from longrank.testing.rounds import Rounds
 
 VANILLA = Payoffs.vanilla(5)
@@ -151,6 +154,66 @@ class PolicyContract:
         with pytest.raises(InvalidInput, match=r"^order must "):
             self.make_policy().receipt(self.rounds.items, VANILLA, order)
 
+    # candidates with costs and values
+
+    def test_a_round_with_prices_is_ranked_without_effect_stored_and_learned_from(self) -> None:
+        policy = self.make_policy()
+        viewed, receipts = None, []
+        for t in range(12):
+            items, payoffs, budget = self.rounds.deal_priced(t)
+            before, given = policy.to_bytes(), self.rounds.given(t)
+            proposed = policy.propose(items, payoffs, budget, **given)
+            assert policy.to_bytes() == before
+            ranking = policy.rank(items, payoffs, budget, **given)
+            assert ranking == proposed
+            order = ranking.order.tolist()
+            assert len(set(order)) == len(order) <= min(budget, len(items))
+            assert ranking == Ranking.from_bytes(ranking.to_bytes())
+            assert ranking == Ranking.from_dict(json.loads(json.dumps(ranking.to_dict())))
+            assert ranking == pickle.loads(pickle.dumps(ranking))
+            assert isinstance(ranking.explain(), str)
+            before = policy.to_bytes()
+            with pytest.raises(InvalidInput, match=r"^outcome\.tried must be at most"):
+                policy.learn(ranking, Outcome(len(ranking) + 1, True))
+            assert policy.to_bytes() == before
+            if t == 6:
+                viewed, asked = policy.view(), (items, payoffs, budget)
+                receipts = [viewed.propose(*asked, rng=1, **given)]
+            policy.learn(ranking, self.rounds.happen(t, ranking))
+        assert viewed is not None
+        assert receipts == [viewed.propose(*asked, rng=1, **self.rounds.given(6))]
+
+    def test_saved_loaded_and_continued_with_prices_equals_never_stopped(self) -> None:
+        policy = again = self.make_policy()
+        for t in range(16):
+            again = self.revive(policy) if t == 8 else again
+            for each in (policy, again) if t >= 8 else (policy,):
+                ranking = each.rank(*self.rounds.deal_priced(t), **self.rounds.given(t))
+                each.learn(ranking, self.rounds.happen(t, ranking))
+        assert again.to_bytes() == policy.to_bytes()
+
+    @pytest.mark.parametrize("k", [0, 1, 2])
+    def test_few_items_with_prices_are_ranked(self, k: int) -> None:
+        payoffs = Payoffs.exponential(3)
+        for paid in (payoffs.priced([0.2] * k), payoffs.priced([0.1] * k, [1.0, -9.0][:k])):
+            ranking = self.make_policy().rank(self.rounds.items[:k], paid.patient(0.5))
+            assert len(ranking.values) == k + 1
+            assert ranking.values[0] == payoffs.losses[0]
+            assert len(self.make_policy().rank(self.rounds.items[:k], paid, 0)) == 0
+
+    def test_values_with_prices_are_those_of_the_probabilities(self) -> None:
+        for t in range(6):
+            items, payoffs, budget = self.rounds.deal_priced(t)
+            ranking = self.make_policy().rank(items, payoffs, budget, **self.rounds.given(t))
+            if ranking.costs is None or np.isnan(ranking.probabilities).any():
+                continue  # it does without prices, or without a belief
+            along = priced(payoffs, items).along(ranking.order)
+            values = ranking.values[: len(ranking) + 1]
+            np.testing.assert_allclose(values, along.values(ranking.probabilities), atol=1e-12)
+            for outcome in (Outcome(len(ranking), False), self.rounds.happen(t, ranking)):
+                earned = ranking.reward(payoffs, outcome)
+                assert math.isclose(earned, along.reward(outcome), abs_tol=1e-12)
+
     # learning
 
     def test_nothing_tried_changes_nothing(self) -> None:
@@ -193,13 +256,17 @@ class PolicyContract:
             again.learn(stored, outcome)
         assert policy.to_bytes() == again.to_bytes()
 
-    def test_what_was_not_tried_teaches_nothing(self) -> None:
+    @pytest.mark.parametrize("succeeded", [False, True])
+    def test_what_was_not_tried_teaches_nothing(self, succeeded: bool) -> None:
         policy = self.make_policy()
         again = self.revive(policy)
         whole = policy.rank(self.rounds.items, VANILLA)
         again.rank(self.rounds.items, VANILLA)  # draws what the other one drew
-        policy.learn(whole, Outcome(2, False))
-        again.learn(whole.subset([0, 1]), Outcome(2, False))
+        policy.learn(whole, Outcome(2, succeeded))
+        again.learn(whole.subset([0, 1]), Outcome(2, succeeded))
+        for each in (policy, again):
+            if isinstance(each, Believer) and each.patience is not None and not succeeded:
+                each.patience = Patience()  # that it ended early is what it may learn
         assert policy.to_bytes() == again.to_bytes()
 
     def test_an_outcome_that_the_ranking_cannot_have_is_refused_and_changes_nothing(self) -> None:

@@ -63,6 +63,12 @@ class Rounds:
         )
         return items, shapes[t % 3](MAX_BUDGET), int(rng.integers(0, MAX_BUDGET + 1))
 
+    @classmethod
+    def deal_priced(cls, t: int) -> Deal:
+        """Round t with a cost and a value for each item; in some a cascade may end by itself."""
+        items, payoffs, budget = cls.deal(t)
+        return items, payoffs.priced(*_prices(t, len(items))).patient(_patience(t)), budget
+
     @staticmethod
     def happen(t: int, ranking: Ranking) -> Outcome:
         """Any outcome that the ranking can have: nothing tried, early stop, success, failure."""
@@ -85,6 +91,17 @@ class Rounds:
             policy.learn(ranking, outcome)
             receipts.append(ranking)
         return receipts
+
+
+def _prices(t: int, size: int) -> tuple[list[float], list[float]]:
+    """Draw costs and values; all items have the same in every fourth round."""
+    rng = np.random.default_rng([2024, t])
+    size, times = (size, 1) if t % 4 else (1, size)
+    return [*rng.uniform(0.0, 0.4, size)] * times, [*rng.normal(0.0, 0.5, size)] * times
+
+
+def _patience(t: int) -> float:
+    return 0.7 if t % 3 == 1 else 1.0
 
 
 class RecordRounds(Rounds):
@@ -127,6 +144,16 @@ class RecordRounds(Rounds):
             "note": str(rng.choice(["one word", "a word or two", ""])),
         }
         return {"context": context | ({"words": ["a", "b"][: t % 3]} if t > 9 else {})}
+
+    @classmethod
+    def deal_priced(cls, t: int) -> Deal:
+        """The same with the fields cost and value, which some records lack."""
+        items, payoffs, budget = cls.deal(t)
+        for record, cost, value in zip(items, *_prices(t, len(items)), strict=True):
+            record["cost"] = cost if cost > 0.05 else None
+            if t % 5:
+                record["value"] = value
+        return items, payoffs.patient(_patience(t)), budget
 
     @staticmethod
     def broken(bad: float) -> tuple[Any, str]:

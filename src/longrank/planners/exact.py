@@ -2,6 +2,8 @@
 
 p(x | S) depends on S only as a set, and only failure goes on, so
 W(S) = max(l_|S|, max over x of p(x|S) r_(|S|+1) + (1 - p(x|S)) W(S + x)) is exact over subsets.
+Where x has a cost and a value they join r, and where a cascade may end by itself, W(S + x) becomes
+(1 - q) l_|S+x| + q W(S + x).
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ MAX_SUBSETS = 1_000_000
 Vector = NDArray[np.float64]
 
 
-def best_sequence(
+def best_dependent(
     prepared: Prepared, features: Coverage, truth: Learner, payoffs: Payoffs, count: int
 ) -> NDArray[np.int64]:
     """``count`` items that begin with the sequence of the largest expected reward.
@@ -53,8 +55,10 @@ class _Search:
     ) -> None:
         self.prepared, self.features, self.truth = prepared, features, truth
         self.count = count
-        self.rewards, self.losses = payoffs.rewards, payoffs.losses
-        self.value: dict[int, float] = {}  # W of a set
+        self.costs, self.values, self.rewards, self.losses, self.patience = payoffs.prices(
+            len(prepared)
+        )
+        self.worth: dict[int, float] = {}  # W of a set
         self.choice: dict[int, int] = {}  # what to try next after it failed; -1 is to stop
         u = truth.weights
         self.rising = np.maximum(u, 0.0)
@@ -62,8 +66,8 @@ class _Search:
 
     def visit(self, members: int, prefix: list[int]) -> float:
         """W of a set of items that were tried and failed; ``prefix`` lists them."""
-        if members in self.value:
-            return self.value[members]
+        if members in self.worth:
+            return self.worth[members]
         tried = len(prefix)
         value, choice = float(self.losses[tried]), -1
         if tried < self.count:
@@ -71,15 +75,22 @@ class _Search:
             p = self.truth.link.probability(rows @ self.truth.weights)
             rest = self.bound(rows, tried + 1)
             for at in np.argsort(-p, kind="stable"):
-                reward = p[at] * self.rewards[tried]
-                if reward + (1.0 - p[at]) * rest < value:
-                    continue  # not even the best conceivable rest makes it win
                 item = free[at]
-                found = reward + (1.0 - p[at]) * self.visit(members | 1 << item, [*prefix, item])
+                reward = p[at] * (self.rewards[tried] + self.values[item]) - self.costs[item]
+                if reward + (1.0 - p[at]) * self.after_failure(rest, tried) < value:
+                    continue  # not even the best conceivable rest makes it win
+                further = self.visit(members | 1 << item, [*prefix, item])
+                found = reward + (1.0 - p[at]) * self.after_failure(further, tried)
                 if found > value or (found == value and not 0 <= choice < item):
                     value, choice = float(found), item
-        self.value[members], self.choice[members] = value, choice
+        self.worth[members], self.choice[members] = value, choice
         return value
+
+    def after_failure(self, value: float, tried: int) -> float:
+        """What a failure is worth where going on would be worth ``value``."""
+        if self.patience == 1.0:
+            return value
+        return (1.0 - self.patience) * float(self.losses[tried + 1]) + self.patience * value
 
     def rows(self, prefix: list[int]) -> tuple[list[int], NDArray[np.float64]]:
         """The free items, and how each looks after the prefix."""
@@ -96,9 +107,11 @@ class _Search:
 
         Gains of coverage only shrink. So with u_i >= 0 the present gain is the most that topic i
         will ever add, and with u_i < 0 no gain at all is. With these probabilities the problem is
-        an independent one, which sorting solves.
+        an independent one, which sorting solves, with the least cost and the largest value for all.
         """
         best = np.sort(self.truth.link.probability(rows @ self.rising + self.relief))[::-1]
         last = min(self.count, tried + len(best) - 1)
-        rewards, losses = self.rewards[tried:last], self.losses[tried : last + 1]
-        return float(kernels.best_stop(best[: last - tried], rewards, losses)[1])
+        paid = self.costs.min() * np.arange(last - tried + 1)
+        rewards = self.rewards[tried:last] + self.values.max() - paid[1:]
+        losses = self.losses[tried : last + 1] - paid
+        return float(kernels.best_stop(best[: last - tried], rewards, losses, self.patience)[1])

@@ -1,0 +1,168 @@
+"""Narrowing down: the few of very many candidates among which there is a best plan.
+
+The proof is in ``docs/planning.md``: at each position a best plan tries one of the b best by the
+score gain + worth * p, where worth is by how much a success there beats a failure. A score is a
+straight line over the worths, so whoever is beaten by the same b others at both ends of an
+interval is beaten by them in all of it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.kernels.compilation import compiled
+from longrank.kernels.programme import take
+from longrank.kernels.ranking import top
+
+Vector = NDArray[np.float64]
+Order = NDArray[np.int64]
+
+_STEPS = 8  # intervals into which the worths are divided, for fewer candidates half as many
+_ROUNDS = 4
+_FEW = 64  # so few are not narrowed down any further
+_SAMPLE = 8192  # of very many candidates so many show how good the best are
+_BLOCK = 1024  # candidates that are looked at together, so that they stay in the cache
+
+
+@compiled
+def _range_of_worths(
+    values: Vector, rewards: Vector, losses: Vector, patience: float
+) -> tuple[float, float]:
+    """Bound by how much a success can beat a failure, at any position. O(k + b).
+
+    No way of going on is worth more than the next reward with the largest value.
+    """
+    b, most = rewards.shape[0], values[0]
+    for value in values:
+        most = value if value > most else most
+    low, high = math.inf, -math.inf
+    for m in range(b):
+        further = losses[b] if m == b - 1 else max(losses[m + 1], rewards[m + 1] + most)
+        failure = (1.0 - patience) * losses[m + 1] + patience * further
+        low, high = min(low, rewards[m] - failure), max(high, rewards[m] - losses[m + 1])
+    return low, high
+
+
+@compiled
+def _raise_low(
+    low: float, grid: Vector, most: Vector, rewards: Vector, losses: Vector, patience: float
+) -> float:
+    """Bound the worths from below, given the largest score at each point of a grid. O(b).
+
+    The largest score is convex in the worth: between two points it lies below the straight line.
+    """
+    smallest = grid[-1]
+    value = losses[rewards.shape[0]]  # no way of going on is worth more
+    for m in range(rewards.shape[0] - 1, -1, -1):
+        failure = (1.0 - patience) * losses[m + 1] + patience * value
+        worth = min(max(rewards[m] - failure, low), grid[-1])
+        smallest = min(smallest, worth)
+        at = 0
+        while at < grid.shape[0] - 2 and grid[at + 1] < worth:
+            at += 1
+        share = (worth - grid[at]) / (grid[at + 1] - grid[at])
+        score = most[at] + share * (most[at + 1] - most[at])
+        value = max(losses[m], score + failure)
+    return float(smallest)
+
+
+@compiled
+def _best_inside(p: Vector, g: Vector, grid: Vector, b: int) -> Order:
+    """Find the b largest scores in the middle of each interval of a grid. O(k)."""
+    best = np.empty((grid.shape[0] - 1, b), np.int64)
+    scores = np.empty(p.shape[0])
+    for at in range(best.shape[0]):
+        worth = 0.5 * (grid[at] + grid[at + 1])
+        for i in range(p.shape[0]):
+            scores[i] = g[i] + worth * p[i]
+        found = top(scores, b)
+        for i in range(b):
+            best[at, i] = found[i]
+    return best
+
+
+@compiled
+def _largest_scores(p: Vector, c: Vector, v: Vector, grid: Vector) -> Vector:
+    """Find the largest score at each point of a grid. O(k)."""
+    most = np.full(grid.shape[0], -math.inf)
+    for i in range(p.shape[0]):
+        gain = p[i] * v[i] - c[i]
+        for at in range(grid.shape[0]):
+            most[at] = max(most[at], gain + grid[at] * p[i])
+    return most
+
+
+@compiled
+def _limits(p: Vector, g: Vector, grid: Vector, best: Order) -> Vector:
+    """Find the scores at the points of a grid up to which b others beat a candidate everywhere."""
+    limits = np.full(grid.shape[0], math.inf)
+    for at in range(best.shape[0]):
+        for i in best[at]:
+            for end in (at, at + 1):
+                limits[end] = min(limits[end], g[i] + grid[end] * p[i])
+    return limits
+
+
+@compiled
+def _unbeaten(
+    p: Vector, c: Vector, v: Vector, grid: Vector, limits: Vector, kept: NDArray[np.bool_]
+) -> Order:
+    """Find who exceeds a limit or is ``kept`` anyway, in one pass. O(k)."""
+    found, n = np.empty(p.shape[0], np.int64), 0
+    block, excess = np.empty(_BLOCK), np.empty(_BLOCK)
+    for start in range(0, p.shape[0], _BLOCK):
+        size = min(_BLOCK, p.shape[0] - start)
+        chances, gains, over = p[start : start + size], block[:size], excess[:size]
+        prices, worths = c[start : start + size], v[start : start + size]
+        for i in range(size):
+            gains[i] = chances[i] * worths[i] - prices[i]
+        for i in range(size):
+            over[i] = -1.0
+        for at in range(grid.shape[0]):
+            worth, limit = grid[at], limits[at]
+            for i in range(size):
+                more = gains[i] + worth * chances[i] - limit
+                over[i] = more if more > over[i] else over[i]
+        for i in range(size):
+            if over[i] > 0.0 or kept[start + i]:
+                found[n] = start + i
+                n += 1
+    return found[:n]
+
+
+@compiled
+def narrow(
+    p: Vector, c: Vector, v: Vector, rewards: Vector, losses: Vector, patience: float
+) -> Order:
+    """Find candidates among which there is a best plan of all, in ascending order. O(k)."""
+    b = rewards.shape[0]
+    some = np.arange(p.shape[0] if p.shape[0] <= max(b, _FEW) else 0)
+    low, high = _range_of_worths(v, rewards, losses, patience)
+    for turn in range(_ROUNDS):
+        n = p.shape[0]
+        if n <= max(b, _FEW):
+            break
+        steps = _STEPS if n > _SAMPLE else _STEPS // 2
+        grid = np.empty(steps + 1)
+        for at in range(steps + 1):  # closer where a failure costs little, as it does at first
+            grid[at] = low + (high - low) * (at / steps) * (at / steps) * (at / steps)
+        stride = max(n // _SAMPLE, 1)
+        pool = p[::stride].copy()
+        gains = np.empty(pool.shape[0])
+        for i in range(pool.shape[0]):
+            gains[i] = pool[i] * v[i * stride] - c[i * stride]
+        best = _best_inside(pool, gains, grid, b)
+        kept = np.zeros(n, np.bool_)
+        for at in range(steps):
+            for i in best[at]:
+                kept[i * stride] = True
+        left = _unbeaten(p, c, v, grid, _limits(pool, gains, grid, best), kept)
+        some = left if turn == 0 else take(some, left)
+        p, c, v = take(p, left), take(c, left), take(v, left)
+        if low == high or (turn > 0 and 4 * left.shape[0] > 3 * n):
+            break
+        low = _raise_low(low, grid, _largest_scores(p, c, v, grid), rewards, losses, patience)
+    return some

@@ -1,0 +1,108 @@
+"""Costs of tries that are known only afterwards: what to expect, by the same rows."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank import kernels
+from longrank.learners.sparse import SparseLaplace
+from longrank.packing import Tree
+from longrank.payoffs import MAX_PRICE
+
+Vector = NDArray[np.float64]
+
+_MOST = 20.0  # times what was expected: more does not count, so that one outlier does little harm
+_FAR = 30.0  # at most exp(30) units are expected
+_SURPRISE = 25.0  # at most so much counts for the deviation, squared
+_LEAST = 1e-3  # the least deviation, squared
+
+
+class Costs:
+    """Expected costs of a try, learned from what tries really cost.
+
+    The mean is exp(score), the deviation in proportion to it: so units do not matter, and an
+    expected cost is above 0. Full covariance for rows of numbers, columns with learned priors for
+    sparse rows.
+
+    Parameters
+    ----------
+    dim
+        The length of a row; 0 for sparse rows.
+    columns
+        How many columns sparse rows may have, as for :class:`SparseLaplace`.
+    """
+
+    def __init__(self, dim: int, columns: int = 0) -> None:
+        self.dim, self.columns = dim, columns
+        self.count, self.unit = 0, 0.0  # of costs seen; the first one, in which they are learned
+        self.squares = 0.0  # of what was missed, in proportion
+        self._table = SparseLaplace(columns=columns) if columns else None
+        self._weights, self._inverse = np.zeros(dim), np.eye(dim)
+
+    def observe(self, rows: Any, costs: Vector) -> None:
+        """Learn what tries cost."""
+        if self.unit == 0.0:
+            self.unit = float(costs.max())
+            if self.unit == 0.0:
+                return  # nothing was paid yet
+        expected = np.exp(np.clip(self._score(rows)[0], -_FAR, _FAR))
+        ratios = np.minimum(costs / self.unit / expected, _MOST)
+        units = ratios * expected
+        self.squares += float(np.minimum((ratios - 1.0) ** 2, _SURPRISE).sum())
+        self.count += len(units)
+        if self._table is not None:
+            self._table.observe_costs(rows, units, self._dispersion)
+        else:
+            rows = np.ascontiguousarray(rows, np.float64)
+            kernels.learn_costs(self._weights, self._inverse, rows, units, self._dispersion)
+
+    def expect(self, rows: Any, bonus: float) -> Vector:
+        """Return the least costs that are plausible: ``bonus`` deviations below the mean."""
+        means, widths = self._score(rows)
+        expected = self.unit * np.exp(np.clip(means - bonus * widths, -_FAR, _FAR))
+        return np.asarray(np.minimum(expected, MAX_PRICE))
+
+    @property
+    def _dispersion(self) -> float:
+        """The variance of a cost in proportion to its mean's square, 1 to begin with."""
+        return max((1.0 + self.squares) / (1.0 + self.count), _LEAST)
+
+    def _score(self, rows: Any) -> tuple[Vector, Vector]:
+        if self._table is not None:
+            return self._table.score(rows)
+        return kernels.score_rows(rows, self._weights, self._inverse)
+
+    def view(self) -> Self:
+        """Return a copy to plan with while this one goes on learning."""
+        viewed = object.__new__(type(self))
+        viewed.__dict__.update(self.__dict__)
+        viewed._weights, viewed._inverse = self._weights.copy(), self._inverse.copy()
+        viewed._table = None if self._table is None else self._table.view()
+        return viewed
+
+    def state(self) -> Tree:
+        """Return all of it, as a tree for :mod:`longrank.packing`."""
+        return {
+            "dim": self.dim,
+            "columns": self.columns,
+            "count": self.count,
+            "unit": self.unit,
+            "squares": self.squares,
+            "weights": self._weights.copy(),
+            "inverse": self._inverse.copy(),
+            "table": None if self._table is None else self._table.state(),
+        }
+
+    @classmethod
+    def from_state(cls, state: Tree) -> Self:
+        """Build it again."""
+        costs = cls(state["dim"], state["columns"])
+        for name in ("count", "unit", "squares"):
+            setattr(costs, name, state[name])
+        costs._weights[:], costs._inverse[:] = state["weights"], state["inverse"]
+        if state["table"] is not None:
+            costs._table = SparseLaplace.from_state(state["table"])
+        return costs

@@ -1,0 +1,46 @@
+"""Patience: how likely a cascade is to go on after a failure, learned from early stops."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from longrank import kernels
+from longrank.cascade import Outcome
+from longrank.packing import Tree
+
+
+class Patience:
+    """The share of failures after which a cascade went on, although tries were left.
+
+    A final decline and a reader who leaves are early stops: the outcome reports fewer tries than
+    the sequence had, and no success. Until the first of them the patience is exactly 1.
+    """
+
+    __slots__ = ("stopped", "went_on")
+
+    def __init__(self, went_on: int = 0, stopped: int = 0) -> None:
+        self.went_on, self.stopped = went_on, stopped
+
+    @property
+    def now(self) -> float:
+        """The patience as far as it is known, above 0 and at most 1."""
+        return kernels.patience_of(self.went_on, self.stopped)
+
+    def observe(self, length: int, outcome: Outcome) -> None:
+        """Count the failures of a sequence of this length."""
+        if outcome.tried:
+            self.went_on += outcome.tried - 1
+            self.stopped += not outcome.succeeded and outcome.tried < length
+
+    def copy(self) -> Self:
+        """Return one that counts by itself."""
+        return type(self)(self.went_on, self.stopped)
+
+    def state(self) -> Tree:
+        """Return the counts."""
+        return {"went_on": self.went_on, "stopped": self.stopped}
+
+    @classmethod
+    def from_state(cls, state: Any) -> Self:
+        """Build it again."""
+        return cls(int(state["went_on"]), int(state["stopped"]))

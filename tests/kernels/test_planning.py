@@ -1,0 +1,417 @@
+"""Plans with costs and values, against all sequences of few candidates."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import combinations, permutations
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from longrank import Payoffs
+from longrank.kernels import best_stop, top
+from longrank.kernels.narrowing import narrow
+from longrank.kernels.planning import plan
+from longrank.kernels.programme import (
+    Schedule,
+    choose,
+    choose_freely,
+    index_of,
+    sort_by,
+    value_of,
+)
+from longrank.kernels.slopes import search, slopes_of
+
+PLAIN = numba.config.DISABLE_JIT  # a few cases show that plain Python does the same
+MANY = 20 if PLAIN else 1000
+BIG = 400 if PLAIN else 30_000
+
+
+def frozen(numbers):
+    """A read-only array, as payoffs have: so that one compiled plan serves all tests."""
+    array = np.array(numbers, np.float64)
+    array.flags.writeable = False
+    return array
+
+
+def planned(p, c, v, rewards, losses, q=1.0, count=None):
+    count = len(rewards) if count is None else count
+    return plan(np.array(p, np.float64), *map(frozen, (c, v, rewards, losses)), float(q), count)
+
+
+def along(order, p, c, v, rewards, losses, q):
+    """The expected reward of one sequence, from the end."""
+    value = losses[len(order)]
+    for m in range(len(order) - 1, -1, -1):
+        i = order[m]
+        failed = (1.0 - q) * losses[m + 1] + q * value
+        value = p[i] * (rewards[m] + v[i]) - c[i] + (1.0 - p[i]) * failed
+    return value
+
+
+def best_of_all(p, c, v, rewards, losses, q=1.0):
+    """The largest value of all sequences, written out."""
+    most = min(len(p), len(rewards))
+    return max(
+        along(order, p, c, v, rewards, losses, q)
+        for n in range(most + 1)
+        for order in permutations(range(len(p)), n)
+    )
+
+
+def optimum(p, c, v, rewards, losses, q=1.0):
+    """The same over sets: what is to come depends on those that failed as a set only."""
+    most = min(len(p), len(rewards))
+
+    @cache
+    def ahead(tried):
+        m = tried.bit_count()
+        values = [losses[m]]
+        for i in range(len(p) if m < most else 0):
+            if not tried >> i & 1:
+                failed = (1.0 - q) * losses[m + 1] + q * ahead(tried | 1 << i)
+                values.append(p[i] * (rewards[m] + v[i]) - c[i] + (1.0 - p[i]) * failed)
+        return max(values)
+
+    return ahead(0)
+
+
+seeds = st.integers(0, 2**32 - 1)  # drawn cases would take longer to draw than to check
+
+
+def some_of(rng, n, low, high, special):
+    """Random numbers, among them special ones, and ties."""
+    numbers = rng.uniform(low, high, n)
+    chosen = rng.random(n) < rng.choice([0.0, 0.3, 0.9])
+    return np.where(chosen, rng.choice(special, n), numbers).tolist()
+
+
+def candidates(rng, least=0, most=6):
+    k = int(rng.integers(least, most + 1))
+    return (
+        some_of(rng, k, 0.0, rng.choice([0.2, 1.0]), [0.0, 0.25, 0.5, 1.0, 1e-310]),
+        some_of(rng, k, 0.0, rng.choice([0.05, 0.5]), [0.0, 0.125]),
+        some_of(rng, k, -1.0, 1.0, [0.0, -0.5, -3.0]),
+    )
+
+
+def falling(rng, least=0, most=6):
+    """Any payoffs."""
+    b = int(rng.integers(least, most + 1))
+    rewards = sorted(some_of(rng, b, 0.0, 1.0, [0.0, 1.0]), reverse=True)
+    return rewards, sorted(some_of(rng, b + 1, -1.0, 0.0, [-1.0, 0.0]), reverse=True)
+
+
+def straight(rng, patient=True):
+    """Rewards that fall by one step; any losses, or those that fall by the same step."""
+    _, losses = falling(rng)
+    step = float(rng.choice([0.0, 0.05, rng.uniform(0.0, 0.16)]))
+    rewards = [1.0 - step * m for m in range(len(losses) - 1)]
+    return rewards, losses if patient else [losses[0] - step * m for m in range(len(losses))]
+
+
+def patience_of(rng):
+    return float(rng.choice([1.0, rng.uniform(0.05, 1.0)]))
+
+
+def check(items, payoffs, q=1.0):
+    """A plan that says it is optimal is, and is worth what it says."""
+    order, length, value, bound = planned(*items, *payoffs, q)
+    assert bound == 0.0
+    assert len(order) == min(len(items[0]), len(payoffs[0])) == len(set(order.tolist()))
+    assert value == pytest.approx(along(order[:length], *items, *payoffs, q), abs=1e-12)
+    assert value == pytest.approx(optimum(*items, *payoffs, q), abs=1e-11)
+
+
+@settings(max_examples=MANY // 10)
+@given(seeds)
+def test_the_programme_over_sets_finds_the_best_of_all_sequences(seed):
+    rng = np.random.default_rng(seed)
+    items, payoffs, q = candidates(rng, most=5), falling(rng), patience_of(rng)
+    assert optimum(*items, *payoffs, q) == pytest.approx(
+        best_of_all(*items, *payoffs, q), abs=1e-13
+    )
+
+
+@settings(max_examples=MANY)
+@given(seeds)
+def test_constant_and_linear_rewards_are_planned_exactly_with_any_losses(seed):
+    rng = np.random.default_rng(seed)
+    check(candidates(rng), straight(rng))
+
+
+@settings(max_examples=MANY)
+@given(seeds)
+def test_with_patience_they_are_where_the_losses_fall_by_the_same_step(seed):
+    rng = np.random.default_rng(seed)
+    check(candidates(rng), straight(rng, patient=False), patience_of(rng))
+
+
+@settings(max_examples=MANY)
+@given(seeds)
+def test_equal_costs_and_values_are_planned_exactly_with_any_payoffs(seed):
+    rng = np.random.default_rng(seed)
+    p, c, v = candidates(rng)
+    check((p, c[:1] * len(p), v[:1] * len(p)), falling(rng), patience_of(rng))
+
+
+@settings(max_examples=MANY)
+@given(seeds)
+def test_agreeable_candidates_are_planned_exactly_by_one_order(seed):
+    rng = np.random.default_rng(seed)
+    items, payoffs = candidates(rng, least=1), falling(rng)
+    p, c, v = np.sort(items[0])[::-1], np.sort(items[1]), np.sort(items[2])[::-1]
+    agreeable = [np.ascontiguousarray(each) for each in (p, c, v)]
+    rewards, losses = (np.array(each) for each in payoffs)
+    order = np.arange(len(p))
+    schedule = Schedule(rewards, losses, 0.0 * losses[1:], 1.0)
+    sort_by(index_of(*agreeable, slopes_of(schedule)[-1], 1.0), agreeable[0], order)
+    gains = agreeable[0] * agreeable[2] - agreeable[1]
+    chosen = choose(order, agreeable[0], gains, schedule)
+    assert value_of(chosen, agreeable[0], gains, schedule) == pytest.approx(
+        optimum(*(each.tolist() for each in agreeable), *payoffs), abs=1e-12
+    )
+
+
+def test_many_agreeable_candidates_have_a_plan_without_loss_and_others_a_bound():
+    rng = np.random.default_rng(0)
+    p, c = np.sort(rng.random(40))[::-1] * 0.5, np.sort(rng.random(40)) * 0.1
+    payoffs = Payoffs.exponential(10)
+    assert planned(p, c, np.zeros(40), payoffs.rewards, payoffs.losses)[3] == 0.0
+    assert planned(p, c[::-1], np.zeros(40), payoffs.rewards, payoffs.losses)[3] > 0.0
+
+
+@settings(max_examples=MANY)
+@given(seeds)
+def test_few_candidates_are_planned_exactly_with_any_payoffs(seed):
+    rng = np.random.default_rng(seed)
+    check(candidates(rng), falling(rng), patience_of(rng))
+
+
+def test_a_prefix_of_the_index_order_is_not_enough_under_a_budget():
+    order, length, value, _ = planned([0.1, 0.9], [0.0, 0.09], [0.0, 0.0], [1.0], [0.0, 0.0])
+    assert index_of(*map(np.array, ([0.1, 0.9], [0.0, 0.09], [0.0, 0.0])), 0.0, 1.0)[0] == 0.0
+    assert (order.tolist(), length) == ([1], 1)
+    assert value == pytest.approx(0.81)
+
+
+# -- where no order is exact ----------------------------------------------------------------------
+
+
+def searched(p, c, v, rewards, losses, q):
+    """The value that the search over slopes finds, and its bound of all values."""
+    p, c, v, rewards, losses = (np.array(x, np.float64) for x in (p, c, v, rewards, losses))
+    schedule = Schedule(rewards, losses, (1.0 - q) * losses[1:], float(q))
+    chosen, above = search(p, c, v, p * v - c, schedule, slopes_of(schedule))
+    assert len(set(chosen.tolist())) == len(chosen) <= min(len(p), len(rewards))
+    return along(chosen.tolist(), p, c, v, rewards, losses, q), above
+
+
+@settings(max_examples=MANY)
+@given(seeds)
+def test_slopes_and_repair_never_lose_more_than_the_bound(seed):
+    rng = np.random.default_rng(seed)
+    items, payoffs, q = candidates(rng, least=1), falling(rng, least=1), patience_of(rng)
+    b = min(len(items[0]), len(payoffs[0]))
+    rewards, losses = payoffs[0][:b], payoffs[1][: b + 1]
+    found, above = searched(*items, rewards, losses, q)
+    best = optimum(*items, rewards, losses, q)
+    assert found <= best + 1e-12
+    assert best <= above + 1e-12
+
+
+@pytest.mark.parametrize("q", [0.5, 1.0])
+def test_on_random_rounds_they_lose_next_to_nothing(q):
+    rng, losses_of = np.random.default_rng(3), []
+    for _ in range(MANY):
+        k, b = int(rng.integers(3, 10)), int(rng.integers(2, 7))
+        p, c, v = rng.random(k) * rng.choice([0.3, 1.0]), 0.2 * rng.random(k), 0.3 * rng.random(k)
+        rewards, losses = np.sort(rng.random(b))[::-1].copy(), -np.sort(rng.random(b + 1))
+        found, above = searched(p, c, v, rewards, losses, q)
+        schedule = Schedule(rewards, losses, (1.0 - q) * losses[1:], q)
+        best = value_of(choose_freely(p, p * v - c, schedule), p, p * v - c, schedule)
+        losses_of.append(best - found)
+        assert best <= above + 1e-12
+    assert max(losses_of) <= 0.02
+    assert np.mean(losses_of) <= 1e-4  # the table in docs/planning.md has more
+
+
+@settings(max_examples=MANY)
+@given(seeds)
+def test_the_bound_is_at_most_twice_the_distance_from_a_line(seed):
+    rng = np.random.default_rng(seed)
+    items, payoffs = candidates(rng, least=2), falling(rng, least=2)
+    b = min(len(items[0]), len(payoffs[0]))
+    rewards, losses = np.array(payoffs[0][:b]), payoffs[1][: b + 1]
+    found, above = searched(*items, rewards, losses, 1.0)
+    lines = np.linspace(0.0, 1.0, 201)[:, None] * np.arange(b) + rewards
+    distance = 0.5 * (lines.max(axis=1) - lines.min(axis=1)).min()
+    assert above - found <= 2.0 * distance + 1e-9
+
+
+# -- the paper as a special case -------------------------------------------------------------------
+
+
+@settings(max_examples=MANY)
+@given(seeds)
+def test_without_prices_the_plan_is_that_of_the_paper_bit_for_bit(seed):
+    rng = np.random.default_rng(seed)
+    (p, _, _), payoffs, q = candidates(rng, most=12), falling(rng, most=8), patience_of(rng)
+    rewards, losses = (np.array(each) for each in payoffs)
+    zeros = np.zeros(len(p))
+    order, length, value, bound = planned(p, zeros, zeros, rewards, losses, q)
+    expected = top(np.array(p), min(len(p), len(rewards)))
+    assert order.tolist() == expected.tolist()
+    assert (length, value) == best_stop(np.array(p)[expected], rewards, losses, q)
+    assert bound == 0.0
+
+
+# -- narrowing down -------------------------------------------------------------------------------
+
+
+def many(rng, kind, k):
+    p, c, v = rng.random(k) ** 2, 0.2 * rng.random(k), 0.4 * rng.random(k) - 0.2
+    if kind == "ties":
+        return np.round(p, 1), np.round(c, 1), np.round(v, 1)
+    if kind == "curve":  # each is the best at one worth
+        return np.sort(p), 0.3 * np.sort(p) ** 2, np.zeros(k)
+    if kind == "sorted":
+        return np.sort(p), c, v
+    if kind == "unlikely":
+        return 0.01 * p, 0.01 * c, v
+    return p, c, v
+
+
+KINDS = ["random", "ties", "curve", "sorted", "unlikely"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("q", [0.6, 1.0])
+@pytest.mark.parametrize("k", [65, 500, BIG])
+def test_narrowing_down_loses_nothing(kind, q, k):
+    rng = np.random.default_rng(k)
+    for _ in range(1 if PLAIN else 3):
+        p, c, v = many(rng, kind, k)
+        b, step = int(rng.integers(1, 8)), float(rng.choice([0.0, 0.04]))
+        rewards, losses = 1.0 - step * np.arange(b), -0.1 - step * np.arange(b + 1)
+        schedule = Schedule(rewards, losses, (1.0 - q) * losses[1:], q)
+        order, gains = np.arange(k), p * v - c
+        sort_by(index_of(p, c, v, slopes_of(schedule)[-1], q), p, order)
+        best = value_of(choose(order, p, gains, schedule), p, gains, schedule)
+        found = planned(p, c, v, rewards, losses, q)
+        assert found[2] == pytest.approx(best, abs=1e-12)
+        assert found[3] == 0.0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_narrowing_down_keeps_a_best_pair_whatever_the_payoffs(kind):
+    rng = np.random.default_rng(5)
+    for _ in range(1 if PLAIN else 10):
+        p, c, v = many(rng, kind, 400)
+        q = float(rng.choice([0.5, 1.0]))
+        rewards, losses = np.sort(rng.random(2))[::-1].copy(), -np.sort(rng.random(3))
+
+        def pairs(p, c, v, rewards=rewards, losses=losses, q=q):
+            last = p * (rewards[1] + v) - c + (1.0 - p) * losses[2]
+            gain = p * (rewards[0] + v) - c + (1.0 - p) * (1.0 - q) * losses[1]
+            both = gain[:, None] + q * (1.0 - p)[:, None] * np.maximum(last, losses[1])
+            np.fill_diagonal(both, gain + q * (1.0 - p) * losses[1])
+            return max(both.max(), losses[0])
+
+        some = narrow(p, c, v, rewards, losses, q)
+        assert (np.diff(some) > 0).all()
+        assert len(some) <= len(p)
+        assert pairs(p[some], c[some], v[some]) == pytest.approx(pairs(p, c, v), abs=1e-13)
+
+
+def test_very_many_random_candidates_become_few():
+    p, c, v = many(np.random.default_rng(0), "random", 5 * BIG)
+    assert len(narrow(p, c, v, np.ones(10), np.zeros(11), 1.0)) < BIG // 2
+
+
+# -- what the optimum does when the numbers change ------------------------------------------------
+
+
+@settings(max_examples=MANY)
+@given(seeds)
+def test_the_optimum_never_falls_when_a_probability_rises(seed):
+    rng = np.random.default_rng(seed)
+    (p, c, v), payoffs, q = candidates(rng, least=1), falling(rng), patience_of(rng)
+    i = int(rng.integers(len(p)))
+    likelier = [*p[:i], rng.uniform(p[i], 1.0), *p[i + 1 :]]
+    assert optimum(likelier, c, v, *payoffs, q) >= optimum(p, c, v, *payoffs, q) - 1e-12
+
+
+@settings(max_examples=MANY)
+@given(seeds)
+def test_the_optimum_never_falls_when_patience_rises(seed):
+    rng = np.random.default_rng(seed)
+    items, payoffs = candidates(rng), falling(rng)
+    low, high = sorted([patience_of(rng), patience_of(rng)])
+    assert optimum(*items, *payoffs, high) >= optimum(*items, *payoffs, low) - 1e-12
+
+
+def best_sets(p, c, v, rewards, losses, b):
+    """All sets of at most b whose best order is optimal."""
+    value_of_set = {
+        some: max(along(order, p, c, v, rewards, losses, 1.0) for order in permutations(some))
+        for n in range(b + 1)
+        for some in combinations(range(len(p)), n)
+    }
+    best = max(value_of_set.values())
+    return [set(some) for some, value in value_of_set.items() if value >= best - 1e-12]
+
+
+def nested(p, c, v, rewards, losses):
+    """Whether some optimal set of each budget lies in one of the next."""
+    sets = [best_sets(p, c, v, rewards, losses, b) for b in range(len(rewards) + 1)]
+    return all(
+        any(few <= more for few in sets[b] for more in sets[b + 1]) for b in range(len(rewards))
+    )
+
+
+@settings(max_examples=MANY // 4)
+@given(seeds)
+def test_with_constant_give_up_and_straight_rewards_optimal_sets_are_nested(seed):
+    rng = np.random.default_rng(seed)
+    items, give_up, step = candidates(rng, least=1, most=4), -rng.random(), rng.choice([0.0, 0.2])
+    k = len(items[0])
+    assert nested(*items, [1.0 - step * m for m in range(k)], [give_up] * (k + 1))
+
+
+def test_how_a_plan_goes_on_beyond_its_length():
+    p, c, v = [0.5, 0.0, 0.1, 0.2], [0.1, 0.0, 0.4, 0.4], [0.0] * 4
+    order, length, _, _ = planned(p, c, v, [1.0] * 4, [0.0] * 5)
+    assert order.tolist() == [0, 1, 3, 2]  # the second neither costs nor earns anything
+    assert length == 2
+
+
+@pytest.mark.parametrize("q", [0.5, 1.0])
+def test_whoever_cannot_succeed_and_costs_something_is_not_tried(q):
+    order, length, value, _ = planned([0.0, 0.4], [0.2, 0.1], [5.0, 0.0], [1.0] * 2, [0.0] * 3, q)
+    assert order[:length].tolist() == [1]
+    assert value == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(("k", "count"), [(0, 3), (3, 0), (0, 0), (2, 3)])
+def test_nothing_to_try_and_less_than_allowed(k, count):
+    p, c, v = np.full(k, 0.5), np.linspace(0.1, 0.2, k), np.zeros(k)
+    order, length, value, bound = planned(p, c, v, [1.0] * 3, [-0.5] * 4, 1.0, count)
+    assert (len(order), length, bound) == (min(k, count), min(k, count), 0.0)
+    assert value == pytest.approx(optimum(p, c, v, [1.0] * 3, [-0.5] * 4) if length else -0.5)
+
+
+def test_more_positions_than_bits_of_a_word():
+    rng = np.random.default_rng(0)
+    p, c = 0.02 * rng.random(150), 0.001 * rng.random(150)
+    order, length, value, _ = planned(p, c, np.zeros(150), np.ones(100), np.zeros(101))
+    assert length == 100
+    chosen = order[:length]
+    inside, outside = p[chosen] - c[chosen], np.delete(p - c, chosen)
+    assert np.sort(inside)[5] > np.sort(outside)[-1] - 0.002
+    assert value == pytest.approx(
+        along(chosen, p, c, np.zeros(150), np.ones(100), np.zeros(101), 1.0)
+    )

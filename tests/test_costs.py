@@ -1,0 +1,90 @@
+"""Costs that are known only afterwards: learned from outcomes, planned with, kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from longrank import Outcome, Payoffs, load, recommended
+from longrank.simulation import Stream
+
+PAYOFFS = Payoffs.linear(2, attempt_cost=0.0)
+COSTS, CHANCES = np.array([0.4, 0.05, 0.02]), np.array([0.9, 0.7, 0.05])
+NAMES = ["large", "small", "tiny"]
+
+
+def played(policy, items, unit: float = 1.0, rounds: int = 250):
+    """Ask one model after the other; what each answer really cost comes with the outcome."""
+    rng = np.random.default_rng(5)
+    payoffs = Payoffs.linear(2, success=unit, attempt_cost=0.0)
+    for _ in range(rounds):
+        ranking = policy.rank(items, payoffs)
+        wins = rng.random(3) < CHANCES
+        spent = unit * COSTS * rng.exponential(size=3)
+        hits = np.flatnonzero(wins[ranking.order])
+        tried = int(hits[0]) + 1 if hits.size else len(ranking)
+        costs = spent[ranking.order[:tried]].tolist()
+        policy.learn(ranking, Outcome(tried, bool(hits.size), costs))
+    return policy
+
+
+@pytest.mark.parametrize(
+    ("make", "items"),
+    [(recommended, NAMES), (lambda: recommended(dim=3), np.eye(3))],
+    ids=["records", "arrays"],
+)
+def test_costs_are_learned_planned_with_and_saved(make, items, tmp_path):
+    policy = played(make(), items)
+    proposed = [policy.propose(items, PAYOFFS, rng=seed).order.tolist() for seed in range(20)]
+    assert proposed.count([1, 0]) > 10
+    assert policy.receipt(items, PAYOFFS, [1, 0]).costs == pytest.approx(COSTS[[1, 0]], rel=0.4)
+    policy.save(tmp_path / "policy.longrank")
+    again = load(tmp_path / "policy.longrank")
+    assert again.to_bytes() == policy.to_bytes()
+    assert again.rank(items, PAYOFFS) == policy.rank(items, PAYOFFS)
+
+
+def test_units_do_not_matter():
+    one, cents = played(recommended(), NAMES), played(recommended(), NAMES, unit=128.0)
+    ranking = cents.propose(NAMES, Payoffs.linear(2, success=128.0, attempt_cost=0.0))
+    assert ranking.order.tolist() == one.propose(NAMES, PAYOFFS).order.tolist()
+    assert ranking.costs == pytest.approx(128.0 * one.propose(NAMES, PAYOFFS).costs)
+
+
+def test_given_costs_count_and_learned_ones_do_not():
+    policy = played(recommended(), NAMES, rounds=20)
+    given = [{"id": name, "cost": 0.3} for name in NAMES]
+    assert set(policy.propose(given, PAYOFFS).costs) == {0.3}
+
+
+def test_real_costs_are_what_is_earned():
+    policy = recommended()
+    ranking = policy.rank([{"id": "large", "cost": 0.4}], PAYOFFS)
+    assert ranking.reward(PAYOFFS, Outcome(1, True)) == pytest.approx(0.6)
+    assert ranking.reward(PAYOFFS, Outcome(1, True, [0.1])) == pytest.approx(0.9)
+    paid = PAYOFFS.priced([0.4]).along([0])
+    assert paid.reward(Outcome(1, False, [0.25])) == pytest.approx(-0.25)
+
+
+def test_free_tries_and_outliers_leave_the_expectation_sane():
+    policy = recommended()
+    for cost in (0.0, 0.0, 0.1, 1e12, *[0.1] * 60):
+        policy.learn(policy.receipt(["a"], PAYOFFS, [0]), Outcome(1, False, [cost]))
+    rows = policy.features.prepare(["a"], None).rows
+    assert 0.01 < policy.costs.expect(rows, 0.0)[0] < 10.0
+
+
+def test_a_random_order_pays_the_fees_that_it_is_said_to():
+    rng = np.random.default_rng(2)
+    wins = rng.random(40) < 0.3
+    stream = Stream(np.zeros((40, 1)), np.arange(0, 41, 4), wins).with_fees(0.1, 0.5, 3)
+    payoffs, total = Payoffs.vanilla(3), 0.0
+    for t in range(10):
+        part = slice(4 * t, 4 * t + 4)
+        for _ in range(4000):
+            order = rng.permutation(4)[:3]
+            hits = np.flatnonzero(wins[part][order])
+            outcome = Outcome(int(hits[0]) + 1, True) if hits.size else Outcome(3, False)
+            total += stream.paid(payoffs, t).along(order).reward(outcome) / 4000
+    assert stream.random_reward(payoffs) == pytest.approx(total, abs=0.08)
+    assert stream.hindsight(payoffs).max() <= 0.9

@@ -1,0 +1,451 @@
+"""Policies on rounds in which candidates have costs and values of their own."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from longrank import (
+    UCB,
+    Coverage,
+    EpsilonGreedy,
+    InvalidInput,
+    Laplace,
+    OnlineNewton,
+    Oracle,
+    Outcome,
+    Payoffs,
+    PlackettLuce,
+    Plain,
+    Random,
+    Ranking,
+    SparseLaplace,
+    Thompson,
+    load,
+    recommended,
+    unit_rows,
+)
+from longrank.errors import BadFile
+from longrank.planners import best_dependent, plan_rolling
+from longrank.policies.oracle import Truth
+from longrank.schema import priced
+
+ITEMS = unit_rows(np.random.default_rng(0).normal(size=(4, 3)))
+ALL = [list(order) for n in range(5) for order in permutations(range(4), n)]
+COSTS, VALUES = [0.1, 0.0, 0.3, 0.05], [0.0, 0.4, 1.5, -0.3]
+PAYOFFS = {
+    "constant": Payoffs([1.0] * 4, [-0.1] * 5),
+    "linear": Payoffs.linear(4, attempt_cost=0.05, give_up=-0.1),
+    "falling": Payoffs.exponential(4),
+}
+RECORDS = [
+    {"id": name, "cost": cost, "value": value}
+    for name, cost, value in zip("abcd", COSTS, VALUES, strict=True)
+]
+SQUARES = Coverage(lambda items: items**2)
+CONTEXT = {"brand": "visa"}
+
+
+def believing(weights=(1.0, -2.0, 0.5)):
+    learner = OnlineNewton(len(weights), max_budget=4)
+    learner.weights[:] = weights
+    return learner
+
+
+def taught(policy):
+    """A policy of records that knows what succeeds."""
+    for order, succeeded in (([0, 2], True), ([1], False), ([3, 0], True)):
+        policy.learn(
+            policy.receipt(RECORDS, PAYOFFS["linear"], order, context=CONTEXT),
+            Outcome(len(order), succeeded),
+        )
+    return policy
+
+
+RANDOMISED = {
+    "plackett-luce": lambda: PlackettLuce(believing(), temperature=0.7, rng=1),
+    "plackett-luce/coverage": lambda: PlackettLuce(
+        believing(), features=SQUARES, temperature=0.7, rng=1
+    ),
+    "epsilon-greedy": lambda: EpsilonGreedy(believing(), epsilon=0.4, rng=1),
+    "epsilon-greedy/coverage": lambda: EpsilonGreedy(
+        believing(), features=SQUARES, epsilon=0.4, rng=1
+    ),
+    "random": lambda: Random(rng=2),
+}
+RANDOMISED_RECORDS = {
+    "plackett-luce/records": lambda: taught(PlackettLuce(SparseLaplace(), temperature=0.7, rng=1)),
+    "epsilon-greedy/records": lambda: taught(EpsilonGreedy(SparseLaplace(), epsilon=0.4, rng=1)),
+}
+CASES = {name: (make, ITEMS, {}) for name, make in RANDOMISED.items()} | {
+    name: (make, RECORDS, {"context": CONTEXT}) for name, make in RANDOMISED_RECORDS.items()
+}
+randomised = pytest.mark.parametrize(("make", "items", "more"), CASES.values(), ids=CASES)
+
+
+def paid(payoffs, items):
+    """The payoffs to rank with: records tell their prices themselves."""
+    return payoffs if items is RECORDS else payoffs.priced(COSTS, VALUES)
+
+
+# -- propensities ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", PAYOFFS)
+@pytest.mark.parametrize(("budget", "patience"), [(None, 1.0), (None, 0.6), (2, 1.0), (0, 1.0)])
+@randomised
+def test_the_probabilities_of_all_sequences_add_up_to_1(make, items, more, budget, patience, shape):
+    policy, payoffs = make(), paid(PAYOFFS[shape], items).patient(patience)
+    before = policy.to_bytes()
+    chances = [policy.propensity(items, payoffs, order, budget, **more) for order in ALL]
+    assert sum(chances) == pytest.approx(1.0, abs=1e-12)
+    assert policy.to_bytes() == before
+
+
+@pytest.mark.parametrize("patience", [1.0, 0.6])
+@randomised
+def test_sequences_are_played_as_often_as_their_propensity_says(make, items, more, patience):
+    policy, rounds = make(), 800 if items is ITEMS else 300
+    payoffs = paid(PAYOFFS["linear"], items).patient(patience)
+    counts: dict[tuple[int, ...], int] = {}
+    for _ in range(rounds):
+        order = tuple(policy.rank(items, payoffs, **more).order.tolist())
+        counts[order] = counts.get(order, 0) + 1
+    for order in ALL:
+        p = policy.propensity(items, payoffs, order, **more)
+        seen = counts.get(tuple(order), 0)
+        assert abs(seen - rounds * p) <= 4.5 * np.sqrt(rounds * p * (1.0 - p)) + 3.0 * (p > 0)
+
+
+def rewards_of(kind, draw, b):
+    if kind == "constant":
+        return Payoffs([1.0] * b, [draw(st.sampled_from([0.0, -0.2]))] * (b + 1))
+    if kind == "linear":
+        return Payoffs.linear(b, attempt_cost=0.1, give_up=-0.1)
+    return Payoffs.exponential(b)
+
+
+@st.composite
+def priced_rounds(draw, most=5, kinds=("constant", "linear", "falling")):
+    """Chances, payoffs with prices and a patience."""
+    k, b = draw(st.integers(1, most)), draw(st.integers(1, most))
+    numbers = arrays(float, k, elements=st.floats(0.0, 1.0, width=16), fill=st.nothing())
+    p = 0.02 + 0.96 * draw(numbers)
+    payoffs = rewards_of(draw(st.sampled_from(kinds)), draw, b)
+    payoffs = payoffs.priced(0.5 * draw(numbers), 4.0 * draw(numbers) - 1.0)
+    return p, payoffs.patient(draw(st.sampled_from([1.0, 0.8, 0.3])))
+
+
+def certain(p):
+    """Items and weights of a belief with these chances."""
+    logits = np.log(p) - np.log1p(-p)
+    scale = max(1.0, float(np.abs(logits).max()))
+    return logits[:, np.newaxis] / scale, [scale]
+
+
+def value_of(order, p, payoffs):
+    """The expected reward of a sequence, by its definition."""
+    value, reached, spent = 0.0, 1.0, 0.0
+    for place, item in enumerate(order):
+        spent += payoffs.costs[item]
+        won = payoffs.rewards[place] + payoffs.success_values[item]
+        value += reached * p[place] * (won - spent)
+        reached *= 1.0 - p[place]
+        if place + 1 < len(order):
+            left = reached * (1.0 - payoffs.patience)
+            value += left * (payoffs.losses[place + 1] - spent)
+            reached -= left
+    return value + reached * (payoffs.losses[len(order)] - spent)
+
+
+def all_sequences(k, b):
+    return [order for n in range(min(k, b) + 1) for order in permutations(range(k), n)]
+
+
+@settings(max_examples=150)
+@given(priced_rounds())
+def test_plackett_luce_near_temperature_0_starts_as_the_best_plan_does(case):
+    p, payoffs = case
+    items, weights = certain(p)
+    values: dict[int, float] = {-1: float(payoffs.losses[0])}
+    for order in all_sequences(len(p), payoffs.budget)[1:]:
+        value = value_of(order, p[list(order)], payoffs)
+        values[order[0]] = max(values.get(order[0], -np.inf), value)
+    best, second = sorted([*values.values(), -np.inf], reverse=True)[:2]
+    assume(best - second > 0.01)
+    first = max(values, key=values.__getitem__)
+    cold = PlackettLuce(Truth(weights), temperature=1e-4, rng=0)
+    assert cold.choices(items, payoffs, [])[0, first] > 0.99
+
+
+@settings(max_examples=100)
+@given(priced_rounds(kinds=("linear",)), st.floats(0.01, 0.2))
+def test_plackett_luce_with_equal_prices_is_that_without(case, cost):
+    p, payoffs = case
+    items, weights = certain(p)
+    b, warm = payoffs.budget, PlackettLuce(Truth(weights), temperature=0.8, rng=0)
+    one = Payoffs([1.0] * b, [-0.1] * (b + 1), [cost] * len(p), patience=payoffs.patience)
+    other = Payoffs(1.0 - cost * np.arange(1, b + 1), -0.1 - cost * np.arange(b + 1))
+    other = other.patient(payoffs.patience)
+    order = list(range(min(b, len(p))))
+    np.testing.assert_allclose(
+        warm.choices(items, one, order), warm.choices(items, other, order), atol=1e-9
+    )
+
+
+def test_plackett_luce_never_draws_what_cannot_pay():
+    policy = PlackettLuce(believing(), temperature=5.0, rng=0)
+    payoffs = Payoffs.vanilla(4).priced([0.0, 0.1, 2.0, 0.0], [-50.0, 0.0, 0.0, 0.0])
+    assert policy.choices(ITEMS, payoffs, [])[0, [0, 2, 4]].tolist() == [0.0, 0.0, 0.0]
+    hopeless = Payoffs.vanilla(4).priced([0.0] * 4, [-2.0] * 4)
+    assert policy.choices(ITEMS, hopeless, [])[0].tolist() == [0.0, 0.0, 0.0, 0.0, 1.0]
+    assert len(policy.rank(ITEMS, hopeless)) == 0
+
+
+# -- equal prices ---------------------------------------------------------------------------------
+
+DETERMINISTIC = {
+    "ucb": lambda: UCB(believing(), exploration=0.3),
+    "ucb/coverage": lambda: UCB(believing(), features=SQUARES, exploration=0.3),
+    "oracle": lambda: Oracle([1.0, -2.0, 0.5]),
+    "oracle/exact": lambda: Oracle([1.0, -2.0, 0.5], features=SQUARES, exact=True),
+    "greedy": lambda: EpsilonGreedy(believing(), epsilon=0.0, rng=1),
+    "thompson": lambda: Thompson(believing(), scale=0.3, rng=1),
+    "thompson/optimistic": lambda: Thompson(believing(), scale=0.3, rng=1, optimistic=True),
+    "ucb/records": lambda: taught(UCB(SparseLaplace(), exploration=0.3)),
+    "recommended/records": lambda: taught(recommended()),
+}
+
+
+@pytest.mark.parametrize("name", DETERMINISTIC)
+def test_equal_costs_are_the_cost_of_an_attempt_and_prices_of_0_change_nothing(name):
+    make = DETERMINISTIC[name]
+    policy, records = make(), "records" in name
+
+    @settings(max_examples=30)
+    @given(
+        st.integers(0, 2**31),
+        st.integers(1, 6),
+        st.sampled_from([0.01, 0.05, 0.1]),
+        st.sampled_from([1.0, 0.7]),
+    )
+    def check(seed, k, cost, patience):
+        items = unit_rows(np.random.default_rng(seed).normal(size=(k, 3)))
+        if records:
+            items = [{"id": "abcdefgh"[i]} for i in np.random.default_rng(seed).permutation(8)[:k]]
+        free = Payoffs([1.0] * 4, [-0.1] * 5).patient(patience)
+        linear = Payoffs.linear(4, attempt_cost=cost, give_up=-0.1).patient(patience)
+        for plain, with_prices in (
+            (linear, free.priced([cost] * k, [0.0] * k)),
+            (linear, linear.priced([0.0] * k)),
+        ):
+            one, other = policy.propose(items, plain), policy.propose(items, with_prices)
+            assert one.order.tolist() == other.order.tolist()
+            np.testing.assert_allclose(one.values, other.values, atol=1e-12)
+            np.testing.assert_array_equal(one.probabilities, other.probabilities)
+
+    check()
+
+
+# -- the oracle -----------------------------------------------------------------------------------
+
+
+@settings(max_examples=200)
+@given(priced_rounds())
+def test_the_oracle_earns_what_the_best_of_all_sequences_does(case):
+    p, payoffs = case
+    items, weights = certain(p)
+    ranking = Oracle(weights).rank(items, payoffs)
+    best = max(value_of(o, p[list(o)], payoffs) for o in all_sequences(len(p), payoffs.budget))
+    assert ranking.value == pytest.approx(best, abs=1e-9)
+    assert ranking.value == pytest.approx(
+        value_of(ranking.order, p[ranking.order], payoffs), abs=1e-9
+    )
+    assert ranking.loss_bound <= 1e-12
+
+
+def covered(rng, k, d=4):
+    """Topics of k items, weights of a truth, and payoffs with prices."""
+    payoffs = [Payoffs.vanilla, Payoffs.exponential][int(rng.integers(2))](4)
+    payoffs = payoffs.priced(rng.uniform(0.0, 0.3, k), rng.normal(0.0, 0.5, k))
+    patience = float(rng.choice([1.0, 0.7]))
+    return rng.dirichlet(np.full(d, 0.5), k), rng.normal(0.0, 4.0, d), payoffs.patient(patience)
+
+
+def dependent_value(order, topics, u, payoffs):
+    rows = Coverage(np.eye(len(u))).along(topics, np.array(order, np.int64))
+    return value_of(order, 1.0 / (1.0 + np.exp(-rows @ u)), payoffs)
+
+
+def test_the_exact_oracle_of_dependent_outcomes_finds_the_best_of_all_sequences():
+    rng = np.random.default_rng(3)
+    for k in (1, 2, 3, 4, 5) * 6:
+        topics, u, payoffs = covered(rng, k)
+        features = Coverage(np.eye(len(u)))
+        ranking = Oracle(u, features=features, exact=True).rank(topics, payoffs)
+        prepared = features.prepare(topics, len(u))
+        best = max(dependent_value(order, prepared, u, payoffs) for order in all_sequences(k, 4))
+        assert ranking.value == pytest.approx(best, abs=1e-12)
+        assert dependent_value(ranking.order, prepared, u, payoffs) == pytest.approx(best)
+        assert ranking.loss_bound == 0.0
+        rolling = Oracle(u, features=features).rank(topics, payoffs)
+        assert rolling.value <= best + 1e-12
+        assert np.isnan(rolling.loss_bound)
+
+
+def test_planning_anew_after_each_failure_is_near_the_optimum_and_above_the_likeliest_first():
+    rng, shares = np.random.default_rng(4), []
+    for _ in range(60):
+        topics, u, payoffs = covered(rng, 8)
+        features, truth = Coverage(np.eye(len(u))), Truth(u)
+        prepared = features.prepare(topics, len(u))
+        exact = best_dependent(prepared, features, truth, payoffs, 4)
+        rolling = plan_rolling(features, prepared, truth.belief(), payoffs, 4)[0]
+        likeliest = features.greedy(prepared, truth.belief(), 4)[0]
+        best, planned, naive = (
+            max(dependent_value(order[:n], prepared, u, payoffs) for n in range(5))
+            for order in (exact, rolling, likeliest)
+        )
+        assert planned <= best + 1e-12
+        shares.append((best - planned, best - naive))
+    lost, baseline = np.mean(shares, axis=0)
+    assert lost < 0.02
+    assert lost < 0.25 * baseline
+
+
+# -- patience -------------------------------------------------------------------------------------
+
+PATIENT = {
+    "ucb": lambda: UCB(OnlineNewton(3, max_budget=4), exploration=0.1, patient=True),
+    "thompson": lambda: Thompson(Laplace(3), rng=1, patient=True),
+    "epsilon-greedy": lambda: EpsilonGreedy(Laplace(3), epsilon=0.3, rng=1, patient=True),
+    "plackett-luce": lambda: PlackettLuce(Laplace(3), temperature=0.3, rng=1, patient=True),
+}
+
+
+@pytest.mark.parametrize("name", PATIENT)
+def test_patience_counts_the_failures_after_which_a_cascade_went_on_or_stopped(name, tmp_path):
+    policy = PATIENT[name]()
+    receipt = policy.receipt(ITEMS, PAYOFFS["linear"], [0, 1, 2])
+    assert (policy.patience.now, policy.patience.went_on, policy.patience.stopped) == (1.0, 0, 0)
+    counts = []
+    for outcome in (
+        Outcome(3, True),  # two failures, both gone on from
+        Outcome(1, True),
+        Outcome(3, False),  # the last failure ends every cascade
+        Outcome(0, False),  # nothing was tried
+        Outcome(2, False),  # one gone on from, one early stop
+        Outcome(1, False),
+    ):
+        policy.learn(receipt, outcome)
+        counts.append((policy.patience.went_on, policy.patience.stopped))
+    assert counts == [(2, 0), (2, 0), (4, 0), (4, 0), (5, 1), (5, 2)]
+    assert policy.patience.now == 15.0 / 17.0
+    policy.save(tmp_path / "policy")
+    again = load(tmp_path / "policy")
+    assert (again.patience.went_on, again.patience.stopped) == (5, 2)
+    assert again.rank(ITEMS, PAYOFFS["linear"]) == policy.rank(ITEMS, PAYOFFS["linear"])
+    ranking = again.receipt(ITEMS, PAYOFFS["linear"], [0, 1])
+    along = PAYOFFS["linear"].values(ranking.probabilities, patience=15.0 / 17.0)
+    np.testing.assert_allclose(ranking.values, along)
+    given = again.receipt(ITEMS, PAYOFFS["linear"].patient(0.5), [0, 1])  # what is given counts
+    along = PAYOFFS["linear"].values(ranking.probabilities, patience=0.5)
+    np.testing.assert_allclose(given.values, along)
+
+
+# -- receipts and input ---------------------------------------------------------------------------
+
+
+def test_a_random_receipt_knows_the_prices_and_what_was_earned():
+    payoffs = Payoffs.vanilla(4)
+    ranking = Random(rng=1).rank(RECORDS, payoffs)
+    order = ranking.order
+    assert ranking.costs.tolist() == [COSTS[i] for i in order]
+    assert ranking.success_values.tolist() == [VALUES[i] for i in order]
+    outcome = Outcome(2, True)
+    assert ranking.reward(payoffs, outcome) == priced(payoffs, RECORDS).along(order).reward(outcome)
+    receipt = Random(rng=1).receipt(ITEMS, payoffs.priced(COSTS), [2, 1])
+    assert receipt.costs.tolist() == [0.3, 0.0]
+    with pytest.raises(InvalidInput, match=r"^payoffs.costs must have 4 numbers, .*, got 2$"):
+        Random(rng=1).rank(ITEMS, payoffs.priced([1.0, 2.0]))
+
+
+def test_the_prices_of_a_receipt_cannot_be_changed():
+    ranking = UCB(believing(), exploration=0.0).rank(ITEMS, paid(PAYOFFS["constant"], ITEMS))
+    for array in (ranking.costs, Ranking.from_bytes(ranking.to_bytes()).success_values):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1.0
+
+
+def test_a_probe_says_what_it_misses():
+    policy = UCB(believing(), exploration=0.0, probing=True)
+    policy.given_up = 1
+    ranking = policy.propose(ITEMS, Payoffs.vanilla(4).priced([0.9, 0.95, 0.9, 0.95]))
+    assert len(ranking) == 1
+    assert ranking.value < 0.0
+    assert ranking.loss_bound == pytest.approx(-ranking.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"costs": [0.1]}, "lengths that do not fit"),
+        ({"costs": [[0.1], [0.2]]}, "lengths that do not fit"),
+        ({"costs": [float("nan"), 0.0]}, "must be finite"),
+        ({"success_values": [float("inf"), 0.0]}, "must be finite"),
+        ({"costs": [-1.0, 0.0]}, "at least 0"),
+        ({"success_values": None}, "not a ranking"),
+        ({"loss_bound": "x"}, "not a ranking"),
+    ],
+)
+def test_a_receipt_with_prices_that_are_none_is_refused(change, message):
+    policy = UCB(believing(), exploration=0.0)
+    stored = policy.receipt(ITEMS, paid(PAYOFFS["constant"], ITEMS), [2, 1]).to_dict()
+    assert Ranking.from_dict(stored).costs.tolist() == [0.3, 0.0]
+    with pytest.raises(BadFile, match=message):
+        Ranking.from_dict(stored | change)
+
+
+def test_rewards_are_asked_for_with_the_payoffs_of_the_round():
+    payoffs = paid(PAYOFFS["constant"], ITEMS)
+    ranking = UCB(believing(), exploration=0.0).receipt(ITEMS, payoffs, [2, 1])
+    assert ranking.reward(payoffs, Outcome(2, True)) == pytest.approx(1.0 + 0.4 - 0.3)
+    assert ranking.reward(payoffs, Outcome(2, True, (1.0, 2.0))) == pytest.approx(1.4 - 3.0)
+    with pytest.raises(InvalidInput, match="payoffs must not be those along a sequence"):
+        ranking.reward(payoffs.along([2, 1]), Outcome(1, True))
+    with pytest.raises(InvalidInput, match="payoffs must cover the 2 tries of the outcome, got 1"):
+        ranking.reward(Payoffs.vanilla(1), Outcome(2, True))
+
+
+@pytest.mark.parametrize("policy", [UCB(believing(), exploration=0.1), recommended(dim=3)])
+def test_a_foreign_sequence_longer_than_the_payoffs_gets_no_receipt(policy):
+    for payoffs in (Payoffs.vanilla(1), Payoffs.vanilla(1).priced(COSTS)):
+        with pytest.raises(InvalidInput, match="order must have at most 1 numbers, got 2"):
+            policy.receipt(ITEMS, payoffs, [0, 1])
+
+
+@pytest.mark.parametrize(("bad", "rule"), [(np.nan, "be finite"), (3.0, "have rows of norm")])
+def test_very_many_candidates_with_prices_are_checked(bad, rule):
+    items = np.zeros((1 << 17, 2))
+    items[:, 0] = 0.5
+    items[777, 1] = bad
+    policy = UCB(OnlineNewton(2, max_budget=2), exploration=0.1)
+    with pytest.raises(InvalidInput, match=f"items must {rule}"):
+        policy.rank(items, Payoffs.vanilla(2).priced(np.zeros(len(items))))
+
+
+def test_plain_features_score_very_many_candidates_with_prices_as_few():
+    rng = np.random.default_rng(1)
+    items = unit_rows(rng.normal(size=(1 << 17, 2)))
+    costs = rng.uniform(0.2, 0.5, len(items))
+    policy = UCB(OnlineNewton(2, max_budget=2), features=Plain(), exploration=0.1)
+    policy.learner.weights[:] = [1.0, 0.3]
+    many = policy.rank(items, Payoffs.vanilla(2).priced(costs))
+    p = 1.0 / (1.0 + np.exp(-items @ policy.learner.weights))
+    assert len(many) == 2
+    assert (p - costs)[many.order].min() > np.quantile(p - costs, 0.99)

@@ -34,6 +34,7 @@ NAMES = [
     "Payoffs",
     "PlackettLuce",
     "Plain",
+    "PlannedSequence",
     "Policy",
     "Polynomial",
     "Random",

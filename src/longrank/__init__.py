@@ -14,7 +14,7 @@ from longrank.learners import (
     SparseLaplace,
 )
 from longrank.links import LOGISTIC, PROBIT, Link
-from longrank.payoffs import Payoffs
+from longrank.payoffs import Payoffs, PlannedSequence
 from longrank.policies import (
     UCB,
     EpsilonGreedy,
@@ -57,6 +57,7 @@ __all__ = [
     "Payoffs",
     "PlackettLuce",
     "Plain",
+    "PlannedSequence",
     "Policy",
     "Polynomial",
     "Random",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 from small_world import FREE, PAYOFFS, Rows, believing
@@ -11,7 +13,6 @@ from small_world import FREE, PAYOFFS, Rows, believing
 from longrank import EpsilonGreedy, Outcome, Payoffs, PlackettLuce, Policy, Random, unit_rows
 from longrank.logs import History, OutcomeModel, fit
 from longrank.logs.evaluation.evidence import Evidence, gather
-from longrank.logs.evaluation.outcome_model import values_along
 from longrank.policies import Randomised
 
 ROUNDS = np.stack([unit_rows(np.random.default_rng(i).normal(size=(3, 2))) for i in range(4)])
@@ -23,6 +24,36 @@ LOGS = {
         lambda: PlackettLuce(believing([0.5, 0.5]), temperature=1.0, rng=0),
         PAYOFFS,
     ),
+}
+COSTS, VALUES = np.array([0.02, 0.1, 0.05]), np.array([0.4, -0.1, 0.0])
+
+
+def planned(payoffs: Payoffs) -> Payoffs:
+    """Candidates with prices that are known beforehand."""
+    return payoffs.priced(COSTS, VALUES)
+
+
+def really(item: int, succeeded: bool) -> float:
+    """What a try costs in a world that tells afterwards: more where it fails, and not as planned.
+
+    So the real costs say something of the outcome, which an estimate must get right.
+    """
+    return float(COSTS[item] * (0.5 if succeeded else 4.0))
+
+
+@dataclass(frozen=True)
+class Money:
+    """What candidates cost: their payoffs, and whether outcomes say what was really paid."""
+
+    price: Callable[[Payoffs], Payoffs]
+    real: bool
+
+
+MONEY = {
+    "planned": Money(planned, real=False),
+    "planned, and paid otherwise": Money(planned, real=True),
+    "known only afterwards": Money(lambda payoffs: payoffs, real=True),
+    "values only, and paid": Money(lambda payoffs: payoffs.priced(None, VALUES), real=True),
 }
 
 
@@ -45,12 +76,18 @@ class World:
         """
         pilot = self.sample(200, np.random.default_rng(seed))
         parts = fit(History([self.rows[i] | {"id": t} for t, i in enumerate(pilot)]))
-        model = OutcomeModel(parts.weights[:1], parts.stops[:1], parts.predictions)
+        costs = parts.costs and replace(
+            parts.costs, overall=parts.costs.overall[:1], weights=parts.costs.weights[:1]
+        )
+        model = OutcomeModel(parts.weights[:1], parts.stops[:1], parts.predictions, costs=costs)
         return gather(policy, History(self.rows), model, draws=0)
 
 
-def logged_by(policy: Policy, payoffs: Payoffs, early: float = 0.0) -> World:
-    """The world of a log; with ``early`` somebody may stop after a failure."""
+def logged_by(policy: Policy, payoffs: Payoffs, early: float = 0.0, real: bool = False) -> World:
+    """The world of a log; with ``early`` somebody may stop after a failure.
+
+    With ``real`` its outcomes say what their tries cost.
+    """
     rows: Rows = []
     chances: list[float] = []
     for items, success in zip(ROUNDS, CHANCES, strict=True):
@@ -58,11 +95,13 @@ def logged_by(policy: Policy, payoffs: Payoffs, early: float = 0.0) -> World:
             propensities = policy.propensities(items, payoffs, order)
             if propensities[-1] == 0.0:
                 continue
-            for outcome, chance in _outcomes(success[list(order)], early):
+            for outcome, chance in _outcomes(order, success, early, real):
                 rows.append(
                     {"id": len(rows), "items": items.tolist(), "order": list(order)}
                     | {"tried": outcome.tried, "succeeded": outcome.succeeded}
+                    | ({} if outcome.costs is None else {"outcome_costs": outcome.costs})
                     | {"rewards": payoffs.rewards.tolist(), "losses": payoffs.losses.tolist()}
+                    | _prices(payoffs)
                     | {"prefix_propensities": propensities[:-1].tolist()}
                     | {"propensity": float(propensities[-1])}
                 )
@@ -71,7 +110,14 @@ def logged_by(policy: Policy, payoffs: Payoffs, early: float = 0.0) -> World:
     return World(rows, np.array(chances) / sum(chances))
 
 
-def true_value(policy: Policy, payoffs: Payoffs, early: float = 0.0) -> float:
+def _prices(payoffs: Payoffs) -> dict[str, Any]:
+    if payoffs.costs is None or payoffs.success_values is None:
+        return {}
+    costs, values = payoffs.costs.tolist(), payoffs.success_values.tolist()
+    return {"costs": costs, "success_values": values}
+
+
+def true_value(policy: Policy, payoffs: Payoffs, early: float = 0.0, real: bool = False) -> float:
     """What a policy earns, exactly."""
     total = 0.0
     for items, success in zip(ROUNDS, CHANCES, strict=True):
@@ -80,8 +126,9 @@ def true_value(policy: Policy, payoffs: Payoffs, early: float = 0.0) -> float:
         else:
             played = [(policy.rank(items, payoffs).order, 1.0)]
         for order, chance in played:
-            stops = np.append(0.0, np.full(len(order), early))
-            total += chance * values_along(success[list(order)], stops, payoffs)[0]
+            ends = payoffs.along(order) if payoffs.has_prices else payoffs
+            for outcome, likely in _outcomes(order, success, early, real):
+                total += chance * likely * ends.reward(outcome)
     return total / len(ROUNDS)
 
 
@@ -90,12 +137,22 @@ def _orders(payoffs: Payoffs) -> list[tuple[int, ...]]:
     return [order for n in range(most + 1) for order in permutations(range(ROUNDS.shape[1]), n)]
 
 
-def _outcomes(success: np.ndarray, early: float) -> list[tuple[Outcome, float]]:
+def _outcomes(
+    order: Sequence[int], success: np.ndarray, early: float, real: bool
+) -> list[tuple[Outcome, float]]:
+    """Every outcome of a sequence, and its probability."""
+
+    def ended(tried: int, succeeded: bool) -> Outcome:
+        if not real:
+            return Outcome(tried, succeeded)
+        last = tried - 1 if succeeded else tried
+        return Outcome(tried, succeeded, tuple(really(order[j], j == last) for j in range(tried)))
+
     found, going = [], 1.0
-    for i, chance in enumerate(success):
+    for i, item in enumerate(order):
         if i and early:
-            found.append((Outcome(i, False), going * early))
+            found.append((ended(i, False), going * early))
             going *= 1.0 - early
-        found.append((Outcome(i + 1, True), going * chance))
-        going *= 1.0 - chance
-    return [*found, (Outcome(len(success), False), going)]
+        found.append((ended(i + 1, True), going * success[item]))
+        going *= 1.0 - success[item]
+    return [*found, (ended(len(order), False), going)]

@@ -6,10 +6,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-from exact_world import LOGS, logged_by, true_value
+from exact_world import LOGS, MONEY, logged_by, planned, true_value
 from small_world import FREE, PAYOFFS, believing, greedy
 
 from longrank import EpsilonGreedy, Payoffs, PlackettLuce
+from longrank.logs.evaluation.estimators import no_support
 
 JUDGED = {
     "greedy": lambda: greedy([1.5, -1.0]),
@@ -34,6 +35,31 @@ def test_their_expectation_is_the_true_value(log, judged, early):
     truth = true_value(policy, payoffs, early)
     for found in terms(world.evidence(policy)):
         assert world.chances @ found == pytest.approx(truth, abs=1e-12)
+
+
+PAIRS = [
+    *(("Plackett-Luce", judged) for judged in JUDGED),
+    ("uniform", "greedy"),
+    ("epsilon-greedy", "epsilon"),
+]
+
+
+@pytest.mark.parametrize(("log", "judged"), PAIRS)
+@pytest.mark.parametrize("money", MONEY)
+def test_it_is_where_candidates_have_prices(money, log, judged):
+    make, payoffs = LOGS[log]
+    payoffs, real, early = MONEY[money].price(payoffs), MONEY[money].real, 0.4
+    world = logged_by(make(), payoffs, early, real)
+    policy = JUDGED[judged]()
+    truth = true_value(policy, payoffs, early, real)
+    for found in terms(world.evidence(policy)):
+        assert world.chances @ found == pytest.approx(truth, abs=1e-12)
+
+
+def test_a_policy_that_saves_tries_is_refused_where_the_log_made_all():
+    make, payoffs = LOGS["uniform"]
+    world = logged_by(make(), planned(payoffs))
+    assert "no support" in no_support(world.evidence(JUDGED["chance"]()))
 
 
 @pytest.mark.parametrize("judged", JUDGED)

@@ -59,6 +59,7 @@ class CandidateReader:
         given = Schema() if schema is None else schema
         kinds = {name: kind.name for name, kind in given.fields.items()}  # any number, without log
         self._sides = Schema(kinds, ignore=given.ignore).sides
+        self.prices = given.sides["candidate"].prices  # fields that are no features
         self._fields: dict[str, tuple[Slot, ...]] = {}
         self._checked: dict[int, Record] = {}  # candidates by identity: many rows share them
         self._names: dict[tuple[type, str | int], Record] = {}

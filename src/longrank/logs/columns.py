@@ -83,6 +83,13 @@ COLUMNS = {
             "whole",
         ),
         Column("succeeded", "whether the last attempt succeeded", "everything", "truth"),
+        Column(
+            "outcome_costs",
+            "what each attempt really cost, where that is known only afterwards: `tried` numbers",
+            "evaluation, and learning what attempts cost",
+            "number",
+            1,
+        ),
         Column("learned", "false if the outcome must not be learned from", "warm start", "truth"),
         Column(
             "not_attributable",
@@ -100,6 +107,21 @@ COLUMNS = {
         Column("rewards", "reward of a success at attempt 1, 2, ..., b", "evaluation", "number", 1),
         Column(
             "losses", "loss of giving up after 0, 1, ..., b attempts", "evaluation", "number", 1
+        ),
+        Column(
+            "costs",
+            "cost of an attempt, one number per candidate; of records it may be the field `cost`",
+            "evaluation, where candidates have prices",
+            "number",
+            1,
+        ),
+        Column(
+            "success_values",
+            "what a success earns besides its reward, one number per candidate; of records it may "
+            "be the field `value`",
+            "evaluation, where candidates have prices",
+            "number",
+            1,
         ),
         Column("budget", "maximum number of attempts; b if missing", "evaluation", "whole"),
         Column(
@@ -119,11 +141,14 @@ COLUMNS = {
 }
 IDS = "ids"  # in place of `order`: always ids, though they be whole numbers
 REQUIRED = ("id", "order", "tried", "succeeded")
+PRICES = ("costs", "success_values")
+PAID = "outcome_costs"
 FOR_EVALUATION = frozenset(("items", "rewards", "losses", "propensity", "prefix_propensities"))
 
 # Long form has one row per candidate, those of a decision next to each other. It repeats the
 # columns of the decision; these replace `candidates`, `items` and `order`. Without features each
-# row is a record: its id, and all columns that differ between the candidates of a decision.
+# row is a record: its id, and all columns that differ between the candidates of a decision. Prices
+# and `outcome_costs` are one number, that of the row's candidate.
 POSITION = "position"  # 1, 2, ... in the order played; missing for candidates not played
 CANDIDATE = "candidate"
 FEATURE_PREFIX = "x_"  # x_0, x_1, ...: features of the candidate

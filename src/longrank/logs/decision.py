@@ -16,6 +16,7 @@ from longrank.payoffs import Payoffs
 from longrank.policies import Policy
 from longrank.rows import SparseRows
 from longrank.schema import Record, identities
+from longrank.schema.prices import COST, VALUE
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,9 @@ class Decision:
     ``time`` is in seconds; ``prefix`` holds the probabilities of the first 1, ..., n items, and
     ``propensity`` that of the sequence with its length. ``learned`` is False if the outcome must
     not be learned from; ``left_out`` are the positions, from 1, of failures that say nothing
-    about the candidates; ``turn`` orders the outcomes of a log by when they arrived.
+    about the candidates; ``turn`` orders the outcomes of a log by when they arrived. ``payoffs``
+    have the prices of the candidates, if any; ``price_fields`` are the fields of the records that
+    they were read from.
     """
 
     row: int
@@ -47,6 +50,7 @@ class Decision:
     turn: int | None = None
     candidates: list[Record] | None = None
     context: Record | None = None
+    price_fields: frozenset[str] = frozenset()
 
     def observed(
         self, rows: NDArray[np.float64] | SparseRows | None = None
@@ -63,7 +67,8 @@ class Decision:
             rows = self.items[self.order]
         order, outcome, kept = self.order.copy(), self.outcome, self.attributable
         if kept is not None:
-            order, outcome = order[kept], Outcome(len(kept), outcome.succeeded)
+            paid = outcome.costs and tuple(outcome.costs[i] for i in kept)
+            order, outcome = order[kept], Outcome(len(kept), outcome.succeeded, paid)
             rows = rows[kept] if isinstance(rows, np.ndarray) else rows and rows.take(kept)
         if isinstance(rows, np.ndarray):
             return Ranking.blind(order, rows, len(order), np.nan), outcome
@@ -98,18 +103,40 @@ class Decision:
             raise InvalidInput("items", rule, "none")
         return None
 
-    def offer(self, policy: Policy) -> tuple[Any, dict[str, Any]]:
-        """Return the candidates as a policy takes them, and the context by its keyword."""
-        records = isinstance(getattr(policy, "features", None), Records) or self.items is None
-        if not records or self.candidates is None:
-            return self.items, {}
-        return self.candidates, {} if self.context is None else {"context": self.context}
+    def offer(self, policy: Policy) -> tuple[Any, Payoffs, dict[str, Any]]:
+        """Return the candidates as a policy takes them, the payoffs, and the context by keyword.
+
+        Where fields of the records are prices, the payoffs have them, and the records those that
+        are features to this policy.
+        """
+        assert self.payoffs is not None
+        features = getattr(policy, "features", None)
+        if self.candidates is None or not (isinstance(features, Records) or self.items is None):
+            return self.items, self.payoffs, {}
+        records, payoffs = self.candidates, self.payoffs
+        if self.price_fields and isinstance(features, Records):
+            read = features.schema.sides["candidate"].prices
+            payoffs = payoffs.priced(
+                payoffs.costs if COST in read else None,
+                payoffs.success_values if VALUE in read else None,
+            )
+            records = [{n: r[n] for n in r if n not in read} for r in records]
+        return records, payoffs, {} if self.context is None else {"context": self.context}
 
     @property
     def reward(self) -> float:
-        """The reward that the decision earned."""
+        """The reward that the decision earned.
+
+        It counts what the attempts really cost, where the outcome says so, or else the costs of
+        the candidates.
+        """
         assert self.payoffs is not None
-        return self.payoffs.reward(self.outcome)
+        return self.reward_under(self.payoffs)
+
+    def reward_under(self, payoffs: Payoffs) -> float:
+        """Return what the same outcome earns under other payoffs."""
+        paid = payoffs.along(self.order) if payoffs.has_prices else payoffs
+        return paid.reward(self.outcome)
 
     @property
     def tries(self) -> int:
@@ -122,17 +149,20 @@ class Decision:
     def under(self, payoffs: Payoffs | None = None, budget: int | None = None) -> Decision:
         """Return the decision under other payoffs, or truncated after ``budget`` attempts.
 
+        The candidates keep their prices, unless the payoffs have other ones.
         A truncated sequence is what the same policy would have played with a smaller budget: it
         ends without success if the success came later, and its probability is that of its first
         ``budget`` items. A larger budget than the log's changes nothing.
         """
+        if payoffs is not None and self.payoffs is not None and not payoffs.has_prices:
+            payoffs = payoffs.priced(self.payoffs.costs, self.payoffs.success_values)
         changed = self if payoffs is None else replace(self, payoffs=payoffs)
         if budget is None or (changed.budget is not None and budget >= changed.budget):
             return changed
         n = min(budget, len(self.order))
         outcome = self.outcome
         if outcome.tried > n:
-            outcome = Outcome(n, False)
+            outcome = Outcome(n, False, outcome.costs and outcome.costs[:n])
         cut = n < len(self.order)
         prefix = None if self.prefix is None else self.prefix[:n]
         propensity = self.propensity

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from longrank.errors import InvalidInput
-from longrank.logs.columns import CANDIDATE, COLUMNS, FEATURE_PREFIX, POSITION, Row
+from longrank.logs.columns import (
+    CANDIDATE,
+    COLUMNS,
+    FEATURE_PREFIX,
+    PAID,
+    POSITION,
+    PRICES,
+    Row,
+)
 from longrank.logs.formats import LogTable, Rows, Unneeded
 from longrank.logs.rules import whole
 from longrank.logs.violations import Violation
@@ -47,12 +55,13 @@ class _Joint:
         self.features = tuple(name for name in names if name.startswith(FEATURE_PREFIX))
         own = (name for name in names if name not in (*COLUMNS, POSITION, CANDIDATE))
         self.fields = () if self.features else tuple(own)
-        self.kept = tuple(name for name in names if name in COLUMNS)
+        self.prices = tuple(name for name in (*PRICES, PAID) if name in names)
+        self.kept = tuple(n for n in names if n in COLUMNS and n not in self.prices)
         # without a column for the number of attempts, each row says how its own attempt ended
         self.single = "tried" not in names and "succeeded" in names
         if self.single:
             self.kept = tuple(name for name in self.kept if name != "succeeded")
-        made = ["order", *(("tried", "succeeded") if self.single else ())]
+        made = ["order", *self.prices, *(("tried", "succeeded") if self.single else ())]
         if self.features:
             made.append("items")
         if CANDIDATE in names or self.fields:
@@ -110,6 +119,8 @@ class _Joint:
         order = joined["order"] = _order(group)
         if self.single:
             joined |= _outcome(group, order)
+        for column in self.prices:
+            joined[column] = _paid(group, order) if column == PAID else _prices(group, column)
         if self.features:
             joined["items"] = self._items(group)
         if "candidates" in self.columns and not self.features:
@@ -176,6 +187,30 @@ def _outcome(group: Group, order: list[int]) -> Row:
             raise _Broken(number, "succeeded", "be true of the last attempt only", repr(ended))
     last = played[tried - 1][1]["succeeded"] if tried else None
     return {"tried": tried or None, "succeeded": last}
+
+
+def _prices(group: Group, column: str) -> list[Any] | None:
+    """Return what a column says of each candidate; None if it says nothing of all of them."""
+    found = [row.get(column) for _, row in group]
+    if all(price is None for price in found):
+        return None
+    if None in found:
+        rule = "be present for all candidates of a decision, or for none"
+        raise _Broken(group[found.index(None)][0], column, rule, "nothing")
+    return found
+
+
+def _paid(group: Group, order: list[int]) -> list[Any] | None:
+    """Return what the attempts really cost, in their order; None if no row says so."""
+    for i, (number, row) in enumerate(group):
+        if i not in order and row.get(PAID) is not None:
+            raise _Broken(number, PAID, "be missing where position is", repr(row[PAID]))
+    found = [group[i][1].get(PAID) for i in order]
+    count = sum(cost is not None for cost in found)
+    if None in found[:count]:
+        number = group[order[found.index(None)]][0]
+        raise _Broken(number, PAID, "be known of the first attempts", "nothing")
+    return found[:count] or None
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -46,7 +46,8 @@ def record(
     records. Otherwise ``items`` are all candidates of the round, and ``candidates`` their ids, if
     they have any; without items such a log allows a warm start but no evaluation.
     ``propensities`` is what ``policy.propensities(...)`` returned for ``ranking.order`` before the
-    policy learned anything else.
+    policy learned anything else. Prices are those of ``payoffs``, or the fields ``cost`` and
+    ``value`` of the candidates; what the outcome says of real costs is written as well.
     """
     features = ranking.features
     named = isinstance(features, SparseRows) or (ranking.dim == 0 and items is None)
@@ -63,8 +64,13 @@ def record(
         "features": None if named else features.tolist(),
         "tried": outcome.tried,
         "succeeded": outcome.succeeded,
+        "outcome_costs": None if outcome.costs is None else list(outcome.costs),
         "rewards": payoffs.rewards.tolist(),
         "losses": payoffs.losses.tolist(),
+        "costs": None if payoffs.costs is None else payoffs.costs.tolist(),
+        "success_values": (
+            None if payoffs.success_values is None else payoffs.success_values.tolist()
+        ),
         "budget": payoffs.budget if budget is None else budget,
     }
     if propensities is not None:

@@ -23,14 +23,15 @@ from longrank.logs.candidates import (
     played,
     two_readings,
 )
-from longrank.logs.columns import Row
+from longrank.logs.columns import PAID, PRICES, Row
 from longrank.logs.decision import Decision
 from longrank.logs.violations import Violation
 from longrank.payoffs import Payoffs
-from longrank.schema import Schema
+from longrank.schema import Record, Schema, read_prices
 
 T = TypeVar("T")
 Array = NDArray[np.float64]
+Prices = tuple[Array | None, Array | None]
 MAX_SQUARE = 3.0 * checks.UNIT  # squared norm of a row: the item, Polynomial's constant, products
 _MAX_PAYOFFS = 10_000  # distinct payoffs in memory
 _ROUNDING = 1e-9  # propensities are products of rounded numbers
@@ -93,6 +94,7 @@ class Rules:
         left_out = take(_not_attributable, outcome)
         turn = take(self._turn)
         payoffs = take(self._pay)
+        prices = take(_prices, size, order)
         budget = take(_budget, payoffs)
         if not problems:
             assert order is not None
@@ -102,6 +104,7 @@ class Rules:
                 take(self._nothing)
             if records is not None and self._kinds:
                 take(self._reader.check, records, context)
+            priced = take(self._priced, payoffs, prices, records, size)
             if self._kinds and not self._warned:
                 self._warn(number, two_readings(row, order, offered))
             prefix = take(_prefix, len(order))
@@ -112,6 +115,7 @@ class Rules:
         assert order is not None
         assert outcome is not None
         assert left_out is not None
+        assert priced is not None
         return Decision(
             row=number,
             id=id_,
@@ -122,7 +126,8 @@ class Rules:
             candidates=records,
             context=context,
             time=time,
-            payoffs=payoffs,
+            payoffs=priced[0],
+            price_fields=priced[1],
             budget=payoffs.budget if budget is None and payoffs is not None else budget,
             propensity=propensity,
             prefix=prefix,
@@ -215,6 +220,26 @@ class Rules:
             self._payoffs[key] = Payoffs(r, loss)
         return self._payoffs[key]
 
+    def _priced(
+        self,
+        row: Row,  # noqa: ARG002
+        payoffs: Payoffs | None,
+        prices: Prices,
+        records: list[Record] | None,
+        size: int | None,
+    ) -> tuple[Payoffs | None, frozenset[str]]:
+        """Return the payoffs with prices, and the fields of the records that hold them."""
+        if payoffs is None:
+            return None, frozenset()
+        if any(column is not None for column in prices):
+            payoffs = payoffs.priced(*prices)
+        if size is not None:
+            payoffs.check_prices(size)
+        if records is None:
+            return payoffs, frozenset()
+        found = read_prices(payoffs, records, self._reader.prices)
+        return found, frozenset() if found is payoffs else self._reader.prices
+
 
 def whole(row: Row, column: str) -> int | None:
     """Return a whole number, or None if the cell is empty."""
@@ -274,7 +299,31 @@ def _outcome(row: Row, order: NDArray[np.int64] | None, offered: Offered | None)
         tried = found
     if order is not None and tried > len(order):
         raise InvalidInput("tried", f"be at most {len(order)}, the length of order", tried)
-    return Outcome(tried, _truth("succeeded", row.get("succeeded")))
+    ended = Outcome(tried, _truth("succeeded", row.get("succeeded")))
+    if row.get(PAID) is None:
+        return ended
+    try:
+        return Outcome(tried, ended.succeeded, tuple(listed(row, PAID)))
+    except InvalidInput as error:
+        raise InvalidInput(PAID, error.rule, error.value) from None
+
+
+def _prices(row: Row, size: int | None, order: NDArray[np.int64] | None) -> Prices:
+    """Return costs and values of the candidates, each of which may be missing."""
+    found: list[Array | None] = [None, None]
+    for i, column in enumerate(PRICES):
+        if row.get(column) is None:
+            continue
+        prices = checks.vector(column, listed(row, column))
+        if size is not None and len(prices) != size:
+            raise InvalidInput(column, f"be {size}, as many as candidates", len(prices))
+        if order is not None and len(order) and len(prices) <= order.max():
+            rule = f"be above {order.max()}, the largest index in order"
+            raise InvalidInput(column, rule, len(prices))
+        if column == "costs" and (prices < 0.0).any():
+            raise InvalidInput(column, "be at least 0", float(prices.min()))
+        found[i] = prices
+    return found[0], found[1]
 
 
 def _learned(row: Row) -> bool:

@@ -13,6 +13,7 @@ from longrank.logs.abilities import Checked
 from longrank.logs.decision import Decision
 from longrank.logs.evaluation.outcome_model import DRAWS, OutcomeModel, expected_of, values_along
 from longrank.logs.history import History
+from longrank.payoffs import Payoffs
 from longrank.policies import Policy, Randomised
 from longrank.policies.randomised import certain_choices, prefix_propensities
 
@@ -99,15 +100,15 @@ def gather(
 def _gather_one(
     policy: Policy, decision: Decision, model: OutcomeModel, index: int, draws: int
 ) -> tuple[tuple[float, ...], Array, Array]:
-    target = aim(policy, decision)
+    target, payoffs = aim(policy, decision), model.payoffs(decision, index)
     weighed = weigh(target, decision)
     steps, unsupported = np.zeros(len(decision.order) + 1), 0.0
     if weighed is not None:
         steps, unsupported = weighed.steps, weighed.unsupported
     correction = correct(decision, target, model, index, steps)
     row = (
-        decision.reward,
-        *bound(decision, target),
+        decision.reward_under(payoffs),
+        *bound(decision, target, payoffs),
         last_step(decision),
         target.reached[-1],
         unsupported,
@@ -148,9 +149,7 @@ class Target:
 
 def aim(policy: Policy, decision: Decision) -> Target:
     """Ask a policy what it would do in place of a decision of the log."""
-    payoffs = decision.payoffs
-    assert payoffs is not None
-    items, given = decision.offer(policy)
+    items, payoffs, given = decision.offer(policy)
     played, reach = None, decision.tries
     if isinstance(policy, Randomised):
         choices = policy.choices(items, payoffs, decision.order, decision.budget, **given)
@@ -206,40 +205,88 @@ def weigh(target: Target, decision: Decision) -> Weights | None:
     return Weights(theirs[1:] / ours[1:], max(lost, 0.0))
 
 
-def bound(decision: Decision, target: Target) -> tuple[float, float, float]:
+def _paid(decision: Decision, costs: Array) -> Array:
+    """Return what each attempt cost: really, if the outcome says so, or else as planned."""
+    paid, outcome = costs[decision.order], decision.outcome
+    if outcome.costs is not None:
+        paid[: outcome.tried] = outcome.costs
+    return paid
+
+
+def bound(
+    decision: Decision, target: Target, payoffs: Payoffs | None = None
+) -> tuple[float, float, float]:
     """Bound what the policy can have earned; return low, high, and the probability of exactness.
 
     No assumption is made on what succeeds. The reward is known if both sequences share the prefix
     up to the outcome, or if the policy stops inside the shared prefix. Otherwise it lies between
-    failure of everything and success of the first item that differs. For a randomised policy: the
-    expectation over its choices.
+    failure of everything and success of the first item that differs; where candidates have prices,
+    between the worst and the best that can follow. For a randomised policy: the expectation over
+    its choices. ``payoffs`` are those of the decision, by default.
     """
-    payoffs, outcome = decision.payoffs, decision.outcome
+    payoffs, outcome = payoffs or decision.payoffs, decision.outcome
     assert payoffs is not None
+    costs, _, _, losses, _ = payoffs.prices(target.choices.shape[1] - 1)
+    spent = np.append(0.0, np.cumsum(_paid(decision, costs)))
     low = high = exact = 0.0
     here = 1.0  # the probability that the policy has played the same so far
     for i in range(outcome.tried + 1):
         choices = target.choices[i]
+        loss = losses[i] - spent[i]
         if i == outcome.tried and i < len(decision.order):  # an early stop ends both sequences
-            return low + here * payoffs.losses[i], high + here * payoffs.losses[i], exact + here
+            return low + here * loss, high + here * loss, exact + here
         stop, same = float(choices[-1]), 0.0
         if i < outcome.tried:
             same = float(choices[decision.order[i]])
         other = 1.0 - stop - same
-        low += here * (stop * payoffs.losses[i] + other * payoffs.losses[target.reach])
-        high += here * stop * payoffs.losses[i]
+        low, high = low + here * stop * loss, high + here * stop * loss
         if other > 1e-12:
-            high += here * other * payoffs.rewards[i]
-        else:
-            other = 0.0
+            worst, best = _extremes(decision, target, payoffs, i)
+            low += here * other * (worst - spent[i])
+            high += here * other * (best - spent[i])
         exact += here * stop
         here *= same
         if here == 0.0:
             break
         if outcome.succeeded and i + 1 == outcome.tried:
-            reward = payoffs.rewards[i]
+            reward = decision.reward_under(payoffs)
             return low + here * reward, high + here * reward, exact + here
     return low, high, exact
+
+
+def _extremes(decision: Decision, target: Target, payoffs: Payoffs, i: int) -> tuple[float, float]:
+    """Return the least and the most that can follow a choice that differs from the log's i-th.
+
+    What was spent before is not counted. Of a randomised policy it is not known what would follow
+    the choice: any of the other candidates.
+    """
+    order, tried = decision.order, decision.outcome.tried
+    costs, gains, rewards, losses, _ = payoffs.prices(target.choices.shape[1] - 1)
+    if not payoffs.has_prices:
+        return float(losses[target.reach]), float(rewards[i])
+    give_up = losses[i] if i == tried else -np.inf  # whether it ended by itself here is not known
+    if target.sequence is not None:
+        before, rest = costs[target.sequence[:i]].sum(), payoffs.along(target.sequence)
+        worst = min(rest.rewards[i:].min(), rest.losses[-1])
+        best = max(rest.rewards[i:].max(), rest.losses[i + 1])
+        return float(worst + before), float(max(best + before, give_up))
+    free = np.ones(len(costs), np.bool_)
+    free[order[:i]] = False
+    chances = np.where(free, target.choices[i, :-1], 0.0)
+    if i < tried:
+        chances[order[i]] = 0.0
+    more = target.reach - i - 1
+    success = rewards[i] + gains
+    worst = np.minimum(success, losses[target.reach])
+    best = np.maximum(success, losses[i + 1])
+    if more > 0:
+        spent = np.sort(costs[free])[::-1][:more].sum()
+        least = min(losses[target.reach], rewards[target.reach - 1] + gains[free].min())
+        worst = np.minimum(worst, least - spent)
+        best = np.maximum(best, (rewards[i + 1] + gains[free] - costs[free]).max())
+    worst, best = worst - costs, np.maximum(best - costs, give_up)
+    total = chances.sum()
+    return float(chances @ worst / total), float(chances @ best / total)
 
 
 class Correction(NamedTuple):
@@ -260,72 +307,96 @@ def correct(
     decision: Decision, target: Target, model: OutcomeModel, index: int, weights: Array
 ) -> Correction:
     """Compute the correction with the model of decision ``index``; ``weights`` are per action."""
-    payoffs, tries = decision.payoffs, decision.tries
-    assert payoffs is not None
+    payoffs, tries = model.payoffs(decision, index), decision.tries
     chances = model.predict(decision, index)
     early = model.early(index, tries)
     count = len(decision.order)
-    after = _continuations(decision, target, chances, early)
+    costs, gains, rewards, losses, _ = payoffs.prices(len(chances))
+    paid = _paid(decision, costs)
+    after = _continuations(decision, target, chances, early, payoffs)
+    # values and actions do not count what was spent before
     values, actions = np.zeros(count + 2), np.zeros(count + 1)
     for i in range(count + 1):
-        loss, choices = payoffs.losses[i], target.choices[i]
+        loss, choices = losses[i], target.choices[i]
         if i == tries:  # the budget is used up: STOP is certain
             values[i] = actions[i] = loss
             continue
         going = early[i] * loss + (1.0 - early[i]) * (
-            chances * payoffs.rewards[i] + (1.0 - chances) * after[i]
+            chances * (rewards[i] + gains) - costs + (1.0 - chances) * after[i]
         )
         values[i] = choices[:-1] @ going + choices[-1] * loss
         actions[i] = going[decision.order[i]] if i < count else loss
     last = last_step(decision)
     deltas = values[1 : last + 2] - actions[: last + 1]
-    deltas[last] = decision.reward - actions[last]  # nothing follows the end of the cascade
-    further = weights * (values[1:] - actions)  # what each failure adds
-    outcomes = _outcomes(decision, chances[decision.order], early, further, weights, actions)
-    likely, sums = np.array(outcomes).T
-    squares = sums**2
-    return Correction(float(values[0]), deltas, float(likely @ squares), float(likely @ squares**2))
+    deltas[:last] -= paid[:last]
+    # nothing follows the end of the cascade
+    deltas[last] = decision.reward_under(payoffs) + paid[:last].sum() - actions[last]
+    further = weights[:-1] * (values[1:-1] - costs[decision.order] - actions[:-1])
+    outcomes = _outcomes(decision, payoffs, chances, early, further, weights, actions)
+    likely, sums, tries_made = np.array(outcomes).T
+    noise = np.zeros(count + 1)  # variance that real costs add, by the number of attempts
+    if model.costs is not None and decision.outcome.costs is not None:
+        np.cumsum(model.costs.noise * weights[:-1] ** 2, out=noise[1:])
+    noise, squares = noise[tries_made.astype(np.int64)], sums**2
+    square = float(likely @ (squares + noise))
+    fourth = float(likely @ (squares**2 + 6.0 * squares * noise + 3.0 * noise**2))
+    return Correction(float(values[0]), deltas, square, fourth)
 
 
 def _outcomes(
-    decision: Decision, chances: Array, early: Array, further: Array, weights: Array, actions: Array
-) -> list[tuple[float, float]]:
-    """List every possible outcome of what was played: its probability, and sum_j w_j delta_j."""
-    assert decision.payoffs is not None
-    rewards, losses = decision.payoffs.rewards, decision.payoffs.losses
+    decision: Decision,
+    payoffs: Payoffs,
+    chances: Array,
+    early: Array,
+    further: Array,
+    weights: Array,
+    actions: Array,
+) -> list[tuple[float, float, int]]:
+    """List every possible outcome of what was played: its probability, sum_j w_j delta_j, attempts.
+
+    ``further`` is what each failure adds to the sum.
+    """
+    costs, gains, rewards, losses, _ = payoffs.prices(len(chances))
     found, total, here = [], 0.0, 1.0
-    for i, chance in enumerate(chances):
+    for i, item in enumerate(decision.order):
         stop = here * early[i]
-        success = (here - stop) * chance
-        found.append((stop, total + weights[i] * (losses[i] - actions[i])))
-        found.append((success, total + weights[i] * (rewards[i] - actions[i])))
+        success = (here - stop) * chances[item]
+        earned = rewards[i] + gains[item] - costs[item]
+        found.append((stop, total + weights[i] * (losses[i] - actions[i]), i))
+        found.append((success, total + weights[i] * (earned - actions[i]), i + 1))
         total += further[i]
         here -= stop + success
-    n = len(chances)
-    return [*found, (here, total + weights[n] * (losses[n] - actions[n]))]
+    n = len(decision.order)
+    return [*found, (here, total + weights[n] * (losses[n] - actions[n]), n)]
 
 
-def _continuations(decision: Decision, target: Target, chances: Array, early: Array) -> Array:
+def _continuations(
+    decision: Decision, target: Target, chances: Array, early: Array, payoffs: Payoffs
+) -> Array:
     """Return the value left after one more failure, from each prefix of the log on.
 
-    Exact if the policy's sequence is certain. Otherwise it assumes that the policy's later choices
-    are those that it has now, which costs some variance but no bias.
+    What was spent until then is not counted. Exact if the policy's sequence is certain. Otherwise
+    it assumes that the policy's later choices are those that it has now, which costs some variance
+    but no bias.
     """
-    payoffs, tries = decision.payoffs, decision.tries
-    assert payoffs is not None
-    after = np.zeros(len(decision.order) + 1)
+    tries, after = decision.tries, np.zeros(len(decision.order) + 1)
+    costs, gains, rewards, losses, _ = payoffs.prices(len(chances))
     if target.sequence is not None:
-        along = values_along(chances[target.sequence], early, payoffs)[1 : len(after) + 1]
-        after[: len(along)] = along
+        n = min(len(after), len(target.sequence))
+        ends = payoffs.along(target.sequence) if payoffs.has_prices else payoffs
+        ahead = values_along(chances[target.sequence], early, ends)[1 : n + 1]
+        after[:n] = ahead + np.cumsum(costs[target.sequence])[:n]
         return after
     for i in range(min(len(after), tries)):
         choices = target.choices[i]
-        stop = choices[-1]
-        p = choices[:-1] @ chances / (1.0 - stop) if stop < 1.0 else 0.0
-        value = payoffs.losses[tries]
+        stop, p, gain = choices[-1], 0.0, 0.0
+        if stop < 1.0:
+            p = choices[:-1] @ chances / (1.0 - stop)
+            gain = choices[:-1] @ (chances * gains - costs) / (1.0 - stop)
+        value = losses[tries]
         for j in range(tries - 1, i, -1):
-            on = p * payoffs.rewards[j] + (1.0 - p) * value
-            on = early[j] * payoffs.losses[j] + (1.0 - early[j]) * on
-            value = stop * payoffs.losses[j] + (1.0 - stop) * on
+            on = p * rewards[j] + gain + (1.0 - p) * value
+            on = early[j] * losses[j] + (1.0 - early[j]) * on
+            value = stop * losses[j] + (1.0 - stop) * on
         after[i] = value
     return after

@@ -51,9 +51,8 @@ def lengths(policy: Policy | None, history: History) -> NDArray[np.int64]:
         if policy is None:
             length = len(decision.order)
         else:
-            assert decision.payoffs is not None
-            items, given = decision.offer(policy)
-            length = len(policy.rank(items, decision.payoffs, decision.budget, **given))
+            items, payoffs, given = decision.offer(policy)
+            length = len(policy.rank(items, payoffs, decision.budget, **given))
         counts[length] = counts.get(length, 0) + 1
     table = np.zeros(max(counts) + 1, np.int64)
     for length, count in counts.items():
@@ -121,7 +120,11 @@ def raise_costs(cost: float) -> Callable[[Payoffs], Payoffs]:
 
     def change(payoffs: Payoffs) -> Payoffs:
         tries = np.arange(payoffs.budget + 1)
-        rewards = np.maximum(payoffs.rewards - cost * tries[1:], 0.0)
-        return Payoffs(rewards, payoffs.losses - cost * tries)
+        rewards, losses = payoffs.rewards - cost * tries[1:], payoffs.losses - cost * tries
+        if payoffs.success_values is None:
+            return Payoffs(np.maximum(rewards, 0.0), losses, patience=payoffs.patience)
+        short = max(0.0, -float(rewards[-1:].sum()))  # what successes then earn less, all of them
+        changed = Payoffs(np.maximum(rewards + short, 0.0), losses, patience=payoffs.patience)
+        return changed.priced(payoffs.costs, payoffs.success_values - short)
 
     return change

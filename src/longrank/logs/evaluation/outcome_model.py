@@ -13,6 +13,7 @@ from longrank.errors import InvalidInput
 from longrank.learners import SparseLaplace
 from longrank.links import LOGISTIC
 from longrank.logs.decision import Decision
+from longrank.logs.evaluation.logged_costs import LoggedCosts, fit_costs
 from longrank.logs.history import History, history_is_source
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy
@@ -37,12 +38,14 @@ class OutcomeModel:
 
     Cross-fitted in five folds, so that no decision is predicted by a model that has seen it.
     ``weights`` has shape (folds, d + 1), the constant last; ``stops`` (folds, b + 1) is the share
-    of sequences that were abandoned after 0, 1, ... failures.
+    of sequences that were abandoned after 0, 1, ... failures. ``costs`` are those that outcomes
+    tell, if they do.
     """
 
     weights: Array
     stops: Array
     predictions: Predictions
+    costs: LoggedCosts | None = field(default=None, kw_only=True)
 
     def chances(self, items: Array, index: int) -> Array:
         """Return the success probability of every item of decision ``index``, shape (k,)."""
@@ -53,6 +56,13 @@ class OutcomeModel:
         """Return the same for the candidates of a decision."""
         assert decision.items is not None
         return self.chances(decision.items, index)
+
+    def payoffs(self, decision: Decision, index: int) -> Payoffs:
+        """Return the payoffs of a decision, with the costs to be expected where it gives none."""
+        if self.costs is not None:
+            return self.costs.price(decision, index)
+        assert decision.payoffs is not None
+        return decision.payoffs
 
     def early(self, index: int, count: int) -> Array:
         """Return the probability of an early stop after 0, ..., count failures."""
@@ -102,8 +112,10 @@ def fit(source: Any, folds: int = FOLDS, penalty: float = 1.0) -> OutcomeModel:
     y[(np.cumsum(ended[:, 1]) - 1)[ended[:, 2] > 0]] = True
     first = next(history.decisions())
     if first.items is None and first.candidates is not None:
-        return _fit_records(history, folds, stops, y)
-    return _fit_items(history, folds, penalty, stops, y)
+        model = _fit_records(history, folds, stops, y)
+    else:
+        model = _fit_items(history, folds, penalty, stops, y)
+    return replace(model, costs=fit_costs(history, folds))
 
 
 def _fit_items(
@@ -169,7 +181,10 @@ def _logistic(x: Array, y: NDArray[np.bool_], penalty: float) -> Array:
 
 
 def values_along(chances: Array, early: Array, payoffs: Payoffs) -> Array:
-    """Return the expected reward from each point of a sequence on, given failures so far."""
+    """Return the expected reward from each point of a sequence on, given failures so far.
+
+    ``payoffs`` are by position.
+    """
     return kernels.values_ahead(chances, payoffs.rewards, payoffs.losses, early)
 
 
@@ -177,9 +192,10 @@ def expected(
     model: OutcomeModel, decision: Decision, index: int, order: NDArray[np.int64]
 ) -> float:
     """Return the reward that the model expects of a sequence instead of the one played."""
-    assert decision.payoffs is not None
-    chances = model.predict(decision, index)[order]
-    return float(values_along(chances, model.early(index, len(order)), decision.payoffs)[0])
+    payoffs, chances = model.payoffs(decision, index), model.predict(decision, index)[order]
+    if payoffs.has_prices:
+        payoffs = payoffs.along(order)
+    return float(values_along(chances, model.early(index, len(order)), payoffs)[0])
 
 
 def expected_of(
@@ -191,13 +207,12 @@ def expected_of(
     draws: int = DRAWS,
 ) -> float:
     """Return the same for a policy; unless its sequence is ``certain``, by drawing a few."""
-    assert decision.payoffs is not None
     if certain is not None:
         return expected(model, decision, index, certain)
-    items, given = decision.offer(policy)
+    items, payoffs, given = decision.offer(policy)
     total = 0.0
     for _ in range(draws):
-        order = policy.rank(items, decision.payoffs, decision.budget, **given).order
+        order = policy.rank(items, payoffs, decision.budget, **given).order
         total += expected(model, decision, index, order)
     return total / draws if draws else float("nan")
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import struct
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.cascade import Outcome, Ranking
+from longrank.cascade import Outcome, Prices, Ranking
 from longrank.errors import BadFile
 from longrank.explanation import Names
 from longrank.payoffs import Payoffs
@@ -18,8 +20,9 @@ from longrank.rows import SparseRows
 from longrank.service.errors import StoreDamaged
 
 DECISION, OUTCOME = 0, 1
-VERSION = 2  # of the records' layout
-_ARRAYS = 1  # that of decisions about arrays, and of outcomes, which has not changed
+VERSION = 3  # of the records' layout
+_RECORDS = 2  # that of decisions about records without prices, which has not changed
+_ARRAYS = 1  # that of decisions about arrays and of outcomes, without prices, which has not changed
 _PAIR = b"\x92"  # MessagePack's mark of an array of two: a version and a record
 _HEAD = struct.Struct("<qqqdd")
 
@@ -54,7 +57,12 @@ class Sequence(msgspec.Struct, frozen=True, array_like=True, gc=False):
         """Return what the receipt has in addition where candidates are records."""
         return Names(list(self.ids), rows, self.reasons or [[] for _ in self.ids])
 
-    def ranking(self, rows: NDArray[np.float64], names: Names | None = None) -> Ranking:
+    def ranking(
+        self,
+        rows: NDArray[np.float64],
+        names: Names | None = None,
+        prices: PricesRecord | None = None,
+    ) -> Ranking:
         """Return the receipt, with these rows to learn from."""
         return Ranking(
             np.array(self.order, np.int64),
@@ -63,12 +71,47 @@ class Sequence(msgspec.Struct, frozen=True, array_like=True, gc=False):
             doubles(self.values),
             rows,
             names,
+            None if prices is None else prices.prices(),
         )
 
     @property
     def value(self) -> float:
         """The expected value of the sequence."""
         return float(doubles(self.values)[len(self.ids)])
+
+
+class PricesRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What the tries of a sequence cost and their successes are worth: little-endian float64."""
+
+    costs: bytes
+    values: bytes
+    loss_bound: float
+
+    @classmethod
+    def of(cls, ranking: Ranking) -> PricesRecord | None:
+        """Return those of a receipt; None where its candidates have no prices."""
+        costs, values = ranking.costs, ranking.success_values
+        if costs is None or values is None:
+            return None
+        return cls(costs.tobytes(), values.tobytes(), ranking.loss_bound)
+
+    def prices(self) -> Prices:
+        """Return them as a receipt has them."""
+        return Prices(doubles(self.costs), doubles(self.values), self.loss_bound)
+
+
+class MoneyRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What a decision has in addition where candidates have prices, or cascades a patience.
+
+    ``costs`` and ``values`` are those of all candidates, where these are stored and are arrays:
+    records have them as fields.
+    """
+
+    played: PricesRecord | None = None
+    proposal: PricesRecord | None = None
+    costs: bytes | None = None
+    values: bytes | None = None
+    patience: float = 1.0
 
 
 class RowsRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -136,7 +179,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     ``propensities`` are there where the policy is randomised and its own choice was played: the
     probability of each prefix of the sequence, and last that of the whole sequence. ``named`` is
-    there where candidates are records.
+    there where candidates are records, ``money`` where the round has more than rewards and losses.
     """
 
     digest: bytes
@@ -153,6 +196,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     features: bytes | None = None
     propensities: bytes | None = None
     named: NamedRecord | None = None
+    money: MoneyRecord | None = None
 
     @property
     def ranking(self) -> Ranking:
@@ -160,7 +204,13 @@ class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
         count, named, names = len(self.played.ids), self.named, None
         if named is not None:
             names = self.played.names(None if named.rows is None else named.rows.rows(count))
-        return self.played.ranking(doubles(self.rows).reshape(count, self.dim), names)
+        rows = doubles(self.rows).reshape(count, self.dim)
+        return self.played.ranking(rows, names, self.prices)
+
+    @property
+    def prices(self) -> PricesRecord | None:
+        """What the tries of the sequence cost; None where candidates have no prices."""
+        return None if self.money is None else self.money.played
 
     @property
     def context(self) -> dict[str, Any] | None:
@@ -180,23 +230,45 @@ class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     @property
     def payoffs(self) -> Payoffs:
         """The payoffs of the round."""
-        return Payoffs(doubles(self.rewards), doubles(self.losses))
+        return Payoffs(doubles(self.rewards), doubles(self.losses), patience=self.patience)
+
+    @property
+    def patience(self) -> float:
+        """That of the payoffs, as they were given."""
+        return 1.0 if self.money is None else self.money.patience
 
     def observed(self, outcome: OutcomeRecord) -> tuple[Ranking, Outcome]:
         """Return what to learn from: without the failures that are not attributable."""
-        ranking, tried = self.ranking, outcome.tried
+        ranking, tried, costs = self.ranking, outcome.tried, outcome.costs
         if outcome.attributable and not outcome.not_attributable:
-            return ranking, Outcome(tried, outcome.succeeded)
+            return ranking, Outcome(tried, outcome.succeeded, costs)
         last = tried if outcome.succeeded else 0
         left_out = set(outcome.not_attributable if outcome.attributable else range(1, tried + 1))
         kept = [i for i in range(tried) if i + 1 == last or i + 1 not in left_out]
-        return ranking.subset(kept), Outcome(len(kept), outcome.succeeded)
+        if costs is not None:
+            costs = tuple(costs[i] for i in kept)
+        return ranking.subset(kept), Outcome(len(kept), outcome.succeeded, costs)
 
     def reward(self, outcome: OutcomeRecord) -> float:
-        """Return what an outcome was worth."""
-        if outcome.succeeded:
-            return float(doubles(self.rewards)[outcome.tried - 1])
-        return float(doubles(self.losses)[outcome.tried])
+        """Return what an outcome earned, net of what its tries cost; rounded once."""
+        tried, prices, parts = outcome.tried, self.prices, []
+        if not outcome.succeeded:
+            parts.append(_number(self.losses, tried))
+        else:
+            parts.append(_number(self.rewards, tried - 1))
+            if prices is not None:
+                parts.append(_number(prices.values, tried - 1))
+        return math.fsum([*parts, *(-cost for cost in self._paid(outcome))])
+
+    def spent(self, outcome: OutcomeRecord) -> float:
+        """Return what the tries of an outcome cost; rounded once."""
+        return math.fsum(self._paid(outcome))
+
+    def _paid(self, outcome: OutcomeRecord) -> Iterable[float]:
+        """Return what each try cost: really, if that was reported, or as planned."""
+        if outcome.costs is not None:
+            return outcome.costs
+        return () if self.prices is None else doubles(self.prices.costs)[: outcome.tried].tolist()
 
 
 class OutcomeRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -211,12 +283,13 @@ class OutcomeRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     reason: str | None = None
     at: float | None = None
     automatic: bool = False
+    costs: tuple[float, ...] | None = None
 
     @property
     def content(self) -> tuple[Any, ...]:
         """What two reports of the same outcome must agree on."""
-        positions = tuple(sorted(set(self.not_attributable)))
-        return self.tried, self.succeeded, self.attributable, positions, self.reason, self.at
+        told = self.tried, self.succeeded, self.attributable, self.reason, self.at, self.costs
+        return *told, tuple(sorted(set(self.not_attributable)))
 
 
 class Draft(NamedTuple):
@@ -297,14 +370,25 @@ def doubles(data: bytes) -> NDArray[np.float64]:
     return np.frombuffer(data, "<f8").astype(np.float64)
 
 
+def _number(data: bytes, index: int) -> float:
+    number: float
+    (number,) = struct.unpack_from("<d", data, 8 * index)
+    return number
+
+
 def pack_decision(record: DecisionRecord) -> bytes:
-    """Return the body of a decision's entry."""
-    return encode((_ARRAYS if record.named is None else VERSION, record))
+    """Return the body of a decision's entry; without prices it is as it was before there were."""
+    if record.money is not None:
+        return encode((VERSION, record))
+    version = _ARRAYS if record.named is None else _RECORDS
+    return encode((version, msgspec.structs.astuple(record)[:-1]))
 
 
 def pack_outcome(record: OutcomeRecord) -> bytes:
-    """Return the body of an outcome's entry."""
-    return encode((_ARRAYS, record))
+    """Return the body of an outcome's entry; without costs it is as it was before there were."""
+    if record.costs is not None:
+        return encode((VERSION, record))
+    return encode((_ARRAYS, msgspec.structs.astuple(record)[:-1]))
 
 
 encode = msgspec.msgpack.Encoder().encode

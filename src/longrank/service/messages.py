@@ -337,6 +337,7 @@ class Choice(Struct, frozen=True, gc=False, omit_defaults=True):
     adds: float | None = None
 
 
+OPTIMAL = 0.0  # a bound that answers leave out: msgspec omits the very object
 LossBound = Annotated[
     float | None,
     Meta(description="The best plan is worth at most so much more; null: no bound is known."),
@@ -349,7 +350,7 @@ class Proposal(Struct, frozen=True, omit_defaults=True):
     sequence: list[Choice]
     expected_value: float | None
     values: list[float | None]
-    loss_bound: LossBound = 0.0
+    loss_bound: LossBound = OPTIMAL
 
 
 class DecisionAnswer(Struct, frozen=True, omit_defaults=True):
@@ -367,7 +368,7 @@ class DecisionAnswer(Struct, frozen=True, omit_defaults=True):
     created: float
     expires: float
     proposal: Proposal | None
-    loss_bound: LossBound = 0.0
+    loss_bound: LossBound = OPTIMAL
 
 
 # outcomes
@@ -395,11 +396,8 @@ class OutcomeRequest(Struct, frozen=True, forbid_unknown_fields=True):
     reason: Annotated[str, Meta(max_length=1000)] | None = None
     at: Time | None = None
     costs: Annotated[
-        list[Cost] | None,
-        Meta(
-            description="What each try really cost, as many as were tried; default: as planned.",
-            max_length=MAX_TRIES,
-        ),
+        Annotated[list[Cost], Meta(max_length=MAX_TRIES)] | None,
+        Meta(description="What each try really cost, as many as were tried; default: as planned."),
     ] = None
 
 
@@ -484,7 +482,7 @@ class DecisionRead(DecisionAnswer, frozen=True, kw_only=True):
     outcome_record: OutcomeAnswer | None
     history: list[Event]
     context: dict[str, Any] | None
-    patience: float = 1.0
+    patience: float
 
 
 class DecisionSummary(Struct, frozen=True):

@@ -188,8 +188,8 @@ def _proposal(sequence: Sequence, money: MoneyRecord | None) -> messages.Proposa
 
 
 def _bound(prices: PricesRecord | None) -> float | None:
-    if prices is None:
-        return 0.0
+    if prices is None or prices.loss_bound == 0.0:
+        return messages.OPTIMAL
     return None if math.isnan(prices.loss_bound) else prices.loss_bound
 
 

@@ -17,6 +17,7 @@ from longrank import Outcome, Payoffs
 from longrank.errors import InvalidInput
 from longrank.policies import from_bytes
 from longrank.service import Client
+from longrank.service.engine.apply import replay
 from longrank.service.engine.model import exact_sum, read_spec
 from longrank.service.errors import Conflict, StoreDamaged
 from longrank.service.export import parquet
@@ -221,9 +222,7 @@ def test_what_the_tries_really_cost_counts_in_place_of_the_plan(engine):
     ):
         with pytest.raises(InvalidInput, match=words):
             engine.settle("v", "c", told(2, False, costs=costs))
-    (item,) = engine.settle_many(
-        "v", [BatchItem(id="c", tried=1, succeeded=True, costs=[0.125])]
-    )
+    (item,) = engine.settle_many("v", [BatchItem(id="c", tried=1, succeeded=True, costs=[0.125])])
     assert item.spent == 0.125
     shown = engine.read("v", "c")
     assert shown.outcome.costs == [0.125]
@@ -285,6 +284,39 @@ def test_a_replay_gives_the_same_policy_and_the_same_sums(engine, reopen):
     assert reopen().model("m").stats == stats
 
 
+@pytest.mark.parametrize("mode", ["online", "shadow"])
+@pytest.mark.parametrize(
+    ("policy", "dim"),
+    [
+        ("recommended", None), ("thompson", None), ("plackett-luce", None), ("rand", None),
+        ("recommended", DIM), ("plackett-luce", DIM), ("eps", DIM), ("dep", DIM), ("rand", DIM),
+    ],
+)  # fmt: skip
+def test_every_policy_is_replayed_with_prices(engine, policy, dim, mode):
+    topics = {"topics": np.eye(DIM).tolist()} if policy == "dep" else {}
+    request = ModelRequest(dim=dim, policy=policy, settings=topics, max_budget=3, mode=mode)
+    model, _ = engine.create("p", request)
+    for i in range(8):
+        rows = np.abs(asked(seed=i).features).tolist()
+        prices = {"costs": COSTS, "values": VALUES}
+        asks = asked(f"d{i}", features=rows, baseline=["c3", "c1"], **prices)
+        if dim is None:
+            priced = zip(asks.ids, COSTS, VALUES, strict=True)
+            offered = [{"id": name, "cost": c, "value": v} for name, c, v in priced]
+            asks = DecisionRequest(id=f"d{i}", candidates=offered, baseline=["c3", "c1"])
+        decision = engine.decide("p", asks)
+        paid = [COSTS[int(one.id[1])] for one in decision.sequence]
+        assert [one.cost for one in decision.sequence] == paid
+        settled = engine.settle("p", decision.id, told(len(paid), i % 2 == 0 and bool(paid)))
+        assert settled.spent == math.fsum(paid)
+        assert engine.decide("p", asks) == decision  # from the log
+    row = next(row for row in engine.store.models() if row.name == "p")
+    assert replay(engine.store, row, fresh=True).snapshot() == model.snapshot()
+    chances = [row["propensity"] for row in exported(engine, "p")]
+    if policy in ("plackett-luce", "eps", "rand") and mode == "online":
+        assert all(0.0 < chance <= 1.0 for chance in chances)
+
+
 # sums
 
 
@@ -302,7 +334,9 @@ def play(engine, name, rounds, seed=0):
         if rng.random() < 0.5:
             more["costs"] = np.round(rng.uniform(0, 10.0 ** rng.integers(-6, 6), tried), 6).tolist()
         if rng.random() < 0.9:
-            engine.settle(name, decision.id, told(tried, bool(tried and rng.random() < 0.5), **more))
+            engine.settle(
+                name, decision.id, told(tried, bool(tried and rng.random() < 0.5), **more)
+            )
 
 
 def test_sums_are_those_of_the_export_to_the_last_bit(engine):

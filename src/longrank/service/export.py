@@ -12,7 +12,8 @@ from typing import Any
 
 from longrank.errors import MissingExtra
 from longrank.service.engine.engine import Engine
-from longrank.service.store.records import DecisionRecord, Entry, doubles
+from longrank.service.store.receipts import doubles
+from longrank.service.store.records import DecisionRecord, Entry
 
 ROWS = 2000
 

@@ -25,6 +25,7 @@ from longrank.service.engine.offers import Offer, Prices, read_records, read_row
 from longrank.service.errors import Conflict, Duplicate, Unknown
 from longrank.service.messages import DecisionRequest
 from longrank.service.store import records
+from longrank.service.store.receipts import PricesRecord, RowsRecord, Sequence
 from longrank.service.store.records import (
     DECISION,
     DecisionRecord,
@@ -32,9 +33,6 @@ from longrank.service.store.records import (
     Entry,
     MoneyRecord,
     NamedRecord,
-    PricesRecord,
-    RowsRecord,
-    Sequence,
 )
 from longrank.service.store.store import Store
 

@@ -11,7 +11,8 @@ from longrank.service import messages
 from longrank.service.engine import decide, settle
 from longrank.service.engine.model import Model
 from longrank.service.errors import Unknown
-from longrank.service.store.records import DecisionRecord, Entry, doubles
+from longrank.service.store.receipts import doubles
+from longrank.service.store.records import DecisionRecord, Entry
 from longrank.service.store.store import Store
 
 _QUICK = 0.02  # seconds: a count that takes no longer is made each time

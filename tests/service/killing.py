@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
+import math
 import threading
 from contextlib import closing
 
 import msgspec
 import numpy as np
+import pyarrow.parquet as pq
 from process import Server, Wire, once
 from serving import DIM, asked, until
 
 from longrank.service.engine.apply import replay
 from longrank.service.engine.engine import Engine
+from longrank.service.export import parquet
 from longrank.service.store.records import OUTCOME
 
 BASE = "/v1/models/m"
@@ -59,6 +63,9 @@ class Load:
         while not self._stopping.is_set():
             name = f"d{number}-{i}"
             body = {**msgspec.to_builtins(asked(seed=i % 50)), "id": name}
+            if i % 4:  # what candidates cost and are worth, in cents
+                body["costs"] = np.round(rng.uniform(0.0, 0.1, 5), 2).tolist()
+                body["values"] = np.round(rng.uniform(0.0, 2.0, 5), 2).tolist()
             decided = self._until_answered(wire, "POST", f"{BASE}/decisions", body, 201)
             if decided is None:
                 return
@@ -67,6 +74,8 @@ class Load:
             if rng.random() < 0.8:
                 tried = min(int(rng.integers(0, 4)), len(decided["sequence"]))
                 told = {"tried": tried, "succeeded": bool(tried and rng.random() < 0.4)}
+                if i % 3:  # what the tries really cost
+                    told["costs"] = np.round(rng.uniform(0.0, 0.2, tried), 4).tolist()
                 path = f"{BASE}/decisions/{name}/outcome"
                 settled = self._until_answered(wire, "PUT", path, told, 200)
                 if settled is None:
@@ -136,3 +145,15 @@ def check(engine: Engine, load: Load) -> None:
     assert model.policy.learner.updates == sum(
         outcome.tried for outcome in outcomes if outcome.learn
     )
+    check_sums(engine, load)
+
+
+def check_sums(engine: Engine, load: Load) -> None:
+    """Sums of money are those of the export, and of the answers, to the last bit."""
+    shown = engine.describe(engine.model("m")).stats
+    rows = pq.read_table(io.BytesIO(parquet(engine, "m"))).to_pylist()
+    rows = {row["id"]: row for row in rows if row["tried"] is not None}
+    for part, total in (("reward", shown.total_reward), ("spent", shown.total_spent)):
+        assert math.fsum(row[part] for row in rows.values()) == total
+        assert all(rows[name][part] == answer[part] for name, answer in load.outcomes.items())
+    assert shown.total_spent > 0.0

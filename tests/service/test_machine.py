@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -22,6 +24,7 @@ from longrank.service.upkeep import Upkeep
 
 NAMES = st.sampled_from([f"d{i}" for i in range(6)])
 TTL = 10.0
+PRICES = {"costs": [0.1, 0.2, 0.0, 0.05, 0.3], "values": [0.0, 0.7, -0.3, 0.0, 1.1]}
 
 
 class Machine(RuleBasedStateMachine):
@@ -35,6 +38,8 @@ class Machine(RuleBasedStateMachine):
         self.policy = named("ind", dim=DIM, max_budget=5)
         self.decisions: dict[str, dict] = {}
         self.learned = 0
+        self.earned: list[float] = []
+        self.spent: list[float] = []
         self.open()
         request = messages.ModelRequest(dim=DIM, policy="ind", max_budget=5, ttl=TTL)
         self.engine.create("m", request)
@@ -49,7 +54,8 @@ class Machine(RuleBasedStateMachine):
 
     @rule(name=NAMES, seed=st.integers(0, 2))
     def decide(self, name: str, seed: int) -> None:
-        request = asked(name, seed=seed)
+        prices = PRICES if seed else {}
+        request = asked(name, seed=seed, **prices)
         known = self.decisions.get(name)
         if known is not None and known["seed"] != seed:
             try:
@@ -61,24 +67,34 @@ class Machine(RuleBasedStateMachine):
         if known is not None:
             assert answer == known["answer"]
             return
-        payoffs = Payoffs(request.rewards, request.losses)
+        payoffs = Payoffs(request.rewards, request.losses, **prices)
         ranking = self.policy.rank(np.array(request.features), payoffs)
         assert [choice.id for choice in answer.sequence] == [f"c{i}" for i in ranking.order]
         self.decisions[name] = {
             "seed": seed,
             "answer": answer,
+            "payoffs": payoffs,
             "ranking": Ranking.from_bytes(ranking.to_bytes()),
             "expires": self.clock.now + TTL,
             "outcome": None,
         }
 
-    @rule(name=NAMES, tried=st.integers(0, 4), succeeded=st.booleans(), attributable=st.booleans())
-    def settle(self, name: str, tried: int, succeeded: bool, attributable: bool) -> None:
-        outcome = (tried, succeeded, attributable)
+    @rule(
+        name=NAMES,
+        tried=st.integers(0, 4),
+        succeeded=st.booleans(),
+        attributable=st.booleans(),
+        cost=st.sampled_from([None, 0.1, 0.7]),
+    )
+    def settle(
+        self, name: str, tried: int, succeeded: bool, attributable: bool, cost: float | None
+    ) -> None:
+        costs = None if cost is None else [cost] * tried
+        outcome = (tried, succeeded, attributable, costs)
         known = self.decisions.get(name)
         try:
             answer = self.engine.settle(
-                "m", name, told(tried, succeeded, attributable=attributable)
+                "m", name, told(tried, succeeded, attributable=attributable, costs=costs)
             )
         except Unknown:
             assert known is None
@@ -94,14 +110,19 @@ class Machine(RuleBasedStateMachine):
         assert answer.repeated == (known["outcome"] is not None)
         if known["outcome"] is None:
             known["outcome"] = outcome
+            earned = known["ranking"].reward(known["payoffs"], Outcome(tried, succeeded, costs))
+            assert answer.reward == pytest.approx(earned, rel=1e-14, abs=1e-15)
+            self.earned.append(answer.reward)
+            self.spent.append(answer.spent)
             late = self.clock.now >= known["expires"]
             learn = not late and tried > 0 and (attributable or succeeded)
             assert answer.learned == learn
             self.learned += learn
             if learn and attributable:
-                self.policy.learn(known["ranking"], Outcome(tried, succeeded))
+                self.policy.learn(known["ranking"], Outcome(tried, succeeded, costs))
             elif learn:  # only the success says something
-                self.policy.learner.observe(known["ranking"].features[tried - 1 : tried], True)
+                last = Outcome(1, True, costs and costs[-1:])
+                self.policy.learn(known["ranking"].subset([tried - 1]), last)
 
     @rule(seconds=st.sampled_from([0.5, 5.0, 10.0]))
     def wait(self, seconds: float) -> None:
@@ -133,6 +154,8 @@ class Machine(RuleBasedStateMachine):
         )
         assert (stats.decisions, stats.outcomes) == (len(self.decisions), settled)
         assert stats.pending == pending
+        sums = math.fsum(self.earned), math.fsum(self.spent)
+        assert (stats.total_reward, stats.total_spent) == sums
         assert stats.expired == len(self.decisions) - settled - pending
         shown = {one.id for one in self.engine.latest("m").decisions}
         assert shown == set(self.decisions)

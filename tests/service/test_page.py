@@ -144,6 +144,39 @@ def test_what_a_candidate_is_called_is_shown_and_not_run(browser, played):
     assert not browser.find_elements(By.CSS_SELECTOR, "#decision img")
 
 
+def test_it_shows_money_in_the_currency_of_the_model(browser, http):
+    http.put("/v1/models/cards", json={"max_budget": 2, "currency": "<b>EUR</b>"})
+    offered = [{"id": "adyen", "cost": 0.3, "value": 0.5}, {"id": "stripe", "cost": 0.04}]
+    payoffs = {"rewards": [90.0, 90.0], "losses": [0.0, 0.0, 0.0]}
+    total = spent = 0.0
+    for i in range(30):
+        body = {"id": f"d{i}", "candidates": offered, **payoffs}
+        sequence = http.post("/v1/models/cards/decisions", json=body).json()["sequence"]
+        told = {"tried": len(sequence), "succeeded": i % 3 > 0}
+        if i % 2:
+            told["costs"] = [0.25] * len(sequence)
+        settled = http.put(f"/v1/models/cards/decisions/d{i}/outcome", json=told).json()
+        total, spent = total + settled["reward"], spent + settled["spent"]
+    opened(browser, http)
+    assert tile(browser, "earned") == f"{total:,.2f} <b>EUR</b>"
+    assert tile(browser, "spent on tries") == f"{spent:,.2f} <b>EUR</b>"
+    assert tile(browser, "earned per decision") == f"{total / 30:,.2f} <b>EUR</b>"
+    wide = "return [...document.querySelectorAll('.tile')].some(t => t.scrollWidth > t.clientWidth)"
+    assert not browser.execute_script(wide)
+    browser.find_element(By.ID, "lookup-id").send_keys("d29")
+    browser.find_element(By.CSS_SELECTOR, "#lookup button").click()
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "#decision table"))
+    shown = browser.find_element(By.ID, "decision").text
+    for part in ("planned cost", "real cost", "this try adds", "0.25 <b>EUR</b>", "Earned "):
+        assert part in shown
+    assert not browser.find_elements(By.CSS_SELECTOR, "#decision p b, #decision td b")
+    assert errors(browser) == []
+    picture = os.environ.get("LONGRANK_MONEY_SCREENSHOT")
+    if picture:
+        browser.set_window_size(1100, 1650)
+        browser.save_screenshot(picture)
+
+
 def test_it_shows_the_schema_of_a_model_of_records_and_what_spoke_for_a_candidate(browser, http):
     http.put("/v1/models/cards", json={"schema": {"fields": {"mcc": "category"}}})
     offered = [{"id": "adyen", "region": "eu"}, {"id": "stripe", "region": "us"}, "<b>odd</b>"]

@@ -376,8 +376,8 @@ def test_older_versions_can_read_models_with_dim_and_are_told_about_others(engin
     assert "schema" not in tree["request"]
     assert json.loads(other.spec)["version"] == 2
     assert read_spec(other.spec, "m").request == ModelRequest()
-    with pytest.raises(StoreDamaged, match="version 3"):
-        read_spec(other.spec.replace(b'"version":2', b'"version":3'), "m")
+    with pytest.raises(StoreDamaged, match="version 4"):
+        read_spec(other.spec.replace(b'"version":2', b'"version":4'), "m")
     for model, version in (("v", 1), ("m", 2)):
         request = asked("x") if model == "v" else routed("x")
         engine.decide(model, request)

@@ -6,12 +6,14 @@ Records and their context are JSON text, as in all Parquet files of that format.
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Iterator
 from typing import Any
 
 from longrank.errors import MissingExtra
 from longrank.service.engine.engine import Engine
-from longrank.service.store.records import DecisionRecord, Entry, doubles
+from longrank.service.store.receipts import doubles
+from longrank.service.store.records import DecisionRecord, Entry
 
 ROWS = 2000
 
@@ -23,7 +25,8 @@ def parquet(engine: Engine, name: str) -> bytes:
         import pyarrow.parquet as pq
     except ImportError as error:
         raise MissingExtra("the export", "service") from error
-    records = engine.model(name).spec.request.dim is None
+    request = engine.model(name).spec.request
+    records, currency = request.dim is None, request.currency
     numbers, texts, wholes = pa.list_(pa.float64()), pa.list_(pa.string()), pa.list_(pa.int64())
     schema = pa.schema(
         [
@@ -32,17 +35,23 @@ def parquet(engine: Engine, name: str) -> bytes:
             ("candidates", pa.string() if records else texts), ("context", pa.string()),
             ("items", pa.list_(numbers)), ("order", wholes),
             ("features", pa.list_(numbers)), ("tried", pa.int64()), ("succeeded", pa.bool_()),
+            ("outcome_costs", numbers),
             ("learned", pa.bool_()), ("not_attributable", wholes), ("outcome_seq", pa.int64()),
-            ("rewards", numbers), ("losses", numbers), ("budget", pa.int64()),
+            ("rewards", numbers), ("losses", numbers), ("costs", numbers),
+            ("success_values", numbers), ("budget", pa.int64()),
             ("propensity", pa.float64()), ("prefix_propensities", numbers),
             # what else the service knows
             ("seq", pa.int64()), ("created", pa.float64()), ("expires", pa.float64()),
             ("mode", pa.string()), ("sequence", texts), ("estimates", numbers),
             ("optimistic", numbers), ("values", numbers), ("baseline", texts),
-            ("proposal", texts), ("reward", pa.float64()), ("reason", pa.string()),
+            ("planned_costs", numbers), ("planned_values", numbers),
+            ("loss_bound", pa.float64()), ("patience", pa.float64()),
+            ("proposal", texts), ("reward", pa.float64()), ("spent", pa.float64()),
+            ("reason", pa.string()),
             ("outcome_recorded", pa.float64()), ("outcome_at", pa.float64()),
         ],
-        {"longrank": "decisions 1", "model": name},
+        {"longrank": "decisions 1", "model": name}
+        | ({} if currency is None else {"currency": currency}),
     )  # fmt: skip
     target = io.BytesIO()
     with pq.ParquetWriter(target, schema, compression="zstd") as writer:
@@ -66,7 +75,8 @@ def _chunks(engine: Engine, name: str) -> Iterator[list[dict[str, Any]]]:
 
 def _row(entry: Entry, settled: Entry | None) -> dict[str, Any]:
     record = entry.decision()
-    return _decided(entry, record) | ({} if settled is None else _settled(settled, record))
+    row = _decided(entry, record) | _priced(record)
+    return row if settled is None else row | _settled(settled, record)
 
 
 def _decided(entry: Entry, record: DecisionRecord) -> dict[str, Any]:
@@ -98,13 +108,29 @@ def _decided(entry: Entry, record: DecisionRecord) -> dict[str, Any]:
     }
 
 
+def _priced(record: DecisionRecord) -> dict[str, Any]:
+    """Return the prices: of all candidates, where they are stored as arrays, and of the tries."""
+    money, prices = record.money, record.prices
+    if money is None:
+        return {"patience": 1.0}
+    row: dict[str, Any] = {"patience": money.patience}
+    if money.costs is not None and money.values is not None:
+        row |= {"costs": doubles(money.costs), "success_values": doubles(money.values)}
+    if prices is not None:
+        row |= {"planned_costs": doubles(prices.costs), "planned_values": doubles(prices.values)}
+        row["loss_bound"] = None if math.isnan(prices.loss_bound) else prices.loss_bound
+    return row
+
+
 def _settled(entry: Entry, record: DecisionRecord) -> dict[str, Any]:
     outcome = entry.outcome()
     failures = range(1, outcome.tried - outcome.succeeded + 1)
     return {
         "tried": outcome.tried,
         "succeeded": outcome.succeeded,
+        "outcome_costs": outcome.costs,
         "reward": record.reward(outcome),
+        "spent": record.spent(outcome),
         "learned": outcome.learn,
         "not_attributable": outcome.not_attributable if outcome.attributable else list(failures),
         "reason": outcome.reason,

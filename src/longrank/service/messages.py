@@ -21,6 +21,7 @@ MAX_ID = 256
 MAX_FIELD_NAME = 128
 MAX_TRIES = 10_000
 MAX_SECONDS = 400 * 86_400
+MAX_PRICE = 1e12  # of a cost or value, so that sums of them stay finite
 
 Id = Annotated[str, Meta(pattern=ID, description="Letters, digits, '.', '_', ':', '~', '-'.")]
 CandidateId = Annotated[str, Meta(min_length=1, max_length=MAX_ID)]
@@ -35,6 +36,9 @@ Seconds = Annotated[float, Meta(gt=0, le=MAX_SECONDS)]
 Position = Annotated[int, Meta(ge=1, le=MAX_TRIES)]
 Time = Annotated[float, Meta(ge=0, le=1e11, description="Seconds since 1970.")]
 Count = Annotated[int, Meta(ge=0, le=MAX_TRIES)]
+Cost = Annotated[float, Meta(ge=0, le=MAX_PRICE)]
+Value = Annotated[float, Meta(ge=-MAX_PRICE, le=MAX_PRICE)]
+Patience = Annotated[float, Meta(gt=0, le=1)]
 
 # models
 
@@ -87,6 +91,14 @@ class ModelRequest(Struct, frozen=True, forbid_unknown_fields=True):
     schema: Annotated[
         SchemaRequest | None, Meta(description="How records become rows; null: inferred.")
     ] = None
+    currency: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=12)] | None,
+        Meta(description="What money is counted in, such as EUR: a label, which is only shown."),
+    ] = None
+    patience: Annotated[
+        Patience | None,
+        Meta(description="Probability that a cascade goes on after a failure; null: learned."),
+    ] = None
 
 
 class Curve(Struct, frozen=True):
@@ -118,8 +130,10 @@ class ModelStats(Struct, frozen=True):
     learned: int
     not_learned: int
     empty: int
-    total_reward: float
+    total_reward: Annotated[float, Meta(description="Earned by all outcomes, net of costs.")]
     mean_reward: float | None
+    total_spent: Annotated[float, Meta(description="Spent on the tries of all outcomes.")]
+    mean_spent: float | None
     mean_length: float | None
     success_rate: float | None
     give_ups: int
@@ -144,9 +158,11 @@ class ModelAnswer(Struct, frozen=True):
     version: int
     state_hash: str
     stats: ModelStats
+    currency: str | None = None
+    patience: float | None = None
 
 
-class ModelCreated(ModelAnswer, frozen=True):
+class ModelCreated(ModelAnswer, frozen=True, kw_only=True):
     """A new model and its key, which is shown only in this answer."""
 
     key: str
@@ -228,10 +244,14 @@ class KeyList(Struct, frozen=True):
 
 
 class Candidate(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """A candidate of a model with ``dim``: its id and its features."""
+    """A candidate of a model with ``dim``: its id, its features and its prices."""
 
     id: CandidateId
     features: Annotated[list[float], Meta(max_length=MAX_DIMENSIONS)]
+    cost: Annotated[Cost | None, Meta(description="Of a try, whether it succeeds or not.")] = None
+    value: Annotated[
+        Value | None, Meta(description="Of a success, beyond the reward of its position.")
+    ] = None
 
 
 class Packed(Struct, frozen=True, forbid_unknown_fields=True):
@@ -244,8 +264,9 @@ class Packed(Struct, frozen=True, forbid_unknown_fields=True):
 class DecisionRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """A decision to make: ``candidates``, or ``ids`` with ``features``.
 
-    Candidates are records or plain names. Those of a model with ``dim`` have ``id`` and
-    ``features``.
+    Candidates are records or plain names; their fields ``cost`` and ``value`` are what a try costs
+    and what a success is worth beyond the reward of its position. Those of a model with ``dim``
+    have ``id`` and ``features``, and may have ``cost`` and ``value``.
     """
 
     id: Annotated[
@@ -265,6 +286,17 @@ class DecisionRequest(Struct, frozen=True, forbid_unknown_fields=True):
     losses: Annotated[
         list[float] | None,
         Meta(description="Payoff of giving up after 0, 1, ... tries; default: 0 each."),
+    ] = None
+    patience: Annotated[
+        Patience | None,
+        Meta(
+            description="Probability that a cascade goes on after a failure; default: the model's."
+        ),
+    ] = None
+    costs: Annotated[list[Cost] | None, Meta(description="Cost of a try of each of `ids`.")] = None
+    values: Annotated[
+        list[Value] | None,
+        Meta(description="What a success of each of `ids` is worth in addition."),
     ] = None
     ttl: Annotated[
         Seconds | None,
@@ -290,7 +322,9 @@ class Choice(Struct, frozen=True, gc=False, omit_defaults=True):
     """One position of a sequence: the success probability without and with the bonus.
 
     Where candidates are records, ``reasons`` are what spoke for it (above 0) and against it, the
-    strongest first.
+    strongest first. Where candidates have prices, ``cost`` is what the try is planned to cost,
+    ``value`` what its success is worth beyond the reward of the position, and ``adds`` what the
+    try adds to the expected value.
     """
 
     id: str
@@ -298,17 +332,28 @@ class Choice(Struct, frozen=True, gc=False, omit_defaults=True):
     estimate: float | None
     optimistic: float | None
     reasons: list[Reason] = []
+    cost: float | None = None
+    value: float | None = None
+    adds: float | None = None
 
 
-class Proposal(Struct, frozen=True):
+OPTIMAL = 0.0  # a bound that answers leave out: msgspec omits the very object
+LossBound = Annotated[
+    float | None,
+    Meta(description="The best plan is worth at most so much more; null: no bound is known."),
+]
+
+
+class Proposal(Struct, frozen=True, omit_defaults=True):
     """The sequence that the model would have played in shadow mode."""
 
     sequence: list[Choice]
     expected_value: float | None
     values: list[float | None]
+    loss_bound: LossBound = OPTIMAL
 
 
-class DecisionAnswer(Struct, frozen=True):
+class DecisionAnswer(Struct, frozen=True, omit_defaults=True):
     """The sequence to try, and the expected value of every length."""
 
     id: str
@@ -322,7 +367,8 @@ class DecisionAnswer(Struct, frozen=True):
     version: Annotated[int, Meta(description="Number of outcomes the model had learned from.")]
     created: float
     expires: float
-    proposal: Proposal | None = None
+    proposal: Proposal | None
+    loss_bound: LossBound = OPTIMAL
 
 
 # outcomes
@@ -349,6 +395,10 @@ class OutcomeRequest(Struct, frozen=True, forbid_unknown_fields=True):
     ] = []
     reason: Annotated[str, Meta(max_length=1000)] | None = None
     at: Time | None = None
+    costs: Annotated[
+        Annotated[list[Cost], Meta(max_length=MAX_TRIES)] | None,
+        Meta(description="What each try really cost, as many as were tried; default: as planned."),
+    ] = None
 
 
 class BatchItem(OutcomeRequest, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -363,15 +413,22 @@ class BatchRequest(Struct, frozen=True, forbid_unknown_fields=True):
     outcomes: Annotated[list[BatchItem], Meta(max_length=10_000)]
 
 
-class Observed(Struct, frozen=True):
-    """What a cascade reveals: how many were tried, and whether the last one succeeded."""
+class Observed(Struct, frozen=True, omit_defaults=True):
+    """What a cascade reveals: how many were tried, and whether the last one succeeded.
+
+    ``costs`` are what each try really cost, where that was reported.
+    """
 
     tried: int
     succeeded: bool
+    costs: list[float] | None = None
 
 
 class OutcomeAnswer(Struct, frozen=True):
-    """The outcome as recorded; ``why`` gives the reason if the model does not learn from it."""
+    """The outcome as recorded; ``why`` gives the reason if the model does not learn from it.
+
+    ``reward`` is what was earned, net of ``spent``: what the tries cost.
+    """
 
     id: str
     outcome: Observed
@@ -384,6 +441,7 @@ class OutcomeAnswer(Struct, frozen=True):
     reason: str | None
     at: float | None
     repeated: bool = False
+    spent: float = 0.0
 
 
 class BatchResult(Struct, frozen=True):
@@ -423,7 +481,8 @@ class DecisionRead(DecisionAnswer, frozen=True, kw_only=True):
     outcome: Observed | None
     outcome_record: OutcomeAnswer | None
     history: list[Event]
-    context: dict[str, Any] | None = None
+    context: dict[str, Any] | None
+    patience: float
 
 
 class DecisionSummary(Struct, frozen=True):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import random
 import re
 import struct
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,18 +21,18 @@ from longrank.payoffs import Payoffs
 from longrank.rows import SparseRows
 from longrank.service import messages
 from longrank.service.engine.model import Model
-from longrank.service.engine.offers import Offer, read_records, read_rows
+from longrank.service.engine.offers import Offer, Prices, read_records, read_rows
 from longrank.service.errors import Conflict, Duplicate, Unknown
 from longrank.service.messages import DecisionRequest
 from longrank.service.store import records
+from longrank.service.store.receipts import PricesRecord, RowsRecord, Sequence
 from longrank.service.store.records import (
     DECISION,
     DecisionRecord,
     Draft,
     Entry,
+    MoneyRecord,
     NamedRecord,
-    RowsRecord,
-    Sequence,
 )
 from longrank.service.store.store import Store
 
@@ -55,7 +57,7 @@ def decide(
         offered = read_records(request, model.schema)
     else:
         offered = read_rows(request, spec.dim)
-    checked = check(request, offered, spec.dim, spec.max_budget)
+    checked = check(request, offered, spec)
     name = request.id or f"{random.getrandbits(128):032x}"
     if spec.mode == "shadow" and checked.baseline is None:
         # it may have been decided before the model went into shadow mode
@@ -88,11 +90,15 @@ def _draft(
 ) -> Draft:
     spec, offered = model.spec.request, checked.offered
     ids, items, context = offered.ids, offered.items, offered.context
-    choice, version, chance = model.rank(items, checked.payoffs, checked.budget, name, context)
+    payoffs = checked.payoffs
+    if offered.prices is not None and spec.dim:  # of records, policies read the prices themselves
+        payoffs = payoffs.priced(*offered.prices)
+    choice, version, chance = model.rank(items, payoffs, checked.budget, name, context)
+    choice = _priced(choice, offered)
     ranking, proposal = choice, None
     if spec.mode == "shadow" and checked.baseline is not None:
         proposal, chance = Sequence.of(choice, ids), None
-        ranking = model.receipt(items, checked.baseline, checked.payoffs, context)
+        ranking = _priced(model.receipt(items, checked.baseline, payoffs, context), offered)
     record = DecisionRecord(
         digest=checked.digest,
         mode=spec.mode,
@@ -100,18 +106,46 @@ def _draft(
         played=Sequence.of(ranking, ids),
         dim=ranking.dim,
         rows=b"" if ranking.dim == 0 else ranking.features.tobytes(),
-        rewards=checked.payoffs.rewards.tobytes(),
-        losses=checked.payoffs.losses.tobytes(),
+        rewards=payoffs.rewards.tobytes(),
+        losses=payoffs.losses.tobytes(),
         proposal=proposal,
         baseline=request.baseline,
         candidates=ids if spec.store_candidates else None,
         features=offered.packed if spec.store_candidates and spec.dim else None,
         propensities=None if chance is None else chance.tobytes(),
         named=None if spec.dim else _named(ranking, offered, everything=spec.store_candidates),
+        money=_money(
+            ranking,
+            None if proposal is None else choice,
+            payoffs.patience,
+            offered.prices if spec.store_candidates and spec.dim else None,
+        ),
     )
     expires = now + (request.ttl or spec.ttl)
     body = records.pack_decision(record)
     return Draft(model.number, DECISION, name, now, expires, body, (record, choice))
+
+
+def _priced(ranking: Ranking, offered: Offer) -> Ranking:
+    """Return a receipt with prices, also where the policy does not look at them."""
+    if ranking.costs is not None or offered.prices is None:
+        return ranking
+    return ranking.at_prices(*offered.prices, math.nan)
+
+
+def _money(
+    ranking: Ranking, proposal: Ranking | None, patience: float, stored: Prices | None
+) -> MoneyRecord | None:
+    """Return what a decision has in addition where candidates have prices; None if nothing.
+
+    ``stored`` are the prices of all candidates, where they are stored.
+    """
+    prices = PricesRecord.of(ranking)
+    if prices is None and patience == 1.0:
+        return None
+    costs, values = (None, None) if stored is None else (each.tobytes() for each in stored)
+    planned = None if proposal is None else PricesRecord.of(proposal)
+    return MoneyRecord(prices, planned, costs, values, patience)
 
 
 def _named(ranking: Ranking, offered: Offer, *, everything: bool) -> NamedRecord:
@@ -129,38 +163,65 @@ def _named(ranking: Ranking, offered: Offer, *, everything: bool) -> NamedRecord
 
 def answer(entry: Entry, record: DecisionRecord, model: str) -> messages.DecisionAnswer:
     """Return the answer to a decision."""
-    values = _numbers(record.played.values)
-    proposal = record.proposal
+    values, prices, proposal = _numbers(record.played.values), record.prices, record.proposal
     return messages.DecisionAnswer(
         id=entry.id,
         model=model,
         mode=record.mode,  # type: ignore[arg-type]
-        sequence=_choices(record.played),
+        sequence=_choices(record.played, prices),
         expected_value=values[len(record.played.ids)],
         values=values,
         version=record.version,
         created=entry.at,
         expires=entry.expires,
-        proposal=None if proposal is None else _proposal(proposal),
+        proposal=None if proposal is None else _proposal(proposal, record.money),
+        loss_bound=_bound(prices),
     )
 
 
-def _proposal(sequence: Sequence) -> messages.Proposal:
-    values = _numbers(sequence.values)
-    return messages.Proposal(_choices(sequence), values[len(sequence.ids)], values)
+def _proposal(sequence: Sequence, money: MoneyRecord | None) -> messages.Proposal:
+    values, prices = _numbers(sequence.values), None if money is None else money.proposal
+    chosen = _choices(sequence, prices)
+    return messages.Proposal(chosen, values[len(sequence.ids)], values, _bound(prices))
 
 
-def _choices(sequence: Sequence) -> list[messages.Choice]:
+def _bound(prices: PricesRecord | None) -> float | None:
+    if prices is None or prices.loss_bound == 0.0:
+        return messages.OPTIMAL
+    return None if math.isnan(prices.loss_bound) else prices.loss_bound
+
+
+def _choices(sequence: Sequence, prices: PricesRecord | None) -> list[messages.Choice]:
     estimates, optimistic = _numbers(sequence.estimates), _numbers(sequence.optimistic)
     choices = [
         messages.Choice(name, i + 1, estimates[i], optimistic[i])
         for i, name in enumerate(sequence.ids)
     ]
+    if prices is not None:
+        choices = [
+            msgspec.structs.replace(choice, cost=cost, value=value, adds=adds)
+            for choice, cost, value, adds in zip(
+                choices,
+                _numbers(prices.costs),
+                _numbers(prices.values),
+                _steps(sequence),
+                strict=True,
+            )
+        ]
     if sequence.reasons is None:
         return choices
     return [
         msgspec.structs.replace(choice, reasons=[messages.Reason(*each) for each in some])
         for choice, some in zip(choices, sequence.reasons, strict=True)
+    ]
+
+
+def _steps(sequence: Sequence) -> list[float | None]:
+    """Return what each try adds to the expected value."""
+    values = _numbers(sequence.values)[: len(sequence.ids) + 1]
+    return [
+        None if one is None or next_one is None else next_one - one
+        for one, next_one in pairwise(values)
     ]
 
 
@@ -182,20 +243,25 @@ class CheckedRequest(NamedTuple):
     digest: bytes
 
 
-def check(
-    request: DecisionRequest, offered: Offer, dim: int | None, max_budget: int
-) -> CheckedRequest:
+def check(request: DecisionRequest, offered: Offer, spec: messages.ModelRequest) -> CheckedRequest:
     """Check the rest of a request; InvalidInput says what is wrong with it."""
-    ids = offered.ids
+    ids, max_budget = offered.ids, spec.max_budget
     if len(set(ids)) != len(ids):
         ((twice, _),) = Counter(ids).most_common(1)
         raise InvalidInput("candidates", "have ids that differ as text", repr(twice))
     payoffs = _payoffs(request, max_budget)
+    if (patience := spec.patience if request.patience is None else request.patience) is not None:
+        payoffs = payoffs.patient(patience)
     budget = payoffs.budget if request.budget is None else request.budget
     if budget > max_budget:
         raise InvalidInput("budget", f"be at most the model's max_budget {max_budget}", budget)
     baseline = None if request.baseline is None else _baseline(request.baseline, ids, budget)
-    asked = (ids, request.rewards, request.losses, request.budget, request.ttl, baseline, dim)
+    asked: tuple[Any, ...] = ids, request.rewards, request.losses, request.budget, request.ttl
+    asked += baseline, spec.dim
+    if request.patience is not None:
+        asked += (request.patience,)
+    if spec.dim and offered.prices is not None:
+        asked += tuple(prices.tobytes() for prices in offered.prices)
     content = msgspec.msgpack.encode(asked) + offered.packed + offered.shared
     digest = hashlib.sha256(content).digest()
     return CheckedRequest(offered, payoffs, budget, baseline, digest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import threading
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
@@ -23,8 +24,10 @@ from longrank.service.store.records import DecisionRecord, OutcomeRecord
 from longrank.service.store.snapshots import FORMAT, Snapshot, state_hash
 
 MAX_BINS = 200
-SPEC_VERSION = 2
-_ARRAYS = 1  # that of models with dim, which has not changed
+SPEC_VERSION = 3
+_RECORDS = 2  # that of models of records, without currency and patience, which has not changed
+_ARRAYS = 1  # that of models with dim, which has not changed either
+_MONEY = ("currency", "patience")
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -35,11 +38,15 @@ class Spec(msgspec.Struct, frozen=True):
     version: int = SPEC_VERSION
 
     def packed(self) -> bytes:
-        """Return its bytes; those of a model with ``dim`` can be read by older versions."""
+        """Return its bytes; without currency and patience older versions can read them."""
         tree = msgspec.to_builtins(self)
+        request = tree["request"]
         if self.request.dim is not None:
-            tree["version"] = _ARRAYS
-            del tree["request"]["schema"]
+            del request["schema"]
+        if all(request[name] is None for name in _MONEY):
+            tree["version"] = _RECORDS if self.request.dim is None else _ARRAYS
+            for name in _MONEY:
+                del request[name]
         return msgspec.json.encode(tree)
 
 
@@ -62,7 +69,11 @@ def read_spec(data: bytes, model: str) -> Spec:
 
 
 class Stats(msgspec.Struct, array_like=True):
-    """Counters of a model's decisions, in log order; full bins of the curve merge in pairs."""
+    """Counters of a model's decisions, in log order; full bins of the curve merge in pairs.
+
+    ``reward`` and ``spent`` are sums that are rounded once: what is missing from them is in
+    ``reward_rest`` and ``spent_rest``.
+    """
 
     decisions: int = 0
     lengths: int = 0
@@ -76,6 +87,9 @@ class Stats(msgspec.Struct, array_like=True):
     succeeded: list[int] = []
     size: int = 1
     bins: list[tuple[int, float, int, int]] = []
+    spent: float = 0.0
+    reward_rest: list[float] = []
+    spent_rest: list[float] = []
 
     def decide(self, decision: DecisionRecord) -> None:
         """Count a decision."""
@@ -89,7 +103,10 @@ class Stats(msgspec.Struct, array_like=True):
         self.outcomes += 1
         self.learned += outcome.learn
         self.successes += outcome.succeeded
-        self.reward += reward
+        self.reward, *self.reward_rest = exact_sum(self.reward, *self.reward_rest, reward)
+        spent = decision.spent(outcome)
+        if spent:
+            self.spent, *self.spent_rest = exact_sum(self.spent, *self.spent_rest, spent)
         short = outcome.tried - len(self.tried)
         if short > 0:
             self.tried.extend([0] * short)
@@ -129,6 +146,8 @@ class Stats(msgspec.Struct, array_like=True):
             empty=self.empty,
             total_reward=self.reward,
             mean_reward=self.reward / outcomes if outcomes else None,
+            total_spent=self.spent,
+            mean_spent=self.spent / outcomes if outcomes else None,
             mean_length=self.lengths / self.decisions if self.decisions else None,
             success_rate=self.successes / outcomes if outcomes else None,
             give_ups=outcomes - self.successes,
@@ -144,6 +163,24 @@ class Stats(msgspec.Struct, array_like=True):
                 give_ups=[given_up / count for count, _, _, given_up in bins],
             ),
         )
+
+
+def exact_sum(*numbers: float) -> list[float]:
+    """Add numbers without any error: the sum rounded, what that misses rounded, and so on.
+
+    The result is the same in whatever order they are added, now or later.
+
+    >>> exact_sum(0.1, 0.2)
+    [0.30000000000000004, -2.7755575615628914e-17]
+    """
+    rest, parts = list(numbers), [0.0]
+    try:
+        while part := math.fsum(rest):
+            parts.append(part)
+            rest.append(-part)
+    except (OverflowError, ValueError):  # a sum beyond all numbers, of rewards near 1e308
+        return [sum(numbers)]
+    return parts[1:] or parts
 
 
 class View(NamedTuple):

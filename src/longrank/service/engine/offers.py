@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from longrank import checks
 from longrank.errors import InvalidInput
-from longrank.schema import ID, MAX_TAGS, Schema
+from longrank.payoffs import Payoffs
+from longrank.schema import ID, MAX_TAGS, Schema, read_prices
 from longrank.service.messages import (
     MAX_DIMENSIONS,
     MAX_FIELD_NAME,
     MAX_ID,
+    MAX_PRICE,
     Candidate,
     DecisionRequest,
     Packed,
@@ -28,8 +30,10 @@ MAX_TEXT = 4096  # characters of a value
 MAX_ATOMS = 1 << 22  # of all candidates of a round, at 16 bytes each
 FEW = 64  # candidates that can have so many only by being long
 _TYPES = {"float32": "<f4", "float64": "<f8"}
+_NO_TRIES = Payoffs([], [0.0])
 
 Record = dict[str, Any]
+Prices = tuple[NDArray[np.float64], NDArray[np.float64]]  # costs and values, of all candidates
 _json = msgspec.json.Encoder().encode
 
 
@@ -37,7 +41,8 @@ class Offer(NamedTuple):
     """The candidates of a round: their names, what a policy takes, and their bytes.
 
     ``items`` is an array or a list of records; ``packed`` are its bytes: those of the array, or of
-    the records as JSON. The context, and its bytes in ``shared``, are there for records.
+    the records as JSON. The context, and its bytes in ``shared``, are there for records,
+    ``prices`` where candidates have a cost or a value.
     """
 
     ids: list[str]
@@ -45,6 +50,23 @@ class Offer(NamedTuple):
     packed: bytes
     context: Record | None = None
     shared: bytes = b""
+    prices: Prices | None = None
+
+
+# prices
+
+
+def _checked(payoffs: Payoffs) -> Prices | None:
+    """Return the costs and values of payoffs, unless they are too large; None without any."""
+    costs, values = payoffs.costs, payoffs.success_values
+    if costs is None or values is None:
+        return None
+    for name, prices in (("cost", costs), ("value", values)):
+        if len(prices) and np.abs(prices).max() > MAX_PRICE:
+            i = int(np.abs(prices).argmax())
+            rule = f"have an absolute value of at most {MAX_PRICE:g}"
+            raise InvalidInput(f"the {name} of candidate {i}", rule, float(prices[i]))
+    return costs, values
 
 
 # records
@@ -55,6 +77,7 @@ def read_records(request: DecisionRequest, schema: Schema | None) -> Offer:
     if request.candidates is None or request.ids is not None or request.features is not None:
         rule = "be given, as objects or names, without ids and features: the model takes records"
         raise InvalidInput("candidates", rule, "ids and features" if request.ids else None)
+    _refuse_lists(request)
     for i, each in enumerate(request.candidates):
         if not isinstance(each, dict | str):
             raise InvalidInput(f"candidate {i}", "be an object or a name", type(each).__name__)
@@ -72,7 +95,11 @@ def read_records(request: DecisionRequest, schema: Schema | None) -> Offer:
     ids: list[Any] = [record.get(ID) for record in records]
     if not all(type(name) is str and 0 < len(name) <= MAX_ID for name in ids):
         ids = [_name(i, name) for i, name in enumerate(ids)]
-    return Offer(ids, records, packed, context, shared)
+    prices = None
+    if b'"cost"' in packed or b'"value"' in packed:  # as the name of a field, most likely
+        told = () if schema is None else (schema.sides["candidate"].prices,)
+        prices = _checked(read_prices(_NO_TRIES, records, *told))
+    return Offer(ids, records, packed, context, shared, prices)
 
 
 def _blame(records: list[Record], context: Record) -> None:
@@ -169,17 +196,21 @@ def read_rows(request: DecisionRequest, dim: int) -> Offer:
     if request.context is not None:
         rule = f"be left out: the model takes arrays of {dim} numbers"
         raise InvalidInput("context", rule, "a context")
-    ids, items = _rows(request, dim)
-    return Offer(ids, items, items.astype("<f8", copy=False).tobytes())
+    ids, items, payoffs = _rows(request, dim)
+    payoffs.check_prices(len(ids))
+    packed = items.astype("<f8", copy=False).tobytes()
+    return Offer(ids, items, packed, prices=_checked(payoffs))
 
 
-def _rows(request: DecisionRequest, dim: int) -> tuple[list[str], NDArray[np.floating]]:
+def _rows(request: DecisionRequest, dim: int) -> tuple[list[str], NDArray[np.floating], Payoffs]:
+    """Return the ids, the rows, and payoffs with the prices."""
     if request.candidates is not None:
         if request.ids is not None or request.features is not None:
             raise InvalidInput("candidates", "be given without ids and features", "both")
+        _refuse_lists(request)
         vectors = _vectors(request.candidates, dim)
         ids = [candidate.id for candidate in vectors]
-        return ids, _items([candidate.features for candidate in vectors], dim)
+        return ids, _items([candidate.features for candidate in vectors], dim), _priced(vectors)
     if request.ids is None or request.features is None:
         raise InvalidInput("candidates", "be given, or ids with features", "neither")
     if isinstance(request.features, Packed):
@@ -188,7 +219,22 @@ def _rows(request: DecisionRequest, dim: int) -> tuple[list[str], NDArray[np.flo
         items = _items(request.features, dim)
     if len(items) != len(request.ids):
         raise InvalidInput("features", f"have {len(request.ids)} rows, one per id", len(items))
-    return request.ids, items
+    return request.ids, items, _NO_TRIES.priced(request.costs, request.values)
+
+
+def _refuse_lists(request: DecisionRequest) -> None:
+    for name in ("costs", "values"):
+        if getattr(request, name) is not None:
+            rule = f"be given along with ids; candidates have a {name[:-1]} of their own"
+            raise InvalidInput(name, rule, "candidates")
+
+
+def _priced(candidates: list[Candidate]) -> Payoffs:
+    """Return payoffs with the prices of candidates; where one has some, others have 0."""
+    costs, values = ([getattr(one, name) for one in candidates] for name in ("cost", "value"))
+    if all(price is None for price in (*costs, *values)):
+        return _NO_TRIES
+    return _NO_TRIES.priced([cost or 0.0 for cost in costs], [value or 0.0 for value in values])
 
 
 def _vectors(candidates: Sequence[Any], dim: int) -> list[Candidate]:

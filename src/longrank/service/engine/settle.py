@@ -103,7 +103,7 @@ def answer(
     """Return the answer to an outcome."""
     return messages.OutcomeAnswer(
         id=entry.id,
-        outcome=messages.Observed(record.tried, record.succeeded),
+        outcome=observed(record),
         reward=decided.reward(record),
         recorded=entry.at,
         learned=record.learn,
@@ -113,7 +113,14 @@ def answer(
         reason=record.reason,
         at=record.at,
         repeated=repeated,
+        spent=decided.spent(record),
     )
+
+
+def observed(record: OutcomeRecord) -> messages.Observed:
+    """Return what was reported of the tries."""
+    costs = None if record.costs is None else list(record.costs)
+    return messages.Observed(record.tried, record.succeeded, costs)
 
 
 # checking a request
@@ -138,7 +145,21 @@ def check(request: OutcomeRequest, ids: list[str], *, frozen: bool, expired: boo
         not_attributable=left_out,
         reason=request.reason,
         at=request.at,
+        costs=_costs(request.costs, tried),
     )
+
+
+def _costs(given: list[float] | None, tried: int) -> tuple[float, ...] | None:
+    """Return what each try really cost, None if that is not known."""
+    if given is None:
+        return None
+    if len(given) != tried:
+        raise InvalidInput("costs", f"have {tried} numbers, one for each try", len(given))
+    for i, cost in enumerate(given):
+        if not 0.0 <= cost <= messages.MAX_PRICE:
+            rule = f"be at least 0 and at most {messages.MAX_PRICE:g}"
+            raise InvalidInput(f"costs[{i}]", rule, cost)
+    return tuple(map(float, given))
 
 
 def _missing(ids: list[str], *, frozen: bool) -> OutcomeRecord:

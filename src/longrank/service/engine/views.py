@@ -11,7 +11,8 @@ from longrank.service import messages
 from longrank.service.engine import decide, settle
 from longrank.service.engine.model import Model
 from longrank.service.errors import Unknown
-from longrank.service.store.records import DecisionRecord, Entry, doubles
+from longrank.service.store.receipts import doubles
+from longrank.service.store.records import DecisionRecord, Entry
 from longrank.service.store.store import Store
 
 _QUICK = 0.02  # seconds: a count that takes no longer is made each time
@@ -45,6 +46,8 @@ class Views:
             version=view.version,
             state_hash=view.state_hash(),
             stats=view.stats.shown(self.pending(model)),
+            currency=request.currency,
+            patience=request.patience,
         )
 
     def schema(self, model: Model) -> messages.SchemaAnswer:
@@ -91,11 +94,12 @@ class Views:
             rewards=doubles(record.rewards).tolist(),
             losses=doubles(record.losses).tolist(),
             status=_status(entry, settled, now),
-            explanation=_explain(record),
+            explanation=_explain(record, model.spec.request.currency),
             outcome=outcome.outcome if outcome else None,
             outcome_record=outcome,
             history=_history(entry, settled, outcome, now),
             context=record.context,
+            patience=record.patience,
         )
 
     def latest(self, model: Model, cursor: str | None, limit: int) -> messages.DecisionList:
@@ -118,11 +122,17 @@ def _status(entry: Entry, settled: Entry | None, now: float) -> Status:
     return "expired" if now >= entry.expires else "pending"
 
 
-def _explain(record: DecisionRecord) -> str:
+def _explain(record: DecisionRecord, currency: str | None) -> str:
     """Say in words why a sequence stops where it stops."""
     if record.mode == "shadow":
         return "The caller's baseline is played; the proposal is what the model would have done."
-    return record.ranking.explain()
+    ranking = record.ranking
+    lines, bound = [ranking.explain()], ranking.loss_bound
+    if bound > 0.0:
+        lines.append(f"No other plan is worth more than {bound:.4g} above this one.")
+    if currency is not None:
+        lines.append(f"Sums are in {currency}.")
+    return "\n".join(lines)
 
 
 def _history(
@@ -152,5 +162,5 @@ def _summary(entry: Entry, settled: Entry | None, now: float) -> messages.Decisi
         sequence=record.played.ids,
         expected_value=None if value != value else value,
         status=_status(entry, settled, now),
-        outcome=messages.Observed(found.tried, found.succeeded) if found else None,
+        outcome=settle.observed(found) if found else None,
     )

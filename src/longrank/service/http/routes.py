@@ -225,14 +225,18 @@ class Endpoints:
         budget: int | None = None,
         rewards: ArrayLike | None = None,
         losses: ArrayLike | None = None,
+        patience: float | None = None,
+        costs: ArrayLike | None = None,
+        values: ArrayLike | None = None,
         ttl: float | None = None,
         baseline: Sequence[str] | None = None,
     ) -> messages.DecisionRequest:
         """Rank candidates and log the decision.
 
-        ``candidates`` are records: dictionaries, plain names, or a frame with named columns. For a
-        model with ``dim`` pass ``ids`` and ``features`` instead. An id is generated if none is
-        given, so that a retry cannot decide twice.
+        ``candidates`` are records: dictionaries, plain names, or a frame with named columns; their
+        fields ``cost`` and ``value`` are what a try costs and what a success is worth. For a
+        model with ``dim`` pass ``ids`` and ``features`` instead, and ``costs`` and ``values`` if
+        they have such. An id is generated if none is given, so that a retry cannot decide twice.
         """
         return messages.DecisionRequest(
             id=id or uuid.uuid4().hex,
@@ -243,6 +247,9 @@ class Endpoints:
             budget=budget,
             rewards=_listed(rewards),
             losses=_listed(losses),
+            patience=patience,
+            costs=_listed(costs),
+            values=_listed(values),
             ttl=ttl,
             baseline=None if baseline is None else list(baseline),
         )
@@ -252,7 +259,8 @@ class Endpoints:
     def settle(self, /, model: str, decision: str, **outcome: Any) -> messages.OutcomeRequest:
         """Record the outcome of a decision.
 
-        Pass ``tried`` and ``succeeded``, or ``succeeded_id``; the further fields are those of
+        Pass ``tried`` and ``succeeded``, or ``succeeded_id``, and ``costs`` where the tries cost
+        something else than was planned; the further fields are those of
         :class:`~longrank.service.messages.OutcomeRequest`.
         """
         return messages.OutcomeRequest(**outcome)

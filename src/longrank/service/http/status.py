@@ -125,6 +125,9 @@ class _EngineCollector(Collector):
             )
         }
         reward = GaugeMetricFamily("longrank_model_reward_sum", "Sum of rewards.", labels=["model"])
+        spent = GaugeMetricFamily(
+            "longrank_model_spent_sum", "Sum of what tries cost.", labels=["model"]
+        )
         pending = GaugeMetricFamily(
             "longrank_model_pending", "Decisions that wait for an outcome.", labels=["model"]
         )
@@ -132,7 +135,9 @@ class _EngineCollector(Collector):
             for name, family in families.items():
                 family.add_metric([model.name], getattr(model.stats, name))
             reward.add_metric([model.name], model.stats.reward)
+            spent.add_metric([model.name], model.stats.spent)
             pending.add_metric([model.name], engine.pending(model))
         yield from families.values()
         yield reward
+        yield spent
         yield pending

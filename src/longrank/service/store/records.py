@@ -3,120 +3,39 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import struct
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from longrank.cascade import Outcome, Ranking
-from longrank.errors import BadFile
-from longrank.explanation import Names
 from longrank.payoffs import Payoffs
-from longrank.rows import SparseRows
 from longrank.service.errors import StoreDamaged
+from longrank.service.store.receipts import PricesRecord, RowsRecord, Sequence, doubles
 
 DECISION, OUTCOME = 0, 1
-VERSION = 2  # of the records' layout
-_ARRAYS = 1  # that of decisions about arrays, and of outcomes, which has not changed
+VERSION = 3  # of the records' layout
+_RECORDS = 2  # that of decisions about records without prices, which has not changed
+_ARRAYS = 1  # that of decisions about arrays and of outcomes, without prices, which has not changed
 _PAIR = b"\x92"  # MessagePack's mark of an array of two: a version and a record
 _HEAD = struct.Struct("<qqqdd")
 
 
-class Sequence(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A sequence of candidates to try; the arrays are little-endian float64.
+class MoneyRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What a decision has in addition where candidates have prices, or cascades a patience.
 
-    ``reasons`` are there where candidates are records: see :attr:`longrank.Ranking.reasons`.
+    ``costs`` and ``values`` are those of all candidates, where these are stored and are arrays:
+    records have them as fields.
     """
 
-    ids: list[str]
-    order: list[int]
-    estimates: bytes
-    optimistic: bytes
-    values: bytes
-    reasons: list[list[tuple[str, float]]] | None = None
-
-    @classmethod
-    def of(cls, ranking: Ranking, ids: list[str]) -> Sequence:
-        indices, probabilities, estimates, values = ranking.arrays()
-        order, reasons = indices.tolist(), ranking.reasons
-        return cls(
-            [ids[i] for i in order],
-            order,
-            estimates.tobytes(),
-            probabilities.tobytes(),
-            values.tobytes(),
-            reasons if any(reasons) else None,
-        )
-
-    def names(self, rows: SparseRows | None) -> Names:
-        """Return what the receipt has in addition where candidates are records."""
-        return Names(list(self.ids), rows, self.reasons or [[] for _ in self.ids])
-
-    def ranking(self, rows: NDArray[np.float64], names: Names | None = None) -> Ranking:
-        """Return the receipt, with these rows to learn from."""
-        return Ranking(
-            np.array(self.order, np.int64),
-            doubles(self.optimistic),
-            doubles(self.estimates),
-            doubles(self.values),
-            rows,
-            names,
-        )
-
-    @property
-    def value(self) -> float:
-        """The expected value of the sequence."""
-        return float(doubles(self.values)[len(self.ids)])
-
-
-class RowsRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Sparse rows: see :class:`longrank.rows.SparseRows`. The arrays are little-endian."""
-
-    candidate: list[tuple[str, str, int]]
-    context: list[tuple[str, str, int]]
-    keys: bytes
-    numbers: bytes
-    context_keys: bytes
-    context_numbers: bytes
-    raw: bytes
-    context_raw: bytes
-
-    @classmethod
-    def of(cls, rows: SparseRows) -> RowsRecord:
-        state = rows.state()
-        arrays = (state[name].astype(kind, copy=False).tobytes() for name, kind in _KINDS.items())
-        return cls(list(rows.layout.candidate), list(rows.layout.context), *arrays)
-
-    @property
-    def size(self) -> int:
-        """The number of bytes of its arrays."""
-        return sum(len(getattr(self, name)) for name in _KINDS)
-
-    def rows(self, count: int) -> SparseRows:
-        """Return the rows of so many candidates; StoreDamaged if they do not fit together."""
-        try:
-            arrays = {
-                name: np.frombuffer(getattr(self, name), kind) for name, kind in _KINDS.items()
-            }
-            for name in ("keys", "numbers", "raw"):
-                arrays[name] = arrays[name].reshape(count, len(arrays[name]) // max(count, 1))
-            return SparseRows.from_state(
-                {"candidate": self.candidate, "context": self.context} | arrays
-            )
-        except (BadFile, ValueError) as error:
-            raise StoreDamaged(f"the rows of a decision do not fit together: {error}") from error
-
-
-_KINDS = {
-    "keys": "<u8",
-    "numbers": "<f8",
-    "context_keys": "<u8",
-    "context_numbers": "<f8",
-    "raw": "<f8",
-    "context_raw": "<f8",
-}
+    played: PricesRecord | None = None
+    proposal: PricesRecord | None = None
+    costs: bytes | None = None
+    values: bytes | None = None
+    patience: float = 1.0
 
 
 class NamedRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -136,7 +55,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     ``propensities`` are there where the policy is randomised and its own choice was played: the
     probability of each prefix of the sequence, and last that of the whole sequence. ``named`` is
-    there where candidates are records.
+    there where candidates are records, ``money`` where the round has more than rewards and losses.
     """
 
     digest: bytes
@@ -153,6 +72,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     features: bytes | None = None
     propensities: bytes | None = None
     named: NamedRecord | None = None
+    money: MoneyRecord | None = None
 
     @property
     def ranking(self) -> Ranking:
@@ -160,7 +80,13 @@ class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
         count, named, names = len(self.played.ids), self.named, None
         if named is not None:
             names = self.played.names(None if named.rows is None else named.rows.rows(count))
-        return self.played.ranking(doubles(self.rows).reshape(count, self.dim), names)
+        rows = doubles(self.rows).reshape(count, self.dim)
+        return self.played.ranking(rows, names, self.prices)
+
+    @property
+    def prices(self) -> PricesRecord | None:
+        """What the tries of the sequence cost; None where candidates have no prices."""
+        return None if self.money is None else self.money.played
 
     @property
     def context(self) -> dict[str, Any] | None:
@@ -180,23 +106,45 @@ class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     @property
     def payoffs(self) -> Payoffs:
         """The payoffs of the round."""
-        return Payoffs(doubles(self.rewards), doubles(self.losses))
+        return Payoffs(doubles(self.rewards), doubles(self.losses), patience=self.patience)
+
+    @property
+    def patience(self) -> float:
+        """That of the payoffs, as they were given."""
+        return 1.0 if self.money is None else self.money.patience
 
     def observed(self, outcome: OutcomeRecord) -> tuple[Ranking, Outcome]:
         """Return what to learn from: without the failures that are not attributable."""
-        ranking, tried = self.ranking, outcome.tried
+        ranking, tried, costs = self.ranking, outcome.tried, outcome.costs
         if outcome.attributable and not outcome.not_attributable:
-            return ranking, Outcome(tried, outcome.succeeded)
+            return ranking, Outcome(tried, outcome.succeeded, costs)
         last = tried if outcome.succeeded else 0
         left_out = set(outcome.not_attributable if outcome.attributable else range(1, tried + 1))
         kept = [i for i in range(tried) if i + 1 == last or i + 1 not in left_out]
-        return ranking.subset(kept), Outcome(len(kept), outcome.succeeded)
+        if costs is not None:
+            costs = tuple(costs[i] for i in kept)
+        return ranking.subset(kept), Outcome(len(kept), outcome.succeeded, costs)
 
     def reward(self, outcome: OutcomeRecord) -> float:
-        """Return what an outcome was worth."""
-        if outcome.succeeded:
-            return float(doubles(self.rewards)[outcome.tried - 1])
-        return float(doubles(self.losses)[outcome.tried])
+        """Return what an outcome earned, net of what its tries cost; rounded once."""
+        tried, prices, parts = outcome.tried, self.prices, []
+        if not outcome.succeeded:
+            parts.append(_number(self.losses, tried))
+        else:
+            parts.append(_number(self.rewards, tried - 1))
+            if prices is not None:
+                parts.append(_number(prices.values, tried - 1))
+        return math.fsum([*parts, *(-cost for cost in self._paid(outcome))])
+
+    def spent(self, outcome: OutcomeRecord) -> float:
+        """Return what the tries of an outcome cost; rounded once."""
+        return math.fsum(self._paid(outcome))
+
+    def _paid(self, outcome: OutcomeRecord) -> Iterable[float]:
+        """Return what each try cost: really, if that was reported, or as planned."""
+        if outcome.costs is not None:
+            return outcome.costs
+        return () if self.prices is None else doubles(self.prices.costs)[: outcome.tried].tolist()
 
 
 class OutcomeRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -211,12 +159,13 @@ class OutcomeRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     reason: str | None = None
     at: float | None = None
     automatic: bool = False
+    costs: tuple[float, ...] | None = None
 
     @property
     def content(self) -> tuple[Any, ...]:
         """What two reports of the same outcome must agree on."""
-        positions = tuple(sorted(set(self.not_attributable)))
-        return self.tried, self.succeeded, self.attributable, positions, self.reason, self.at
+        told = self.tried, self.succeeded, self.attributable, self.reason, self.at, self.costs
+        return *told, tuple(sorted(set(self.not_attributable)))
 
 
 class Draft(NamedTuple):
@@ -292,19 +241,25 @@ def blob(value: Any) -> bytes:
     raise StoreDamaged("a column of the store holds no bytes; restore the store from a backup")
 
 
-def doubles(data: bytes) -> NDArray[np.float64]:
-    """Return little-endian float64 as an array that owns its memory."""
-    return np.frombuffer(data, "<f8").astype(np.float64)
+def _number(data: bytes, index: int) -> float:
+    number: float
+    (number,) = struct.unpack_from("<d", data, 8 * index)
+    return number
 
 
 def pack_decision(record: DecisionRecord) -> bytes:
-    """Return the body of a decision's entry."""
-    return encode((_ARRAYS if record.named is None else VERSION, record))
+    """Return the body of a decision's entry; without prices it is as it was before there were."""
+    if record.money is not None:
+        return encode((VERSION, record))
+    version = _ARRAYS if record.named is None else _RECORDS
+    return encode((version, msgspec.structs.astuple(record)[:-1]))
 
 
 def pack_outcome(record: OutcomeRecord) -> bytes:
-    """Return the body of an outcome's entry."""
-    return encode((_ARRAYS, record))
+    """Return the body of an outcome's entry; without costs it is as it was before there were."""
+    if record.costs is not None:
+        return encode((VERSION, record))
+    return encode((_ARRAYS, msgspec.structs.astuple(record)[:-1]))
 
 
 encode = msgspec.msgpack.Encoder().encode

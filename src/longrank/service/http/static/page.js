@@ -4,6 +4,7 @@
 const EVERY = 2000;
 const WIDTH = 320, HEIGHT = 120, LEFT = 40, BOTTOM = 18, TOP = 8;
 const opened = new Set(); // models whose schema is shown
+const currencies = new Map(); // model -> what its money is counted in, if it says so
 const waiting = new Map(); // model -> counts of pending decisions since the page was opened
 const $ = (id) => document.getElementById(id);
 
@@ -18,6 +19,14 @@ function element(tag, attributes, ...children) {
 
 const shown = (x, digits = 3) => x === null || x === undefined ? "–"
   : Number.isInteger(x) ? x.toLocaleString("en") : x.toFixed(digits);
+
+function money(x, currency) {
+  if (x === null || x === undefined) return "–";
+  const small = x !== 0 && Math.abs(x) < 0.1; // a price of a few tokens has no whole cents
+  const text = x.toLocaleString("en", small ? { maximumSignificantDigits: 3 }
+    : { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+  return currency ? `${text} ${currency}` : text;
+}
 
 async function call(path) {
   const key = $("key").value.trim();
@@ -119,8 +128,16 @@ function fields(model, schema) {
   return details;
 }
 
+function sums({ stats, currency }) {
+  if (!currency && !stats.total_spent) return [];
+  return [element("div", { class: "tiles sums" }, tile("earned", money(stats.total_reward, currency)),
+    tile("spent on tries", money(stats.total_spent, currency)),
+    tile("earned per decision", money(stats.mean_reward, currency)),
+    tile("spent per decision", money(stats.mean_spent, currency)))];
+}
+
 function card([model, schema]) {
-  const s = model.stats, c = s.curve;
+  const s = model.stats, c = s.curve, unit = model.currency ? ` in ${model.currency}` : "";
   const history = waiting.get(model.name) || [];
   history.push(s.pending);
   if (history.length > 300) history.shift();
@@ -135,8 +152,9 @@ function card([model, schema]) {
       tile("pending", shown(s.pending)), tile("expired", shown(s.expired)),
       tile("mean reward", shown(s.mean_reward)), tile("mean length", shown(s.mean_length, 2)),
       tile("success rate", shown(s.success_rate)), tile("give-ups", shown(s.give_ups))),
+    ...sums(model),
     element("div", { class: "charts" },
-      chart("Mean reward so far, by outcome", curve(runningMean(c.outcomes, c.reward), "mean reward")),
+      chart(`Mean reward so far${unit}, by outcome`, curve(runningMean(c.outcomes, c.reward), "mean reward")),
       chart("Success rate by position", bars(s.by_position, "success rate by position")),
       chart("Mean length", curve(grouped(c.outcomes, c.length), "mean length")),
       chart("Share of give-ups", curve(grouped(c.outcomes, c.give_ups), "give-ups")),
@@ -160,6 +178,7 @@ async function refresh() {
     const models = name ? [await call(`/v1/models/${encodeURIComponent(name)}`)]
       : (await call("/v1/models")).models;
     const described = await Promise.all(models.map(async (model) => [model, await schemaOf(model)]));
+    for (const model of models) currencies.set(model.name, model.currency);
     $("models").replaceChildren(...described.map(card));
     if (!models.length) $("models").append(element("p", { class: "card soft" }, "No models yet."));
     if (!$("lookup-model").value && models.length) $("lookup-model").value = models[0].name;
@@ -202,6 +221,24 @@ function sequence(d) {
   return svg;
 }
 
+function prices(d) {
+  const currency = currencies.get(d.model), paid = d.outcome?.costs;
+  const rows = d.sequence.filter((choice) => "cost" in choice).map((choice, i) => [choice.id,
+    money(choice.cost, currency), ...(paid ? [money(paid[i], currency)] : []),
+    money(choice.value, currency), money(choice.adds, currency)]);
+  return rows.length ? [table(["candidate", "planned cost", ...(paid ? ["real cost"] : []),
+    "value of a success", "this try adds"], rows)] : [];
+}
+
+function result(d) {
+  const currency = currencies.get(d.model), settled = d.outcome_record;
+  const lines = [];
+  if (d.loss_bound) lines.push(`No other plan is worth more than ${money(d.loss_bound, currency)} above this one.`);
+  if (settled && (currency || settled.spent)) lines.push(`Earned ${money(settled.reward, currency)}, ` +
+    `net of ${money(settled.spent, currency)} spent on tries.`);
+  return lines.map((line) => element("p", {}, line));
+}
+
 function reasons(d) {
   const told = (some) => some.map((r) => `${r.field} ${r.log_odds > 0 ? "+" : ""}${r.log_odds.toFixed(2)}`).join(", ");
   const rows = d.sequence.filter((choice) => choice.reasons).map((choice) => [choice.id,
@@ -219,10 +256,12 @@ async function explain(event) {
     const why = end === most ? `It uses all ${most} tries of the budget.`
       : `It stops after ${end} of ${most} tries: no longer sequence has a higher expected value.`;
     target.replaceChildren(
-      element("p", {}, `${d.status}; expected value ${shown(d.expected_value)}. ${why}`),
+      element("p", {}, `${d.status}; expected value ` +
+        `${"cost" in (d.sequence[0] || {}) ? money(d.expected_value, currencies.get(d.model)) : shown(d.expected_value)}. ${why}`),
+      ...result(d),
       ...(d.context ? [element("p", { class: "soft" }, "context: " +
         Object.entries(d.context).map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(", "))] : []),
-      sequence(d), ...reasons(d),
+      sequence(d), ...prices(d), ...reasons(d),
       ...d.history.map((e) => element("p", { class: "soft" },
         `${new Date(e.at * 1000).toLocaleString()}: ${e.event}, ${e.detail}`)));
   } catch (error) {

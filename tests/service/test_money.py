@@ -1,0 +1,436 @@
+"""Money: candidates with prices, outcomes with costs, and sums to the last bit."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from fractions import Fraction
+
+import msgspec
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from serving import ADMIN, DIM, asked, fresh, make, told
+
+from longrank import Outcome, Payoffs
+from longrank.errors import InvalidInput
+from longrank.policies import from_bytes
+from longrank.service import Client
+from longrank.service.engine.apply import replay
+from longrank.service.engine.model import exact_sum, read_spec
+from longrank.service.errors import Conflict, StoreDamaged
+from longrank.service.export import parquet
+from longrank.service.messages import BatchItem, DecisionRequest, ModelRequest
+from longrank.service.store.records import VERSION
+
+PAYOFFS = {"rewards": [5.0, 4.0], "losses": [0.0, -0.5, -1.0]}
+ROUTES = [
+    {"id": "adyen", "region": "eu", "cost": 0.3, "value": 0.25},
+    {"id": "stripe", "region": "us", "cost": 0.1},
+    "worldpay",
+]
+COSTS, VALUES = [0.1, 0.2, 0.3, 0.4, 0.5], [0.0, 0.7, -0.3, 0.0, 1.1]
+
+
+def routed(name=None, **more):
+    return DecisionRequest(id=name, candidates=ROUTES, **{**PAYOFFS, **more})
+
+
+def exported(engine, name):
+    return pq.read_table(io.BytesIO(parquet(engine, name))).to_pylist()
+
+
+@pytest.fixture
+def records(engine):
+    engine.create("r", ModelRequest(max_budget=2, currency="EUR"))
+    return engine
+
+
+# decisions
+
+
+def test_the_sequence_is_what_the_policy_plans_with_the_prices(records):
+    model = records.model("r")
+    policy = from_bytes(model.snapshot().policy)
+    payoffs = Payoffs(PAYOFFS["rewards"], PAYOFFS["losses"])
+    decision = records.decide("r", routed("x"))
+    ranking = policy.propose(ROUTES, payoffs, context={}, rng=0)
+    assert ranking.costs is not None
+    assert {one.id: (one.cost, one.value) for one in decision.sequence} == {
+        name: {"adyen": (0.3, 0.25), "stripe": (0.1, 0.0), "worldpay": (0.0, 0.0)}[name]
+        for name in (one.id for one in decision.sequence)
+    }
+    steps = np.diff(decision.values)[: len(decision.sequence)]
+    assert [one.adds for one in decision.sequence] == steps.tolist()
+
+
+def test_a_candidate_that_costs_more_than_it_earns_is_not_tried(engine):
+    make(engine, "v", policy="recommended")
+    dear = asked("x", ids=["a", "b"], features=[[0.5, 0, 0]] * 2, costs=[50.0, 0.01])
+    assert [one.id for one in engine.decide("v", dear).sequence] == ["b"]
+    record = engine.store.find(engine.model("v").number, "x")[0].decision()
+    assert record.ranking.costs.tolist() == [0.01]
+    assert record.ranking.success_values.tolist() == [0.0]
+
+
+def test_arrays_have_prices_in_candidates_or_beside_ids(engine):
+    features = asked().features
+    engine.decide("m", asked("x", costs=COSTS, values=VALUES))
+    offered = [
+        {"id": f"c{i}", "features": row, "cost": COSTS[i], "value": VALUES[i]}
+        for i, row in enumerate(features)
+    ]
+    again = asked("x", ids=None, features=None, candidates=offered)
+    assert engine.decide("m", again).id == "x"  # the same request in another form
+    with pytest.raises(Conflict):
+        engine.decide("m", asked("x", costs=COSTS, values=VALUES[::-1]))
+    with pytest.raises(Conflict):
+        engine.decide("m", asked("x"))
+
+
+def test_a_policy_that_does_not_look_at_prices_pays_them_all_the_same(engine):
+    engine.create("rand", ModelRequest(policy="rand", max_budget=2))
+    decision = engine.decide("rand", routed("x"))
+    known = {"adyen": 0.3, "stripe": 0.1, "worldpay": 0.0}
+    assert [one.cost for one in decision.sequence] == [known[one.id] for one in decision.sequence]
+    assert decision.sequence[0].adds is None
+    assert decision.loss_bound is None
+    settled = engine.settle("rand", "x", told(2, False))
+    assert settled.spent == math.fsum(known[one.id] for one in decision.sequence)
+
+
+def test_shadow_mode_shows_the_prices_of_both_sequences(engine):
+    make(engine, "s", mode="shadow")
+    decision = engine.decide("s", asked("x", costs=COSTS, values=VALUES, baseline=["c4", "c0"]))
+    assert [one.cost for one in decision.sequence] == [0.5, 0.1]
+    assert [one.cost for one in decision.proposal.sequence] == [
+        COSTS[int(one.id[1])] for one in decision.proposal.sequence
+    ]
+    assert engine.settle("s", "x", told(2, True)).reward == math.fsum([0.5, -0.5, -0.1])
+
+
+def test_a_decision_that_is_read_explains_itself_in_money(records):
+    records.decide("r", routed("x", patience=0.8))
+    found = records.read("r", "x")
+    assert found.patience == 0.8
+    for part in ("costs", "this try adds", "Sums are in EUR."):
+        assert part in found.explanation
+
+
+def test_a_bound_on_the_loss_is_shown_where_the_plan_may_not_be_the_best(engine):
+    uneven = {"rewards": [9.0, 2.0, 1.9], "losses": [0.0, -0.1, -0.2, -0.3]}
+    rng = np.random.default_rng(0)
+    bounds = []
+    for i, k in enumerate([3, 12, 12]):
+        offered = {"ids": [f"c{j}" for j in range(k)], "features": rng.uniform(-0.5, 0.5, (k, DIM))}
+        prices = {"costs": rng.uniform(0, 1, k).tolist(), "values": rng.uniform(0, 3, k).tolist()}
+        offered["features"] = offered["features"].tolist()
+        decision = engine.decide("m", asked(f"x{i}", **offered, **uneven, **prices))
+        bounds.append(decision.loss_bound)
+        shown = json.loads(msgspec.json.encode(decision))
+        assert ("loss_bound" in shown) == (decision.loss_bound != 0.0)
+        told_so = "No other plan is worth more" in engine.read("m", f"x{i}").explanation
+        assert told_so == bool(decision.loss_bound)
+    assert bounds[0] == 0.0 < max(bounds)
+
+
+def test_patience_comes_from_the_request_or_from_the_model(engine):
+    make(engine, "p", patience=0.5)
+    assert engine.describe(engine.model("p")).patience == 0.5
+    number = engine.model("p").number
+    for name, more, expected in (("a", {}, 0.5), ("b", {"patience": 0.9}, 0.9)):
+        decision = engine.decide("p", asked(name, **more))
+        record = engine.store.find(number, name)[0].decision()
+        assert record.payoffs.patience == expected
+        p = [one.optimistic for one in decision.sequence]
+        payoffs = Payoffs(asked().rewards, asked().losses, patience=expected)
+        assert decision.values == pytest.approx(payoffs.values(p).tolist())
+    with pytest.raises(InvalidInput, match="patience must be"):
+        engine.decide("p", asked(patience=0.0))
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"costs": [0.1] * 4}, "costs must have 5 numbers"),
+        ({"costs": [-0.1] * 5}, "costs must be at least 0"),
+        ({"values": [math.inf] * 5}, "values must"),
+        ({"costs": [0.0, 2e12, 0.0, 0.0, 0.0]}, "cost of candidate 1 must have .* at most 1e"),
+        ({"values": [-2e12] * 5}, "value of candidate 0 must have"),
+    ],
+)
+def test_prices_of_arrays_that_cannot_be_are_refused(engine, more, words):
+    with pytest.raises(InvalidInput, match=words):
+        engine.decide("m", asked(**more))
+
+
+@pytest.mark.parametrize(
+    ("candidate", "words"),
+    [
+        ({"cost": -1}, "candidate 1, field 'cost' must be a finite number of at least 0"),
+        ({"cost": "much"}, "candidate 1, field 'cost'"),
+        ({"value": 1e13}, "value of candidate 1 must have"),
+        ({"cost": 1e13}, "cost of candidate 1 must have"),
+    ],
+)
+def test_prices_of_records_that_cannot_be_are_refused(records, candidate, words):
+    offered = [{"id": "a"}, {"id": "b", **candidate}]
+    with pytest.raises(InvalidInput, match=words):
+        records.decide("r", DecisionRequest(candidates=offered))
+    with pytest.raises(InvalidInput, match="costs must be given along with ids"):
+        records.decide("r", routed(costs=[1.0, 2.0, 3.0]))
+
+
+def test_a_declared_field_of_that_name_is_a_feature_and_no_price(engine):
+    schema = {"fields": {"value": "category", "cost": "number"}}
+    request = msgspec.convert({"schema": schema}, ModelRequest)
+    engine.create("d", request)
+    offered = [{"id": "a", "value": "high", "cost": 1e15}, {"id": "b", "value": "low"}]
+    decision = engine.decide("d", DecisionRequest(id="x", candidates=offered))
+    assert all(one.cost is None for one in decision.sequence)
+
+
+# outcomes
+
+
+def test_what_the_tries_really_cost_counts_in_place_of_the_plan(engine):
+    make(engine, "v", max_budget=3)
+    for name in "abc":
+        engine.decide("v", asked(name, costs=COSTS, values=VALUES))
+    record = engine.store.find(engine.model("v").number, "a")[0].decision()
+    planned, worth = record.ranking.costs.tolist(), record.ranking.success_values.tolist()
+    assert len(planned) > 1
+    answer = engine.settle("v", "a", told(2, True))
+    assert answer.spent == math.fsum(planned[:2])
+    assert answer.reward == math.fsum([0.5, worth[1], -planned[0], -planned[1]])
+    assert answer.reward == pytest.approx(
+        record.ranking.reward(record.payoffs, Outcome(2, True)), rel=1e-15
+    )
+    answer = engine.settle("v", "b", told(2, False, costs=[0.25, 1]))
+    assert (answer.spent, answer.reward) == (1.25, math.fsum([-0.2, -1.25]))
+    assert answer.outcome.costs == [0.25, 1.0]
+    assert engine.settle("v", "b", told(2, False, costs=[0.25, 1.0])).repeated
+    for other in ({}, {"costs": [0.25, 1.5]}):
+        with pytest.raises(Conflict):
+            engine.settle("v", "b", told(2, False, **other))
+    for costs, words in (
+        ([0.1], "costs must have 2 numbers"),
+        ([0.1, -1.0], r"costs\[1\] must be at least 0"),
+        ([math.nan, 0.0], r"costs\[0\] must"),
+        ([0.0, 1e13], r"costs\[1\] must .* at most 1e"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            engine.settle("v", "c", told(2, False, costs=costs))
+    (item,) = engine.settle_many("v", [BatchItem(id="c", tried=1, succeeded=True, costs=[0.125])])
+    assert item.spent == 0.125
+    shown = engine.read("v", "c")
+    assert shown.outcome.costs == [0.125]
+    assert engine.latest("v").decisions[0].outcome.costs == [0.125]
+
+
+def test_real_costs_count_without_a_plan_as_well(engine):
+    engine.decide("m", asked("x"))
+    answer = engine.settle("m", "x", told(1, True, costs=[0.4]))
+    assert (answer.reward, answer.spent) == (0.6, 0.4)
+    assert engine.model("m").stats.spent == 0.4
+
+
+def test_a_policy_learns_from_real_costs_without_those_of_failures_left_out(engine, monkeypatch):
+    seen = []
+    model = engine.model("m")
+    learn = type(model.policy).learn
+    monkeypatch.setattr(
+        type(model.policy), "learn", lambda self, *pair: (seen.append(pair), learn(self, *pair))
+    )
+    for name in "ab":
+        assert len(engine.decide("m", asked(name, costs=[0.0] * 5)).sequence) == 3
+    engine.settle("m", "a", told(3, False, costs=[1.0, 2.0, 3.0]))
+    engine.settle("m", "b", told(3, False, costs=[1.0, 2.0, 3.0], not_attributable=[2]))
+    assert [outcome.costs for _, outcome in seen] == [(1.0, 2.0, 3.0), (1.0, 3.0)]
+    assert [len(ranking.costs) for ranking, _ in seen] == [3, 2]
+
+
+# the log
+
+
+def test_without_prices_the_log_is_as_it_was_and_with_them_older_versions_refuse_it(engine):
+    number = engine.model("m").number
+    engine.decide("m", asked("plain"))
+    engine.settle("m", "plain", told())
+    engine.decide("m", asked("priced", costs=COSTS))
+    engine.settle("m", "priced", told(costs=[0.5]))
+    entries = [entry for name in ("plain", "priced") for entry in engine.store.find(number, name)]
+    assert [entry.body[1] for entry in entries] == [1, 1, VERSION, VERSION]
+    lengths = [len(msgspec.msgpack.decode(entry.body)[1]) for entry in entries]
+    assert lengths == [14, 9, 15, 10]
+    newer = entries[2]._replace(body=bytes([0x92, VERSION + 1]) + entries[2].body[2:])
+    with pytest.raises(StoreDamaged, match=f"version {VERSION + 1}"):
+        newer.decision()
+    specs = {row.name: row.spec for row in engine.store.models()}
+    assert json.loads(specs["m"])["version"] == 1
+    assert not {"currency", "patience"} & set(json.loads(specs["m"])["request"])
+    make(engine, "m", currency="GBP")
+    (row,) = engine.store.models()
+    assert json.loads(row.spec)["version"] == 3
+    assert read_spec(row.spec, "m").request.currency == "GBP"
+
+
+def test_a_replay_gives_the_same_policy_and_the_same_sums(engine, reopen):
+    play(engine, "m", 60)
+    stats = engine.model("m").stats
+    assert fresh(engine).snapshot() == engine.model("m").snapshot()
+    engine.close()
+    assert reopen().model("m").stats == stats
+
+
+@pytest.mark.parametrize("mode", ["online", "shadow"])
+@pytest.mark.parametrize(
+    ("policy", "dim"),
+    [
+        ("recommended", None), ("thompson", None), ("plackett-luce", None), ("rand", None),
+        ("recommended", DIM), ("plackett-luce", DIM), ("eps", DIM), ("dep", DIM), ("rand", DIM),
+    ],
+)  # fmt: skip
+def test_every_policy_is_replayed_with_prices(engine, policy, dim, mode):
+    topics = {"topics": np.eye(DIM).tolist()} if policy == "dep" else {}
+    request = ModelRequest(dim=dim, policy=policy, settings=topics, max_budget=3, mode=mode)
+    model, _ = engine.create("p", request)
+    for i in range(8):
+        rows = np.abs(asked(seed=i).features).tolist()
+        prices = {"costs": COSTS, "values": VALUES}
+        asks = asked(f"d{i}", features=rows, baseline=["c3", "c1"], **prices)
+        if dim is None:
+            priced = zip(asks.ids, COSTS, VALUES, strict=True)
+            offered = [{"id": name, "cost": c, "value": v} for name, c, v in priced]
+            asks = DecisionRequest(id=f"d{i}", candidates=offered, baseline=["c3", "c1"])
+        decision = engine.decide("p", asks)
+        paid = [COSTS[int(one.id[1])] for one in decision.sequence]
+        assert [one.cost for one in decision.sequence] == paid
+        settled = engine.settle("p", decision.id, told(len(paid), i % 2 == 0 and bool(paid)))
+        assert settled.spent == math.fsum(paid)
+        assert engine.decide("p", asks) == decision  # from the log
+    row = next(row for row in engine.store.models() if row.name == "p")
+    assert replay(engine.store, row, fresh=True).snapshot() == model.snapshot()
+    chances = [row["propensity"] for row in exported(engine, "p")]
+    if policy in ("plackett-luce", "eps", "rand") and mode == "online":
+        assert all(0.0 < chance <= 1.0 for chance in chances)
+
+
+# sums
+
+
+def play(engine, name, rounds, seed=0):
+    """Rounds with prices, real costs, sums that do not fit into a float, and missing outcomes."""
+    rng = np.random.default_rng(seed)
+    for i in range(rounds):
+        prices = {}
+        if rng.random() < 0.8:
+            prices["costs"] = np.round(rng.uniform(0, 0.5, 5), 2).tolist()
+            prices["values"] = np.round(rng.normal(0, 10.0 ** rng.integers(-3, 9), 5), 2).tolist()
+        decision = engine.decide(name, asked(f"d{i}", seed=i, **prices))
+        tried = int(rng.integers(0, len(decision.sequence) + 1))
+        more = {}
+        if rng.random() < 0.5:
+            more["costs"] = np.round(rng.uniform(0, 10.0 ** rng.integers(-6, 6), tried), 6).tolist()
+        if rng.random() < 0.9:
+            engine.settle(
+                name, decision.id, told(tried, bool(tried and rng.random() < 0.5), **more)
+            )
+
+
+def test_sums_are_those_of_the_export_to_the_last_bit(engine):
+    """And every row can be recomputed from its parts: exactly, rounded once."""
+    make(engine, "v", store_candidates=True)
+    play(engine, "v", 150)
+    stats = engine.describe(engine.model("v")).stats
+    rows = [row for row in exported(engine, "v") if row["tried"] is not None]
+    assert len(rows) == stats.outcomes
+    assert stats.total_reward == math.fsum(row["reward"] for row in rows)
+    assert stats.total_spent == math.fsum(row["spent"] for row in rows)
+    assert float(sum(Fraction(row["reward"]) for row in rows)) == stats.total_reward
+    assert stats.total_reward != sum(row["reward"] for row in rows)  # a plain sum has lost cents
+    assert stats.mean_spent == stats.total_spent / stats.outcomes
+    for row in rows:
+        tried, costs = row["tried"], row["outcome_costs"]
+        if row["costs"] is not None:
+            assert row["planned_costs"] == [row["costs"][i] for i in row["order"]]
+            assert row["planned_values"] == [row["success_values"][i] for i in row["order"]]
+        if costs is None:
+            costs = (row["planned_costs"] or [0.0] * tried)[:tried]
+        assert row["spent"] == float(sum(map(Fraction, costs)))
+        earned = Fraction(row["losses"][tried])
+        if row["succeeded"]:
+            earned = Fraction(row["rewards"][tried - 1])
+            earned += Fraction(row["planned_values"][tried - 1] if row["planned_values"] else 0)
+        assert row["reward"] == float(earned - sum(map(Fraction, costs)))
+
+
+def test_exact_sums_do_not_depend_on_the_order_and_survive_what_is_too_large():
+    rng = np.random.default_rng(0)
+    numbers = (rng.normal(size=400) * 10.0 ** rng.integers(-9, 12, 400)).tolist()
+    forth, back = [0.0], [0.0]
+    for one, other in zip(numbers, reversed(numbers), strict=True):
+        forth, back = exact_sum(*forth, one), exact_sum(*back, other)
+    assert forth == back
+    assert sum(map(Fraction, forth)) == sum(map(Fraction, numbers))
+    assert forth[0] == math.fsum(numbers)
+    assert exact_sum(0.1, -0.1) == [0.0]
+    assert exact_sum(1e308, 1e308) == exact_sum(math.inf, 1.0) == [math.inf]
+
+
+def test_records_are_exported_with_their_prices(records):
+    records.create("s", ModelRequest(max_budget=2, store_candidates=True))
+    records.decide("s", routed("x"))
+    records.settle("s", "x", told(1, True, costs=[0.07]))
+    (row,) = exported(records, "s")
+    assert json.loads(row["candidates"])[0]["cost"] == 0.3
+    assert row["costs"] is None  # they are fields of the candidates
+    assert len(row["planned_costs"]) == len(row["order"])
+    assert row["outcome_costs"] == [0.07]
+    assert row["spent"] == 0.07
+    table = pq.read_table(io.BytesIO(parquet(records, "r")))
+    assert table.schema.metadata[b"currency"] == b"EUR"
+
+
+# over HTTP
+
+
+def test_the_api_takes_and_gives_prices(http):
+    assert http.put("/v1/models/r", json={"max_budget": 2, "currency": "EUR"}).status_code == 201
+    body = {"id": "x", "candidates": ROUTES, **PAYOFFS, "patience": 0.9}
+    decided = http.post("/v1/models/r/decisions", json=body).json()
+    assert {"cost", "value", "adds"} <= set(decided["sequence"][0])
+    tried = len(decided["sequence"])
+    told_so = {"tried": tried, "succeeded": False, "costs": [0.5] * tried}
+    url = "/v1/models/r/decisions/x/outcome"
+    settled = http.put(url, json=told_so).json()
+    assert settled["spent"] == 0.5 * tried
+    model = http.get("/v1/models/r").json()
+    assert model["currency"] == "EUR"
+    assert model["stats"]["total_spent"] == 0.5 * tried
+    assert model["stats"]["total_reward"] == settled["reward"]
+    assert f'longrank_model_spent_sum{{model="r"}} {0.5 * tried}' in http.get("/metrics").text
+    changed = http.put("/v1/models/r", json={"max_budget": 2, "currency": "USD"})
+    assert (changed.status_code, changed.json()["currency"]) == (200, "USD")
+    assert http.put("/v1/models/r", json={"max_budget": 2, "currency": "x" * 13}).status_code == 422
+    wrong = {"tried": 1, "succeeded": True, "costs": [-1.0]}
+    assert http.put(url, json=wrong).json()["parameter"] == "costs[0]"
+    plain = http.post("/v1/models/r/decisions", json={"candidates": ["a", "b"]}).json()
+    assert "cost" not in plain["sequence"][0]
+    assert "loss_bound" not in plain
+
+
+def test_the_client_takes_and_gives_prices(http):
+    with Client(str(http.base_url), ADMIN) as client:
+        client.create_model("v", dim=DIM, currency="EUR", patience=0.9)
+        items = np.full((3, DIM), 0.3)
+        prices = {"costs": np.array([0.1, 0.2, 0.3]), "values": [0.0, 1.0, 2.0]}
+        decision = client.decide("v", ["a", "b", "c"], items, **prices, patience=0.8, budget=2)
+        assert {one.id: one.cost for one in decision.sequence}.items() <= {
+            "a": 0.1, "b": 0.2, "c": 0.3
+        }.items()  # fmt: skip
+        answer = client.settle("v", decision.id, tried=1, succeeded=True, costs=[0.15])
+        assert (answer.spent, answer.outcome.costs) == (0.15, [0.15])
+        assert client.read("v", decision.id).patience == 0.8
+        assert client.model("v").currency == "EUR"

@@ -94,20 +94,24 @@ def main(rounds: int = 5608, picture: Path | None = None) -> dict[str, Point]:
 def draw(curves: dict[str, list[Point]], picture: Path) -> None:
     from matplotlib.figure import Figure
 
-    colours = {"longrank": "#d62728", "sorted by probability": "#1f77b4"}
-    colours |= {"cheapest first": "#2ca02c", "most accurate first": "#9467bd"}
-    figure = Figure(figsize=(7.0, 4.4), layout="constrained")
-    axis = figure.subplots()
+    figure = Figure(figsize=(7.6, 4.6), layout="constrained")
+    axis = figure.subplots(subplot_kw={"xlim": (0.0, 1.75), "ylim": (10, 85)})
+    styles = {  # colour, and the point to write the name at
+        "longrank": ("#c8102e", 2, (-4, 9)),
+        "sorted by probability": ("#1f77b4", 2, (-140, 6)),
+        "cheapest first": ("#2a8a2a", 1, (8, -12)),
+        "most accurate first": ("#8a4fbf", 1, (8, -8)),
+    }
     for name, points in curves.items():
         spent, right = np.array(points).T
-        if name in colours:
-            width = 3.0 if name == "longrank" else 1.5
-            axis.plot(spent, 100 * right, "o-", color=colours[name], lw=width, ms=2 * width)
-            axis.annotate(name, (spent[0], 100 * right[0]), color=colours[name])
-        else:
-            axis.plot(spent, 100 * right, "x", color="#888888")
-            axis.annotate(name, (spent[0], 100 * right[0]), color="#888888", fontsize=7)
+        colour, label, offset = styles.get(name, ("#777777", 0, (7, -3)))
+        width, size = (3.5, 13) if name == "longrank" else (1.5, 11 if name in styles else 7)
+        marker = "o-" if name in styles else "x"
+        axis.plot(spent, 100 * right, marker, color=colour, lw=width, ms=5, zorder=width)
+        place = spent[label], 100 * right[label]
+        axis.annotate(name, place, offset, "data", "offset points", color=colour, fontsize=size)
     axis.set(xlabel="spent a question, in calls of the dearest model", ylabel="answered, %")
+    axis.spines[["top", "right"]].set_visible(False)
     figure.savefig(picture, dpi=110)
 
 

@@ -92,8 +92,7 @@ def recommended(*fields: str) -> Player:
     """The recommended policy with these fields of the question as context."""
 
     def play(game: Game) -> list[Order]:
-        schema = Schema({"words": Text()} if "words" in fields else None)
-        policy = make_recommended(schema=schema, rng=game.seed)
+        policy = make_recommended(schema=Schema({"words": Text()}), rng=game.seed)
         return _live(game, policy, fields, game.candidates)
 
     return play
@@ -157,9 +156,9 @@ def _neighbours(order: Order, models: int, budget: int) -> list[Order]:
     rest = [model for model in range(models) if model not in order]
     places = range(len(order))
     found = [order[:i] + order[i + 1 :] for i in places]
-    found += [order[:i] + (model,) + order[i + 1 :] for i in places for model in rest]
+    found += [(*order[:i], model, *order[i + 1 :]) for i in places for model in rest]
     if len(order) < budget:
-        found += [order[:i] + (model,) + order[i:] for i in range(len(order) + 1) for model in rest]
+        found += [(*order[:i], model, *order[i:]) for i in range(len(order) + 1) for model in rest]
     for i, j in combinations(places, 2):
         swapped = list(order)
         swapped[i], swapped[j] = swapped[j], swapped[i]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -94,4 +96,26 @@ def real_mnist() -> Path:
         if os.environ.get("CI"):
             pytest.fail(absent)
         pytest.skip(absent)
+    return folder
+
+
+@pytest.fixture
+def small_questions(tmp_path) -> Path:
+    """A folder with 300 made-up questions to four models, in the format of LLMRouter."""
+    rng = np.random.default_rng(11)
+    rates = {"tiny": (0.9, 0.1), "code": (0.2, 0.8), "large": (0.95, 0.9), "bad": (0.1, 0.05)}
+    rows = []
+    for number in range(300):
+        cluster = int(rng.integers(2))
+        text = f"{('add', 'code')[cluster]} number {number}"
+        scores = {model: float(rng.random() < rate[cluster]) for model, rate in rates.items()}
+        rows.append({"question": text, "scores": scores, "cluster_id": cluster})
+    prices = {"tiny": 0.1, "code": 0.2, "large": 0.9, "bad": 0.9, "unasked": 3.0}
+    listed = {
+        model: {"input_price": price, "output_price": price} for model, price in prices.items()
+    }
+    folder = tmp_path / "small-questions"
+    folder.mkdir()
+    (folder / "train.json").write_text(json.dumps(rows))
+    (folder / "default_llm.json").write_text(json.dumps(listed))
     return folder

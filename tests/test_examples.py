@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from longrank.datasets import add
+
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
@@ -57,3 +59,18 @@ def test_the_music_example_learns_what_fits_the_moment(run):
     found = run("music", 200)
     assert found["longrank"] > 1.5 * max(found["random"], found["charts"])
     assert found["coverage"] > found["random"]
+
+
+def test_the_llm_example_answers_as_much_for_less(run, small_questions, tmp_path, monkeypatch):
+    monkeypatch.setenv("LONGRANK_DATA", str(tmp_path / "data"))
+    add("llm", small_questions)
+    found = run("llm", 300)
+    assert found["longrank"][0] < 0.5 * found["large"][0]
+    assert found["longrank"][1] > found["tiny"][1] > found["bad"][1]
+    assert found["cheapest first"][1] == found["most accurate first"][1]
+
+
+def test_the_llm_example_says_how_to_bring_the_data(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("LONGRANK_DATA", str(tmp_path / "nothing"))
+    with pytest.raises(SystemExit, match="run 'longrank data add llm PATH'"):
+        run("llm", 10)

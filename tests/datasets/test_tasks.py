@@ -17,7 +17,7 @@ from longrank.errors import BadFile, InvalidInput, MissingExtra
 
 def test_the_names_are_those_of_the_paper_and_some_more() -> None:
     classes = [f"{kind}-{pivot}" for kind in ("mnist", "fashion", "digits") for pivot in range(10)]
-    assert set(TASKS) == {*classes, "movielens-25m", "movielens-1m", "yelp", "msd"}
+    assert set(TASKS) == {*classes, "movielens-25m", "movielens-1m", "yelp", "msd", "llm"}
 
 
 def test_the_sizes_are_those_of_the_paper() -> None:

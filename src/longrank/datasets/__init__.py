@@ -1,6 +1,7 @@
 """Datasets: files in, arrays out.
 
-``get`` downloads, ``add`` takes files that you have, and ``table`` makes the arrays of a task.
+``get`` downloads, ``add`` takes files that you have, and ``table`` makes the arrays of a task;
+``read_questions`` reads the task ``llm``, whose candidates are records.
 All data is in one folder: ``LONGRANK_DATA``, or one in the user's cache.
 """
 
@@ -8,9 +9,10 @@ from longrank.datasets.acquisition import add, get
 from longrank.datasets.arrays import Table
 from longrank.datasets.download import DownloadFailed
 from longrank.datasets.folder import data_folder
+from longrank.datasets.questions import Questions
 from longrank.datasets.sources import SOURCES, File, Source, Terms
 from longrank.datasets.stored import MissingData, find
-from longrank.datasets.tasks import TASKS, Task, available, table
+from longrank.datasets.tasks import TASKS, Task, available, read_questions, table
 
 __all__ = [
     "SOURCES",
@@ -18,6 +20,7 @@ __all__ = [
     "DownloadFailed",
     "File",
     "MissingData",
+    "Questions",
     "Source",
     "Table",
     "Task",
@@ -27,5 +30,6 @@ __all__ = [
     "data_folder",
     "find",
     "get",
+    "read_questions",
     "table",
 ]

@@ -101,6 +101,13 @@ _ALL = (
         ),
     ),
     Source(
+        name="llm",
+        title="LLMRouter: questions to language models",
+        page="https://github.com/ulab-uiuc/LLMRouter",
+        manual="copy train.json and default_llm.json of https://github.com/ulab-uiuc/LLMRouter "
+        "(MIT licence), or files of your own in that format, into a folder",
+    ),
+    Source(
         name="movielens-25m",
         title="MovieLens-25M",
         page="https://grouplens.org/datasets/movielens/25m/",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from longrank.datasets import mnist, ratings
+from longrank.datasets import mnist, questions, ratings
 from longrank.datasets.containers import Names, kind_of, locate
 from longrank.datasets.folder import AnyPath, data_folder
 from longrank.datasets.sources import source
 from longrank.errors import BadFile, LongrankError
 
+QUESTIONS = "llm"  # the data set of questions; the others are ratings and images
 _CHECKED_LINES = 1000
 
 
@@ -45,7 +46,7 @@ def present(name: str, folder: AnyPath | None = None) -> tuple[Path, ...]:
 
 
 def holders(name: str, path: Path) -> dict[Path, str]:
-    """Return the files of a data set in ``path`` (one, or the four of MNIST).
+    """Return the files of a data set in ``path`` (one, two of questions, or the four of MNIST).
 
     Each with the name to keep it under, so that it is found again.
     """
@@ -58,9 +59,11 @@ def holders(name: str, path: Path) -> dict[Path, str]:
 
 
 def check(name: str, path: Path) -> None:
-    """Read the beginning (images: everything); raise :class:`BadFile` if it is something else."""
+    """Read the beginning (of ratings) or everything; raise :class:`BadFile` if it is not that."""
     if name in ratings.FORMATS:
         ratings.read(path, ratings.FORMATS[name], limit=_CHECKED_LINES)
+    elif name == QUESTIONS:
+        questions.read(path)
     else:
         mnist.read(path)
 
@@ -77,4 +80,6 @@ def replace(
 
 
 def _parts(name: str) -> tuple[Names, ...]:
-    return (ratings.FORMATS[name].names,) if name in ratings.FORMATS else mnist.PARTS
+    if name in ratings.FORMATS:
+        return (ratings.FORMATS[name].names,)
+    return questions.PARTS if name == QUESTIONS else mnist.PARTS

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from longrank.datasets import mnist, ratings, stored
+from longrank.datasets import mnist, questions, ratings, stored
 from longrank.datasets.arrays import Table
 from longrank.datasets.cache import prepared
 from longrank.datasets.embed import Arrays, embed_images, embed_ratings
@@ -75,6 +75,7 @@ _OWN = {
         Task("yelp", "yelp", 10_000, users=200_000, items=50_000),
         Task("msd", "msd", 10_000, users=100_000, items=50_000),
         *_classes(DIGITS, 497),
+        Task(stored.QUESTIONS, stored.QUESTIONS, 0),
     ]
 }
 
@@ -114,7 +115,8 @@ def task(name: str) -> Task:
         return TASKS[name]
     except KeyError:
         known = (
-            "mnist-0 to 9, fashion-0 to 9, digits-0 to 9, movielens-25m, movielens-1m, yelp, msd"
+            "mnist-0 to 9, fashion-0 to 9, digits-0 to 9, movielens-25m, movielens-1m, yelp, msd, "
+            "llm"
         )
         known = ", ".join([known, *sorted(entry_points(GROUP))])
         raise InvalidInput("name", f"be one of {known}", repr(name)) from None
@@ -163,6 +165,9 @@ def table(
             if value is not None:
                 raise InvalidInput(size, f"not be given for {name}, which has its own", value)
         return known.make(_whole("seed", seed, minimum=0), data_folder(folder))
+    if known.source == stored.QUESTIONS:
+        rule = "be a task of arrays; longrank.datasets.read_questions() gives the records of this"
+        raise InvalidInput("name", rule, repr(name))
     rated = known.source in ratings.FORMATS
     settings: dict[str, Any] = {
         "source": known.source,
@@ -186,6 +191,18 @@ def table(
         labels=labels,
         settings={"task": name, **settings},
     )
+
+
+def read_questions(folder: AnyPath | None = None) -> questions.Questions:
+    """Return the questions of the task ``llm``: its candidates and contexts are records.
+
+    Parameters
+    ----------
+    folder
+        The data folder, if not the default.
+    """
+    stored.find(stored.QUESTIONS, folder)
+    return questions.read(stored.home(stored.QUESTIONS, folder))
 
 
 def _arrays(source: str, settings: dict[str, Any], folder: AnyPath | None) -> Arrays:

@@ -1,0 +1,144 @@
+"""Questions that several language models answered: scores, clusters and list prices.
+
+Two JSON files in the format of LLMRouter: ``train.json``, a list of questions with the score of
+every model, and ``default_llm.json``, the list prices of the models by name.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.datasets.containers import DAMAGED, Names, opened
+from longrank.errors import BadFile, InvalidInput
+
+SCORES = ("train.json",)
+PRICES = ("default_llm.json",)
+PARTS = (SCORES, PRICES)
+SUCCESS = 0.5  # the score from which on an answer counts as right
+
+
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """Questions, and which of the models answers each of them.
+
+    Attributes
+    ----------
+    texts, clusters
+        The text of each question, and the name of the cluster that it is in.
+    models
+        The names of the models, in alphabetical order.
+    prices
+        Input and output price of each model, added: US dollars per million tokens.
+    answered
+        Whether a model answers a question (its score is at least 0.5), shape (questions, models).
+    """
+
+    texts: tuple[str, ...]
+    clusters: tuple[str, ...]
+    models: tuple[str, ...]
+    prices: NDArray[np.float64]
+    answered: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def candidates(self, dearest: float) -> list[dict[str, Any]]:
+        """Return the models as candidates: the dearest costs this much of what an answer is worth.
+
+        The others cost less in proportion to their prices.
+        """
+        if not (math.isfinite(dearest) and dearest >= 0.0):
+            raise InvalidInput("dearest", "be a finite number of at least 0", dearest)
+        costs = (dearest * self.prices / self.prices.max()).tolist()
+        return [{"id": name, "cost": cost} for name, cost in zip(self.models, costs, strict=True)]
+
+    def context(self, question: int) -> dict[str, Any]:
+        """Return what is known of a question before it is asked: cluster, length and words."""
+        text = self.texts[question]
+        return {"cluster": self.clusters[question], "length": len(text), "words": text}
+
+
+def read(path: Path) -> Questions:
+    """Read the two files from a folder or an archive; :class:`BadFile` says what is wrong."""
+    rows, label = _load(path, SCORES)
+    if not isinstance(rows, list) or not rows:
+        raise BadFile(f"{label} must be a list of questions, got {_shown(rows)}")
+    models: list[str] = []
+    texts, clusters, scores = [], [], []
+    for number, row in enumerate(rows, 1):
+        where = f"{label}, question {number},"
+        text, cluster, given = _fields(row, ("question", "cluster_id", "scores"), where)
+        if not isinstance(text, str):
+            raise BadFile(f"{where} must have a question of text, got {_shown(text)}")
+        if isinstance(cluster, bool) or not isinstance(cluster, int | str):
+            rule = "must have a cluster_id, a whole number or a name"
+            raise BadFile(f"{where} {rule}, got {_shown(cluster)}")
+        if not isinstance(given, dict) or not given:
+            raise BadFile(f"{where} must have scores by model, got {_shown(given)}")
+        models = models or sorted(given)
+        if sorted(given) != models:
+            odd = ", ".join(sorted(set(given) ^ set(models)))
+            raise BadFile(f"{where} must have scores of the same models as the first: not so {odd}")
+        texts.append(text)
+        clusters.append(str(cluster))
+        scores.append([_number(given[model], f"{where} score of {model}", 1.0) for model in models])
+    prices = _read_prices(path, models)
+    answered = np.array(scores) >= SUCCESS
+    return Questions(tuple(texts), tuple(clusters), tuple(models), prices, answered)
+
+
+def _read_prices(path: Path, models: Sequence[str]) -> NDArray[np.float64]:
+    listed, label = _load(path, PRICES)
+    if not isinstance(listed, dict):
+        raise BadFile(f"{label} must hold the prices of models by name, got {_shown(listed)}")
+    prices = []
+    for model in models:
+        if model not in listed:
+            raise BadFile(f"{label} must have a price for every model with scores, none of {model}")
+        fields = ("input_price", "output_price")
+        both = zip(fields, _fields(listed[model], fields, f"{label}, {model},"), strict=True)
+        prices.append(sum(_number(value, f"{label}, {model}, {name}") for name, value in both))
+    if not any(prices):
+        raise BadFile(f"{label} must have a price above 0, got 0 for every model")
+    return np.array(prices)
+
+
+def _load(path: Path, names: Names) -> tuple[Any, str]:
+    with opened(path, names) as (stream, label):
+        try:
+            return json.loads(stream.read()), label
+        except DAMAGED as error:
+            raise BadFile(f"{label} cannot be read: {error}") from error
+        except ValueError as error:  # neither JSON nor UTF-8
+            raise BadFile(f"{label} must be JSON: {error}") from error
+
+
+def _fields(row: Any, names: Sequence[str], where: str) -> list[Any]:
+    if not isinstance(row, dict):
+        raise BadFile(f"{where} must be a dictionary, got {_shown(row)}")
+    for name in names:
+        if name not in row:
+            raise BadFile(f"{where} must have the field {name!r}, got {_shown(list(row))}")
+    return [row[name] for name in names]
+
+
+def _number(value: Any, where: str, maximum: float = math.inf) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BadFile(f"{where} must be a number, got {_shown(value)}")
+    if not (math.isfinite(value) and 0.0 <= value <= maximum):
+        rule = "be at least 0" if maximum == math.inf else f"lie between 0 and {maximum:g}"
+        raise BadFile(f"{where} must {rule}, got {value}")
+    return float(value)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

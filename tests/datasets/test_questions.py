@@ -1,0 +1,126 @@
+"""Questions that language models answered."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from longrank.datasets import MissingData, add, available, find, read_questions, table
+from longrank.datasets.questions import read
+from longrank.errors import BadFile, InvalidInput
+
+MODELS = ("bad", "code", "large", "tiny")
+
+
+def test_a_folder_is_added_and_read(small_questions: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    assert not available("llm", data)
+    with pytest.raises(MissingData, match="then run 'longrank data add llm PATH'"):
+        read_questions(data)
+    added = add("llm", small_questions, data)
+    assert sorted(file.name for file in added) == ["default_llm.json", "train.json"]
+    assert set(find("llm", data)) == set(added)
+    assert available("llm", data)
+    got = read_questions(data)
+    assert len(got) == 300
+    assert got.models == MODELS
+    assert got.prices.tolist() == [1.8, 0.4, 1.8, 0.2]
+    assert got.answered.shape == (300, 4)
+
+
+def test_an_archive_is_added_as_it_is(small_questions: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        for file in small_questions.iterdir():
+            archive.write(file, f"all/{file.name}")
+    data = tmp_path / "data"
+    assert add("llm", tmp_path / "all.zip", data) == (data / "llm" / "llm.zip",)
+    assert read_questions(data).texts == read(small_questions).texts
+
+
+def test_models_and_questions_are_records(small_questions: Path) -> None:
+    got = read(small_questions)
+    candidates = got.candidates(0.3)
+    assert [each["id"] for each in candidates] == list(MODELS)
+    assert [each["cost"] for each in candidates] == pytest.approx([0.3, 0.2 / 3, 0.3, 0.1 / 3])
+    words, cluster = got.texts[7], got.clusters[7]
+    assert got.context(7) == {"cluster": cluster, "length": len(words), "words": words}
+    assert cluster == ("0" if words.startswith("add") else "1")
+    with pytest.raises(InvalidInput, match="dearest must be a finite number of at least 0, got -1"):
+        got.candidates(-1)
+
+
+def test_half_a_point_is_a_success(small_questions: Path) -> None:
+    def halve(rows: Any) -> None:
+        rows[0]["scores"] = {"bad": 0.49, "code": 0.5, "large": 1, "tiny": 0.0}
+
+    change(small_questions / "train.json", halve)
+    assert read(small_questions).answered[0].tolist() == [False, True, True, False]
+
+
+def change(file: Path, how: Callable[[Any], Any]) -> None:
+    content = json.loads(file.read_text())
+    how(content)
+    file.write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("file", "how", "message"),
+    [
+        ("train", list.clear, r"train.json must be a list of questions, got \[\]"),
+        ("train", lambda r: r.insert(1, 3), "question 2, must be a dictionary, got 3"),
+        ("train", lambda r: r[2].pop("cluster_id"), "question 3, must have the field 'cluster_id'"),
+        ("train", lambda r: r[0].update(question=None), "must have a question of text, got None"),
+        ("train", lambda r: r[0].update(cluster_id=0.5), "a whole number or a name, got 0.5"),
+        ("train", lambda r: r[0].update(scores=[1]), r"must have scores by model, got \[1\]"),
+        ("train", lambda r: r[4]["scores"].pop("code"), "same models as the first: not so code"),
+        ("train", lambda r: r[0]["scores"].update(code=2), "score of code must lie between 0 and"),
+        ("train", lambda r: r[0]["scores"].update(code="1"), "code must be a number, got '1'"),
+        ("default_llm", lambda r: r.pop("tiny"), "every model with scores, none of tiny"),
+        ("default_llm", lambda r: r["code"].pop("input_price"), "have the field 'input_price'"),
+        ("default_llm", lambda r: r["bad"].update(output_price=-1), "price must be at least 0"),
+        (
+            "default_llm",
+            lambda r: [r[model].update(input_price=0, output_price=0) for model in MODELS],
+            "must have a price above 0, got 0 for every model",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(
+    small_questions: Path, file: str, how: Callable[[Any], Any], message: str
+) -> None:
+    change(small_questions / f"{file}.json", how)
+    with pytest.raises(BadFile, match=message):
+        read(small_questions)
+
+
+def test_a_folder_of_something_else_is_refused(small_questions: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    (small_questions / "default_llm.json").write_text("[1")
+    with pytest.raises(BadFile, match=r"does not look like LLMRouter.*must be JSON: Expecting"):
+        add("llm", small_questions, data)
+    (small_questions / "default_llm.json").unlink()
+    with pytest.raises(BadFile, match=r"small-questions must hold default_llm\.json"):
+        add("llm", small_questions, data)
+    assert not data.exists()
+
+
+def test_the_task_has_no_table() -> None:
+    with pytest.raises(InvalidInput, match=r"read_questions\(\) gives the records of this"):
+        table("llm", 0)
+
+
+def test_the_real_questions_are_read() -> None:
+    folder = Path(__file__).parents[3] / "shared" / "data" / "llmrouter"
+    if not folder.is_dir():
+        pytest.skip(f"the real questions are not in {folder}")
+    got = read(folder)
+    assert got.answered.shape == (5608, 9)
+    assert set(got.clusters) == {"0", "1", "2"}
+    assert np.ptp(got.prices) > 1.0
+    assert 0.15 < got.answered.mean(axis=0).min() < got.answered.mean(axis=0).max() < 0.65

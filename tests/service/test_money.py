@@ -15,7 +15,6 @@ from serving import ADMIN, DIM, asked, fresh, make, told
 
 from longrank import Outcome, Payoffs
 from longrank.errors import InvalidInput
-from longrank.policies import from_bytes
 from longrank.service import Client
 from longrank.service.engine.apply import replay
 from longrank.service.engine.model import exact_sum, read_spec
@@ -50,19 +49,17 @@ def records(engine):
 # decisions
 
 
-def test_the_sequence_is_what_the_policy_plans_with_the_prices(records):
-    model = records.model("r")
-    policy = from_bytes(model.snapshot().policy)
-    payoffs = Payoffs(PAYOFFS["rewards"], PAYOFFS["losses"])
+def test_expected_values_are_those_of_the_prices(records):
     decision = records.decide("r", routed("x"))
-    ranking = policy.propose(ROUTES, payoffs, context={}, rng=0)
-    assert ranking.costs is not None
-    assert {one.id: (one.cost, one.value) for one in decision.sequence} == {
-        name: {"adyen": (0.3, 0.25), "stripe": (0.1, 0.0), "worldpay": (0.0, 0.0)}[name]
-        for name in (one.id for one in decision.sequence)
-    }
-    steps = np.diff(decision.values)[: len(decision.sequence)]
-    assert [one.adds for one in decision.sequence] == steps.tolist()
+    known = {"adyen": (0.3, 0.25), "stripe": (0.1, 0.0), "worldpay": (0.0, 0.0)}
+    prices = [(one.cost, one.value) for one in decision.sequence]
+    assert prices == [known[one.id] for one in decision.sequence]
+    costs, values = zip(*known.values(), strict=True)
+    payoffs = Payoffs(PAYOFFS["rewards"], PAYOFFS["losses"], costs, values)
+    along = payoffs.along([list(known).index(one.id) for one in decision.sequence])
+    expected = along.values([one.optimistic for one in decision.sequence])
+    assert decision.values == pytest.approx(expected.tolist())
+    assert [one.adds for one in decision.sequence] == pytest.approx(np.diff(expected).tolist())
 
 
 def test_a_candidate_that_costs_more_than_it_earns_is_not_tried(engine):

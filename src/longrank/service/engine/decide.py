@@ -130,7 +130,7 @@ def _priced(ranking: Ranking, offered: Offer) -> Ranking:
     """Return a receipt with prices, also where the policy does not look at them."""
     if ranking.costs is not None or offered.prices is None:
         return ranking
-    return ranking.at_prices(*offered.prices, math.nan)
+    return ranking.at_prices(Payoffs([], [0.0], *offered.prices))
 
 
 def _money(

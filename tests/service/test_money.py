@@ -413,7 +413,8 @@ def test_the_api_takes_and_gives_prices(http):
     assert http.put("/v1/models/r", json={"max_budget": 2, "currency": "x" * 13}).status_code == 422
     wrong = {"tried": 1, "succeeded": True, "costs": [-1.0]}
     assert http.put(url, json=wrong).json()["parameter"] == "costs[0]"
-    plain = http.post("/v1/models/r/decisions", json={"candidates": ["a", "b"]}).json()
+    assert http.put("/v1/models/plain", json={"max_budget": 2}).status_code == 201
+    plain = http.post("/v1/models/plain/decisions", json={"candidates": ["a", "b"]}).json()
     assert "cost" not in plain["sequence"][0]
     assert "loss_bound" not in plain
 

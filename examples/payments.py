@@ -1,9 +1,9 @@
 """Payment retry routing: which route to try first, which next, and when to give up.
 
 A payment can be sent through six routes; the best one depends on the card's brand and country. A
-success earns a margin that grows with the amount, every try costs a fee, a declined customer costs
-goodwill. Some declines are final, so the sequence ends there. Late on, the best route has an
-outage. Run it: python examples/payments.py
+success earns a margin that grows with the amount; each route has a fee for every try and takes a
+share of the amount if it succeeds; a declined customer costs goodwill. Some declines are final, so
+the sequence ends there. Late on, the best route has an outage. Run it: python examples/payments.py
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ import numpy as np
 
 from longrank import UCB, Outcome, Payoffs, PlackettLuce, Random, SparseLaplace, recommended
 from longrank.logs import History, evaluate, learn_from, record
+from longrank.schema import priced
 
 BUDGET, FINAL = 4, 0.25  # tries of a payment; the share of declines that must not be retried
 COUNTRIES = {"DE": "eu", "FR": "eu", "US": "us", "JP": "ap"}
-ROUTES = {  # region, fee in per cent; then, by brand, log-odds of an approval, which nobody knows
-    "adyen": ("eu", 1.2, {"visa": 1.4, "mastercard": 1.0, "amex": -1.5}),
-    "stripe": ("us", 1.4, {"visa": 0.6, "mastercard": 0.6, "amex": 0.4}),
-    "worldpay": ("eu", 0.9, {"visa": 0.2, "mastercard": 0.9, "amex": -0.5}),
-    "checkout": ("us", 1.1, {"visa": 0.9, "mastercard": -0.6, "amex": -0.8}),
-    "amexdirect": ("us", 1.8, {"visa": -2.5, "mastercard": -2.5, "amex": 1.6}),
-    "komoju": ("ap", 1.5, {"visa": -0.3, "mastercard": -0.3, "amex": -1.0}),
+ROUTES = {  # region, fee of a try, its share of the amount; by brand, log-odds that nobody knows
+    "adyen": ("eu", 0.13, 0.012, {"visa": 1.4, "mastercard": 1.0, "amex": -1.5}),
+    "stripe": ("us", 0.25, 0.014, {"visa": 0.6, "mastercard": 0.6, "amex": 0.4}),
+    "worldpay": ("eu", 0.05, 0.009, {"visa": 0.2, "mastercard": 0.9, "amex": -0.5}),
+    "checkout": ("us", 0.10, 0.011, {"visa": 0.9, "mastercard": -0.6, "amex": -0.8}),
+    "amexdirect": ("us", 0.20, 0.020, {"visa": -2.5, "mastercard": -2.5, "amex": 1.6}),
+    "komoju": ("ap", 0.02, 0.015, {"visa": -0.3, "mastercard": -0.3, "amex": -1.0}),
 }
 
 
@@ -34,14 +35,15 @@ def deal(t: int, outage: range) -> tuple[list[dict], dict, Payoffs, np.ndarray, 
     brand = str(rng.choice(["visa", "mastercard", "amex"], p=[0.5, 0.3, 0.2]))
     country, amount = str(rng.choice(list(COUNTRIES))), round(float(rng.lognormal(3.5, 0.8)), 2)
     routes, odds = [], []
-    for name, (region, fee, by_brand) in ROUTES.items():
+    for name, (region, fee, share, by_brand) in ROUTES.items():
         status = "degraded" if name == "adyen" and t - 10 in outage else "up"  # noticed late
-        routes.append({"id": name, "region": region, "fee": fee, "status": status})
+        money = {"cost": fee, "value": -round(share * amount, 4)}
+        routes.append({"id": name, "region": region, "status": status, **money})
         home = 0.8 if COUNTRIES[country] == region else -0.4
         down = 6.0 if name == "adyen" and t in outage else 0.0
         odds.append(by_brand[brand] + home - down - 0.5 * np.log(amount / 33.0))
     payment = {"brand": brand, "country": country, "amount": amount}
-    worth = Payoffs.linear(BUDGET, success=0.5 + 0.02 * amount, attempt_cost=0.1, give_up=-0.3)
+    worth = Payoffs.linear(BUDGET, success=0.5 + 0.035 * amount, attempt_cost=0.0, give_up=-0.3)
     return routes, payment, worth, 1.0 / (1.0 + np.exp(-np.array(odds))), rng.random((2, 6))
 
 
@@ -67,18 +69,24 @@ def live(policy, rounds: int, outage: range, rows: list | None = None) -> np.nda
             offered = {"candidates": routes, "context": payment, "propensities": known}
             rows.append(record(t, ranking, outcome, payoffs, **offered))
         policy.learn(ranking, outcome)
-        earned.append(payoffs.reward(outcome))
+        earned.append(ranking.reward(payoffs, outcome))
     return np.array(earned)
 
 
 def fixed(rounds: int, outage: range) -> np.ndarray:
-    """The best list that does not depend on the payment, found in hindsight."""
-    deals = [deal(t, outage)[2:] for t in range(rounds)]
-    average = np.mean([chances for _, chances, _ in deals], axis=0)
-    order, earned = np.argsort(-average)[:BUDGET], []
-    for payoffs, *fate in deals:
-        length = payoffs.best_length(average[order])
-        earned.append(payoffs.reward(attempt(order[:length], *fate)))
+    """One list for all payments: the best plan for an average one, found in hindsight."""
+    deals = [deal(t, outage) for t in range(rounds)]
+    paying = [priced(payoffs, routes) for routes, _, payoffs, *_ in deals]
+    average = np.mean([chances for *_, chances, _ in deals], axis=0)
+    costs, values, rewards, losses = (
+        np.mean([getattr(each, name) for each in paying], axis=0)
+        for name in ("costs", "success_values", "rewards", "losses")
+    )
+    order, earned = Payoffs(rewards, losses, costs, values).best_sequence(average).order, []
+    for payoffs, (*_, chances, draws) in zip(paying, deals, strict=True):
+        paid, fate = payoffs.along(order), (chances, draws)
+        length = paid.best_length(average[order])
+        earned.append(paid.reward(attempt(order[:length], *fate)))
     return np.array(earned)
 
 

@@ -1,9 +1,9 @@
 """Provider fallback for API calls: whom to ask first, whom next, and when to answer "try later".
 
 A request (a prompt, a document to read) can be served by five providers. A good answer is worth
-less the later it comes, every call costs money, and after some calls it is better to give up.
-Providers differ by task, refuse what is too long for them and get slower under load, which the
-caller sees. Run it: python examples/providers.py
+less the later it comes, and after some calls it is better to give up. What a call cost is known
+afterwards, when the tokens of the answer are counted. Providers differ by task, refuse what is too
+long for them and get slower under load, which the caller sees. Run it: python examples/providers.py
 """
 
 from __future__ import annotations
@@ -16,37 +16,38 @@ import numpy as np
 from longrank import UCB, Outcome, Payoffs, PlackettLuce, Random, SparseLaplace, recommended
 from longrank.logs import History, evaluate, learn_from, record
 
-PAYOFFS = Payoffs([1.0, 0.7, 0.45, 0.25], [-0.3, -0.4, -0.5, -0.6, -0.7])
+PAYOFFS = Payoffs([1.0, 0.8, 0.6, 0.45], [-0.3, -0.3, -0.35, -0.4, -0.45])
 TASKS = ("chat", "extract", "code")
-PROVIDERS = {  # size, price, and what nobody tells: log-odds by task, and the longest good input
-    "alpha": ("small", 0.2, (1.6, 0.4, -1.0), 2_000),
-    "bravo": ("large", 2.5, (1.3, 0.9, 0.6), 6_000),
-    "carbon": ("large", 3.0, (0.2, 0.3, 1.5), 100_000),
-    "delta": ("small", 0.3, (-0.4, 1.8, -0.6), 3_000),
-    "echo": ("medium", None, (-0.2, -0.3, -0.4), 100_000),
+PROVIDERS = {  # size; what nobody tells: cost of 1,000 tokens, log-odds by task, longest good input
+    "alpha": ("small", 0.005, (1.6, 0.4, -1.0), 2_000),
+    "bravo": ("large", 0.08, (1.3, 0.9, 0.6), 6_000),
+    "carbon": ("large", 0.1, (0.2, 0.3, 1.5), 100_000),
+    "delta": ("small", 0.007, (-0.4, 1.8, -0.6), 3_000),
+    "echo": ("medium", 0.02, (-0.2, -0.3, -0.4), 100_000),
 }
 
 
-def request(t: int) -> tuple[list[dict], dict, np.ndarray, np.ndarray]:
-    """The providers as they are now, the request; then chances and draws, which nobody sees."""
+def request(t: int) -> tuple[list[dict], dict, np.ndarray, np.ndarray, np.ndarray]:
+    """The providers as they are now, the request; then chances, draws and costs, unknown yet."""
     rng = np.random.default_rng([3, t])  # everybody meets the same requests
     task, language = str(rng.choice(TASKS)), str(rng.choice(["en", "de", "ja"]))
     tokens = int(rng.lognormal(7.3, 1.2))  # a median of 1,500 and a long tail
-    providers, odds = [], []
+    providers, odds, costs = [], [], []
     for name, (size, price, by_task, longest) in PROVIDERS.items():
         load = round(float(rng.random()), 2)
-        providers.append({"id": name, "size": size, "price": price, "load": load})
+        providers.append({"id": name, "size": size, "load": load})
+        costs.append(price * (tokens + rng.lognormal(6.0, 0.8)) / 1_000)  # of input and answer
         odds.append(by_task[TASKS.index(task)] - 1.5 * load - 4.0 * (tokens > longest))
     asked = {"task": task, "language": language, "tokens": tokens}
-    return providers, asked, 1.0 / (1.0 + np.exp(-np.array(odds))), rng.random(len(odds))
+    chances = 1.0 / (1.0 + np.exp(-np.array(odds)))
+    return providers, asked, chances, rng.random(len(odds)), np.array(costs)
 
 
-def call(order: np.ndarray, chances: np.ndarray, draws: np.ndarray) -> Outcome:
-    """Ask one provider after the other until one answers well."""
-    for tried, provider in enumerate(order.tolist(), 1):
-        if draws[provider] < chances[provider]:
-            return Outcome(tried, True)
-    return Outcome(len(order), False)
+def call(order: np.ndarray, chances: np.ndarray, draws: np.ndarray, costs: np.ndarray) -> Outcome:
+    """Ask one provider after the other until one answers well; then the bill is known."""
+    hits = np.flatnonzero(draws[order] < chances[order])
+    tried = int(hits[0]) + 1 if hits.size else len(order)
+    return Outcome(tried, bool(hits.size), costs=costs[order[:tried]].tolist())
 
 
 def live(policy, rounds: int, rows: list | None = None) -> np.ndarray:
@@ -61,16 +62,15 @@ def live(policy, rounds: int, rows: list | None = None) -> np.ndarray:
             offered = {"candidates": providers, "context": asked, "propensities": known}
             rows.append(record(t, ranking, outcome, PAYOFFS, **offered))
         policy.learn(ranking, outcome)
-        earned.append(PAYOFFS.reward(outcome))
+        earned.append(ranking.reward(PAYOFFS, outcome))
     return np.array(earned)
 
 
 def fixed(rounds: int) -> np.ndarray:
     """What most code does: the same list for every request; here the best one, in hindsight."""
     fates = [request(t)[2:] for t in range(rounds)]
-    average = np.mean([chances for chances, _ in fates], axis=0)
-    order = np.argsort(-average)[: PAYOFFS.budget]
-    order = order[: PAYOFFS.best_length(average[order])]
+    average, costs = (np.mean([fate[i] for fate in fates], axis=0) for i in (0, 2))
+    order = PAYOFFS.priced(costs).best_sequence(average).order
     return np.array([PAYOFFS.reward(call(order, *fate)) for fate in fates])
 
 

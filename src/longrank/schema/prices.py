@@ -6,6 +6,8 @@ import math
 from collections.abc import Collection, Sequence
 from typing import Any
 
+import numpy as np
+
 from longrank.errors import InvalidInput
 from longrank.payoffs import Payoffs
 from longrank.schema.values import Record, as_records, is_missing, is_number, shorten
@@ -64,7 +66,7 @@ def _price(value: Any, name: str, i: int) -> float:
     if is_missing(value):
         return 0.0
     number = math.nan
-    if is_number(value) and not isinstance(value, bool):
+    if is_number(value) and not isinstance(value, bool | np.bool_):
         try:
             number = float(value)
         except (OverflowError, ValueError):

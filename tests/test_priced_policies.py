@@ -531,3 +531,19 @@ def test_a_cost_that_the_schema_names_is_no_price(schema):
     ranking = recommended(schema=schema).rank([{"id": "a", "cost": 5.0}], VANILLA)
     assert len(ranking) == 1
     assert ranking.costs is None
+
+
+def test_planning_with_the_patience_of_a_world_earns_more_than_without():
+    payoffs, world, earned = (
+        Payoffs.linear(5, attempt_cost=0.0),
+        CheckoutWorld(seed=5, fees=True),
+        [],
+    )
+    for t in range(150):
+        dealt = world.deal(t)
+        paid = priced(payoffs, dealt.items)
+        plans = (paid.best_sequence(dealt.chances, patience=q).order for q in (1.0, 0.85))
+        earned.append([dealt.value(plan, paid) for plan in plans] + [dealt.optimum(paid)])
+    without, patient, optimum = np.mean(earned, axis=0)
+    assert without < patient < optimum
+    assert optimum - patient < 0.6 * (optimum - without)

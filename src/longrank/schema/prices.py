@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -63,6 +64,9 @@ def priced(payoffs: Payoffs, candidates: Any) -> Payoffs:
 
 def _price(value: Any, name: str, i: int) -> float:
     """Read a price, 0 where it is missing."""
+    least = 0.0 if name == COST else -sys.float_info.max
+    if type(value) is float and least <= value < math.inf:
+        return value
     if is_missing(value):
         return 0.0
     number = math.nan
@@ -71,8 +75,7 @@ def _price(value: Any, name: str, i: int) -> float:
             number = float(value)
         except (OverflowError, ValueError):
             number = math.inf
-    least = 0.0 if name == COST else -math.inf
-    if not least <= number < math.inf or number == -math.inf:
+    if not least <= number < math.inf:
         rule = "be a finite number" + (" of at least 0" if name == COST else "")
         meaning = "the cost of a try" if name == COST else "what a success is worth"
         where = f"candidate {i}, field {name!r}"

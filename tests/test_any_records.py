@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from longrank import (
     UCB,
     EpsilonGreedy,
+    InvalidInput,
     LongrankError,
     Number,
     Outcome,
@@ -28,9 +30,24 @@ from longrank import (
     recommended,
 )
 from longrank.policies import from_bytes
+from longrank.schema import priced
 
 PAYOFFS = Payoffs.linear(3, attempt_cost=0.05, give_up=-0.2)
-NAMES = ["id", "a", "b", "amount", "note", "", "missing", "\ud800", "é", "a\x1fb", "constant"]
+NAMES = [
+    "id",
+    "cost",
+    "value",
+    "a",
+    "b",
+    "amount",
+    "note",
+    "",
+    "missing",
+    "\ud800",
+    "é",
+    "a\x1fb",
+    "constant",
+]
 ODD = [
     *(None, True, False, 0, -0.0, 1, 1.0, "1", "", "\ud800\udfff", "\x00", "t1", "missing"),
     *(math.nan, math.inf, -math.inf, 5e-324, 1.7e308, -1e300, 2**63, -(2**64), 10**400, 10**5000),
@@ -127,12 +144,54 @@ def test_every_odd_value_after_every_kind_of_field(value):
         assert answers(policy, [{"id": "q", "field": first}], {"field": first}) is not None
 
 
+PRICE = {
+    "zero": [None, math.nan, 0, -0.0, np.float32(0), Decimal(0)],
+    "number": [1, 1.5, Decimal("1.5"), Fraction(1, 3), np.float32(1.5), np.int64(2), 5e-324, 1e100],
+    "no number": [True, np.bool_(True), "1", "", 1j, b"1", [1.0], {}, object(), np.eye(2)],
+    "not finite": [math.inf, 10**400, Decimal("inf"), Decimal("1e9999"), 1e101, 1.7e308],
+}
+
+
+@pytest.mark.parametrize("name", ["cost", "value"])
+@pytest.mark.parametrize("kind", PRICE)
+def test_a_price_is_a_number_or_missing(kind, name):
+    policy = recommended()
+    for value in PRICE[kind]:
+        asked = [{"id": "a", name: value}, {"id": "b", name: 0.1}]
+        if kind in ("zero", "number"):
+            ranking = policy.receipt(asked, PAYOFFS, [1, 0])
+            found = ranking.costs if name == "cost" else ranking.success_values
+            assert found.tolist() == [0.1, 0.0 if kind == "zero" else float(value)]
+            assert np.isfinite(policy.rank(asked, PAYOFFS).values).all()
+            continue
+        before = policy.to_bytes()
+        with pytest.raises(
+            InvalidInput, match=r"^(candidate 0, field '\w+'|costs|values) must be "
+        ):
+            policy.rank(asked, PAYOFFS)
+        assert policy.to_bytes() == before
+
+
+def test_a_cost_below_0_is_refused_and_a_value_below_0_is_not():
+    with pytest.raises(InvalidInput, match="field 'cost' must be a finite number of at least 0"):
+        recommended().rank([{"id": "a", "cost": -0.1}], PAYOFFS)
+    assert recommended().receipt([{"value": -0.1}], PAYOFFS, [0]).success_values.tolist() == [-0.1]
+    with pytest.raises(InvalidInput, match="payoffs must have no costs and values of their own"):
+        recommended().rank([{"id": "a", "cost": 0.1}], PAYOFFS.priced([0.1]))
+
+
 @settings(max_examples=50)
 @given(rounds)
 def test_random_rankings_of_any_records_have_names(rounds):
     policy = Random(rng=1)
     for asked, shared in rounds:
         if any(isinstance(each, dict) and type(each.get("id")) is int for each in asked):
+            continue
+        try:
+            priced(PAYOFFS, asked)
+        except InvalidInput as error:
+            with pytest.raises(InvalidInput, match=re.escape(str(error))):
+                policy.rank(asked, PAYOFFS, context=shared)
             continue
         ranking = policy.rank(asked, PAYOFFS, context=shared)
         assert len(ranking.ids) == min(3, len(asked))

@@ -24,16 +24,20 @@ from longrank import (
     Plain,
     Random,
     Ranking,
+    Schema,
     SparseLaplace,
     Thompson,
     load,
+    packing,
     recommended,
     unit_rows,
 )
 from longrank.errors import BadFile
 from longrank.planners import best_dependent, plan_rolling
+from longrank.policies import from_bytes
 from longrank.policies.oracle import Truth
 from longrank.schema import priced
+from longrank.simulation import CheckoutWorld, CoverageWorld, LogisticWorld
 
 ITEMS = unit_rows(np.random.default_rng(0).normal(size=(4, 3)))
 ALL = [list(order) for n in range(5) for order in permutations(range(4), n)]
@@ -49,6 +53,7 @@ RECORDS = [
 ]
 SQUARES = Coverage(lambda items: items**2)
 CONTEXT = {"brand": "visa"}
+VANILLA = Payoffs.vanilla(3)
 
 
 def believing(weights=(1.0, -2.0, 0.5)):
@@ -449,3 +454,96 @@ def test_plain_features_score_very_many_candidates_with_prices_as_few():
     p = 1.0 / (1.0 + np.exp(-items @ policy.learner.weights))
     assert len(many) == 2
     assert (p - costs)[many.order].min() > np.quantile(p - costs, 0.99)
+
+
+# -- simulation -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        LogisticWorld([1.0, -1.0], items=4, seed=1),
+        CoverageWorld([2.0, -1.0], topics=np.square, dim=2, items=4, seed=1, exact=True),
+    ],
+    ids=["independent", "dependent"],
+)
+def test_a_world_in_which_no_cascade_ends_by_itself_is_worth_the_same_however_patient(world):
+    for payoffs in (PAYOFFS["falling"], PAYOFFS["falling"].priced(COSTS, VALUES)):
+        for t in range(5):
+            dealt = world.deal(t)
+            for ask in (
+                lambda dealt, paid: dealt.value(np.array([2, 0, 1]), paid),
+                type(dealt).optimum,
+            ):
+                assert ask(dealt, payoffs.patient(0.5)) == ask(dealt, payoffs)
+
+
+def test_expected_rewards_with_fees_are_the_mean_of_what_is_earned():
+    payoffs, rng = Payoffs.linear(3, attempt_cost=0.02, give_up=-0.1), np.random.default_rng(5)
+    dealt = CheckoutWorld(4, seed=2, fees=True).deal(3)
+    dealt.finals = np.full(4, 0.4)
+    paid, order = priced(payoffs, dealt.items), np.array([2, 0, 3])
+    earned = []
+    for _ in range(20_000):
+        dealt.draws = rng.random(4)
+        earned.append(paid.along(order).reward(dealt.play(order)))
+    error = np.std(earned) / np.sqrt(len(earned))
+    assert dealt.value(order, paid) == pytest.approx(np.mean(earned), abs=4.0 * error)
+    every = [np.array(each, np.int64) for each in all_sequences(4, 3)]
+    assert dealt.optimum(paid) == pytest.approx(max(dealt.value(each, paid) for each in every))
+
+
+# -- files of earlier versions --------------------------------------------------------------------
+
+
+def test_a_policy_that_knows_cost_as_a_field_since_before_prices_goes_on_with_it():
+    def dealt(t):
+        return [{"id": name, "cost": (t + i) % 3 * 0.3} for i, name in enumerate("abc")]
+
+    declared = recommended(schema=Schema({"cost": "number"}))
+    for t in range(20):
+        ranking = declared.rank(dealt(t), VANILLA)
+        declared.learn(ranking, Outcome(1, dealt(t)[ranking.order[0]]["cost"] > 0.5))
+    tree = packing.unpack(declared.to_bytes(), "policy")
+    policy = tree["policy"]
+    policy["features"]["schema"]["fields"] = {}  # inferred, as 0.3.0 did
+    policy["version"] = 2
+    del policy["patience"]
+    old = from_bytes(packing.pack(tree))
+    assert old.patience is None
+    assert old.schema.sides["candidate"].prices == {"value"}
+    ranking = old.rank(dealt(0), VANILLA)
+    assert ranking.costs is None
+    assert any("cost" in text for text, _ in ranking.reasons[0])
+    old.learn(ranking, Outcome(1, False))
+    again = from_bytes(old.to_bytes())
+    assert again.rank(dealt(1), VANILLA) == old.rank(dealt(1), VANILLA)
+    with_value = [record | {"value": 0.5} for record in dealt(2)]
+    assert again.rank(with_value, VANILLA).success_values.tolist() == [0.5] * 3
+    fresh = recommended()
+    fresh.learn(fresh.rank(dealt(0), VANILLA), Outcome(1, True))
+    assert fresh.rank(dealt(0), VANILLA).costs is not None
+    assert [name for name, *_ in fresh.schema.sides["candidate"].fields()] == ["id"]
+
+
+@pytest.mark.parametrize("schema", [Schema({"cost": "number"}), Schema(ignore=["cost"])])
+def test_a_cost_that_the_schema_names_is_no_price(schema):
+    ranking = recommended(schema=schema).rank([{"id": "a", "cost": 5.0}], VANILLA)
+    assert len(ranking) == 1
+    assert ranking.costs is None
+
+
+def test_planning_with_the_patience_of_a_world_earns_more_than_without():
+    payoffs, world, earned = (
+        Payoffs.linear(5, attempt_cost=0.0),
+        CheckoutWorld(seed=5, fees=True),
+        [],
+    )
+    for t in range(150):
+        dealt = world.deal(t)
+        paid = priced(payoffs, dealt.items)
+        plans = (paid.best_sequence(dealt.chances, patience=q).order for q in (1.0, 0.85))
+        earned.append([dealt.value(plan, paid) for plan in plans] + [dealt.optimum(paid)])
+    without, patient, optimum = np.mean(earned, axis=0)
+    assert without < patient < optimum
+    assert optimum - patient < 0.6 * (optimum - without)

@@ -180,6 +180,31 @@ def test_a_final_failure_ends_the_round(runs: list[int]) -> None:
     assert runs == [199]
 
 
+@pytest.mark.parametrize(
+    "name", ["recommended", "ucb", "eps", "patient", "plackett-luce", "random"]
+)
+def test_early_stops_teach_the_same_patience(name: str, runs: list[int]) -> None:
+    def patient() -> Policy:
+        return UCB(learner(), exploration=0.1, patient=True)
+
+    world = CheckoutWorld(4, seed=2)
+    make = (POLICIES | NOT_COMPILED | {"patient": patient})[name]
+    for payoffs in (PAYOFFS["expensive"], PAYOFFS["vanilla"].patient(0.6)):
+        lived = assert_same(make, world, payoffs, 120)
+        if name in ("recommended", "patient"):
+            assert lived.patience.stopped > 1  # type: ignore[attr-defined]
+    assert bool(runs) == (name not in NOT_COMPILED)
+
+
+@pytest.mark.parametrize("name", ["recommended", "ucb", "eps", "plackett-luce", "random"])
+def test_a_life_with_prices_is_the_run_of_simulate(name: str, runs: list[int]) -> None:
+    make = (POLICIES | NOT_COMPILED)[name]
+    assert_same(make, CheckoutWorld(4, seed=2, fees=True), PAYOFFS["vanilla"])
+    paid = PAYOFFS["vanilla"].priced([0.6, 0.01, 0.3, 0.2])
+    assert_same(make, CheckoutWorld(4, seed=2), paid)
+    assert runs == []  # prices are not compiled
+
+
 def test_what_the_policy_does_not_know_yet_is_played(runs: list[int]) -> None:
     assert_same(POLICIES["recommended"], Dealt(late), PAYOFFS["vanilla"])
     assert len(runs) == 1

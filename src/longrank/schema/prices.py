@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Collection, Sequence
 from typing import Any
+
+import numpy as np
 
 from longrank.errors import InvalidInput
 from longrank.payoffs import Payoffs
@@ -61,16 +64,18 @@ def priced(payoffs: Payoffs, candidates: Any) -> Payoffs:
 
 def _price(value: Any, name: str, i: int) -> float:
     """Read a price, 0 where it is missing."""
+    least = 0.0 if name == COST else -sys.float_info.max
+    if type(value) is float and least <= value < math.inf:
+        return value
     if is_missing(value):
         return 0.0
     number = math.nan
-    if is_number(value) and not isinstance(value, bool):
+    if is_number(value) and not isinstance(value, bool | np.bool_):
         try:
             number = float(value)
         except (OverflowError, ValueError):
             number = math.inf
-    least = 0.0 if name == COST else -math.inf
-    if not least <= number < math.inf or number == -math.inf:
+    if not least <= number < math.inf:
         rule = "be a finite number" + (" of at least 0" if name == COST else "")
         meaning = "the cost of a try" if name == COST else "what a success is worth"
         where = f"candidate {i}, field {name!r}"

@@ -59,8 +59,12 @@ class Round(ABC):
         return Outcome(int(hits[0]) + 1, True) if hits.size else Outcome(len(order), False)
 
     def value(self, order: NDArray[np.int64], payoffs: Payoffs) -> float:
-        """Return the true expected reward of a sequence."""
-        return float(payoffs.along(order).values(self.probabilities(order))[-1])
+        """Return the true expected reward of a sequence.
+
+        No cascade ends by itself here, whatever patience the payoffs expect.
+        """
+        p = self.probabilities(order)
+        return float(payoffs.along(order).values(p, patience=1.0)[-1])
 
     def hindsight(self, payoffs: Payoffs) -> float:
         """Return the reward of a clairvoyant who has seen the draws: success at once, or giving up.
@@ -92,9 +96,10 @@ class IndependentRound(Round):
 
     def optimum(self, payoffs: Payoffs) -> float:
         if payoffs.has_prices:
-            return payoffs.best_sequence(self.chances).value
+            return payoffs.best_sequence(self.chances, patience=1.0).value
         best = np.sort(self.chances)[::-1][: payoffs.budget]  # Lemma 1
-        return float(payoffs.values(best)[payoffs.best_length(best)])
+        length = payoffs.best_length(best, patience=1.0)
+        return float(payoffs.values(best, patience=1.0)[length])
 
     def hindsight(self, payoffs: Payoffs) -> float:
         return _clairvoyant(payoffs, self.draws < self.chances)
@@ -125,7 +130,7 @@ class DependentRound(Round):
         return self.oracle.learner.link.probability(rows @ self.oracle.learner.weights)
 
     def optimum(self, payoffs: Payoffs) -> float:
-        return self.oracle.rank(self.items, payoffs).value
+        return self.oracle.rank(self.items, payoffs.patient(1.0)).value
 
 
 class World(ABC):

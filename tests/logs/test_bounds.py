@@ -9,7 +9,8 @@ from small_world import FREE, JUDGED, PAYOFFS, TRUTH, greedy, logged
 from longrank import Outcome, Payoffs
 from longrank.logs import History, evaluate, fit
 from longrank.logs.decision import Decision
-from longrank.logs.evaluation.evidence import Target, bound, gather
+from longrank.logs.evaluation.evidence import bound, gather
+from longrank.logs.evaluation.target import Target
 from longrank.policies.randomised import certain_choices
 from longrank.simulation import LogisticWorld
 

@@ -10,7 +10,8 @@ from longrank import InvalidInput, Outcome, Random
 from longrank.logs import ESTIMATORS, History, evaluate, fit
 from longrank.logs.decision import Decision
 from longrank.logs.evaluation.estimators import no_support
-from longrank.logs.evaluation.evidence import Target, weigh
+from longrank.logs.evaluation.evidence import weigh
+from longrank.logs.evaluation.target import Target
 from longrank.policies.randomised import certain_choices
 
 

@@ -116,6 +116,8 @@ def check(
         console.print(f"and {rest} more problems (see --max-problems)", style="red")
     if found.fields:
         console.print(f"Fields of the candidates or their context: {', '.join(found.fields)}")
+    if found.prices:
+        console.print(f"Prices: {found.prices}")
     if found.ignored:
         console.print(
             f"Ignored columns that are not part of the format: {', '.join(found.ignored)}"

@@ -49,6 +49,9 @@ class Checked:
     max_propensity: float = 0.0
     tries: int = 0
     left_out: int = 0  # decisions that must not be learned from
+    with_prices: int = 0  # decisions whose candidates have costs or values of their own
+    with_outcome_costs: int = 0  # decisions whose outcome says what was really paid
+    without_costs: int = 0  # decisions with attempts of which neither is known
     ignored: tuple[str, ...] = ()  # columns that are not part of the format
     fields: tuple[str, ...] = ()  # such columns that are fields of records or of their context
 
@@ -59,6 +62,11 @@ class Checked:
         self.left_out += not decision.learned
         self.with_items += decision.items is not None or decision.candidates is not None
         self.with_payoffs += decision.payoffs is not None
+        priced = decision.payoffs is not None and decision.payoffs.has_prices
+        told = decision.outcome.costs is not None
+        self.with_prices += priced
+        self.with_outcome_costs += told
+        self.without_costs += decision.outcome.tried > 0 and not (priced or told)
         self.with_propensity += decision.propensity is not None
         self.with_prefix += decision.prefix is not None
         if decision.propensity is not None:
@@ -94,6 +102,16 @@ class Checked:
         if "prefix_propensities" in needs and self.with_prefix < n:
             return f"{n - self.with_prefix} of {n} decisions have no prefix_propensities"
         return ""
+
+    @property
+    def prices(self) -> str:
+        """What the log says of prices; empty if nothing."""
+        n = self.decisions
+        counted = {
+            "the candidates have prices": self.with_prices,
+            "the outcome says what was really paid": self.with_outcome_costs,
+        }
+        return "; ".join(f"{what} in {m} of {n} decisions" for what, m in counted.items() if m)
 
     @property
     def abilities(self) -> list[Ability]:

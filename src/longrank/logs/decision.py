@@ -138,6 +138,17 @@ class Decision:
         paid = payoffs.along(self.order) if payoffs.has_prices else payoffs
         return paid.reward(self.outcome)
 
+    def paid(self, payoffs: Payoffs) -> NDArray[np.float64]:
+        """Return what each attempt along the order costs, shape (n,).
+
+        Really, where the outcome says so; otherwise as planned in ``payoffs``.
+        """
+        order, outcome = self.order, self.outcome
+        found = np.zeros(len(order)) if payoffs.costs is None else payoffs.costs[order]
+        if outcome.costs is not None:
+            found[: outcome.tried] = outcome.costs
+        return found
+
     @property
     def tries(self) -> int:
         """The maximum number of attempts, by the budget and by the candidates where known."""

@@ -13,7 +13,7 @@ import numpy as np
 from longrank import checks
 from longrank.errors import InvalidInput
 from longrank.logs.abilities import NEEDS, Checked
-from longrank.logs.evaluation.estimators import ESTIMATORS, Estimate, mean_reward
+from longrank.logs.evaluation.estimators import ESTIMATORS, Estimate, cost_notes, mean_reward
 from longrank.logs.evaluation.evidence import gather
 from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.outcome_model import OutcomeModel, fit
@@ -86,16 +86,20 @@ def evaluate(
         checks.whole("seed", seed),
     )
     history = History.of(source).keep()
-    log, rewards = Checked(history.name), []
+    log = Checked(history.name)
     for decision in history.decisions():
         log.add(decision)
-        rewards.append(decision.reward if decision.payoffs is not None else np.nan)
     reason = log.lacks(*NEEDS["bounds"]) if log.decisions else "there are no decisions to evaluate"
     if reason:
         return [Estimate(p, e, refused=reason) for p in policies for e in ESTIMATORS]
     fitted = fit(history) if model is None else model
+    rewards = [
+        decision.reward_under(fitted.payoffs(decision, index))
+        for index, decision in enumerate(history.decisions())
+    ]
     logged = mean_reward(np.array(rewards), settings)
-    estimates = [replace(logged, policy=LOGGED, estimator="mean reward")]
+    notes = (*cost_notes(log), *logged.notes)
+    estimates = [replace(logged, policy=LOGGED, estimator="mean reward", notes=notes)]
     for name, policy in policies.items():
         evidence = gather(policy, history, fitted)
         estimates += [one.judge(name, evidence, settings) for one in ESTIMATORS.values()]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.logs.abilities import NEEDS
+from longrank.logs.abilities import NEEDS, Checked
 from longrank.logs.evaluation.evidence import Evidence
 from longrank.logs.evaluation.intervals import (
     IntervalSettings,
@@ -113,6 +113,20 @@ def mean_reward(rewards: Array, settings: IntervalSettings) -> Estimate:
     return Estimate("", "", float(rewards.mean()), low, high, method, n, float(n), notes=notes)
 
 
+def cost_notes(log: Checked) -> tuple[str, ...]:
+    """Return how attempts are counted whose real costs are not known, where those of others are."""
+    if not log.with_outcome_costs:
+        return ()
+    notes = []
+    if log.without_costs:
+        notes.append(
+            f"{log.without_costs} decisions do not say what their attempts cost: they count what "
+            "such attempts cost on average"
+        )
+    notes.append("attempts that the log did not make cost as planned, or else as on average")
+    return tuple(notes)
+
+
 def bounds(found: Evidence, settings: IntervalSettings) -> Estimate:
     """Bound the value without assumptions.
 
@@ -137,7 +151,7 @@ def bounds(found: Evidence, settings: IntervalSettings) -> Estimate:
         method="bounds",
         rounds=len(lows),
         exact=float(exact),
-        notes=(note,),
+        notes=(note, *cost_notes(found.log)),
     )
 
 
@@ -282,7 +296,7 @@ def model_based(found: Evidence, settings: IntervalSettings) -> Estimate:
     """Average what the outcome model expects in every decision."""
     estimate = mean_reward(found.modelled, settings)
     note = "as good as its model: the interval does not include the model's errors"
-    return replace(estimate, notes=(note, *estimate.notes))
+    return replace(estimate, notes=(note, *cost_notes(found.log), *estimate.notes))
 
 
 _WEIGHTED = ("items", "payoffs", "propensity")

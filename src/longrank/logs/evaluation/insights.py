@@ -20,10 +20,11 @@ Change = tuple[Callable[[Payoffs], Payoffs] | None, int | None]  # of the payoff
 
 @dataclass(frozen=True)
 class Positions:
-    """How often each position was tried, and how often it succeeded."""
+    """How often each position was tried, how often it succeeded, and what was spent on it."""
 
     tried: NDArray[np.int64]
     succeeded: NDArray[np.int64]
+    spent: Array
 
     @property
     def rates(self) -> Array:
@@ -31,17 +32,26 @@ class Positions:
         with np.errstate(invalid="ignore"):
             return np.asarray(self.succeeded / self.tried)
 
+    @property
+    def costs(self) -> Array:
+        """What an attempt at each position cost on average; NaN where nothing was tried."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.spent / self.tried)
+
 
 def by_position(history: History) -> Positions:
-    """Count successes by position in a log."""
+    """Count successes and costs by position in a log."""
     longest = max(len(decision.order) for decision in history.decisions())
     tried, succeeded = np.zeros(longest, np.int64), np.zeros(longest, np.int64)
+    spent = np.zeros(longest)
     for decision in history.decisions():
         outcome = decision.outcome
         tried[: outcome.tried] += 1
+        if decision.payoffs is not None:
+            spent[: outcome.tried] += decision.paid(decision.payoffs)[: outcome.tried]
         if outcome.succeeded:
             succeeded[outcome.tried - 1] += 1
-    return Positions(tried, succeeded)
+    return Positions(tried, succeeded, spent)
 
 
 def lengths(policy: Policy | None, history: History) -> NDArray[np.int64]:

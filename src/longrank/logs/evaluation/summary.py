@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from longrank.document import Block, Chart, Drawing, Grid, Heading, Prose, number, to_html
+from longrank.logs.abilities import Checked
 from longrank.logs.evaluation import insights
 from longrank.logs.evaluation.comparison import LOGGED, evaluate, source_first
 from longrank.logs.evaluation.estimators import Estimate
@@ -56,6 +57,7 @@ def report(
             "per decision. Nothing here was played: these are estimates. If the log cannot support "
             "an estimate, the reason is given instead."
         ),
+        *_prices(history),
         Heading("Values", 2),
         _values(estimates),
     ]
@@ -64,6 +66,15 @@ def report(
     out = Path(path)
     out.write_text(to_html(blocks, title), "utf-8")
     return out
+
+
+def _prices(history: History) -> list[Block]:
+    log = Checked(history.name)
+    for decision in history.decisions():
+        log.add(decision)
+    if not log.prices:
+        return []
+    return [Prose(f"Values are net of what attempts cost: {log.prices}.")]
 
 
 def _details(
@@ -164,11 +175,19 @@ def _positions(history: History) -> list[Block]:
         if not math.isnan(rate):
             chart.bar(float(i), 0.6, float(rate))
     columns = zip(found.tried, found.succeeded, found.rates, strict=True)
-    rows = tuple(
+    rows: tuple[tuple[str, ...], ...] = tuple(
         (str(i), str(tried), str(succeeded), number(float(rate), 3))
         for i, (tried, succeeded, rate) in enumerate(columns, 1)
     )
-    return [Drawing(chart), Grid(("position", "tried", "succeeded", "rate"), rows)]
+    header = ("position", "tried", "succeeded", "rate")
+    if not found.spent.any():
+        return [Drawing(chart), Grid(header, rows)]
+    costs = (number(float(cost), 4) for cost in found.costs)
+    rows = tuple((*row, cost) for row, cost in zip(rows, costs, strict=True))
+    spent, wins = float(found.spent.sum()), int(found.succeeded.sum())
+    text = f"The log spent {number(spent / len(history), 4)} per decision"
+    text += f" and {number(spent / wins, 4)} per success." if wins else "."
+    return [Prose(text), Drawing(chart), Grid((*header, "mean cost"), rows)]
 
 
 def _lengths(policies: Policies, history: History) -> Grid:
@@ -220,7 +239,9 @@ def _what_if(
     for decision in history.decisions():
         assert decision.payoffs is not None
         longest = max(longest, decision.tries)
-        first = max(first, float(decision.payoffs.rewards[:1].sum()))
+        more = decision.payoffs.success_values
+        worth = 0.0 if more is None or not len(more) else float(more.max())
+        first = max(first, float(decision.payoffs.rewards[:1].sum()) + worth)
     cost = 0.05 * first if extra_cost is None else extra_cost
     budgets = sorted({1, 2, 3, longest // 2, longest} & set(range(1, longest)))
     changes: dict[str, insights.Change] = {

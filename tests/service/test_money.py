@@ -376,6 +376,17 @@ def test_exact_sums_do_not_depend_on_the_order_and_survive_what_is_too_large():
     assert exact_sum(1e308, 1e308) == exact_sum(math.inf, 1.0) == [math.inf]
 
 
+def test_an_export_has_the_prices_of_what_was_played_though_candidates_are_not_stored(engine):
+    play(engine, "m", 30)
+    rows = [row for row in exported(engine, "m") if row["planned_costs"] is not None]
+    assert len(rows) > 15
+    for row in rows:
+        assert row["items"] is None
+        assert len(row["costs"]) == max(row["order"], default=-1) + 1
+        assert [row["costs"][i] for i in row["order"]] == row["planned_costs"]
+        assert [row["success_values"][i] for i in row["order"]] == row["planned_values"]
+
+
 def test_records_are_exported_with_their_prices(records):
     records.create("s", ModelRequest(max_budget=2, store_candidates=True))
     records.decide("s", routed("x"))

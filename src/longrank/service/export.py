@@ -10,6 +10,9 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from longrank.errors import MissingExtra
 from longrank.service.engine.engine import Engine
 from longrank.service.store.receipts import doubles
@@ -109,17 +112,27 @@ def _decided(entry: Entry, record: DecisionRecord) -> dict[str, Any]:
 
 
 def _priced(record: DecisionRecord) -> dict[str, Any]:
-    """Return the prices: of all candidates, where they are stored as arrays, and of the tries."""
+    """Return the prices: of the tries, and of all candidates, unless these are records."""
     money, prices = record.money, record.prices
-    if money is None:
-        return {"patience": 1.0}
+    if money is None or prices is None:
+        return {"patience": record.patience}
+    costs, values = doubles(prices.costs), doubles(prices.values)
     row: dict[str, Any] = {"patience": money.patience}
+    row |= {"planned_costs": costs, "planned_values": values}
+    row["loss_bound"] = None if math.isnan(prices.loss_bound) else prices.loss_bound
     if money.costs is not None and money.values is not None:
         row |= {"costs": doubles(money.costs), "success_values": doubles(money.values)}
-    if prices is not None:
-        row |= {"planned_costs": doubles(prices.costs), "planned_values": doubles(prices.values)}
-        row["loss_bound"] = None if math.isnan(prices.loss_bound) else prices.loss_bound
+    elif record.named is None:
+        order = record.played.order
+        row |= {"costs": _spread(costs, order), "success_values": _spread(values, order)}
     return row
+
+
+def _spread(prices: NDArray[np.float64], order: list[int]) -> NDArray[np.float64]:
+    """Return the prices by candidate, with 0 for those that are neither played nor stored."""
+    spread = np.zeros(max(order, default=-1) + 1)
+    spread[order] = prices
+    return spread
 
 
 def _settled(entry: Entry, record: DecisionRecord) -> dict[str, Any]:

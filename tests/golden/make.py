@@ -89,6 +89,7 @@ def a_round(t: int) -> dict[str, Any]:
         "budget": int(rng.integers(1, BUDGET + 1)),
         "share": float(rng.random()),
         "lucky": bool(rng.random() < 0.5),
+        **({payments.PAID: rng.lognormal(-2.0, 1.0, BUDGET).tolist()} if payments.MONEY else {}),
         **records,
     }
 
@@ -169,13 +170,14 @@ def play(policy: Any, rounds: list[dict[str, Any]], view: View) -> list[dict[str
     played = []
     for dealt in rounds:
         ranking = ranked(policy, dealt, view)
-        outcome = happened(dealt, len(ranking))
+        outcome = happened(dealt, len(ranking), view)
         policy.learn(ranking, outcome)
         played.append(
             {
                 "ranking": ranking.to_dict(),
                 "bytes": base64.b64encode(ranking.to_bytes()).decode(),
-                "outcome": [outcome.tried, outcome.succeeded],
+                "outcome": [outcome.tried, outcome.succeeded]
+                + ([list(outcome.costs)] if getattr(outcome, "costs", None) else []),
             }
         )
     return played
@@ -265,12 +267,18 @@ RECORD_MODELS: dict[str, dict[str, Any]] = {
         "missing": "failed",
     },
     "names": {"dim": None, "policy": "plackett-luce", "store_candidates": True},
+    **(
+        {"priced": {"dim": None, "policy": "recommended", "currency": "EUR", "patience": 0.9}}
+        if payments.MONEY
+        else {}
+    ),
     "ind": MODELS["ind"],  # beside them, a model of arrays
 }
 FIELDS = {  # that models of records see
     "records": ["id", "fee", "brand", "amount"],
     "declared": ["id", "region", "brand", "amount", "note", "mcc", "trace"],
     "names": ["id", "brand"],
+    **({"priced": ["id", "brand", "cost", "value"]} if payments.MONEY else {}),
 }
 
 
@@ -301,6 +309,8 @@ def tell(model: str, t: int, decision: dict[str, Any]) -> Step:
     length = len(decision["sequence"])
     tried = int(rng.integers(0, length + 1))
     body: dict[str, Any] = {"tried": tried, "succeeded": bool(tried and rng.random() < 0.5)}
+    if model == "priced" and t % 2:
+        body["costs"] = rng.lognormal(-2.0, 1.0, tried).round(3).tolist()
     if t % 5 == 4 and tried > 1:
         body |= {"not_attributable": [1], "reason": "the line was down"}
     return Step("PUT", f"/v1/models/{model}/decisions/{decision['id']}/outcome", body)
@@ -473,7 +483,7 @@ def make_histories(folder: Path) -> None:
         items, payoffs, budget = np.array(dealt["items"]), payoffs_of(dealt), dealt["budget"]
         ranking = policy.rank(items, payoffs, budget)
         chances = policy.propensities(items, payoffs, ranking.order, budget)
-        outcome = happened(dealt, len(ranking))
+        outcome = happened(dealt, len(ranking), fields)
         policy.learn(ranking, outcome)
         row = record(
             t, ranking, outcome, payoffs, budget=budget, items=items, propensities=chances, time=t
@@ -513,7 +523,10 @@ def make_record_histories(folder: Path) -> None:
     for t in range(12):
         dealt = a_round(100 + t)
         payoffs, budget = payoffs_of(dealt), dealt["budget"]
-        records, context = payments.seen(dealt, ["id", "fee", "tags", "vector", "brand", "amount"])
+        fields = ["id", "fee", "tags", "vector", "brand", "amount"]
+        if payments.MONEY:
+            fields += ["cost", "value", payments.PAID]
+        records, context = payments.seen(dealt, fields)
         assert context is not None
         offered: dict[str, Any] = {"context": context}
         ranking = policy.rank(records, payoffs, budget, **offered)
@@ -539,6 +552,8 @@ def make_record_histories(folder: Path) -> None:
         table.writeheader()
         table.writerows(long)
     export(where, "names", "records-export.parquet")
+    if payments.MONEY:
+        export(where, "priced", "records-priced.parquet")
     for path in sorted(where.glob("records*")):
         write_json(where / "expected" / f"{path.name}.json", history_content(path))
 

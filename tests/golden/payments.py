@@ -13,6 +13,8 @@ ROUTES = ("adyen", "stripe", "worldpay", "checkout", "fiserv", "Überweisung")
 NOTES = ("Gift card", "gift, urgent", "Monthly plan", "monthly urgent order")
 LATE = 27  # the first round with a field, a route and a brand that were never seen before
 EARLIER = range(1000, 1900)  # rounds before all others: so many that samples are full
+PAID = "paid"  # among the fields that a policy sees: what its tries really cost is told
+MONEY = hasattr(lr, "PlannedSequence")
 
 
 def offer(t: int) -> dict[str, Any]:
@@ -36,6 +38,10 @@ def offer(t: int) -> dict[str, Any]:
             del one["fee"]
         if rng.random() < 0.2:
             one["vector"] = None
+        if MONEY:
+            prices = np.random.default_rng([79, t, route])
+            one["cost"] = round(float(prices.uniform(0.0, 0.3)), 3)
+            one["value"] = round(float(prices.uniform(-0.3, 0.3)), 3)
         candidates.append(one)
     context: dict[str, Any] = {
         "brand": str(rng.choice(["visa", "amex", "elo"] if late else ["visa", "amex"])),
@@ -110,3 +116,11 @@ def policies(budget: int) -> Iterator[tuple[str, Any, list[str]]]:
         ["id", "brand", "merchant"],
     )
     yield "records-random", lr.Random(rng=16), ["id", "brand"]
+    if MONEY:
+        yield "records-priced", lr.recommended(rng=17), ["id", "brand", "cost", "value", PAID]
+        yield "records-costs", lr.recommended(rng=18), ["id", "brand", PAID]
+        yield (
+            "records-plackett-luce-priced",
+            lr.PlackettLuce(lr.SparseLaplace(), temperature=0.5, rng=19, patient=True),
+            ["id", "live", "cost"],
+        )

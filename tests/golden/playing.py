@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import httpx
 import numpy as np
-from payments import seen
+from payments import PAID, seen
 
 import longrank as lr
 
@@ -52,16 +52,20 @@ def ranked(policy: Any, dealt: dict[str, Any], view: View) -> lr.Ranking:
     return policy.rank(items, payoffs_of(dealt), dealt["budget"])
 
 
-def happened(dealt: dict[str, Any], length: int) -> lr.Outcome:
+def happened(dealt: dict[str, Any], length: int, view: View) -> lr.Outcome:
     """What becomes of a ranking of this length."""
     tried = int(dealt["share"] * (length + 1))
-    return lr.Outcome(tried, bool(tried and dealt["lucky"]))
+    told = {"costs": dealt[PAID][:tried]} if isinstance(view, list) and PAID in view else {}
+    return lr.Outcome(tried, bool(tried and dealt["lucky"]), **told)
 
 
 def content(policy: Any) -> dict[str, Any]:
     """All that a policy knows, as JSON in which no bit is lost."""
     found: dict[str, Any] = {"kind": type(policy).__name__}
     found |= {name: getattr(policy, name) for name in SETTINGS if hasattr(policy, name)}
+    for name in ("patience", "costs"):
+        if getattr(policy, name, None) is not None:
+            found[name] = getattr(policy, name).state()
     if getattr(policy, "rng", None) is not None:
         found["rng"] = plain(policy.rng.bit_generator.state)
     if hasattr(policy, "learner"):

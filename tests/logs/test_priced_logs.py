@@ -1,0 +1,297 @@
+"""Logs whose candidates have costs and values of their own."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from small_world import FORMS, JUDGED, TRUTH, chance, greedy, logged
+from typer.testing import CliRunner
+
+from longrank import (
+    InvalidInput,
+    Outcome,
+    Payoffs,
+    Random,
+    Schema,
+    cli,
+    named,
+    recommended,
+    unit_rows,
+)
+from longrank.logs import History, check, evaluate, fit, learn_from, record, report, write
+from longrank.logs.evaluation.evidence import aim, gather
+from longrank.logs.evaluation.insights import by_position, raise_costs, what_if
+from longrank.policies import Randomised
+from longrank.simulation import LogisticWorld
+
+BASE = Payoffs([1.0, 0.7, 0.4], [-0.2] * 4)
+PRICED = BASE.priced([0.1, 0.0, 0.3, 0.05, 0.2], [0.0, 0.5, -0.2, 0.1, 0.3])
+ROUTES = [
+    {"id": "adyen", "region": "eu", "cost": 0.2},
+    {"id": "stripe", "region": "us", "value": 0.5, "cost": 0.05},
+    {"id": "worldpay", "region": "eu"},
+]
+TWO = Payoffs.linear(2, attempt_cost=0.1)
+
+
+def payments(rounds, seed=0, real=False):
+    """A log of records with prices, by chance."""
+    policy, rng, rows = named("plackett-luce", rng=seed), np.random.default_rng(seed), []
+    for t in range(rounds):
+        context = {"brand": ("visa", "amex")[t % 2]}
+        ranking = policy.rank(ROUTES, TWO, context=context)
+        chances = policy.propensities(ROUTES, TWO, ranking.order, context=context)
+        wins = np.flatnonzero(rng.random(len(ranking)) < 0.6)
+        tried = int(wins[0]) + 1 if wins.size else len(ranking)
+        costs = tuple(rng.random(tried).tolist()) if real else None
+        outcome = Outcome(tried, bool(wins.size), costs)
+        rows.append(
+            record(t, ranking, outcome, TWO, candidates=ROUTES, context=context,
+                   propensities=chances)
+        )  # fmt: skip
+        rows[-1]["expected"] = ranking.reward(TWO, outcome)
+        policy.learn(ranking, outcome)
+    return policy, rows
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_prices_and_bills_are_read_from_every_form(form, tmp_path):
+    rows = logged(chance(), 6, payoffs=PRICED)
+    for row in rows:
+        row["outcome_costs"] = [0.25] * row["tried"]
+    read = list(History(FORMS[form](rows, tmp_path)).decisions())
+    assert [one.payoffs for one in read] == [PRICED] * 6
+    assert [one.outcome.costs for one in read] == [(0.25,) * row["tried"] for row in rows]
+    for one in read:
+        free = PRICED.priced(np.zeros(5), PRICED.success_values).along(one.order)
+        plain = free.reward(Outcome(one.outcome.tried, one.outcome.succeeded))
+        assert one.reward == pytest.approx(plain - 0.25 * one.outcome.tried)
+
+
+def test_the_fields_of_records_are_their_prices_and_a_receipt_counts_the_same():
+    for real in (False, True):
+        _, rows = payments(20, real=real)
+        read = list(History([{**row, "expected": None} for row in rows]).decisions())
+        assert read[0].payoffs.costs.tolist() == [0.2, 0.05, 0.0]
+        assert read[0].payoffs.success_values.tolist() == [0.0, 0.5, 0.0]
+        assert [one.reward for one in read] == pytest.approx([row["expected"] for row in rows])
+
+
+def test_a_declared_field_is_a_feature_and_no_price():
+    _, rows = payments(2)
+    schema = Schema({"cost": "number", "value": "number"})
+    one, other = (next(History(rows, schema=each).decisions()) for each in (schema, None))
+    assert not one.payoffs.has_prices
+    assert other.payoffs.has_prices
+    candidates, payoffs, _ = other.offer(recommended(schema=schema))
+    assert (candidates, payoffs) == (ROUTES, TWO)  # what such a policy is given online
+    half = recommended(schema=Schema({"cost": "number"}))
+    candidates, payoffs, _ = other.offer(half)
+    assert candidates[1] == {"id": "stripe", "region": "us", "cost": 0.05}
+    assert payoffs == TWO.priced(None, [0.0, 0.5, 0.0])
+
+
+def test_a_policy_is_asked_as_it_was_online():
+    policy, rows = payments(60)
+    learned = recommended()
+    assert learn_from(learned, rows) == 60
+    for decision in History(rows[-5:]).decisions():
+        candidates, payoffs, given = decision.offer(learned)
+        asked = learned.propose(candidates, payoffs, **given, probe=False)
+        assert asked == learned.propose(ROUTES, TWO, context=decision.context, probe=False)
+        online = policy.choices(ROUTES, TWO, decision.order, context=decision.context)
+        np.testing.assert_allclose(aim(policy, decision).choices, online, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["plackett-luce", "eps"])
+def test_propensities_are_the_shares_of_draws(name):
+    settings = {"epsilon": 0.5} if name == "eps" else {}
+    dim = {"dim": 2, "max_budget": 2} if name == "eps" else {}
+    policy = named(name, rng=3, **dim, **settings)
+    items, payoffs = ROUTES, TWO
+    if name == "eps":
+        items = unit_rows(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))
+        payoffs = TWO.priced([0.2, 0.05, 0.0], [0.0, 0.5, 0.0])
+    drawn = [tuple(policy.rank(items, payoffs).order.tolist()) for _ in range(800)]
+    for order in set(drawn):
+        share, p = drawn.count(order) / 800, policy.propensity(items, payoffs, order)
+        assert abs(share - p) < 4.5 * np.sqrt(p * (1.0 - p) / 800) + 1e-12
+
+
+def test_real_costs_are_passed_on_to_learning_without_those_left_out():
+    _, rows = payments(30, real=True)
+    row = next(row for row in rows if row["tried"] == 2)
+    ((_, outcome),) = History([row])
+    assert outcome.costs == tuple(row["outcome_costs"])
+    ((ranking, outcome),) = History([row | {"not_attributable": [1]}])
+    assert outcome == Outcome(1, row["succeeded"], (row["outcome_costs"][1],))
+    assert ranking.order.tolist() == [row["order"][1]]
+
+
+LONG = [
+    {"id": 1, "candidate": c, "region": region, "position": p, "costs": cost}
+    | {"success_values": value, "succeeded": ended, "outcome_costs": paid}
+    for c, region, p, cost, value, ended, paid in (
+        ("a", "eu", 2, 0.1, 0.0, True, 0.4),
+        ("b", "us", 1, 0.2, 1.0, False, 0.3),
+        ("c", "eu", None, 0.0, 0.5, None, None),
+    )
+]
+
+
+def test_long_form_has_the_prices_of_a_candidate_in_its_row():
+    [decision] = History(LONG, payoffs=TWO).decisions()
+    assert decision.payoffs == TWO.priced([0.1, 0.2, 0.0], [0.0, 1.0, 0.5])
+    assert decision.outcome == Outcome(2, True, (0.3, 0.4))
+    assert decision.candidates[1] == {"id": "b", "region": "us"}
+
+
+BROKEN = {
+    "too few": ({"costs": [0.1]}, "costs", "be 3, as many as candidates"),
+    "below 0": ({"costs": [0.1, -1.0, 0.0]}, "costs", "be at least 0"),
+    "a word": ({"success_values": ["a", 0.0, 0.0]}, "success_values", "numbers"),
+    "no list": ({"costs": 0.5}, "costs", "be a list"),
+    "too few bills": ({"outcome_costs": [0.1]}, "outcome_costs", "have 2 numbers, one a try"),
+    "a credit": ({"outcome_costs": [0.1, -0.1]}, "outcome_costs", "be at least 0"),
+    "prices twice": (
+        {"costs": [0.0] * 3, "candidates": ROUTES}, "payoffs", "have no costs and values of their"
+    ),
+    "a price in words": (
+        {"candidates": [ROUTES[0] | {"cost": "high"}, *ROUTES[1:]]},
+        "candidate 0, field 'cost'", "be a finite number of at least 0: the cost of a try",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "column", "rule"), BROKEN.values(), ids=BROKEN)
+def test_a_problem_names_column_rule_and_value(change, column, rule):
+    row = {"id": 1, "candidates": ["a", "b", "c"], "order": [0, 1], "tried": 2, "succeeded": True}
+    [problem] = check(History([row | change], payoffs=TWO)).problems
+    assert problem.column == column
+    assert rule in problem.rule
+
+
+LONG_BROKEN = {
+    "a gap": (1, {"costs": None}, 2, "costs", "be present for all candidates"),
+    "a bill for nothing": (2, {"outcome_costs": 1.0}, 3, "outcome_costs", "be missing where"),
+    "a bill missing": (1, {"outcome_costs": None}, 2, "outcome_costs", "be known of the first"),
+}
+
+
+@pytest.mark.parametrize(("row", "change", "number", "column", "rule"), LONG_BROKEN.values())
+def test_long_form_says_which_row_is_wrong(row, change, number, column, rule):
+    rows = [dict(each) for each in LONG]
+    rows[row] |= change
+    [problem] = check(History(rows, payoffs=TWO)).problems
+    assert (problem.row, problem.column) == (number, column)
+    assert rule in problem.rule
+
+
+def test_other_payoffs_and_budgets_keep_prices_and_bills():
+    row = {"id": 1, "items": np.eye(3).tolist(), "order": [2, 0], "tried": 2, "succeeded": True}
+    row |= {"costs": [0.1, 0.2, 0.3], "outcome_costs": [0.5, 0.25]}
+    history = History([row], payoffs=TWO)
+    [short] = history.under(budget=1).decisions()
+    assert short.outcome == Outcome(1, False, (0.5,))
+    assert short.reward == pytest.approx(TWO.losses[1] - 0.5)
+    [other] = history.under(Payoffs.vanilla(2)).decisions()
+    assert other.payoffs == Payoffs.vanilla(2).priced([0.1, 0.2, 0.3])
+    assert other.reward == pytest.approx(1.0 - 0.75)
+
+
+def test_dearer_attempts_cost_more_even_where_a_success_earns_its_value_only():
+    payoffs = Payoffs([0.0, 0.0], [0.0] * 3).priced([0.1, 0.0], [1.0, 2.0])
+    along, dearer = payoffs.along([1, 0]), raise_costs(0.2)(payoffs).along([1, 0])
+    np.testing.assert_allclose(along.rewards - dearer.rewards, [0.2, 0.4])
+    np.testing.assert_allclose(along.losses - dearer.losses, [0.0, 0.2, 0.4])
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_what_a_policy_would_have_earned_lies_in_the_bounds(name):
+    """With the very same luck; for a randomised policy on average over all that it may play."""
+    rounds, policy = 10, JUDGED[name]()
+    history = History(logged(greedy([0.5, 0.5, 0.5, 0.5]), rounds, 1, PRICED))
+    low, high, exact = gather(policy, history, fit(history), draws=0).bounds.T
+    world, earned = LogisticWorld(TRUTH, items=5, seed=1), np.zeros(rounds)
+    orders = [order for n in range(4) for order in permutations(range(5), n)]
+    for t in range(rounds):
+        dealt = world.deal(t)
+        played = [(policy.rank(dealt.items, PRICED).order, 1.0)]
+        if isinstance(policy, Randomised):
+            likely = (policy.propensity(dealt.items, PRICED, order) for order in orders)
+            played = list(zip(map(np.array, orders), likely, strict=True))
+        for order, share in played:
+            if share:
+                earned[t] += share * PRICED.along(order).reward(dealt.play(order))
+    assert (low <= earned + 1e-12).all()
+    assert (earned <= high + 1e-12).all()
+    np.testing.assert_allclose(low[exact == 1.0], earned[exact == 1.0])
+
+
+@pytest.mark.parametrize("real", [False, True])
+def test_every_estimator_knows_what_the_policy_that_made_the_log_earned(real):
+    _, rows = payments(80, real=real)
+    found = evaluate(rows, {"random": Random(rng=0), "mine": recommended()}, resamples=20)
+    logs = {one.estimator: one for one in found if one.policy == "the log itself"}
+    earned = np.mean([row["expected"] for row in rows])
+    assert logs["mean reward"].value == pytest.approx(earned)
+    noted = [one for one in found if any("as planned" in note for note in one.notes)]
+    assert {one.estimator for one in noted} == (
+        {"mean reward", "bounds", "model"} if real else set()
+    )
+
+
+def test_bills_that_are_missing_count_as_those_of_the_others():
+    row = {"candidates": ["a", "b"], "order": [0], "tried": 1, "succeeded": False}
+    rows = [row | {"id": i} | ({"outcome_costs": [0.5]} if i else {}) for i in range(11)]
+    history = History(rows, payoffs=Payoffs([1.0], [0.0, 0.0]))
+    found = evaluate(history, {"random": Random(rng=0)}, resamples=20)
+    assert found[0].value == pytest.approx(-0.5)
+    assert "1 decisions do not say what their attempts cost" in found[0].notes[0]
+
+
+def test_the_report_and_what_if_are_in_money(tmp_path):
+    _, rows = payments(40)
+    history, policies = History(rows), {"mine": recommended()}
+    positions = by_position(history)
+    spent = sum(one.paid(one.payoffs)[: one.outcome.tried].sum() for one in history.decisions())
+    assert positions.spent.sum() == pytest.approx(spent)
+    assert positions.costs[0] == pytest.approx(positions.spent[0] / positions.tried[0])
+    page = report(history, policies, tmp_path / "page.html").read_text()
+    assert "Values are net of what attempts cost: the candidates have prices in 40 of 40" in page
+    assert "mean cost" in page
+    assert "per success" in page
+    changes = {"as it is": (None, None), "dearer": (raise_costs(0.3), None)}
+    same, dearer = what_if(policies, history, fit(history), changes, [])
+    assert dearer.modelled["mine"] < same.modelled["mine"]
+
+
+def test_the_command_line_reads_prices_under_names_of_its_own(tmp_path):
+    rows = [
+        {"payment": t, "routes": ["a", "b"], "fees": [0.1, 0.3], "worth": [0.0, 1.0]}
+        | {"tried": ["b", "a"][: 1 + t % 2], "paid": True, "bill": [0.2] * (1 + t % 2)}
+        for t in range(12)
+    ]
+    write(tmp_path / "log.jsonl", rows)
+    names = "id=payment,candidates=routes,succeeded=paid,costs=fees,success_values=worth"
+    options = ["--columns", f"{names},outcome_costs=bill", "--payoffs", "budget=2,attempt_cost=0.0"]
+    run = CliRunner()
+    shown = run.invoke(cli.app, ["logs", "check", str(tmp_path / "log.jsonl"), *options])
+    assert shown.exit_code == 0, shown.output
+    assert "the candidates have prices in 12 of 12 decisions" in " ".join(shown.output.split())
+    log = str(tmp_path / "log.jsonl")
+    shown = run.invoke(cli.app, ["evaluate", log, "--policy", "recommended", *options])
+    assert shown.exit_code == 0, shown.output
+    assert "bounds" in shown.output
+
+
+def test_a_log_that_prices_none_of_its_candidates_is_read_as_before():
+    rows = logged(chance(), 3, payoffs=BASE)
+    assert not any(name in row for row in rows for name in ("costs", "outcome_costs"))
+    assert all(one.payoffs == BASE for one in History(rows).decisions())
+    rows[0]["values"] = [0.1, 0.2]  # as the service's export calls what each length was worth
+    assert check(rows).ignored == ("values",)
+    with pytest.raises(InvalidInput, match="columns must have keys among"):
+        History(rows, columns={"values": "worth"})

@@ -436,6 +436,9 @@ class Believer(Policy):
     ) -> Ranking:
         """Plan a round in which candidates have costs and values of their own."""
         features, bound = self.features, math.nan
+        if minimum:  # no probe where not even a certain success would pay
+            costs, values, rewards, losses, _ = payoffs.prices(len(prepared))
+            minimum = int((rewards[0] + values - costs > losses[0]).any())
         if features.independent and not self.foresight:
             greedy, bound = plan_independent(features, prepared, belief, payoffs, count)
         else:

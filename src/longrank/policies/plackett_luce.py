@@ -181,7 +181,9 @@ class PlackettLuce(Believer, Randomised):
 
         def needed(goal: float) -> NDArray[np.float64]:
             price, gain = goal - fails + costs, wins - fails
-            least = np.divide(price, gain, out=np.where(price > 0.0, 1.0, 0.0), where=gain > 0.0)
+            least = np.where(price > 0.0, 1.0, 0.0)
+            with np.errstate(over="ignore"):
+                np.divide(price, gain, out=least, where=gain > 0.0)
             return np.asarray(np.clip(least, min(_CLIP, 0.5 * ahead[best]), 1.0 - 0.5 * _CLIP))
 
         apart = np.minimum(_log_odds(ahead) - _log_odds(needed(worth[best])), 0.0)

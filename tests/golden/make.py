@@ -51,6 +51,7 @@ from playing import (
     payoffs_of,
     ranked,
     serving,
+    told_costs,
     unpack,
 )
 
@@ -172,12 +173,12 @@ def play(policy: Any, rounds: list[dict[str, Any]], view: View) -> list[dict[str
         ranking = ranked(policy, dealt, view)
         outcome = happened(dealt, len(ranking), view)
         policy.learn(ranking, outcome)
+        costs = told_costs(outcome)
         played.append(
             {
                 "ranking": ranking.to_dict(),
                 "bytes": base64.b64encode(ranking.to_bytes()).decode(),
-                "outcome": [outcome.tried, outcome.succeeded]
-                + ([list(outcome.costs)] if getattr(outcome, "costs", None) else []),
+                "outcome": [outcome.tried, outcome.succeeded, *([costs] if costs else [])],
             }
         )
     return played
@@ -268,7 +269,15 @@ RECORD_MODELS: dict[str, dict[str, Any]] = {
     },
     "names": {"dim": None, "policy": "plackett-luce", "store_candidates": True},
     **(
-        {"priced": {"dim": None, "policy": "recommended", "currency": "EUR", "patience": 0.9}}
+        {
+            "priced": {
+                "dim": None,
+                "policy": "recommended",
+                "currency": "EUR",
+                "patience": 0.9,
+                "store_candidates": True,
+            }
+        }
         if payments.MONEY
         else {}
     ),
@@ -483,7 +492,7 @@ def make_histories(folder: Path) -> None:
         items, payoffs, budget = np.array(dealt["items"]), payoffs_of(dealt), dealt["budget"]
         ranking = policy.rank(items, payoffs, budget)
         chances = policy.propensities(items, payoffs, ranking.order, budget)
-        outcome = happened(dealt, len(ranking), fields)
+        outcome = happened(dealt, len(ranking), DIM)
         policy.learn(ranking, outcome)
         row = record(
             t, ranking, outcome, payoffs, budget=budget, items=items, propensities=chances, time=t
@@ -531,7 +540,7 @@ def make_record_histories(folder: Path) -> None:
         offered: dict[str, Any] = {"context": context}
         ranking = policy.rank(records, payoffs, budget, **offered)
         chances = policy.propensities(records, payoffs, ranking.order, budget, **offered)
-        outcome = happened(dealt, len(ranking))
+        outcome = happened(dealt, len(ranking), fields)
         policy.learn(ranking, outcome)
         row = record(t, ranking, outcome, payoffs, budget=budget, propensities=chances, time=t,
                      candidates=records, policy_version="golden", **offered)  # fmt: skip

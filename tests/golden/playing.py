@@ -97,6 +97,11 @@ def scores(policy: Any, offers: list[tuple[list[Any], dict[str, Any] | None]]) -
     return plain([policy.learner.score(each) for each in rows])
 
 
+def told_costs(outcome: Any) -> list[float] | None:
+    """What the tries really cost, where the outcome says so."""
+    return list(outcome.costs) if getattr(outcome, "costs", None) else None
+
+
 def history_content(path: Path) -> dict[str, Any]:
     """All that a log says, and what a policy learns from it."""
     from longrank.logs import History
@@ -106,7 +111,11 @@ def history_content(path: Path) -> dict[str, Any]:
         {
             "id": one.id,
             "order": one.order,
-            "outcome": [one.outcome.tried, one.outcome.succeeded],
+            "outcome": [
+                part
+                for part in (one.outcome.tried, one.outcome.succeeded, told_costs(one.outcome))
+                if part is not None
+            ],
             "items": one.items,
             "features": one.features,
             "rewards": None if one.payoffs is None else one.payoffs.rewards,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Self
 
 from longrank import kernels
 from longrank.cascade import Outcome
-from longrank.packing import Tree
 
 
 class Patience:
@@ -36,11 +36,12 @@ class Patience:
         """Return one that counts by itself."""
         return type(self)(self.went_on, self.stopped)
 
-    def state(self) -> Tree:
+    def state(self) -> list[int]:
         """Return the counts."""
-        return {"went_on": self.went_on, "stopped": self.stopped}
+        return [self.went_on, self.stopped]
 
     @classmethod
-    def from_state(cls, state: Any) -> Self:
+    def from_state(cls, state: Sequence[int]) -> Self:
         """Build it again."""
-        return cls(int(state["went_on"]), int(state["stopped"]))
+        went_on, stopped = state
+        return cls(went_on, stopped)

@@ -32,8 +32,10 @@ def parquet(engine: Engine, name: str) -> bytes:
             ("candidates", pa.string() if records else texts), ("context", pa.string()),
             ("items", pa.list_(numbers)), ("order", wholes),
             ("features", pa.list_(numbers)), ("tried", pa.int64()), ("succeeded", pa.bool_()),
+            ("outcome_costs", numbers),
             ("learned", pa.bool_()), ("not_attributable", wholes), ("outcome_seq", pa.int64()),
-            ("rewards", numbers), ("losses", numbers), ("budget", pa.int64()),
+            ("rewards", numbers), ("losses", numbers), ("costs", numbers),
+            ("success_values", numbers), ("budget", pa.int64()),
             ("propensity", pa.float64()), ("prefix_propensities", numbers),
             # what else the service knows
             ("seq", pa.int64()), ("created", pa.float64()), ("expires", pa.float64()),

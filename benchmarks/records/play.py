@@ -10,6 +10,7 @@ import numpy as np
 from worlds import Setting
 
 from longrank import Outcome, Payoffs, Policy, named, recommended
+from longrank.schema import priced
 from longrank.simulation import CheckoutRound, Round
 
 
@@ -104,19 +105,22 @@ def compete(
     """Let everybody play the same rounds in turns, a block at a time."""
     world, payoffs = setting.make(seed), setting.payoffs
     rounds = rounds or setting.rounds
-    scores = {name: Score(0 if setting.planned else rounds // 2) for name in players}
+    scores = {name: Score(0 if setting.whole else rounds // 2) for name in players}
     for begin in range(0, rounds, block):
         dealt = [world.deal(t) for t in range(begin, min(begin + block, rounds))]
-        benchmarks = [benchmark(one, payoffs) for one in dealt]
+        paid = [priced(payoffs, one.items) for one in dealt]
+        benchmarks = [
+            benchmark(one, each, setting.planned) for one, each in zip(dealt, paid, strict=True)
+        ]
         for name, player in players.items():
             score = scores[name]
             score.benchmark += benchmarks
-            for one in dealt:
+            for one, each in zip(dealt, paid, strict=True):
                 before = player.apart
                 order, taken = play_round(player, one, payoffs)
                 score.taken.append(taken)
                 score.apart.append(player.apart - before)
-                score.earned.append(one.value(order, payoffs))
+                score.earned.append(one.value(order, each))
                 score.first.append(bool((one.probabilities(order[:1]) == best_chance(one)).any()))
     return scores
 
@@ -125,8 +129,8 @@ def best_chance(dealt: Round) -> float:
     return float(dealt.probabilities(np.arange(len(dealt.items))).max())
 
 
-def benchmark(dealt: Round, payoffs: Payoffs) -> float:
-    """The optimum; for a payment, what its plan earns with the true probabilities."""
-    if isinstance(dealt, CheckoutRound):
+def benchmark(dealt: Round, payoffs: Payoffs, planned: bool) -> float:
+    """The optimum, or what the plan of a payment earns with the true probabilities."""
+    if planned and isinstance(dealt, CheckoutRound):
         return dealt.value(dealt.plan(payoffs), payoffs)
     return dealt.optimum(payoffs)

@@ -1,10 +1,11 @@
-"""What the recommended policy earns in six worlds that deal records, and whether that is enough.
+"""What the recommended policy earns in worlds that deal records, and whether that is enough.
 
     python benchmarks/records/quality.py [WORLD ...] [--seeds N] [--jobs 2] [--policy NAME]
 
 By default every world is played with the number of seeds that its bar asks for. Per cent of the
 optimum in the second half of the rounds; in ``checkout`` of what the same plan earns that knows
-the true probabilities, over all rounds. Time is the processor's, for rank and learn.
+the true probabilities, and in ``fees`` of the exact optimum, over all rounds. Time is the
+processor's, for rank and learn.
 """
 
 from __future__ import annotations

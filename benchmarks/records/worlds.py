@@ -1,4 +1,4 @@
-"""Six worlds that deal records, with their payoffs and the number of rounds to play.
+"""Seven worlds that deal records, with their payoffs and the number of rounds to play.
 
 Everything is drawn when a world is made, and candidates are the same dictionaries in every round,
 so that dealing costs next to nothing.
@@ -145,8 +145,8 @@ class Setting:
 
     ``first`` is the share of the second half in which the best route must be first, ``earned`` the
     share of the benchmark that must be earned; both in the worst of ``seeds`` seeds, unless
-    ``mean``. The benchmark is the optimum, in the second half; for ``planned`` worlds it is the
-    same plan with the true probabilities, over all rounds.
+    ``mean``. The benchmark is the optimum, for ``planned`` worlds the same plan with the true
+    probabilities. The second half of the rounds counts, or the ``whole``.
     """
 
     make: Callable[[int], World]
@@ -157,6 +157,7 @@ class Setting:
     earned: float | None = None
     mean: bool = False
     planned: bool = False
+    whole: bool = False
 
 
 TWO_TRIES = Payoffs.linear(2, attempt_cost=0.1)
@@ -202,5 +203,15 @@ SETTINGS = {
         earned=0.98,
         mean=True,
         planned=True,
+        whole=True,
+    ),
+    "fees": Setting(
+        lambda seed: CheckoutWorld(seed=seed, fees=True),
+        10_000,
+        Payoffs.linear(4, attempt_cost=0.0, give_up=-0.2),
+        seeds=5,
+        earned=0.97,
+        mean=True,
+        whole=True,
     ),
 }

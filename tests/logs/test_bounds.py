@@ -72,3 +72,25 @@ def test_bounds_by_hand(order, outcome, judged, wanted):
     other = np.array(judged, np.int64)
     target = Target(certain_choices(other, 4, played), np.ones(len(order) + 2), other, len(other))
     np.testing.assert_allclose(bound(decision, target), wanted, atol=1e-12)
+
+
+PRICED = {
+    "success in the prefix": ([0, 1], Outcome(2, True), [0, 1, 2], (0.2, 0.2, 1.0)),
+    "stops before": ([0, 1], Outcome(2, True), [0], (-0.2, -0.2, 1.0)),
+    "stops before, with a bill": ([0, 1], Outcome(2, True, (0.5, 0.2)), [0], (-0.6, -0.6, 1.0)),
+    "differs later": ([0, 1], Outcome(2, True), [0, 2], (-0.6, 1.1, 0.0)),
+    "differs after a bill": ([0, 1], Outcome(2, True, (0.5, 0.2)), [0, 2], (-1.0, 0.7, 0.0)),
+    "a success that harms": ([0], Outcome(1, True), [3], (-1.4, -0.5, 0.0)),
+    "goes on, or ends by itself": ([0, 1], Outcome(2, False), [0, 1, 3], (-2.5, -0.5, 0.0)),
+    "stopped early": ([0, 1, 2], Outcome(1, False), [0, 2], (-0.2, -0.2, 1.0)),
+}
+
+
+@pytest.mark.parametrize(("order", "outcome", "judged", "wanted"), PRICED.values(), ids=PRICED)
+def test_bounds_with_prices_by_hand(order, outcome, judged, wanted):
+    payoffs = Payoffs([1.0, 0.5, 0.2], [0.0, -0.1, -0.2, -0.3])
+    payoffs = payoffs.priced([0.1, 0.2, 0.3, 0.4], [0.0, 0.0, 1.0, -2.0])
+    played, other = np.array(order, np.int64), np.array(judged, np.int64)
+    decision = Decision(1, 1, played, outcome, np.zeros((4, 1)), payoffs=payoffs, budget=3)
+    target = Target(certain_choices(other, 4, played), np.ones(len(order) + 2), other, len(other))
+    np.testing.assert_allclose(bound(decision, target), wanted, atol=1e-12)

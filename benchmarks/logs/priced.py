@@ -138,7 +138,7 @@ def judged(market: Market, seed: int) -> dict[str, tuple[float, float, float]]:
     found = gather(policy, history, fit(history), draws=0)
     plain = {
         "importance sampling": float((found.final_weights * found.rewards).mean()),
-        "the model's expectation": float(found.starts.mean()),
+        "the model, not corrected": float(found.starts.mean()),
     }
     result = {name: (value, np.nan, np.nan) for name, value in plain.items()}
     for kind in (doubly_robust, doubly_robust_normalised):

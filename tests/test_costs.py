@@ -57,6 +57,19 @@ def test_given_costs_count_and_learned_ones_do_not():
     assert set(policy.propose(given, PAYOFFS).costs) == {0.3}
 
 
+def test_what_is_not_given_is_expected_for_each_candidate():
+    policy = played(recommended(), NAMES)
+    expected = policy.receipt(NAMES, PAYOFFS, [0, 1]).costs
+    some = [
+        {"id": "large", "cost": 0.7},
+        {"id": "small", "value": 0.1},
+        {"id": "tiny", "cost": None},
+    ]
+    found = policy.receipt(some, PAYOFFS, [0, 1])
+    assert found.costs.tolist() == [0.7, expected[1]]
+    assert found.success_values.tolist() == [0.0, 0.1]
+
+
 def test_real_costs_are_what_is_earned():
     policy = recommended()
     ranking = policy.rank([{"id": "large", "cost": 0.4}], PAYOFFS)

@@ -217,7 +217,7 @@ def test_every_part_of_a_state_says_what_it_is():
 
 
 @pytest.mark.parametrize("part", ["policy", "learner", "features"])
-@pytest.mark.parametrize("version", [2, 99])
+@pytest.mark.parametrize("version", [3, 99])
 def test_a_newer_part_is_refused_by_name(part, version):
     tree = unpack(named("recommended", dim=3).to_bytes())
     node = tree["policy"] if part == "policy" else tree["policy"][part]

@@ -56,6 +56,10 @@ class Outcome:
                 raise InvalidInput("costs", f"be at most {MAX_PRICE:g}", float(costs.max()))
             object.__setattr__(self, "costs", tuple(costs.tolist()))
 
+    def __repr__(self) -> str:
+        costs = "" if self.costs is None else f", costs={self.costs}"
+        return f"Outcome(tried={self.tried}, succeeded={self.succeeded}{costs})"
+
     def signs(self, length: int) -> NDArray[np.int64]:
         """Return the paper's s_j for a sequence: +1 success, -1 failure, 0 unobserved."""
         self.check(length)
@@ -356,12 +360,17 @@ class Ranking:
         wide = max([9, *map(len, names)]) + 1 if named else 7
         head = f"{'candidate':>{wide}}" if named else "   item"
         price = "" if costs is None else "      costs"
+        worth = self.success_values
+        if worth is not None and worth.any():
+            price += "   on success"
         lines = [
             f"try{head}   estimate   with bonus{price}   value if it ends here   this try adds"
         ]
         lines.append(f"  0{values[0]:>{48 + wide + len(price)}.4f}")
         for i in range(len(self)):
             paid = "" if costs is None else f"{costs[i]:>11.4f}"
+            if worth is not None and worth.any():
+                paid += f"{worth[i]:>+13.4f}"
             lines.append(
                 f"{i + 1:>3}{names[i]:>{wide}}{self.estimates[i]:>11.4f}"
                 f"{self.probabilities[i]:>13.4f}{paid}{values[i + 1]:>24.4f}"
@@ -381,8 +390,9 @@ class Ranking:
             lines.append(f"It uses all {max_tries} tries{why}")
         else:
             best = float(self.values[len(self) + 1 :].max())
+            why = ": the best" if not best > self.value else ", by chance or by order: a"
             lines.append(
-                f"It stops after {len(self)} of {max_tries} tries: the best longer sequence is "
+                f"It stops after {len(self)} of {max_tries} tries{why} longer sequence is "
                 f"worth {best:.4f}, this one {self.value:.4f}."
             )
         return "\n".join(lines)

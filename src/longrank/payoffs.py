@@ -178,7 +178,7 @@ class Payoffs:
         """The maximum number of tries, b."""
         return len(self.rewards)
 
-    def priced(self, costs: ArrayLike | None, values: ArrayLike | None = None) -> Payoffs:
+    def priced(self, costs: ArrayLike | None = None, values: ArrayLike | None = None) -> Payoffs:
         """Return these payoffs with costs of a try and values of a success for each candidate."""
         self._need_candidates()
         own = _prices(costs, values)

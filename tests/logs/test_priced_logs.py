@@ -13,8 +13,10 @@ from longrank import (
     InvalidInput,
     Outcome,
     Payoffs,
+    PlackettLuce,
     Random,
     Schema,
+    SparseLaplace,
     cli,
     named,
     recommended,
@@ -295,3 +297,28 @@ def test_a_log_that_prices_none_of_its_candidates_is_read_as_before():
     assert check(rows).ignored == ("values",)
     with pytest.raises(InvalidInput, match="columns must have keys among"):
         History(rows, columns={"values": "worth"})
+
+
+def test_a_policy_is_told_the_patience_that_it_was_told_online():
+    payoffs, records = Payoffs.linear(2, attempt_cost=0.01).patient(0.3), [{"id": n} for n in "abc"]
+    policy, rows = PlackettLuce(SparseLaplace(), temperature=0.2, rng=1), []
+    for t in range(30):
+        ranking = policy.rank(records, payoffs)
+        known = policy.propensities(records, payoffs, ranking.order)
+        outcome = Outcome(len(ranking), False)
+        told = {"candidates": records, "propensities": known}
+        rows.append(record(t, ranking, outcome, payoffs, **told))
+    assert {row["patience"] for row in rows} == {0.3}
+    for decision in History(rows).decisions():
+        items, told, given = decision.offer(policy)
+        assert policy.propensity(items, told, decision.order, **given) == decision.propensity
+
+
+def test_equal_fees_of_all_candidates_are_prices_in_long_form_too():
+    rows = [
+        {"id": t, "candidate": name, "position": place, "cost": 0.1, "tried": 1, "succeeded": True}
+        for t in range(3)
+        for name, place in (("a", 1), ("b", None))
+    ]
+    history = History(rows, payoffs=Payoffs.vanilla(2))
+    assert [one.reward for one in history.decisions()] == [0.9] * 3

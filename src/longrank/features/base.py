@@ -80,6 +80,10 @@ class Features(Part, ABC):
             payoffs.check_prices(len(prepared))
         return payoffs
 
+    def without_cost(self, prepared: Prepared, payoffs: Payoffs) -> NDArray[np.bool_]:
+        """Return of which items neither the payoffs, as given, nor they themselves tell a cost."""
+        return np.full(len(prepared), payoffs.costs is None)
+
     def rows(self, prepared: Prepared) -> NDArray[np.float64]:
         """Return the rows of all items as they come, where they are independent."""
         return self.along(prepared, np.arange(len(prepared)))

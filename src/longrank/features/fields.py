@@ -18,6 +18,8 @@ from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.rows import LISTS, Layout, Slot, SparseRows
 from longrank.schema import SIDES, Record, Schema, as_records, have_prices, identities, read_prices
+from longrank.schema.prices import COST
+from longrank.schema.values import is_missing
 
 
 class PreparedRecords:
@@ -110,6 +112,11 @@ class Records(Features):
             names = self.schema.sides["candidate"].prices
             payoffs = read_prices(payoffs, prepared.records, names)
         return super().price(payoffs, prepared)
+
+    def without_cost(self, prepared: PreparedRecords, payoffs: Payoffs) -> NDArray[np.bool_]:
+        if payoffs.costs is not None or COST not in self.schema.sides["candidate"].prices:
+            return super().without_cost(prepared, payoffs)
+        return np.array([is_missing(each.get(COST)) for each in prepared.records], np.bool_)
 
     def rows(self, prepared: PreparedRecords) -> Any:
         return prepared.rows

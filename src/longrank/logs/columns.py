@@ -123,6 +123,13 @@ COLUMNS = {
             "number",
             1,
         ),
+        Column(
+            "patience",
+            "probability that a cascade goes on after a failure, as the policy was told; 1 if "
+            "missing",
+            "evaluation of policies that were told so",
+            "number",
+        ),
         Column("budget", "maximum number of attempts; b if missing", "evaluation", "whole"),
         Column(
             "propensity",

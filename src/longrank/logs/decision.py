@@ -16,7 +16,7 @@ from longrank.payoffs import Payoffs
 from longrank.policies import Policy
 from longrank.rows import SparseRows
 from longrank.schema import Record, identities
-from longrank.schema.prices import COST, VALUE
+from longrank.schema.prices import COST, PRICES, VALUE
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Decision:
     not be learned from; ``left_out`` are the positions, from 1, of failures that say nothing
     about the candidates; ``turn`` orders the outcomes of a log by when they arrived. ``payoffs``
     have the prices of the candidates, if any; ``price_fields`` are the fields of the records that
-    they were read from.
+    they were read from, and ``patience`` is what policies are told of the cascade's.
     """
 
     row: int
@@ -51,6 +51,7 @@ class Decision:
     candidates: list[Record] | None = None
     context: Record | None = None
     price_fields: frozenset[str] = frozenset()
+    patience: float = 1.0
 
     def observed(
         self, rows: NDArray[np.float64] | SparseRows | None = None
@@ -111,11 +112,14 @@ class Decision:
         """
         assert self.payoffs is not None
         features = getattr(policy, "features", None)
+        payoffs = self.payoffs if self.patience == 1.0 else self.payoffs.patient(self.patience)
         if self.candidates is None or not (isinstance(features, Records) or self.items is None):
-            return self.items, self.payoffs, {}
-        records, payoffs = self.candidates, self.payoffs
-        if self.price_fields and isinstance(features, Records):
-            read = features.schema.sides["candidate"].prices
+            return self.items, payoffs, {}
+        records = self.candidates
+        if self.price_fields:
+            read = PRICES
+            if isinstance(features, Records):
+                read = features.schema.sides["candidate"].prices
             payoffs = payoffs.priced(
                 payoffs.costs if COST in read else None,
                 payoffs.success_values if VALUE in read else None,

@@ -23,6 +23,7 @@ from longrank.logs.formats import LogTable, Rows, Unneeded
 from longrank.logs.rules import whole
 from longrank.logs.violations import Violation
 from longrank.schema import ID
+from longrank.schema.prices import PRICES as PRICE_FIELDS
 
 Group = list[tuple[int, Row]]
 
@@ -75,7 +76,7 @@ class _Joint:
         """The fields of the context: those that are the same for all candidates of a decision."""
         if self.given is not None or "context" in self.kept or not self.fields:
             return frozenset(self.given or ())
-        found = set(self.fields)
+        found = set(self.fields) - PRICE_FIELDS
         for group in self._groups():
             if isinstance(group, list):
                 first = group[0][1]

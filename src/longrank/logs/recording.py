@@ -71,6 +71,7 @@ def record(
         "success_values": (
             None if payoffs.success_values is None else payoffs.success_values.tolist()
         ),
+        "patience": None if payoffs.patience == 1.0 else payoffs.patience,
         "budget": payoffs.budget if budget is None else budget,
     }
     if propensities is not None:

@@ -96,6 +96,7 @@ class Rules:
         payoffs = take(self._pay)
         prices = take(_prices, size, order)
         budget = take(_budget, payoffs)
+        patience = take(_patience)
         if not problems:
             assert order is not None
             records = None if offered is None else offered.records
@@ -128,6 +129,7 @@ class Rules:
             time=time,
             payoffs=priced[0],
             price_fields=priced[1],
+            patience=patience or 1.0,
             budget=payoffs.budget if budget is None and payoffs is not None else budget,
             propensity=propensity,
             prefix=prefix,
@@ -343,6 +345,11 @@ def _not_attributable(row: Row, ended: Outcome | None) -> tuple[int, ...]:
         rule = f"be positions of the {failures} failures"
         raise InvalidInput("not_attributable", rule, max(found))
     return found
+
+
+def _patience(row: Row) -> float:
+    given = row.get("patience")
+    return 1.0 if given is None else checks.real("patience", given, above=0.0, maximum=1.0)
 
 
 def _budget(row: Row, payoffs: Payoffs | None) -> int | None:

@@ -328,10 +328,13 @@ class Believer(Policy):
 
     def _payoffs(self, prepared: Prepared, payoffs: Payoffs) -> Payoffs:
         """Return what the round pays, with the prices of records and the patience learned."""
-        payoffs = self.features.price(payoffs, prepared)
-        if self.costs is not None and self.costs.count and payoffs.costs is None:
-            rows = self.features.next_rows(prepared, [])
-            payoffs = payoffs.priced(self.costs.expect(rows, self._thrift))
+        given, payoffs = payoffs, self.features.price(payoffs, prepared)
+        if self.costs is not None and self.costs.count and len(prepared):
+            unknown = self.features.without_cost(prepared, given)
+            if unknown.any():
+                expected = self.costs.expect(self.features.next_rows(prepared, []), self._thrift)
+                costs, values = payoffs.prices(len(prepared))[:2]
+                payoffs = payoffs.priced(np.where(unknown, expected, costs), values)
         if self.patience is not None and self.patience.stopped and payoffs.patience == 1.0:
             payoffs = payoffs.patient(self.patience.now)
         return payoffs

@@ -32,6 +32,9 @@ class Patience:
             self.went_on += outcome.tried - 1
             self.stopped += not outcome.succeeded and outcome.tried < length
 
+    def __repr__(self) -> str:
+        return f"Patience({self.now:.4g}, went on {self.went_on} times, stopped {self.stopped})"
+
     def copy(self) -> Self:
         """Return one that counts by itself."""
         return type(self)(self.went_on, self.stopped)

@@ -95,10 +95,11 @@ def _thompson(
     max_budget: int | None = None,
     scale: float = 1.0,
     forgetting: float = 0.0,
+    patient: bool = False,
     rng: np.random.Generator | int,
 ) -> Policy:
     learner, features = belief(dim, max_budget, forgetting, schema)
-    return Thompson(learner, features=features, scale=scale, rng=rng)
+    return Thompson(learner, features=features, scale=scale, rng=rng, patient=patient)
 
 
 def _plackett_luce(
@@ -108,10 +109,13 @@ def _plackett_luce(
     max_budget: int | None = None,
     temperature: float = 1.0,
     forgetting: float = 0.0,
+    patient: bool = False,
     rng: np.random.Generator | int,
 ) -> Policy:
     learner, features = belief(dim, max_budget, forgetting, schema)
-    return PlackettLuce(learner, features=features, temperature=temperature, rng=rng)
+    return PlackettLuce(
+        learner, features=features, temperature=temperature, rng=rng, patient=patient
+    )
 
 
 def _ind(
@@ -315,8 +319,8 @@ def named(name: str, /, **settings: Any) -> Policy:
 
     =============  =========================================================================
     recommended    dim=None, schema=None, max_budget=None, forgetting=0.0, rng=0
-    thompson       dim=None, schema=None, max_budget=None, scale=1.0, forgetting=0.0, rng
-    plackett-luce  dim=None, schema=None, max_budget=None, temperature=1.0, forgetting=0.0, rng
+    thompson       dim=None, schema=None, max_budget=None, scale=1.0, forgetting=0.0, patient, rng
+    plackett-luce  dim, schema, max_budget=None, temperature=1.0, forgetting=0.0, patient, rng
     ind            dim, max_budget, exploration=0.1, rate=None, radius=1.0, link
     dep            dim (the number of topics), topics, and those of ind
     eps            dim, max_budget, epsilon=0.1, rng, rate=None, radius=1.0, link

@@ -86,6 +86,9 @@ def recommended(
     (only a constant for items of more than 16 numbers), with probing, and with foresight, so that
     a try differs from those that must have failed before it.
 
+    Both plan with what candidates cost and are worth, learn what tries really cost where outcomes
+    say so, and learn from early stops how patient cascades are.
+
     Parameters
     ----------
     dim

@@ -40,6 +40,10 @@ class PlannedSequence(NamedTuple):
 class Payoffs:
     """The payoffs of one round.
 
+    The scale is up to you. The arrays are copied and read-only. With costs and values a round has
+    a best sequence (:meth:`best_sequence`); along one sequence (:meth:`along`) they are payoffs by
+    position again.
+
     Parameters
     ----------
     rewards
@@ -59,10 +63,6 @@ class Payoffs:
         The probability that a cascade goes on after a failure, above 0 and at most 1: less than 1
         where a decline can be final or a reader can leave. One that ends by itself earns what
         giving up at that point does.
-
-    The scale is up to you. The arrays are copied and read-only. With costs and values a round has
-    a best sequence (:meth:`best_sequence`); along one sequence (:meth:`along`) they are payoffs by
-    position again.
 
     Examples
     --------

@@ -390,9 +390,8 @@ class Ranking:
             lines.append(f"It uses all {max_tries} tries{why}")
         else:
             best = float(self.values[len(self) + 1 :].max())
-            why = ": the best" if not best > self.value else ", by chance or by order: a"
             lines.append(
-                f"It stops after {len(self)} of {max_tries} tries{why} longer sequence is "
+                f"It stops after {len(self)} of {max_tries} tries: the best longer sequence is "
                 f"worth {best:.4f}, this one {self.value:.4f}."
             )
         return "\n".join(lines)

@@ -44,6 +44,11 @@ class Belief(NamedTuple):
         """Return means and widths of rows, shape (k, dim)."""
         return kernels.score_rows(rows, self.weights, self.inverse)
 
+    def hope(self, rows: NDArray[np.float64]) -> tuple[Vector, Vector]:
+        """Return means of rows, and scores: the means with the bonus, up to the ceiling."""
+        means, widths = self.score(rows)
+        return means, np.minimum(means + self.bonus * widths, self.ceiling)
+
     def foresee(
         self, rows: NDArray[np.float64], count: int, depth: int
     ) -> tuple[Order, NDArray[np.float64], Vector, Vector]:
@@ -74,6 +79,11 @@ class SparseBelief(NamedTuple):
         assert rows.plan is not None
         means, squares = kernels.score_sparse(rows.arrays(), rows.plan[:3], self.table)
         return means, np.sqrt(squares)
+
+    def hope(self, rows: SparseRows) -> tuple[Vector, Vector]:
+        """Return means of rows, and scores, as :meth:`Belief.hope`."""
+        means, widths = self.score(rows)
+        return means, np.minimum(means + self.bonus * widths, self.ceiling)
 
     def foresee(
         self, rows: SparseRows, count: int, depth: int

@@ -256,7 +256,7 @@ class Payoffs:
         budget
             The maximum number of tries, by default all that the payoffs cover.
         patience
-            In place of the payoffs' own.
+            In place of that of the payoffs.
         """
         self._need_candidates()
         p = _chances(probabilities)

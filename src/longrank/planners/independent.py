@@ -33,8 +33,7 @@ def plan_independent(
 ) -> Planned:
     """Plan by the belief: index and dynamic programme, exact where ``docs/planning.md`` says."""
     rows = features.rows(prepared)
-    means, widths = belief.score(rows)
-    scores = np.minimum(means + belief.bonus * widths, belief.ceiling)
+    means, scores = belief.hope(rows)
     order, bound = plan_scores(scores, belief.link, payoffs, count)
     dense = np.empty((len(order), 0)) if features.sparse else rows[order]
     return (order, dense, means[order], scores[order]), bound

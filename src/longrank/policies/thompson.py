@@ -142,8 +142,7 @@ class Thompson(Believer):
     def _top(self, prepared: Prepared, belief: Belief, count: int) -> Greedy:
         """Choose the best by their scores, each of which was drawn by itself."""
         rows = self.features.rows(prepared)
-        means, widths = belief.score(rows)
-        scores = np.minimum(means + belief.bonus * widths, belief.ceiling)
+        means, scores = belief.hope(rows)
         order = kernels.top(scores, count)
         return order, rows[order], means[order], scores[order]
 

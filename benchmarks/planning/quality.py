@@ -29,7 +29,7 @@ def play(shape: str, q: float, rng: np.random.Generator) -> tuple[float, float]:
     losses, gains = -np.sort(rng.random(b + 1)), p * v - c
     schedule = Schedule(rewards_of(shape, b, rng), losses, (1.0 - q) * losses[1:], q)
     best = value_of(choose_freely(p, gains, schedule), p, gains, schedule)
-    chosen, above = search(p, c, v, gains, schedule, slopes_of(schedule))
+    chosen, above = search(np.arange(k), p, c, v, gains, schedule, slopes_of(schedule))
     found = value_of(chosen, p, gains, schedule)
     return best - found, above - found
 

@@ -205,7 +205,7 @@ def searched(p, c, v, rewards, losses, q):
     """The value that the search over slopes finds, and its bound of all values."""
     p, c, v, rewards, losses = (np.array(x, np.float64) for x in (p, c, v, rewards, losses))
     schedule = Schedule(rewards, losses, (1.0 - q) * losses[1:], float(q))
-    chosen, above = search(p, c, v, p * v - c, schedule, slopes_of(schedule))
+    chosen, above = search(np.arange(len(p)), p, c, v, p * v - c, schedule, slopes_of(schedule))
     assert len(set(chosen.tolist())) == len(chosen) <= min(len(p), len(rewards))
     return along(chosen.tolist(), p, c, v, rewards, losses, q), above
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from longrank.kernels.compilation import compiled
 from longrank.kernels.programme import take
-from longrank.kernels.ranking import top
 
 Vector = NDArray[np.float64]
 Order = NDArray[np.int64]
@@ -24,6 +23,7 @@ _STEPS = 8  # intervals into which the worths are divided, for fewer candidates 
 _ROUNDS = 4
 _FEW = 64  # so few are not narrowed down any further
 _SAMPLE = 8192  # of very many candidates so many show how good the best are
+_HALVINGS = 20
 _BLOCK = 1024  # candidates that are looked at together, so that they stay in the cache
 
 
@@ -70,18 +70,23 @@ def _raise_low(
 
 
 @compiled
-def _best_inside(p: Vector, g: Vector, grid: Vector, b: int) -> Order:
-    """Find the b largest scores in the middle of each interval of a grid. O(k)."""
-    best = np.empty((grid.shape[0] - 1, b), np.int64)
-    scores = np.empty(p.shape[0])
-    for at in range(best.shape[0]):
-        worth = 0.5 * (grid[at] + grid[at + 1])
-        for i in range(p.shape[0]):
-            scores[i] = g[i] + worth * p[i]
-        found = top(scores, b)
-        for i in range(b):
-            best[at, i] = found[i]
-    return best
+def _level(scores: Vector, b: int) -> float:
+    """Find a number that b scores or a few more reach. O(k)."""
+    low, high = scores[0], scores[0]
+    for score in scores:
+        low, high = min(low, score), max(high, score)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        count = 0
+        for score in scores:
+            count += score >= middle
+        if count < b:
+            high = middle
+        else:
+            low = middle
+            if 8 * count <= 9 * b:
+                break
+    return low
 
 
 @compiled
@@ -96,13 +101,22 @@ def _largest_scores(p: Vector, c: Vector, v: Vector, grid: Vector) -> Vector:
 
 
 @compiled
-def _limits(p: Vector, g: Vector, grid: Vector, best: Order) -> Vector:
-    """Find the scores at the points of a grid up to which b others beat a candidate everywhere."""
-    limits = np.full(grid.shape[0], math.inf)
-    for at in range(best.shape[0]):
-        for i in best[at]:
-            for end in (at, at + 1):
-                limits[end] = min(limits[end], g[i] + grid[end] * p[i])
+def _limits(p: Vector, g: Vector, grid: Vector, b: int, kept: NDArray[np.bool_]) -> Vector:
+    """Find the scores at the points of a grid up to which b others beat a candidate everywhere.
+
+    The others are the best in the middle of each interval, which are marked as ``kept``. O(k).
+    """
+    limits, scores = np.full(grid.shape[0], math.inf), np.empty(p.shape[0])
+    for at in range(grid.shape[0] - 1):
+        low, high = grid[at], grid[at + 1]
+        for i in range(p.shape[0]):
+            scores[i] = g[i] + 0.5 * (low + high) * p[i]
+        level = _level(scores, b)
+        for i in range(p.shape[0]):
+            if scores[i] >= level:
+                kept[i] = True
+                limits[at] = min(limits[at], g[i] + low * p[i])
+                limits[at + 1] = min(limits[at + 1], g[i] + high * p[i])
     return limits
 
 
@@ -154,15 +168,13 @@ def narrow(
         gains = np.empty(pool.shape[0])
         for i in range(pool.shape[0]):
             gains[i] = pool[i] * v[i * stride] - c[i * stride]
-        best = _best_inside(pool, gains, grid, b)
         kept = np.zeros(n, np.bool_)
-        for at in range(steps):
-            for i in best[at]:
-                kept[i * stride] = True
-        left = _unbeaten(p, c, v, grid, _limits(pool, gains, grid, best), kept)
+        limits = _limits(pool, gains, grid, b, kept[::stride])
+        left = _unbeaten(p, c, v, grid, limits, kept)
         some = left if turn == 0 else take(some, left)
         p, c, v = take(p, left), take(c, left), take(v, left)
-        if low == high or (turn > 0 and 4 * left.shape[0] > 3 * n):
+        n, before = left.shape[0], n
+        if n <= max(b, _FEW) or low == high or (turn > 0 and 4 * n > 3 * before):
             break
         low = _raise_low(low, grid, _largest_scores(p, c, v, grid), rewards, losses, patience)
     return some

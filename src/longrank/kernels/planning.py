@@ -107,7 +107,7 @@ def plan(
     elif order.shape[0] <= _FEW:
         chosen = choose_freely(p, gains, schedule)
     else:
-        chosen, above = search(p, c, v, gains, schedule, slopes)
+        chosen, above = search(order, p, c, v, gains, schedule, slopes)
     value, length = value_of(chosen, p, gains, schedule), chosen.shape[0]
     planned = np.empty(b, np.int64)
     for m in range(length):

@@ -24,6 +24,9 @@ Order = NDArray[np.int64]
 Numbers = TypeVar("Numbers", Vector, Order)
 
 
+_RUN = 8  # candidates that are sorted by insertion
+
+
 class Schedule(NamedTuple):
     """Payoffs by position: rewards (b), losses (b + 1), and how a cascade ends by itself.
 
@@ -93,8 +96,14 @@ def _before(index: Vector, p: Vector, i: int, j: int) -> bool:
 def sort_by(index: Vector, p: Vector, order: Order) -> None:
     """Sort ``order`` by an index, in place, by merging runs. O(k log k), sorted ones O(k)."""
     n = order.shape[0]
+    for at in range(n):
+        item, to = order[at], at
+        while to % _RUN > 0 and _before(index, p, item, order[to - 1]):
+            order[to] = order[to - 1]
+            to -= 1
+        order[to] = item
     left = np.empty(n, np.int64)
-    width = 1
+    width = _RUN
     while width < n:
         for start in range(0, n - width, 2 * width):
             middle, end = start + width, min(start + 2 * width, n)
@@ -132,9 +141,9 @@ def choose(order: Order, p: Vector, gains: Vector, schedule: Schedule) -> Order:
             bits = np.uint64(0)
             for m in range(64 * word, min(reach, 64 * word + 64)):
                 value = try_value(chance, gain, schedule, m, ahead[m + 1])
-                if value >= ahead[m]:
-                    ahead[m] = value
-                    bits |= np.uint64(1) << np.uint64(m & 63)
+                better = value >= ahead[m]
+                ahead[m] = value if better else ahead[m]
+                bits |= np.uint64(better) << np.uint64(m & 63)
             taken[t, word] = bits
     chosen, m = np.empty(min(n, b), np.int64), 0
     for t in range(n):

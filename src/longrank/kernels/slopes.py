@@ -28,9 +28,8 @@ from longrank.kernels.programme import (
 Vector = NDArray[np.float64]
 Order = NDArray[np.int64]
 
-_MOST = 6  # slopes that are tried
-_REACH = 16  # a candidate is put in at most so many places from where one was taken out
 _STEPS = 100  # of the repair
+_TINY = 1e-7  # of the range of the payoffs: what is not worth another step
 
 
 @compiled
@@ -46,46 +45,28 @@ def slopes_of(schedule: Schedule) -> Vector:
 
 
 @compiled
-def _width(rewards: Vector, slope: float) -> float:
-    """Compute how far rewards spread around a line of this slope."""
-    least, most = math.inf, -math.inf
-    for m in range(rewards.shape[0]):
-        least, most = min(least, rewards[m] + slope * m), max(most, rewards[m] + slope * m)
-    return float(most - least)
+def _tilt(rewards: Vector, slope: float) -> int:
+    """Compute how far behind the lowest reward the highest one is, beside a line of this slope."""
+    lowest, highest = 0, 0
+    for m in range(1, rewards.shape[0]):
+        if rewards[m] + slope * m < rewards[lowest] + slope * lowest:
+            lowest = m
+        if rewards[m] + slope * m > rewards[highest] + slope * highest:
+            highest = m
+    return highest - lowest
 
 
 @compiled
-def _straightest(rewards: Vector) -> float:
-    """Find the slope of the line from which no reward is far. O(b)."""
-    low, high = 0.0, 0.0
-    for m in range(rewards.shape[0] - 1):
-        high = max(high, rewards[m] - rewards[m + 1])
-    for _ in range(40):  # the width is convex in the slope
-        third = (high - low) / 3.0
-        if _width(rewards, low + third) < _width(rewards, high - third):
-            high -= third
+def _straightest(rewards: Vector, slopes: Vector) -> float:
+    """Find the slope of the line from which no reward is far, between the slopes. O(b)."""
+    low, high = slopes[-1], slopes[0]
+    for _ in range(30):  # the distance is convex in the slope, and the tilt is its derivative
+        middle = 0.5 * (low + high)
+        if _tilt(rewards, middle) > 0:
+            high = middle
         else:
-            low += third
+            low = middle
     return 0.5 * (low + high)
-
-
-@compiled
-def _to_try(slopes: Vector, schedule: Schedule) -> Vector:
-    """Choose slopes to try: those that differ, or a spread of them, and that of the best line."""
-    n = 1
-    distinct = np.empty(slopes.shape[0])
-    distinct[0] = slopes[0]
-    for slope in slopes:
-        if distinct[n - 1] - slope > 1e-9 * (slopes[0] - slopes[-1]):
-            distinct[n] = slope
-            n += 1
-    spread = min(n, _MOST - 1)
-    tried = np.empty(spread + 1)
-    for i in range(spread):
-        tried[i] = distinct[i * (n - 1) // max(spread - 1, 1)]
-    full = schedule.patience == 1.0
-    tried[spread] = _straightest(schedule.rewards) if full else distinct[n // 2]
-    return tried
 
 
 @compiled
@@ -119,70 +100,106 @@ def _raised(slope: float, last: float, schedule: Schedule) -> Schedule:
 
 
 @compiled
-def _bound_with_repeats(p: Vector, gains: Vector, schedule: Schedule) -> float:
-    """Compute what could be earned if a candidate that failed could be tried again. O(k b)."""
-    value = schedule.losses[-1]
-    for m in range(schedule.rewards.shape[0] - 1, -1, -1):
-        ahead, value = value, schedule.losses[m]
-        for i in range(p.shape[0]):
-            value = max(value, try_value(p[i], gains[i], schedule, m, ahead))
-    return float(value)
+def _fill_hull(by_chance: Order, p: Vector, gains: Vector, hull: Order, cuts: Vector) -> int:
+    """Find who has the largest gain + worth * p, for all worths. O(k).
+
+    They are the upper convex hull of the points (p, gain), by falling p; ``cuts`` has the worths
+    at which one gives way to the next. Whoever has a gain of -inf is left out.
+    """
+    n = 0
+    for i in by_chance:
+        if gains[i] == -math.inf or (n > 0 and p[i] == p[hull[n - 1]]):
+            continue  # of those with the same p the first has the largest gain
+        cut = -math.inf
+        while n > 0:
+            cut = (gains[i] - gains[hull[n - 1]]) / (p[hull[n - 1]] - p[i])
+            if n == 1 or cut < cuts[n - 2]:
+                cuts[n - 1] = cut
+                break
+            n -= 1
+        hull[n] = i
+        n += 1
+    cuts[max(n - 1, 0)] = -math.inf
+    return n
 
 
 @compiled
-def repair(chosen: Order, p: Vector, gains: Vector, schedule: Schedule) -> Order:
+def _seek(cuts: Vector, at: int, worth: float) -> int:
+    """Find the place on a hull of the best candidate at this worth, beginning with ``at``."""
+    while at > 0 and worth > cuts[at - 1]:
+        at -= 1
+    while worth < cuts[at]:
+        at += 1
+    return at
+
+
+@compiled
+def repair(chosen: Order, by_chance: Order, p: Vector, gains: Vector, schedule: Schedule) -> Order:
     """Improve a sequence until no single change does: one taken out, one put in, or both.
 
-    So candidates are replaced, moved, inserted and removed. O(steps b^2 k).
+    So candidates are replaced, moved, inserted and removed. The best to put in at a position is
+    on the hull. O(steps (b^2 + k)).
     """
     rewards, losses, leaving, patience = schedule
-    b, scale = rewards.shape[0], 1e-13 * (rewards[0] - losses[-1])
-    sequence, size = np.empty(b, np.int64), chosen.shape[0]
+    b, tiny = min(rewards.shape[0], p.shape[0]), _TINY * (rewards[0] - losses[-1])
+    sequence, size = np.empty(b + 1, np.int64), chosen.shape[0]
     free = gains.copy()  # of those outside the sequence
     for m in range(size):
         sequence[m] = chosen[m]
         free[chosen[m]] = -math.inf
-    rest = np.empty(b, np.int64)
-    earned, reached, later = np.empty(b + 1), np.empty(b + 1), np.empty(b + 1)
+    hull, cuts = np.empty(p.shape[0], np.int64), np.empty(p.shape[0])
+    corner = np.empty(b, np.int64)
+    all_earned, all_reached = np.zeros(b + 1), np.ones(b + 1)
+    earned, reached, later = np.zeros(b + 1), np.ones(b + 1), np.empty(b + 1)
     for _ in range(_STEPS):
-        best, out, place, put = value_of(sequence[:size], p, gains, schedule) + scale, -2, 0, 0
-        for gone in range(-1, size):  # -1: nobody is taken out
-            n = 0
-            for m in range(size):
-                if m != gone:
-                    rest[n] = sequence[m]
-                    n += 1
-            earned[0], reached[0] = 0.0, 1.0
-            for m in range(n):  # along the rest, where it stays
-                i = rest[m]
+        others = _fill_hull(by_chance, p, free, hull, cuts)
+        corner[:] = 0
+        value = losses[size]
+        for m in range(size - 1, -1, -1):
+            later[m] = value
+            value = try_value(p[sequence[m]], gains[sequence[m]], schedule, m, value)
+        best, out, place, put = value + tiny, -1, 0, -1
+        for m in range(size):
+            i = sequence[m]
+            tried = gains[i] + p[i] * rewards[m] + (1.0 - p[i]) * leaving[m]
+            all_earned[m + 1] = all_earned[m] + all_reached[m] * tried
+            all_reached[m + 1] = all_reached[m] * (1.0 - p[i]) * patience
+        for gone in range(size + 1):  # the last time nobody is taken out
+            n = size - 1 if gone < size else size
+            earned[gone], reached[gone] = all_earned[gone], all_reached[gone]
+            for m in range(gone, n):  # those after the gap move up
+                i = sequence[m + 1]
                 tried = gains[i] + p[i] * rewards[m] + (1.0 - p[i]) * leaving[m]
                 earned[m + 1] = earned[m] + reached[m] * tried
                 reached[m + 1] = reached[m] * (1.0 - p[i]) * patience
-            for m in range(n + 1):
+            for m in range(gone, n + 1):
                 value = earned[m] + reached[m] * losses[m]
                 if value > best:
                     best, out, place, put = value, gone, m, -1
             if n == b:
                 continue
-            later[n] = losses[n + 1]
-            for m in range(n - 1, -1, -1):  # the rest, one position later
-                later[m] = try_value(p[rest[m]], gains[rest[m]], schedule, m + 1, later[m + 1])
-            if gone >= 0:
-                free[sequence[gone]] = gains[sequence[gone]]
-            near = gone if gone >= 0 else n
-            reach = _REACH if gone >= 0 else n
-            for m in range(max(near - reach, 0), min(near + reach, n) + 1):
-                needed = (best - earned[m]) / reached[m] if reached[m] > 0.0 else math.inf
-                for i in range(p.shape[0]):
-                    value = try_value(p[i], free[i], schedule, m, later[m])
-                    if value > needed:
-                        needed = value
-                        best, out, place, put = earned[m] + reached[m] * value, gone, m, i
-            if gone >= 0:
-                free[sequence[gone]] = -math.inf
-        if out == -2:
+            if gone == size:
+                later[n] = losses[n + 1]
+            for m in range(gone - 1, -1, -1):  # those before it move down
+                i = sequence[m]
+                later[m] = try_value(p[i], gains[i], schedule, m + 1, later[m + 1])
+            own = sequence[gone] if gone < size else hull[0]
+            if others == 0:
+                hull[0] = own
+            for m in range(n + 1):
+                failure = leaving[m] + patience * later[m]
+                worth = rewards[m] - failure
+                corner[m] = _seek(cuts, corner[m], worth)  # near that of the gap before
+                i = hull[corner[m]]
+                score = max(gains[i] + worth * p[i], gains[own] + worth * p[own])
+                value = earned[m] + reached[m] * (score + failure)
+                if value > best:
+                    best, out, place, put = value, gone, m, i
+                    if score > gains[i] + worth * p[i]:
+                        put = own
+        if out < 0:
             break
-        if out >= 0:
+        if out < size:
             free[sequence[out]] = gains[sequence[out]]
             size -= 1
             for m in range(out, size):
@@ -201,20 +218,65 @@ def repair(chosen: Order, p: Vector, gains: Vector, schedule: Schedule) -> Order
 
 
 @compiled
+def _start(by_chance: Order, p: Vector, gains: Vector, schedule: Schedule) -> tuple[Order, float]:
+    """Find what could be earned if a candidate that failed could be tried again, and a sequence.
+
+    The sequence has at each position the best that is left, if going on is worth so much.
+    """
+    rewards, losses, leaving, patience = schedule
+    b = rewards.shape[0]
+    hull, cuts = np.empty(p.shape[0], np.int64), np.empty(p.shape[0])
+    _fill_hull(by_chance, p, gains, hull, cuts)
+    worths, value, at = np.empty(b), losses[b], 0
+    for m in range(b - 1, -1, -1):
+        failure = leaving[m] + patience * value
+        worths[m] = rewards[m] - failure
+        at = _seek(cuts, at, worths[m])
+        value = max(losses[m], gains[hull[at]] + worths[m] * p[hull[at]] + failure)
+    chosen, free = np.empty(min(b, p.shape[0]), np.int64), gains.copy()
+    for m in range(chosen.shape[0]):
+        best, most = -1, -math.inf
+        for i in range(p.shape[0]):
+            score = free[i] + worths[m] * p[i]
+            if score > most:
+                best, most = i, score
+        chosen[m] = best
+        free[best] = -math.inf
+    return chosen, float(value)
+
+
+@compiled
 def search(
-    p: Vector, costs: Vector, values: Vector, gains: Vector, schedule: Schedule, slopes: Vector
+    order: Order,
+    p: Vector,
+    costs: Vector,
+    values: Vector,
+    gains: Vector,
+    schedule: Schedule,
+    slopes: Vector,
 ) -> tuple[Order, float]:
-    """Find a good sequence for any payoffs, and a value that no sequence exceeds."""
-    order = np.arange(p.shape[0])
-    best, found = order[:0], -math.inf
-    above = _bound_with_repeats(p, gains, schedule)
-    for slope in _to_try(slopes, schedule):
+    """Find a good sequence for any payoffs, and a value that no sequence exceeds.
+
+    ``order`` has all candidates and is sorted anew; by the smallest slope it need not be.
+    """
+    by_chance = order.copy()
+    sort_by(p, gains, by_chance)
+    start, above = _start(by_chance, p, gains, schedule)
+    best, found = start, -math.inf
+    middle = slopes[slopes.shape[0] // 2]
+    if schedule.patience == 1.0:
+        middle = _straightest(schedule.rewards, slopes)
+    for turn, slope in enumerate((slopes[-1], middle, slopes[0])):
         sort_by(index_of(p, costs, values, slope, schedule.patience), p, order)
+        if turn < 2:  # the largest slope gives a bound that is no lower
+            higher = _raised(slope, _last_of_line(slope, schedule), schedule)
+            above = min(above, best_value(order, p, gains, higher))
         chosen = choose(order, p, gains, schedule)
         value = value_of(chosen, p, gains, schedule)
         if value > found:
             best, found = chosen, value
-        for last in (schedule.rewards[-1], _last_of_line(slope, schedule)):
-            higher = _raised(slope, last, schedule)
-            above = min(above, best_value(order, p, gains, higher))
-    return repair(best, p, gains, schedule), above
+    best = repair(best, by_chance, p, gains, schedule)
+    start = repair(start, by_chance, p, gains, schedule)
+    if value_of(start, p, gains, schedule) > value_of(best, p, gains, schedule):
+        best = start
+    return best, above

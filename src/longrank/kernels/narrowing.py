@@ -71,7 +71,7 @@ def _raise_low(
 
 @compiled
 def _level(scores: Vector, b: int) -> float:
-    """Find a number that b scores or a few more reach. O(k)."""
+    """Find a number that b scores reach, or a few more where they are close. O(k)."""
     low, high = scores[0], scores[0]
     for score in scores:
         low, high = min(low, score), max(high, score)
@@ -84,9 +84,9 @@ def _level(scores: Vector, b: int) -> float:
             high = middle
         else:
             low = middle
-            if 8 * count <= 9 * b:
+            if count == b:
                 break
-    return low
+    return float(low)
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""Plans where no single order is right: one for each slope of the payoffs, and a bound on the loss.
+"""Plans where no single order is right: a search from a few slopes, and a bound on the loss.
 
 Between positions m and m + 1 the order goes by an index with the slope
 r_m - q r_(m+1) - (1 - q) l_m. Where the slopes differ, each of them gives a good sequence to start
@@ -47,12 +47,13 @@ def slopes_of(schedule: Schedule) -> Vector:
 @compiled
 def _tilt(rewards: Vector, slope: float) -> int:
     """Compute how far behind the lowest reward the highest one is, beside a line of this slope."""
-    lowest, highest = 0, 0
+    lowest, highest, low, high = 0, 0, rewards[0], rewards[0]
     for m in range(1, rewards.shape[0]):
-        if rewards[m] + slope * m < rewards[lowest] + slope * lowest:
-            lowest = m
-        if rewards[m] + slope * m > rewards[highest] + slope * highest:
-            highest = m
+        height = rewards[m] + slope * m
+        if height < low:
+            lowest, low = m, height
+        if height > high:
+            highest, high = m, height
     return highest - lowest
 
 
@@ -66,7 +67,7 @@ def _straightest(rewards: Vector, slopes: Vector) -> float:
             high = middle
         else:
             low = middle
-    return 0.5 * (low + high)
+    return float(0.5 * (low + high))
 
 
 @compiled
@@ -154,7 +155,7 @@ def repair(chosen: Order, by_chance: Order, p: Vector, gains: Vector, schedule: 
     for _ in range(_STEPS):
         others = _fill_hull(by_chance, p, free, hull, cuts)
         corner[:] = 0
-        value = losses[size]
+        value = float(losses[size])
         for m in range(size - 1, -1, -1):
             later[m] = value
             value = try_value(p[sequence[m]], gains[sequence[m]], schedule, m, value)
@@ -261,8 +262,8 @@ def search(
     """
     by_chance = order.copy()
     sort_by(p, gains, by_chance)
-    start, above = _start(by_chance, p, gains, schedule)
-    best, found = start, -math.inf
+    best, above = _start(by_chance, p, gains, schedule)
+    found = value_of(best, p, gains, schedule)
     middle = slopes[slopes.shape[0] // 2]
     if schedule.patience == 1.0:
         middle = _straightest(schedule.rewards, slopes)
@@ -275,8 +276,4 @@ def search(
         value = value_of(chosen, p, gains, schedule)
         if value > found:
             best, found = chosen, value
-    best = repair(best, by_chance, p, gains, schedule)
-    start = repair(start, by_chance, p, gains, schedule)
-    if value_of(start, p, gains, schedule) > value_of(best, p, gains, schedule):
-        best = start
-    return best, above
+    return repair(best, by_chance, p, gains, schedule), above

@@ -97,7 +97,7 @@ class Ranking:
 
     # All numbers are in one array, since allocating five takes longer than the decision: n
     # probabilities, n estimates, n + 1 values and n rows, of which the first s are in use.
-    __slots__ = ("_dim", "_names", "_numbers", "_order", "_prices")
+    __slots__ = ("_dim", "_names", "_numbers", "_order", "_patience", "_prices")
 
     def __init__(
         self,
@@ -163,23 +163,31 @@ class Ranking:
             self._dense[kept],
             None if self._names is None else self._names.take(kept.tolist()),
             None if self._prices is None else self._prices.take(kept.tolist()),
-        )
+        ).with_patience(self._patience)
 
     def at_prices(self, payoffs: Payoffs, loss_bound: float = math.nan) -> Ranking:
         """Return it with what its candidates cost and are worth, where the payoffs say so."""
-        costs, values = payoffs.costs, payoffs.success_values
-        if costs is None or values is None:
+        costs, values, priced = payoffs.costs, payoffs.success_values, self
+        if costs is not None and values is not None:
+            order = self._order
+            priced = Ranking(
+                order,
+                self.probabilities,
+                self.estimates,
+                self.values,
+                self._dense,
+                self._names,
+                Prices(costs[order], values[order], loss_bound),
+            )
+        return priced.with_patience(payoffs.patience)
+
+    def with_patience(self, patience: float) -> Ranking:
+        """Return it with the patience of the payoffs that it was planned with."""
+        if patience == self._patience:
             return self
-        order = self._order
-        return Ranking(
-            order,
-            self.probabilities,
-            self.estimates,
-            self.values,
-            self._dense,
-            self._names,
-            Prices(costs[order], values[order], loss_bound),
-        )
+        ranking = Ranking.__new__(Ranking)
+        ranking._fill(self._order, self._numbers, self._dim, self._names, self._prices, patience)
+        return ranking
 
     def _fill(
         self,
@@ -188,11 +196,12 @@ class Ranking:
         dim: int,
         names: Names | None,
         prices: Prices | None,
+        patience: float = 1.0,
     ) -> None:
         order.setflags(write=False)
         numbers.setflags(write=False)
         self._order, self._numbers, self._dim, self._names = order, numbers, dim, names
-        self._prices = prices
+        self._prices, self._patience = prices, patience
         if prices is not None:
             prices.costs.setflags(write=False)
             prices.values.setflags(write=False)
@@ -247,8 +256,9 @@ class Ranking:
     def reward(self, payoffs: Payoffs, outcome: Outcome) -> float:
         """Return what an outcome of it earned.
 
-        ``payoffs`` are those of the round. Costs and values are those of the receipt; where the
-        outcome says what the tries really cost, that counts.
+        ``payoffs`` are those of the round. Costs and values are those that it was planned with: of
+        a candidate without a cost, what the policy expected. Where the outcome says what the tries
+        really cost, that counts.
 
         >>> import longrank
         >>> payoffs = longrank.Payoffs.linear(2, attempt_cost=0.0)
@@ -257,19 +267,17 @@ class Ranking:
         (0.8, -0.2)
         """
         outcome.check(len(self))
-        payoffs = payoffs.priced(None)  # those along a sequence are refused
-        tried = outcome.tried
-        if tried > payoffs.budget:
-            raise InvalidInput("payoffs", f"cover the {tried} tries of the outcome", payoffs.budget)
-        if outcome.succeeded:
-            earned = float(payoffs.rewards[tried - 1])
-            if self._prices is not None:
-                earned += float(self._prices.values[tried - 1])
-        else:
-            earned = float(payoffs.losses[tried])
-        if outcome.costs is not None:
-            return earned - sum(outcome.costs)
-        return earned if self._prices is None else earned - float(self._prices.costs[:tried].sum())
+        tried, covered = outcome.tried, payoffs.tries(None)  # those along a sequence are refused
+        if tried > covered:
+            raise InvalidInput("payoffs", f"cover the {tried} tries of the outcome", covered)
+        paid = payoffs.along(self._order[:tried])
+        if self._prices is not None:
+            costs, values = self._prices.costs[:tried], self._prices.values[:tried]
+            given, paid = paid, payoffs.priced(costs, values).along(range(tried))
+            if payoffs.has_prices and given != paid:
+                rule = "have the costs and values that the ranking was planned with, or none"
+                raise InvalidInput("payoffs", rule, payoffs)
+        return paid.reward(outcome)
 
     @property
     def dim(self) -> int:
@@ -352,7 +360,8 @@ class Ranking:
     def explain(self) -> str:
         """Return the decision as a table: estimates, bonus, what each try adds, why it stopped.
 
-        Where candidates are records, with the fields that spoke for and against each.
+        Where candidates are records, with the fields that spoke for and against each. A patience
+        below 1 is told by the ranking that a policy returned, not by one that was stored since.
         """
         values, reasons, costs = self.values, self.reasons, self.costs
         named = self._names is not None
@@ -390,9 +399,15 @@ class Ranking:
             lines.append(f"It uses all {max_tries} tries{why}")
         else:
             best = float(self.values[len(self) + 1 :].max())
+            drawn = " by a draw, not by these values" if best > self.value else ""
             lines.append(
-                f"It stops after {len(self)} of {max_tries} tries: the best longer sequence is "
-                f"worth {best:.4f}, this one {self.value:.4f}."
+                f"It stops after {len(self)} of {max_tries} tries{drawn}: the best longer sequence "
+                f"is worth {best:.4f}, this one {self.value:.4f}."
+            )
+        if self._patience < 1.0:
+            lines.append(
+                f"It is planned with a patience of {self._patience:.4g}, the probability of going "
+                "on after a failure."
             )
         return "\n".join(lines)
 

@@ -102,7 +102,8 @@ class Thompson(Believer):
     ) -> Ranking:
         if self.learner.sparse:
             belief: Any = self.learner.belief(self._bonus(self._deviates(rng, len(prepared))))  # type: ignore[arg-type]
-            return self._best(prepared, count, payoffs, minimum, belief)
+            best = self._best(prepared, count, payoffs, minimum, belief)
+            return best.with_patience(payoffs.patience)
         if self.optimistic:
             bonus = self._bonus(self._deviates(rng, len(prepared)))
             belief = self.learner.belief()._replace(bonus=bonus)  # type: ignore[arg-type]

@@ -477,17 +477,23 @@ def test_an_explanation_tells_a_patience_that_was_learned():
     assert f"a patience of {policy.patience.now:.4g}" in policy.rank(["a"], VANILLA).explain()
 
 
-def test_a_sequence_that_was_cut_by_a_draw_says_so():
+def test_a_sequence_that_was_drawn_says_so_where_it_stops():
     payoffs = Payoffs([1.0, 0.5, 0.25], [0.0, -0.4, -0.8, -1.2])
-    policy, words = PlackettLuce(believing(), temperature=1.0, rng=0), "tries by a draw, not by"
+    policy = PlackettLuce(believing(), temperature=1.0, rng=0)
     found = [policy.rank(ITEMS, payoffs) for _ in range(40)]
     cut = [one for one in found if one.value < one.values[len(one) :].max()]
     assert cut
-    assert all(words in one.explain() for one in cut)
+    assert all(" of 3 tries, drawn at random: the best longer" in one.explain() for one in cut)
     dear = Payoffs([1.0, 0.2, 0.1], [0.0, -0.4, -1.5, -3.0])
-    best = UCB(believing((0.0, 0.0, 0.0)), exploration=0.0).rank(ITEMS, dear).explain()
-    assert "It stops after" in best
-    assert words not in best
+    words = {
+        "ucb": "1 of 3 tries: the best",
+        "thompson": "1 of 3 tries, by scores drawn at random:",
+    }
+    for name in (*words, "optimistic"):
+        policy = KINDS[name]()
+        policy.learner.weights[:] = 0.0
+        told = policy.rank(ITEMS, dear).explain()
+        assert f"It stops after {words.get(name, words['thompson'])}" in told
 
 
 EXTREME = [0.0, 5e-324, 1e-300, 1e-12, 0.1, 1.0, 1e6, 1e100]

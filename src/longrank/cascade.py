@@ -97,7 +97,7 @@ class Ranking:
 
     # All numbers are in one array, since allocating five takes longer than the decision: n
     # probabilities, n estimates, n + 1 values and n rows, of which the first s are in use.
-    __slots__ = ("_dim", "_names", "_numbers", "_order", "_patience", "_prices")
+    __slots__ = ("_dim", "_names", "_numbers", "_order", "_patience", "_prices", "_stop")
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class Ranking:
             self._dense[kept],
             None if self._names is None else self._names.take(kept.tolist()),
             None if self._prices is None else self._prices.take(kept.tolist()),
-        ).with_patience(self._patience)
+        ).planned(self._patience, self._stop)
 
     def at_prices(self, payoffs: Payoffs, loss_bound: float = math.nan) -> Ranking:
         """Return it with what its candidates cost and are worth, where the payoffs say so."""
@@ -179,15 +179,15 @@ class Ranking:
                 self._names,
                 Prices(costs[order], values[order], loss_bound),
             )
-        return priced.with_patience(payoffs.patience)
+        return priced.planned(payoffs.patience, self._stop)
 
-    def with_patience(self, patience: float) -> Ranking:
-        """Return it with the patience of the payoffs that it was planned with."""
-        if patience == self._patience:
-            return self
-        ranking = Ranking.__new__(Ranking)
-        ranking._fill(self._order, self._numbers, self._dim, self._names, self._prices, patience)
-        return ranking
+    def planned(self, patience: float, stop: str = "") -> Ranking:
+        """Add to a new receipt how it was planned, which :meth:`explain` tells; return it.
+
+        ``stop`` are words on where it stops, if chance had a part in that. None of it is stored.
+        """
+        self._patience, self._stop = patience, stop
+        return self
 
     def _fill(
         self,
@@ -196,12 +196,11 @@ class Ranking:
         dim: int,
         names: Names | None,
         prices: Prices | None,
-        patience: float = 1.0,
     ) -> None:
         order.setflags(write=False)
         numbers.setflags(write=False)
         self._order, self._numbers, self._dim, self._names = order, numbers, dim, names
-        self._prices, self._patience = prices, patience
+        self._prices, self._patience, self._stop = prices, 1.0, ""
         if prices is not None:
             prices.costs.setflags(write=False)
             prices.values.setflags(write=False)
@@ -360,8 +359,9 @@ class Ranking:
     def explain(self) -> str:
         """Return the decision as a table: estimates, bonus, what each try adds, why it stopped.
 
-        Where candidates are records, with the fields that spoke for and against each. A patience
-        below 1 is told by the ranking that a policy returned, not by one that was stored since.
+        Where candidates are records, with the fields that spoke for and against each. Patience,
+        and that a sequence was drawn, are told by a ranking as the policy returned it, not by one
+        that was stored.
         """
         values, reasons, costs = self.values, self.reasons, self.costs
         named = self._names is not None
@@ -399,10 +399,9 @@ class Ranking:
             lines.append(f"It uses all {max_tries} tries{why}")
         else:
             best = float(self.values[len(self) + 1 :].max())
-            drawn = " by a draw, not by these values" if best > self.value else ""
             lines.append(
-                f"It stops after {len(self)} of {max_tries} tries{drawn}: the best longer sequence "
-                f"is worth {best:.4f}, this one {self.value:.4f}."
+                f"It stops after {len(self)} of {max_tries} tries{self._stop}: the best longer "
+                f"sequence is worth {best:.4f}, this one {self.value:.4f}."
             )
         if self._patience < 1.0:
             lines.append(

@@ -82,7 +82,7 @@ class EpsilonGreedy(Believer, Randomised):
             order = random_order(rng, len(prepared), count)
             return self._along(prepared, order, payoffs, count)
         best = self._best(prepared, count, payoffs, minimum)
-        return best.with_patience(payoffs.patience)
+        return best.planned(payoffs.patience)
 
     def choices(
         self,

@@ -75,7 +75,7 @@ class Oracle(Believer):
     def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs, minimum: int) -> Ranking:
         if not (self.exact and isinstance(self.features, Coverage)):
             best = self._best(prepared, count, payoffs, minimum)
-            return best.with_patience(payoffs.patience)
+            return best.planned(payoffs.patience)
         order = best_dependent(prepared, self.features, self.learner, payoffs, count)
         return self._along(prepared, order, payoffs, bound=0.0)
 

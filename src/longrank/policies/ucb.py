@@ -108,7 +108,7 @@ class UCB(Believer):
     def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs, minimum: int) -> Ranking:
         if not self.foresight or payoffs.has_prices:
             best = self._best(prepared, count, payoffs, minimum)
-            return best.with_patience(payoffs.patience)
+            return best.planned(payoffs.patience)
         rows = self.features.rows(prepared)
         greedy = self.learner.belief(self.bonus).foresee(rows, count, self.foresight)
         return self._decide(prepared, greedy, payoffs, minimum)

@@ -153,8 +153,8 @@ def test_patience_comes_from_the_request_or_from_the_model(engine):
         ({"costs": [0.1] * 4}, "costs must have 5 numbers"),
         ({"costs": [-0.1] * 5}, "costs must be at least 0"),
         ({"values": [math.inf] * 5}, "values must"),
-        ({"costs": [0.0, 2e12, 0.0, 0.0, 0.0]}, "cost of candidate 1 must have .* at most 1e"),
-        ({"values": [-2e12] * 5}, "value of candidate 0 must have"),
+        ({"costs": [0.0, 2e12, 0.0, 0.0, 0.0]}, r"costs\[1\] must have .* at most 1e.12, got 2"),
+        ({"values": [-2e12] * 5}, r"values\[0\] must have"),
     ],
 )
 def test_prices_of_arrays_that_cannot_be_are_refused(engine, more, words):
@@ -167,8 +167,8 @@ def test_prices_of_arrays_that_cannot_be_are_refused(engine, more, words):
     [
         ({"cost": -1}, "candidate 1, field 'cost' must be a finite number of at least 0"),
         ({"cost": "much"}, "candidate 1, field 'cost'"),
-        ({"value": 1e13}, "value of candidate 1 must have"),
-        ({"cost": 1e13}, "cost of candidate 1 must have"),
+        ({"value": 1e13}, "candidate 1, field 'value' must have"),
+        ({"cost": 1e13}, "candidate 1, field 'cost' must have"),
     ],
 )
 def test_prices_of_records_that_cannot_be_are_refused(records, candidate, words):

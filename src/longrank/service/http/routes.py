@@ -312,7 +312,8 @@ class Endpoints:
             return msgspec.convert(settings, messages.ModelRequest)
         except msgspec.ValidationError as error:
             where = messages.blamed(str(error)) or "settings"
-            raise InvalidInput(where, "be a setting of a model", str(error)) from None
+            plain = InvalidInput(where, "be a setting of a model", str(error))
+            raise messages.translate(error, settings) or plain from None
 
     @endpoint("readModel", "GET", "/v1/models/{name}", "models:read_model", "model",
               messages.ModelAnswer)  # fmt: skip

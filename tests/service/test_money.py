@@ -363,6 +363,30 @@ def test_sums_are_those_of_the_export_to_the_last_bit(engine):
         assert row["reward"] == float(earned - sum(map(Fraction, costs)))
 
 
+def test_outcomes_that_count_expected_costs_are_counted_and_told(records, reopen):
+    """Those of a candidate that has no cost, once costs were learned, unless the outcome tells."""
+    offered = {"candidates": ["large", {"id": "small", "cost": 0.5}], **PAYOFFS}
+    first = records.decide("r", DecisionRequest(id="a", **offered))
+    assert not records.settle("r", "a", told(1, True)).estimated  # nothing is expected yet
+    tried = len(first.sequence)
+    for i in range(3):
+        name = records.decide("r", DecisionRequest(id=f"b{i}", **offered)).id
+        assert not records.settle("r", name, told(tried, False, costs=[0.25] * tried)).estimated
+    last = records.decide("r", DecisionRequest(id="c", **offered))
+    where = [one.id for one in last.sequence].index("large")
+    assert last.sequence[where].cost not in (0.0, 0.25)
+    assert records.settle("r", "c", told(where + 1, True)).estimated
+    known = DecisionRequest(id="d", candidates=[{"id": "large", "cost": 0.3}], **PAYOFFS)
+    records.decide("r", known)
+    assert not records.settle("r", "d", told(1, True)).estimated
+    stats = records.describe(records.model("r")).stats
+    assert (stats.outcomes, stats.estimated) == (6, 1)
+    assert [row["id"] for row in exported(records, "r") if row["estimated"]] == ["c"]
+    assert records.read("r", "c").outcome_record.estimated
+    records.close()
+    assert reopen().model("r").stats.estimated == 1
+
+
 def test_exact_sums_do_not_depend_on_the_order_and_survive_what_is_too_large():
     rng = np.random.default_rng(0)
     numbers = (rng.normal(size=400) * 10.0 ** rng.integers(-9, 12, 400)).tolist()

@@ -141,6 +141,9 @@ class ModelStats(Struct, frozen=True):
     give_ups: int
     by_position: list[PositionStats]
     curve: Curve
+    estimated: Annotated[
+        int, Meta(description="Outcomes that told no costs and count what the model expected.")
+    ] = 0
 
 
 class ModelAnswer(Struct, frozen=True):
@@ -429,7 +432,8 @@ class Observed(Struct, frozen=True, omit_defaults=True):
 class OutcomeAnswer(Struct, frozen=True):
     """The outcome as recorded; ``why`` gives the reason if the model does not learn from it.
 
-    ``reward`` is what was earned, net of ``spent``: what the tries cost.
+    ``reward`` is what was earned, net of ``spent``: what the tries cost. Where ``estimated``, a
+    cost was neither reported nor given with its candidate, and both count what the model expected.
     """
 
     id: str
@@ -444,6 +448,7 @@ class OutcomeAnswer(Struct, frozen=True):
     at: float | None
     repeated: bool = False
     spent: float = 0.0
+    estimated: bool = False
 
 
 class BatchResult(Struct, frozen=True):

@@ -375,15 +375,15 @@ class Ranking:
         lines = [
             f"try{head}   estimate   with bonus{price}   value if it ends here   this try adds"
         ]
-        lines.append(f"  0{values[0]:>{48 + wide + len(price)}.4f}")
+        lines.append(f"  0{values[0]:>z{48 + wide + len(price)}.4f}")
         for i in range(len(self)):
-            paid = "" if costs is None else f"{costs[i]:>11.4f}"
+            paid = "" if costs is None else f"{costs[i]:>z11.4f}"
             if worth is not None and worth.any():
-                paid += f"{worth[i]:>+13.4f}"
+                paid += f"{worth[i]:>+z13.4f}"
             lines.append(
                 f"{i + 1:>3}{names[i]:>{wide}}{self.estimates[i]:>11.4f}"
-                f"{self.probabilities[i]:>13.4f}{paid}{values[i + 1]:>24.4f}"
-                f"{values[i + 1] - values[i]:>+16.4f}"
+                f"{self.probabilities[i]:>13.4f}{paid}{values[i + 1]:>z24.4f}"
+                f"{values[i + 1] - values[i]:>+z16.4f}"
             )
             for word, some in (
                 ("for", [each for each in reasons[i] if each[1] > 0.0]),
@@ -401,7 +401,7 @@ class Ranking:
             best = float(self.values[len(self) + 1 :].max())
             lines.append(
                 f"It stops after {len(self)} of {max_tries} tries{self._stop}: the best longer "
-                f"sequence is worth {best:.4f}, this one {self.value:.4f}."
+                f"sequence is worth {best:z.4f}, this one {self.value:z.4f}."
             )
         if self._patience < 1.0:
             lines.append(

@@ -171,10 +171,6 @@ def test_it_shows_money_in_the_currency_of_the_model(browser, http):
         assert part in shown
     assert not browser.find_elements(By.CSS_SELECTOR, "#decision p b, #decision td b")
     assert errors(browser) == []
-    picture = os.environ.get("LONGRANK_MONEY_SCREENSHOT")
-    if picture:
-        browser.set_window_size(1100, 1650)
-        browser.save_screenshot(picture)
 
 
 def test_zero_has_no_sign(browser, http):
@@ -215,9 +211,14 @@ def test_it_tells_expected_costs_patience_and_draws(browser, http):
 
 
 def test_it_shows_the_schema_of_a_model_of_records_and_what_spoke_for_a_candidate(browser, http):
-    http.put("/v1/models/cards", json={"schema": {"fields": {"mcc": "category"}}})
-    offered = [{"id": "adyen", "region": "eu"}, {"id": "stripe", "region": "us"}, "<b>odd</b>"]
-    payoffs = {"rewards": [1.0, 0.95], "losses": [0.0, -0.05, -0.1]}
+    schema = {"fields": {"mcc": "category"}}
+    http.put("/v1/models/cards", json={"schema": schema, "currency": "EUR"})
+    offered = [
+        {"id": "adyen", "region": "eu", "cost": 0.25},
+        {"id": "stripe", "region": "us", "cost": 0.15},
+        "<b>odd</b>",
+    ]
+    payoffs = {"rewards": [4.0, 3.5], "losses": [0.0, -0.2, -0.4]}
     rng = np.random.default_rng(0)
     for i in range(60):
         brand = ["visa", "amex"][i % 2]
@@ -250,7 +251,9 @@ def test_it_shows_the_schema_of_a_model_of_records_and_what_spoke_for_a_candidat
     assert errors(browser) == []
     picture = os.environ.get("LONGRANK_SCREENSHOT")
     if picture:
-        browser.set_window_size(1100, 1750)
+        browser.set_window_size(
+            1100, 143 + browser.execute_script("return document.body.scrollHeight")
+        )
         browser.save_screenshot(picture)
     body = {"id": "odd", "candidates": offered[2:], "context": {"<i>": "<img src=x>"}, "budget": 1}
     http.post("/v1/models/cards/decisions", json=body)

@@ -269,7 +269,7 @@ async function explain(event) {
       element("p", {}, `${d.status}; expected value ` +
         `${"cost" in (d.sequence[0] || {}) ? money(d.expected_value, currencies.get(d.model)) : shown(d.expected_value)}. ${why}`),
       ...result(d),
-      ...(d.context ? [element("p", { class: "soft" }, "context: " +
+      ...(Object.keys(d.context || {}).length ? [element("p", { class: "soft" }, "context: " +
         Object.entries(d.context).map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(", "))] : []),
       sequence(d), ...prices(d), ...reasons(d),
       ...d.history.map((e) => element("p", { class: "soft" },

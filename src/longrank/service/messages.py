@@ -6,14 +6,11 @@ fields. Nothing here knows about HTTP, the engine or the store.
 
 from __future__ import annotations
 
-import re
 import warnings
 from typing import Annotated, Any, Literal
 
-import msgspec
 from msgspec import Meta, Struct
 
-from longrank.errors import InvalidInput
 from longrank.schema import Number, Schema
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
@@ -523,60 +520,11 @@ class Health(Struct, frozen=True):
     status: str
 
 
-_FIELD, _AT = re.compile(r" field `([^`]+)`"), re.compile(r" - at `\$\.?([^`]+)`$")
-
-
 def declared_kinds(schema: Schema) -> dict[str, FieldKind]:
     """Return the kinds that a schema declares."""
     return {
         name: FieldKind(kind.name, kind == Number(log=True)) for name, kind in schema.fields.items()
     }
-
-
-def blamed(sentence: str) -> str | None:
-    """Return the field that msgspec complains about, as ``candidates[0].id``."""
-    found = [pattern.search(sentence) for pattern in (_AT, _FIELD)]
-    return ".".join(match[1] for match in found if match) or None
-
-
-_EXPECTED = re.compile(
-    r"Expected `(?P<kinds>[^`]+)`"
-    r"(?: (?P<sign>[<>]=?) (?P<limit>\S+)| of length (?P<bound>[<>]=)? ?(?P<length>\d+)"
-    r"| matching regex '(?P<pattern>.+)')?(?:, got `[^`]+`)? - at `\$\.(?P<path>[^`]+)`"
-)
-_STEP = re.compile(r"([^.\[\]]+)")
-_KINDS = {
-    "int": "a whole number", "float": "a number", "str": "text", "bool": "true or false",
-    "bytes": "base64", "array": "a list", "object": "an object", "null": "null",
-}  # fmt: skip
-_SIGNS = {">=": "at least", ">": "above", "<=": "at most", "<": "below"}
-
-
-def translate(error: msgspec.ValidationError, body: Any) -> InvalidInput | None:
-    """Return what msgspec complains about as parameter, rule and value of the body.
-
-    None for a complaint that names no value, such as that of a field that is missing.
-    """
-    found = _EXPECTED.fullmatch(str(error))
-    if found is None:
-        return None
-    value = body
-    try:
-        for step in _STEP.findall(found["path"]):
-            value = value[int(step) if isinstance(value, list | tuple) else step]
-    except (KeyError, IndexError, ValueError, TypeError):  # one of any values of a dictionary
-        return None
-    if found["sign"]:
-        rule = f"be {_SIGNS[found['sign']]} {float(found['limit']):g}"
-    elif found["length"]:
-        bound = f"{_SIGNS[found['bound']]} " if found["bound"] else ""
-        rule = f"have {bound}{found['length']} "
-        rule, value = rule + ("characters" if found["kinds"] == "str" else "entries"), len(value)
-    elif found["pattern"]:
-        rule = f"match {found['pattern']}"
-    else:
-        rule = "be " + " or ".join(_KINDS.get(kind, kind) for kind in found["kinds"].split(" | "))
-    return InvalidInput(found["path"], rule, msgspec.json.encode(value, enc_hook=str).decode()[:80])
 
 
 _FORMER = {

@@ -15,6 +15,7 @@ from longrank import checks
 from longrank.errors import InvalidInput
 from longrank.payoffs import Payoffs
 from longrank.schema import ID, MAX_TAGS, Schema, read_prices
+from longrank.service.complaints import blamed, translate
 from longrank.service.messages import (
     MAX_DIMENSIONS,
     MAX_FIELD_NAME,
@@ -23,8 +24,6 @@ from longrank.service.messages import (
     Candidate,
     DecisionRequest,
     Packed,
-    blamed,
-    translate,
 )
 
 MAX_TEXT = 4096  # characters of a value

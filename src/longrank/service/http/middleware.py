@@ -20,12 +20,12 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from longrank.errors import InvalidInput, LongrankError
+from longrank.service.complaints import blamed, translate
 from longrank.service.engine.keys import ADMIN
 from longrank.service.http import problems
 from longrank.service.http.problems import Refused
 from longrank.service.http.router import Endpoint, Reply, Router, Service
 from longrank.service.http.routes import JSON, PATH, Route, Schema
-from longrank.service.messages import blamed, translate
 
 Headers = dict[bytes, bytes]
 

@@ -71,7 +71,7 @@ BAD = {
     r"rewards must be finite, got nan at index 0": ([float("nan")], [0.0, 0.0]),
     r"losses must be finite, got -inf at index 1": ([1.0], [0.0, float("-inf")]),
     r"rewards must have 1 dimensions, got shape \(1, 2\)": ([[1.0, 1.0]], [0.0, 0.0, 0.0]),
-    r"rewards must hold numbers, got values of type <U1": (["a"], [0.0, 0.0]),
+    r"rewards must hold numbers, got 'a' at index 0": (["a"], [0.0, 0.0]),
 }
 
 
@@ -309,11 +309,16 @@ def test_bad_prices_are_refused_in_one_sentence(costs, values, message):
         Payoffs.vanilla(1).priced(costs, values)
 
 
-@pytest.mark.parametrize("payoffs", [PRICED, PRICED.along([1, 0]), Payoffs.exponential(2)])
+ALONG = PRICED.along([1, 0])
+
+
+@pytest.mark.parametrize("payoffs", [PRICED, ALONG, Payoffs.exponential(2)])
 def test_all_payoffs_survive_pickling_and_are_shown_as_they_are_made(payoffs):
     again = pickle.loads(pickle.dumps(payoffs))
-    assert again == payoffs == eval(repr(payoffs))
+    assert again == payoffs
     assert repr(again) == repr(payoffs)
+    made = payoffs is not ALONG  # those along a sequence come from the payoffs of the round
+    assert not made or eval(repr(payoffs)) == payoffs
 
 
 def test_payoffs_without_prices_are_shown_as_before():
@@ -386,6 +391,18 @@ def test_the_best_sequence_without_prices_is_that_of_the_paper():
     expected = np.array([1, 3, 2])
     assert payoffs.best_sequence(p).order.tolist() == expected.tolist()
     assert payoffs.best_sequence(p).value == pytest.approx(payoffs.values(p[expected]).max())
+
+
+def test_payoffs_along_a_sequence_show_no_private_names():
+    shown = repr(Payoffs.vanilla(2).priced([0.25, 0.5]).along([1]))
+    parts = "rewards=[0.5], losses=[0.0, -0.5], spent=[0.0, 0.5]"
+    assert shown == f"<Payoffs along a sequence: {parts}>"
+
+
+@pytest.mark.parametrize("name", ["costs", "values"])
+def test_a_price_that_is_missing_is_named_with_its_index(name):
+    with pytest.raises(InvalidInput, match=f"^{name} must hold numbers, got None at index 1$"):
+        Payoffs.vanilla(2).priced(**{name: [0.1, None]})
 
 
 def test_patience_counts_in_values_lengths_and_sequences():

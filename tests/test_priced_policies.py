@@ -428,6 +428,74 @@ def test_rewards_are_asked_for_with_the_payoffs_of_the_round():
         ranking.reward(Payoffs.vanilla(1), Outcome(2, True))
 
 
+def test_a_reward_is_not_asked_for_with_other_prices_than_were_planned_with():
+    payoffs = paid(PAYOFFS["constant"], ITEMS)
+    ranking = UCB(believing(), exploration=0.0).receipt(ITEMS, payoffs, [2, 1])
+    plain = Payoffs(payoffs.rewards, payoffs.losses)
+    earned = ranking.reward(payoffs, Outcome(1, True))
+    assert ranking.reward(plain, Outcome(1, True)) == earned
+    for other in (payoffs.priced(payoffs.costs + 1.0, payoffs.success_values), plain.priced([9.0])):
+        with pytest.raises(InvalidInput, match=r"^(payoffs must have the costs|order must hold)"):
+            ranking.reward(other, Outcome(1, True))
+    free = UCB(believing(), exploration=0.0).receipt(ITEMS, plain, [2, 1])
+    assert free.reward(payoffs, Outcome(1, True)) == earned  # it had none, so these count
+
+
+KINDS = {
+    "ucb": lambda: UCB(believing(), exploration=0.1),
+    "epsilon-greedy": lambda: EpsilonGreedy(believing(), epsilon=0.5, rng=0),
+    "plackett-luce": lambda: PlackettLuce(believing(), temperature=0.7, rng=0),
+    "thompson": lambda: Thompson(believing(), rng=0),
+    "optimistic": lambda: Thompson(believing(), optimistic=True, rng=0),
+    "oracle": lambda: Oracle([1.0, -2.0, 0.5]),
+    "records": recommended,
+}
+
+
+@pytest.mark.parametrize("name", [*KINDS, "random"])
+def test_a_round_is_not_ranked_with_the_payoffs_of_a_sequence(name):
+    policy = KINDS.get(name, lambda: Random(rng=0))()
+    payoffs = paid(PAYOFFS["constant"], ITEMS).along([2, 1])
+    with pytest.raises(InvalidInput, match=r"^payoffs must not be those along a sequence, got <"):
+        policy.rank(list("abcd") if name == "records" else ITEMS, payoffs)
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("has_prices", [True, False])
+def test_an_explanation_tells_a_patience_below_one(name, has_prices):
+    policy, items = KINDS[name](), list("abcd") if name == "records" else ITEMS
+    payoffs = paid(PAYOFFS["constant"], ITEMS) if has_prices else PAYOFFS["constant"]
+    assert "patience" not in policy.rank(items, payoffs).explain()
+    for _ in range(4):  # a random round among them, where there are such
+        *_, last = policy.rank(items, payoffs.patient(0.8)).explain().splitlines()
+        assert last.startswith("It is planned with a patience of 0.8, ")
+
+
+def test_an_explanation_tells_a_patience_that_was_learned():
+    policy = recommended()
+    policy.learn(policy.receipt(["a", "b"], VANILLA, ["a", "b"]), Outcome(1, False))
+    assert f"a patience of {policy.patience.now:.4g}" in policy.rank(["a"], VANILLA).explain()
+
+
+def test_a_sequence_that_was_drawn_says_so_where_it_stops():
+    payoffs = Payoffs([1.0, 0.5, 0.25], [0.0, -0.4, -0.8, -1.2])
+    policy = PlackettLuce(believing(), temperature=1.0, rng=0)
+    found = [policy.rank(ITEMS, payoffs) for _ in range(40)]
+    cut = [one for one in found if one.value < one.values[len(one) :].max()]
+    assert cut
+    assert all(" of 3 tries, drawn at random: the best longer" in one.explain() for one in cut)
+    dear = Payoffs([1.0, 0.2, 0.1], [0.0, -0.4, -1.5, -3.0])
+    words = {
+        "ucb": "1 of 3 tries: the best",
+        "thompson": "1 of 3 tries, by scores drawn at random:",
+    }
+    for name in (*words, "optimistic"):
+        policy = KINDS[name]()
+        policy.learner.weights[:] = 0.0
+        told = policy.rank(ITEMS, dear).explain()
+        assert f"It stops after {words.get(name, words['thompson'])}" in told
+
+
 EXTREME = [0.0, 5e-324, 1e-300, 1e-12, 0.1, 1.0, 1e6, 1e100]
 
 

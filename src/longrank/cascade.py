@@ -97,7 +97,7 @@ class Ranking:
 
     # All numbers are in one array, since allocating five takes longer than the decision: n
     # probabilities, n estimates, n + 1 values and n rows, of which the first s are in use.
-    __slots__ = ("_dim", "_names", "_numbers", "_order", "_prices")
+    __slots__ = ("_dim", "_names", "_numbers", "_order", "_patience", "_prices", "_stop")
 
     def __init__(
         self,
@@ -163,23 +163,31 @@ class Ranking:
             self._dense[kept],
             None if self._names is None else self._names.take(kept.tolist()),
             None if self._prices is None else self._prices.take(kept.tolist()),
-        )
+        ).planned(self._patience, self._stop)
 
     def at_prices(self, payoffs: Payoffs, loss_bound: float = math.nan) -> Ranking:
         """Return it with what its candidates cost and are worth, where the payoffs say so."""
-        costs, values = payoffs.costs, payoffs.success_values
-        if costs is None or values is None:
-            return self
-        order = self._order
-        return Ranking(
-            order,
-            self.probabilities,
-            self.estimates,
-            self.values,
-            self._dense,
-            self._names,
-            Prices(costs[order], values[order], loss_bound),
-        )
+        costs, values, priced = payoffs.costs, payoffs.success_values, self
+        if costs is not None and values is not None:
+            order = self._order
+            priced = Ranking(
+                order,
+                self.probabilities,
+                self.estimates,
+                self.values,
+                self._dense,
+                self._names,
+                Prices(costs[order], values[order], loss_bound),
+            )
+        return priced.planned(payoffs.patience, self._stop)
+
+    def planned(self, patience: float, stop: str = "") -> Ranking:
+        """Add to a new receipt how it was planned, which :meth:`explain` tells; return it.
+
+        ``stop`` are words on where it stops, if chance had a part in that. None of it is stored.
+        """
+        self._patience, self._stop = patience, stop
+        return self
 
     def _fill(
         self,
@@ -192,7 +200,7 @@ class Ranking:
         order.setflags(write=False)
         numbers.setflags(write=False)
         self._order, self._numbers, self._dim, self._names = order, numbers, dim, names
-        self._prices = prices
+        self._prices, self._patience, self._stop = prices, 1.0, ""
         if prices is not None:
             prices.costs.setflags(write=False)
             prices.values.setflags(write=False)
@@ -247,8 +255,9 @@ class Ranking:
     def reward(self, payoffs: Payoffs, outcome: Outcome) -> float:
         """Return what an outcome of it earned.
 
-        ``payoffs`` are those of the round. Costs and values are those of the receipt; where the
-        outcome says what the tries really cost, that counts.
+        ``payoffs`` are those of the round. Costs and values are those that it was planned with: of
+        a candidate without a cost, what the policy expected. Where the outcome says what the tries
+        really cost, that counts.
 
         >>> import longrank
         >>> payoffs = longrank.Payoffs.linear(2, attempt_cost=0.0)
@@ -257,19 +266,17 @@ class Ranking:
         (0.8, -0.2)
         """
         outcome.check(len(self))
-        payoffs = payoffs.priced(None)  # those along a sequence are refused
-        tried = outcome.tried
-        if tried > payoffs.budget:
-            raise InvalidInput("payoffs", f"cover the {tried} tries of the outcome", payoffs.budget)
-        if outcome.succeeded:
-            earned = float(payoffs.rewards[tried - 1])
-            if self._prices is not None:
-                earned += float(self._prices.values[tried - 1])
-        else:
-            earned = float(payoffs.losses[tried])
-        if outcome.costs is not None:
-            return earned - sum(outcome.costs)
-        return earned if self._prices is None else earned - float(self._prices.costs[:tried].sum())
+        tried, covered = outcome.tried, payoffs.tries(None)  # those along a sequence are refused
+        if tried > covered:
+            raise InvalidInput("payoffs", f"cover the {tried} tries of the outcome", covered)
+        paid = payoffs.along(self._order[:tried])
+        if self._prices is not None:
+            costs, values = self._prices.costs[:tried], self._prices.values[:tried]
+            given, paid = paid, payoffs.priced(costs, values).along(range(tried))
+            if payoffs.has_prices and given != paid:
+                rule = "have the costs and values that the ranking was planned with, or none"
+                raise InvalidInput("payoffs", rule, payoffs)
+        return paid.reward(outcome)
 
     @property
     def dim(self) -> int:
@@ -352,7 +359,9 @@ class Ranking:
     def explain(self) -> str:
         """Return the decision as a table: estimates, bonus, what each try adds, why it stopped.
 
-        Where candidates are records, with the fields that spoke for and against each.
+        Where candidates are records, with the fields that spoke for and against each. Patience,
+        and that a sequence was drawn, are told by a ranking as the policy returned it, not by one
+        that was stored.
         """
         values, reasons, costs = self.values, self.reasons, self.costs
         named = self._names is not None
@@ -366,15 +375,15 @@ class Ranking:
         lines = [
             f"try{head}   estimate   with bonus{price}   value if it ends here   this try adds"
         ]
-        lines.append(f"  0{values[0]:>{48 + wide + len(price)}.4f}")
+        lines.append(f"  0{values[0]:>z{48 + wide + len(price)}.4f}")
         for i in range(len(self)):
-            paid = "" if costs is None else f"{costs[i]:>11.4f}"
+            paid = "" if costs is None else f"{costs[i]:>z11.4f}"
             if worth is not None and worth.any():
-                paid += f"{worth[i]:>+13.4f}"
+                paid += f"{worth[i]:>+z13.4f}"
             lines.append(
                 f"{i + 1:>3}{names[i]:>{wide}}{self.estimates[i]:>11.4f}"
-                f"{self.probabilities[i]:>13.4f}{paid}{values[i + 1]:>24.4f}"
-                f"{values[i + 1] - values[i]:>+16.4f}"
+                f"{self.probabilities[i]:>13.4f}{paid}{values[i + 1]:>z24.4f}"
+                f"{values[i + 1] - values[i]:>+z16.4f}"
             )
             for word, some in (
                 ("for", [each for each in reasons[i] if each[1] > 0.0]),
@@ -391,8 +400,13 @@ class Ranking:
         else:
             best = float(self.values[len(self) + 1 :].max())
             lines.append(
-                f"It stops after {len(self)} of {max_tries} tries: the best longer sequence is "
-                f"worth {best:.4f}, this one {self.value:.4f}."
+                f"It stops after {len(self)} of {max_tries} tries{self._stop}: the best longer "
+                f"sequence is worth {best:z.4f}, this one {self.value:z.4f}."
+            )
+        if self._patience < 1.0:
+            lines.append(
+                f"It is planned with a patience of {self._patience:.4g}, the probability of going "
+                "on after a failure."
             )
         return "\n".join(lines)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,14 @@ def floats(parameter: str, value: ArrayLike, ndim: int) -> NDArray[np.floating]:
 
 def vector(parameter: str, value: ArrayLike) -> NDArray[np.float64]:
     """Return a finite float64 vector, a copy of the caller's."""
-    array = np.array(floats(parameter, value, 1), np.float64)
+    try:
+        array = np.array(floats(parameter, value, 1), np.float64)
+    except InvalidInput:
+        for i, each in enumerate(value if isinstance(value, list | tuple) else ()):
+            if not isinstance(each, Real | list | tuple):
+                shown = f"{each!r:.40} at index {i}"
+                raise InvalidInput(parameter, "hold numbers", shown) from None
+        raise
     bad = np.flatnonzero(~np.isfinite(array))
     if bad.size:
         raise InvalidInput(parameter, "be finite", f"{array[bad[0]]} at index {bad[0]}")

@@ -54,7 +54,8 @@ class Payoffs:
         non-increasing and at most 0.
     costs
         ``costs[i]`` is paid for each try of candidate i, whether it succeeds or not: k numbers of
-        at least 0, where the candidates of the round have prices of their own.
+        at least 0, where the candidates of the round have prices of their own. All or none: where
+        some are not known, use records, of which those without a ``cost`` have none.
     values
         ``values[i]`` is what a success of candidate i earns besides the reward of its position:
         k numbers of any sign, kept as ``success_values``. Costs without values, or values
@@ -258,14 +259,13 @@ class Payoffs:
         patience
             In place of that of the payoffs.
         """
-        self._need_candidates()
-        p = _chances(probabilities)
+        tries, p = self.tries(budget), _chances(probabilities)
         costs, values, rewards, losses, _ = self.prices(len(p))
         if len(p) != len(costs):
             rule = f"have {len(costs)} numbers, as many as costs and values"
             raise InvalidInput("probabilities", rule, len(p))
         order, length, value, bound = kernels.plan(
-            p, costs, values, rewards, losses, self._patience(patience), self.tries(budget)
+            p, costs, values, rewards, losses, self._patience(patience), tries
         )
         return PlannedSequence(order[:length], value, bound)
 
@@ -303,6 +303,7 @@ class Payoffs:
 
     def tries(self, budget: int | None) -> int:
         """Return the number of tries allowed: ``budget``, or all that the payoffs cover."""
+        self._need_candidates()
         if budget is None:
             return self.budget
         b = checks.whole("budget", budget)
@@ -363,11 +364,10 @@ class Payoffs:
         shown = f"rewards={self.rewards.tolist()}, losses={self.losses.tolist()}"
         if self.costs is not None and self.success_values is not None:
             shown += f", costs={self.costs.tolist()}, values={self.success_values.tolist()}"
+        more = "" if self.patience == 1.0 else f", patience={self.patience}"
         if self._spent is not None:
-            shown += f", spent={self._spent.tolist()}"
-        if self.patience != 1.0:
-            shown += f", patience={self.patience}"
-        return f"Payoffs{'' if self._spent is None else '._by_position'}({shown})"
+            return f"<Payoffs along a sequence: {shown}, spent={self._spent.tolist()}{more}>"
+        return f"Payoffs({shown}{more})"
 
 
 def _rebuild(*parts: Any) -> Payoffs:

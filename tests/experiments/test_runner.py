@@ -52,6 +52,17 @@ def test_a_row_tells_all_and_ncr_is_made_of_its_parts(alone: list[ResultRow]) ->
         assert row["protocol"] == "grid"
 
 
+def test_results_tell_what_was_spent_where_items_have_fees(tmp_path: Path) -> None:
+    cell = Cell("digits-3", "fees-0.1-0.2", 1, "rand", "quick", 0)
+    [made] = run_cell(cell)
+    assert 0.1 <= made["mean_spent"] <= 0.2
+    write_cell(tmp_path, cell, [made])
+    plain = run_cell(Cell("digits-3", "vanilla", 1, "rand", "quick", 0))
+    assert "mean_spent" not in plain[0]
+    write_cell(tmp_path, Cell("digits-3", "vanilla", 1, "rand", "quick", 0), plain)
+    assert read_results([tmp_path]) == [made, *plain]
+
+
 def test_the_best_setting_of_a_cell_carries_its_rewards(alone: list[ResultRow]) -> None:
     for cell in SOME:
         rows = [row for row in alone if row["policy"] == cell.policy]

@@ -54,7 +54,8 @@ def test_scenarios_are_named() -> None:
     ("wrong", "message"),
     [
         ({"scenario": "linear-x"}, "scenario must be vanilla, exponential, linear-COST or fees-"),
-        ({"scenario": "fees-0.2-0.1"}, "scenario must be fees-LOW-HIGH, such as fees-0.02-0.2"),
+        ({"scenario": "fees-x-0.1"}, "scenario must be fees-LOW-HIGH, such as fees-0.02-0.2, got"),
+        ({"scenario": "fees-0.2-0.1"}, "scenario must have LOW at most HIGH in fees-LOW-HIGH, got"),
         ({"policy": "best"}, "policy must be one of recommended, .*rand, eps"),
         ({"grid": "huge"}, "grid must be one of paper, quick, got 'huge'"),
         ({"budget": -1}, "budget must be at least 0"),

@@ -153,8 +153,8 @@ def test_patience_comes_from_the_request_or_from_the_model(engine):
         ({"costs": [0.1] * 4}, "costs must have 5 numbers"),
         ({"costs": [-0.1] * 5}, "costs must be at least 0"),
         ({"values": [math.inf] * 5}, "values must"),
-        ({"costs": [0.0, 2e12, 0.0, 0.0, 0.0]}, "cost of candidate 1 must have .* at most 1e"),
-        ({"values": [-2e12] * 5}, "value of candidate 0 must have"),
+        ({"costs": [0.0, 2e12, 0.0, 0.0, 0.0]}, r"costs\[1\] must have .* at most 1e.12, got 2"),
+        ({"values": [-2e12] * 5}, r"values\[0\] must have"),
     ],
 )
 def test_prices_of_arrays_that_cannot_be_are_refused(engine, more, words):
@@ -167,8 +167,8 @@ def test_prices_of_arrays_that_cannot_be_are_refused(engine, more, words):
     [
         ({"cost": -1}, "candidate 1, field 'cost' must be a finite number of at least 0"),
         ({"cost": "much"}, "candidate 1, field 'cost'"),
-        ({"value": 1e13}, "value of candidate 1 must have"),
-        ({"cost": 1e13}, "cost of candidate 1 must have"),
+        ({"value": 1e13}, "candidate 1, field 'value' must have"),
+        ({"cost": 1e13}, "candidate 1, field 'cost' must have"),
     ],
 )
 def test_prices_of_records_that_cannot_be_are_refused(records, candidate, words):
@@ -361,6 +361,30 @@ def test_sums_are_those_of_the_export_to_the_last_bit(engine):
             earned = Fraction(row["rewards"][tried - 1])
             earned += Fraction(row["planned_values"][tried - 1] if row["planned_values"] else 0)
         assert row["reward"] == float(earned - sum(map(Fraction, costs)))
+
+
+def test_outcomes_that_count_expected_costs_are_counted_and_told(records, reopen):
+    """Those of a candidate that has no cost, once costs were learned, unless the outcome tells."""
+    offered = {"candidates": ["large", {"id": "small", "cost": 0.5}], **PAYOFFS}
+    first = records.decide("r", DecisionRequest(id="a", **offered))
+    assert not records.settle("r", "a", told(1, True)).estimated  # nothing is expected yet
+    tried = len(first.sequence)
+    for i in range(3):
+        name = records.decide("r", DecisionRequest(id=f"b{i}", **offered)).id
+        assert not records.settle("r", name, told(tried, False, costs=[0.25] * tried)).estimated
+    last = records.decide("r", DecisionRequest(id="c", **offered))
+    where = [one.id for one in last.sequence].index("large")
+    assert last.sequence[where].cost not in (0.0, 0.25)
+    assert records.settle("r", "c", told(where + 1, True)).estimated
+    known = DecisionRequest(id="d", candidates=[{"id": "large", "cost": 0.3}], **PAYOFFS)
+    records.decide("r", known)
+    assert not records.settle("r", "d", told(1, True)).estimated
+    stats = records.describe(records.model("r")).stats
+    assert (stats.outcomes, stats.estimated) == (6, 1)
+    assert [row["id"] for row in exported(records, "r") if row["estimated"]] == ["c"]
+    assert records.read("r", "c").outcome_record.estimated
+    records.close()
+    assert reopen().model("r").stats.estimated == 1
 
 
 def test_exact_sums_do_not_depend_on_the_order_and_survive_what_is_too_large():

@@ -171,16 +171,54 @@ def test_it_shows_money_in_the_currency_of_the_model(browser, http):
         assert part in shown
     assert not browser.find_elements(By.CSS_SELECTOR, "#decision p b, #decision td b")
     assert errors(browser) == []
-    picture = os.environ.get("LONGRANK_MONEY_SCREENSHOT")
-    if picture:
-        browser.set_window_size(1100, 1650)
-        browser.save_screenshot(picture)
+
+
+def test_zero_has_no_sign(browser, http):
+    browser.get(str(http.base_url))
+    script = "return [shown(-0), shown(-4e-5), shown(-0.5), money(-1e-17, 'EUR'), money(-2e-7)]"
+    assert browser.execute_script(script) == ["0", "0.000", "-0.500", "0.00 EUR", "-0.0000002"]
+
+
+def test_it_tells_expected_costs_patience_and_draws(browser, http):
+    http.put("/v1/models/asks", json={"max_budget": 2, "patience": 0.9, "currency": "EUR"})
+    for i in range(4):
+        body = {"id": f"d{i}", "candidates": ["large"], "rewards": [9.0, 9.0], "losses": [0, 0, 0]}
+        http.post("/v1/models/asks/decisions", json=body)
+        told = {"tried": 1, "succeeded": True} | ({"costs": [0.5]} if i < 3 else {})
+        http.put(f"/v1/models/asks/decisions/d{i}/outcome", json=told)
+    settings = {"temperature": 9.0}
+    http.put("/v1/models/draws", json={"policy": "plackett-luce", "settings": settings})
+    cut = ""
+    while not cut:
+        body = {"candidates": ["a", "b", "c"], "rewards": [1.0, 1.0], "losses": [0.0, -0.1, -0.2]}
+        found = http.post("/v1/models/draws/decisions", json=body).json()
+        end = len(found["sequence"])
+        cut = found["id"] if found["values"][end] < max(found["values"][end:]) else ""
+    opened(browser, http)
+    assert tile(browser, "with expected costs") == "1"
+    for model, decision, words in (
+        ("asks", "d3", ("as was expected: it told no costs.", "a patience of 0.900:")),
+        ("asks", "d2", ("net of 0.50 EUR spent on tries.", "a patience of 0.900:")),
+        ("draws", cut, ("as drawn at random: a longer sequence has a higher",)),
+    ):
+        for name, text in (("lookup-model", model), ("lookup-id", decision)):
+            browser.find_element(By.ID, name).clear()
+            browser.find_element(By.ID, name).send_keys(text)
+        browser.find_element(By.CSS_SELECTOR, "#lookup button").click()
+        for part in words:
+            until(lambda part=part: part in browser.find_element(By.ID, "decision").text)
+    assert errors(browser) == []
 
 
 def test_it_shows_the_schema_of_a_model_of_records_and_what_spoke_for_a_candidate(browser, http):
-    http.put("/v1/models/cards", json={"schema": {"fields": {"mcc": "category"}}})
-    offered = [{"id": "adyen", "region": "eu"}, {"id": "stripe", "region": "us"}, "<b>odd</b>"]
-    payoffs = {"rewards": [1.0, 0.95], "losses": [0.0, -0.05, -0.1]}
+    schema = {"fields": {"mcc": "category"}}
+    http.put("/v1/models/cards", json={"schema": schema, "currency": "EUR"})
+    offered = [
+        {"id": "adyen", "region": "eu", "cost": 0.25},
+        {"id": "stripe", "region": "us", "cost": 0.15},
+        "<b>odd</b>",
+    ]
+    payoffs = {"rewards": [4.0, 3.5], "losses": [0.0, -0.2, -0.4]}
     rng = np.random.default_rng(0)
     for i in range(60):
         brand = ["visa", "amex"][i % 2]
@@ -213,7 +251,9 @@ def test_it_shows_the_schema_of_a_model_of_records_and_what_spoke_for_a_candidat
     assert errors(browser) == []
     picture = os.environ.get("LONGRANK_SCREENSHOT")
     if picture:
-        browser.set_window_size(1100, 1750)
+        browser.set_window_size(
+            1100, 143 + browser.execute_script("return document.body.scrollHeight")
+        )
         browser.save_screenshot(picture)
     body = {"id": "odd", "candidates": offered[2:], "context": {"<i>": "<img src=x>"}, "budget": 1}
     http.post("/v1/models/cards/decisions", json=body)

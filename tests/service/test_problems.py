@@ -48,9 +48,9 @@ def test_problems_are_problem_details(http):
             "settings",
             "be settings of 'oracle', got .*'a': 1",
         ),
-        ({"dim": 0}, "dim", "Expected `int` >= 1"),
+        ({"dim": 0}, "dim", "^dim must be at least 1, got 0$"),
         ({"mode": "loud"}, "mode", "Invalid enum value 'loud'"),
-        ({"keep": -1}, "keep", "Expected `float` > 0"),
+        ({"keep": -1}, "keep", "^keep must be above 0, got -1$"),
         ({"nobody": 1}, "nobody", "unknown field `nobody`"),
     ],
 )
@@ -68,6 +68,53 @@ def test_a_field_deep_in_a_body_is_named(http):
     candidates = [{"id": "a", "features": [0.1, 0.1, 0.1]}, {"features": [0.1, 0.1, 0.1]}]
     answer = http.post(DECISIONS, json={"candidates": candidates})
     assert (answer.status_code, answer.json()["parameter"]) == (422, "candidates[1].id")
+
+
+A = {"id": "a", "features": [0.1] * DIM}
+RECORDS = {"candidates": ["a", {"id": "b", "cost": -1}]}
+BODIES = {
+    "candidates[1].cost must be at least 0, got -1": {"candidates": [A, {**A, "cost": -1}]},
+    'candidates[1].cost must be a number or null, got "x"': {
+        "candidates": [A, {**A, "cost": "x"}]
+    },
+    "candidates[0].features[1] must be a number": {"candidates": [{**A, "features": [0, "x", 0]}]},
+    "features[0][1] must be a number": {"ids": ["a"], "features": [[0.0, "secret", 0.0]]},
+    "costs[4] must be at least 0, got -0.5": {**ROUND, "costs": [0, 0, 0, 0, -0.5]},
+    "costs must have 5 numbers, one for each candidate of the round, got 4": {
+        **ROUND, "costs": [0] * 4
+    },
+    "values[0] must be at most 1e+12, got 2000000000000.0": {**ROUND, "values": [2e12] * 5},
+    "patience must be above 0, got 0": {**ROUND, "patience": 0},
+    "ids[1] must have at least 1 characters, got 0": {**ROUND, "ids": ["a", "", "b", "c", "d"]},
+    "budget must be a whole number or null, got true": {**ROUND, "budget": True},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("detail", BODIES)
+def test_what_breaks_a_rule_is_told_with_its_path_the_rule_and_the_value(http, detail, packed):
+    http.put(BASE, json={"policy": "ind", "dim": DIM})
+    how = msgspec.msgpack if packed else msgspec.json
+    head = {"Content-Type": "application/msgpack" if packed else "application/json"}
+    answer = http.post(DECISIONS, content=how.encode(BODIES[detail]), headers=head)
+    assert (answer.status_code, answer.json()["detail"]) == (422, detail)
+    assert answer.json()["parameter"] == detail.partition(" must ")[0]
+
+
+def test_records_and_outcomes_that_break_a_rule_are_told_in_the_same_words(http):
+    http.put(BASE, json={})
+    told = http.post(DECISIONS, json=RECORDS).json()
+    rule = "must be a finite number of at least 0: the cost of a try, got -1"
+    assert (told["parameter"], told["detail"]) == (
+        "candidates[1].cost", f"candidates[1].cost {rule}"
+    )  # fmt: skip
+    odd = {"candidates": ["a"], "context": {"card type": {}}}
+    assert http.post(DECISIONS, json=odd).json()["parameter"] == "context['card type']"
+    wrong = {"outcomes": [{"id": "x", "tried": 1, "succeeded": True, "costs": [-2]}]}
+    answer = http.post(BASE + "/outcomes", json=wrong).json()
+    assert answer["detail"] == "outcomes[0].costs[0] must be at least 0, got -2"
+    broken = b'{"costs": [-1], "ids": [}'  # malformed as well
+    assert http.post(DECISIONS, content=broken).json()["parameter"] == "costs[0]"
 
 
 def test_what_is_not_there_or_not_allowed_is_told_so(http):

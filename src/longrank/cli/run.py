@@ -33,7 +33,8 @@ def run(
         str,
         typer.Option(
             help="What a success is worth: vanilla, exponential, linear-COST (per try), or "
-            "fees-LOW-HIGH: each item has a cost of its own between two numbers."
+            "fees-LOW-HIGH: a success is worth 1, and a try of an item costs what is drawn for it "
+            "uniformly between the two numbers, anew in each round; policies see it."
         ),
     ] = "vanilla,exponential",
     budgets: Annotated[str, typer.Option(help="Maximum numbers of tries.")] = "1,5,10,50,100",

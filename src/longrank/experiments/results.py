@@ -6,10 +6,10 @@ and are never overwritten.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypedDict, cast
+from typing import NotRequired, TypedDict, cast
 
 from longrank.disk import atomic
 from longrank.errors import BadFile, InvalidInput, MissingExtra
@@ -43,6 +43,7 @@ class ResultRow(TypedDict):
     mean_tried: float
     seconds: float
     curve: list[float] | None  # rewards of every round, of the best setting of the cell
+    mean_spent: NotRequired[float]  # costs of the tries of a round, where items have fees
 
 
 _SCHEMA = pa.schema(
@@ -67,6 +68,12 @@ _SCHEMA = pa.schema(
         ("curve", pa.list_(pa.float64())),
     ]
 )
+_SPENT = pa.field("mean_spent", pa.float64())
+
+
+def _schema(names: Container[str]) -> pa.Schema:
+    """Return the columns of a file that has these: what was spent, only where items have fees."""
+    return _SCHEMA.append(_SPENT) if _SPENT.name in names else _SCHEMA
 
 
 def path_of(out: Path, cell: Cell) -> Path:
@@ -82,9 +89,10 @@ def finished(out: Path, cell: Cell) -> bool:
 def write_cell(out: Path, cell: Cell, rows: list[ResultRow]) -> Path:
     """Add the rows of a cell; refuse to replace existing ones."""
     path = path_of(out, cell)
+    schema = _schema(rows[0] if rows else ())
     try:
         with atomic(path, replace=False) as part:
-            pq.write_table(pa.Table.from_pylist(rows, schema=_SCHEMA), part, compression="zstd")
+            pq.write_table(pa.Table.from_pylist(rows, schema=schema), part, compression="zstd")
     except FileExistsError:
         raise InvalidInput("out", "not hold this cell already", path) from None
     return path
@@ -99,11 +107,13 @@ def read_results(folders: Iterable[Path]) -> list[ResultRow]:
             raise InvalidInput("results", "be a folder with .parquet files of longrank run", folder)
         for file in files:
             try:
-                lacking = {"task", "policy", "settings"} - set(pq.read_schema(file).names)
+                names = pq.read_schema(file).names
+                lacking = {"task", "policy", "settings"} - set(names)
                 if lacking:  # a newer column may be missing in an older file, but never these
-                    names = ", ".join(sorted(lacking))
-                    raise BadFile(f"{file} is not a results file of longrank: it lacks {names}")
-                rows += cast(list[ResultRow], pq.read_table(file, schema=_SCHEMA).to_pylist())
+                    some = ", ".join(sorted(lacking))
+                    raise BadFile(f"{file} is not a results file of longrank: it lacks {some}")
+                table = pq.read_table(file, schema=_schema(names))
+                rows += cast(list[ResultRow], table.to_pylist())
             except (pa.ArrowInvalid, OSError) as error:
                 raise BadFile(f"{file} is not a results file of longrank: {error}") from error
     return rows

@@ -70,6 +70,8 @@ def run_cell(cell: Cell, folder: str | None = None) -> list[ResultRow]:
                 curve=None,
             )
         )
+        if costs:
+            rows[-1]["mean_spent"] = float(life.spent.mean())
     assert curve is not None
     first = max(range(len(rows)), key=lambda i: rows[i]["cumulative_reward"])
     rows[first]["curve"] = curve.tolist()

@@ -68,14 +68,19 @@ class Cell:
 
 
 def fees(scenario: str) -> tuple[float, float] | None:
-    """Return the range of what tries cost, where each item has its own cost: fees-LOW-HIGH."""
+    """Return the range of what tries cost, where each item has its own cost: fees-LOW-HIGH.
+
+    Costs are drawn by :meth:`longrank.simulation.Stream.with_fees`.
+    """
     kind, *ends = scenario.split("-")
     if kind != "fees":
         return None
     if len(ends) == 2 and all(end.replace(".", "", 1).isdigit() for end in ends):
         low, high = map(float, ends)
-        if low <= high:
-            return low, high
+        if low > high:
+            rule = "have LOW at most HIGH in fees-LOW-HIGH"
+            raise InvalidInput("scenario", rule, repr(scenario))
+        return low, high
     raise InvalidInput("scenario", "be fees-LOW-HIGH, such as fees-0.02-0.2", repr(scenario))
 
 

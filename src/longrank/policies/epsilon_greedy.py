@@ -81,7 +81,8 @@ class EpsilonGreedy(Believer, Randomised):
         if rng.random() < self.epsilon:
             order = random_order(rng, len(prepared), count)
             return self._along(prepared, order, payoffs, count)
-        return self._best(prepared, count, payoffs, minimum)
+        best = self._best(prepared, count, payoffs, minimum)
+        return best.planned(payoffs.patience)
 
     def choices(
         self,

@@ -74,7 +74,8 @@ class Oracle(Believer):
 
     def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs, minimum: int) -> Ranking:
         if not (self.exact and isinstance(self.features, Coverage)):
-            return self._best(prepared, count, payoffs, minimum)
+            best = self._best(prepared, count, payoffs, minimum)
+            return best.planned(payoffs.patience)
         order = best_dependent(prepared, self.features, self.learner, payoffs, count)
         return self._along(prepared, order, payoffs, bound=0.0)
 

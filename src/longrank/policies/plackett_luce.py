@@ -109,7 +109,7 @@ class PlackettLuce(Believer, Randomised):
         best = np.argsort(-scores, kind="stable")[: count - length].tolist()
         whole = np.array(order + best, np.int64)
         along = self._along(prepared, whole, payoffs, count)
-        return along.subset(range(length))
+        return along.subset(range(length)).planned(payoffs.patience, ", drawn at random")
 
     def choices(
         self,

@@ -50,9 +50,11 @@ class Randomised(ABC):
         *,
         context: Mapping[str, Any] | None = None,
     ) -> NDArray[np.float64]:
-        """The probability of each prefix: that the first 1, 2, ... items played are these.
+        """The probability of each prefix of ``order``, and of the sequence as it is.
 
-        Shape (len(order) + 1,); the last one is that of the sequence as it is, STOP included.
+        Of n items these are n + 1 numbers. Number i of the first n is the probability that the
+        first i items played are these, whatever is played after them; the last one that exactly
+        these are played, STOP included. Shape (len(order) + 1,).
         """
         given = {} if context is None else {"context": context}
         choices = self.choices(items, payoffs, order, budget, **given)

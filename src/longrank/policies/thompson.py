@@ -100,6 +100,17 @@ class Thompson(Believer):
         minimum: int,
         rng: np.random.Generator,
     ) -> Ranking:
+        drawn = self._by_draws(prepared, count, payoffs, minimum, rng)
+        return drawn.planned(payoffs.patience, ", by scores drawn at random")
+
+    def _by_draws(
+        self,
+        prepared: Prepared,
+        count: int,
+        payoffs: Payoffs,
+        minimum: int,
+        rng: np.random.Generator,
+    ) -> Ranking:
         if self.learner.sparse:
             belief: Any = self.learner.belief(self._bonus(self._deviates(rng, len(prepared))))  # type: ignore[arg-type]
             return self._best(prepared, count, payoffs, minimum, belief)

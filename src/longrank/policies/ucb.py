@@ -107,7 +107,8 @@ class UCB(Believer):
 
     def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs, minimum: int) -> Ranking:
         if not self.foresight or payoffs.has_prices:
-            return self._best(prepared, count, payoffs, minimum)
+            best = self._best(prepared, count, payoffs, minimum)
+            return best.planned(payoffs.patience)
         rows = self.features.rows(prepared)
         greedy = self.learner.belief(self.bonus).foresee(rows, count, self.foresight)
         return self._decide(prepared, greedy, payoffs, minimum)

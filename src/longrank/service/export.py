@@ -50,7 +50,7 @@ def parquet(engine: Engine, name: str) -> bytes:
             ("planned_costs", numbers), ("planned_values", numbers),
             ("loss_bound", pa.float64()), ("patience", pa.float64()),
             ("proposal", texts), ("reward", pa.float64()), ("spent", pa.float64()),
-            ("reason", pa.string()),
+            ("estimated", pa.bool_()), ("reason", pa.string()),
             ("outcome_recorded", pa.float64()), ("outcome_at", pa.float64()),
         ],
         {"longrank": "decisions 1", "model": name}
@@ -144,6 +144,7 @@ def _settled(entry: Entry, record: DecisionRecord) -> dict[str, Any]:
         "outcome_costs": outcome.costs,
         "reward": record.reward(outcome),
         "spent": record.spent(outcome),
+        "estimated": record.estimated(outcome),
         "learned": outcome.learn,
         "not_attributable": outcome.not_attributable if outcome.attributable else list(failures),
         "reason": outcome.reason,

@@ -6,7 +6,6 @@ fields. Nothing here knows about HTTP, the engine or the store.
 
 from __future__ import annotations
 
-import re
 import warnings
 from typing import Annotated, Any, Literal
 
@@ -139,6 +138,9 @@ class ModelStats(Struct, frozen=True):
     give_ups: int
     by_position: list[PositionStats]
     curve: Curve
+    estimated: Annotated[
+        int, Meta(description="Outcomes that told no costs and count what the model expected.")
+    ] = 0
 
 
 class ModelAnswer(Struct, frozen=True):
@@ -427,7 +429,8 @@ class Observed(Struct, frozen=True, omit_defaults=True):
 class OutcomeAnswer(Struct, frozen=True):
     """The outcome as recorded; ``why`` gives the reason if the model does not learn from it.
 
-    ``reward`` is what was earned, net of ``spent``: what the tries cost.
+    ``reward`` is what was earned, net of ``spent``: what the tries cost. Where ``estimated``, a
+    cost was neither reported nor given with its candidate, and both count what the model expected.
     """
 
     id: str
@@ -442,6 +445,7 @@ class OutcomeAnswer(Struct, frozen=True):
     at: float | None
     repeated: bool = False
     spent: float = 0.0
+    estimated: bool = False
 
 
 class BatchResult(Struct, frozen=True):
@@ -516,20 +520,11 @@ class Health(Struct, frozen=True):
     status: str
 
 
-_FIELD, _AT = re.compile(r" field `([^`]+)`"), re.compile(r" - at `\$\.?([^`]+)`$")
-
-
 def declared_kinds(schema: Schema) -> dict[str, FieldKind]:
     """Return the kinds that a schema declares."""
     return {
         name: FieldKind(kind.name, kind == Number(log=True)) for name, kind in schema.fields.items()
     }
-
-
-def blamed(sentence: str) -> str | None:
-    """Return the field that msgspec complains about, as ``candidates[0].id``."""
-    found = [pattern.search(sentence) for pattern in (_AT, _FIELD)]
-    return ".".join(match[1] for match in found if match) or None
 
 
 _FORMER = {

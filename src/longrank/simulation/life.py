@@ -22,14 +22,16 @@ from longrank.simulation.stream import RecordStream, Stream
 
 @dataclass(frozen=True)
 class Life:
-    """What a policy earned, committed to and tried in every round.
+    """What a policy earned, committed to, tried and spent on tries in every round.
 
-    ``policy`` is what became of it; None after a compiled run through arrays.
+    ``spent`` counts the costs of candidates. ``policy`` is what became of it; None after a
+    compiled run through arrays.
     """
 
     rewards: NDArray[np.float64]
     lengths: NDArray[np.int64]
     tried: NDArray[np.int64]
+    spent: NDArray[np.float64]
     policy: Policy | None = None
 
 
@@ -52,7 +54,8 @@ def live(policy: Policy, stream: Stream | RecordStream, payoffs: Payoffs) -> Lif
     True
     """
     policy, count = copy.deepcopy(policy), stream.rounds
-    life = Life(np.empty(count), np.empty(count, np.int64), np.empty(count, np.int64), policy)
+    lengths, tried = np.empty((2, count), np.int64)
+    life = Life(np.empty(count), lengths, tried, np.zeros(count), policy)
     if isinstance(stream, RecordStream):
         _live_records(policy, stream, payoffs, life)
         return life
@@ -178,5 +181,8 @@ def _play(
     succeeded = bool(hits.size and stream.wins[part][ranking.order[tried - 1]])
     outcome = Outcome(tried, succeeded)
     policy.learn(ranking, outcome)
-    life.rewards[t] = stream.paid(payoffs, t).along(ranking.order).reward(outcome)
+    paid = stream.paid(payoffs, t)
+    life.rewards[t] = paid.along(ranking.order).reward(outcome)
+    if paid.costs is not None:
+        life.spent[t] = paid.costs[ranking.order[:tried]].sum()
     life.lengths[t], life.tried[t] = len(ranking), tried

@@ -72,7 +72,7 @@ class Stream:
         return replace(self, choice=kernels.declared(features, "compiled_selection", self.items))
 
     def with_fees(self, low: float, high: float, seed: int) -> Stream:
-        """Give each item a cost of its own, drawn between two numbers."""
+        """Give each item of each round a cost of its own, drawn uniformly between two numbers."""
         drawn = np.random.default_rng([seed, 1]).uniform(low, high, len(self.items))
         return replace(self, costs=drawn)
 

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
 from longrank.cascade import Ranking
 from longrank.errors import InvalidInput
@@ -119,6 +120,7 @@ def _draft(
             None if proposal is None else choice,
             payoffs.patience,
             offered.prices if spec.store_candidates and spec.dim else None,
+            _expected(ranking, offered),
         ),
     )
     expires = now + (request.ttl or spec.ttl)
@@ -133,8 +135,20 @@ def _priced(ranking: Ranking, offered: Offer) -> Ranking:
     return ranking.at_prices(Payoffs([], [0.0], *offered.prices))
 
 
+def _expected(ranking: Ranking, offered: Offer) -> list[int]:
+    """Return the tries whose cost is the policy's expectation, and not that of the request."""
+    if ranking.costs is None:
+        return []
+    given = 0.0 if offered.prices is None else offered.prices[0][ranking.order]
+    return np.flatnonzero(ranking.costs != given).tolist()
+
+
 def _money(
-    ranking: Ranking, proposal: Ranking | None, patience: float, stored: Prices | None
+    ranking: Ranking,
+    proposal: Ranking | None,
+    patience: float,
+    stored: Prices | None,
+    expected: list[int],
 ) -> MoneyRecord | None:
     """Return what a decision has in addition where candidates have prices; None if nothing.
 
@@ -145,7 +159,7 @@ def _money(
         return None
     costs, values = (None, None) if stored is None else (each.tobytes() for each in stored)
     planned = None if proposal is None else PricesRecord.of(proposal)
-    return MoneyRecord(prices, planned, costs, values, patience)
+    return MoneyRecord(prices, planned, costs, values, patience, expected)
 
 
 def _named(ranking: Ranking, offered: Offer, *, everything: bool) -> NamedRecord:

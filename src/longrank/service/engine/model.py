@@ -72,7 +72,7 @@ class Stats(msgspec.Struct, array_like=True):
     """Counters of a model's decisions, in log order; full bins of the curve merge in pairs.
 
     ``reward`` and ``spent`` are sums that are rounded once: what is missing from them is in
-    ``reward_rest`` and ``spent_rest``.
+    ``reward_rest`` and ``spent_rest``. ``estimated`` outcomes count expected costs in both.
     """
 
     decisions: int = 0
@@ -90,6 +90,7 @@ class Stats(msgspec.Struct, array_like=True):
     spent: float = 0.0
     reward_rest: list[float] = []
     spent_rest: list[float] = []
+    estimated: int = 0
 
     def decide(self, decision: DecisionRecord) -> None:
         """Count a decision."""
@@ -107,6 +108,7 @@ class Stats(msgspec.Struct, array_like=True):
         spent = decision.spent(outcome)
         if spent:
             self.spent, *self.spent_rest = exact_sum(self.spent, *self.spent_rest, spent)
+        self.estimated += decision.estimated(outcome)
         short = outcome.tried - len(self.tried)
         if short > 0:
             self.tried.extend([0] * short)
@@ -155,6 +157,7 @@ class Stats(msgspec.Struct, array_like=True):
                 PositionStats(i + 1, n, self.succeeded[i], self.succeeded[i] / n if n else None)
                 for i, n in enumerate(self.tried)
             ],
+            estimated=self.estimated,
             curve=Curve(
                 size=self.size,
                 outcomes=[count for count, _, _, _ in bins],

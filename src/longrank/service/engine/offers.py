@@ -15,6 +15,7 @@ from longrank import checks
 from longrank.errors import InvalidInput
 from longrank.payoffs import Payoffs
 from longrank.schema import ID, MAX_TAGS, Schema, read_prices
+from longrank.service.complaints import blamed, translate
 from longrank.service.messages import (
     MAX_DIMENSIONS,
     MAX_FIELD_NAME,
@@ -23,7 +24,6 @@ from longrank.service.messages import (
     Candidate,
     DecisionRequest,
     Packed,
-    blamed,
 )
 
 MAX_TEXT = 4096  # characters of a value
@@ -56,8 +56,11 @@ class Offer(NamedTuple):
 # prices
 
 
-def _checked(payoffs: Payoffs) -> Prices | None:
-    """Return the costs and values of payoffs, unless they are too large; None without any."""
+def _checked(payoffs: Payoffs, listed: bool = False) -> Prices | None:
+    """Return the costs and values of payoffs, unless they are too large; None without any.
+
+    ``listed`` says that they were given in lists, not with the candidates.
+    """
     costs, values = payoffs.costs, payoffs.success_values
     if costs is None or values is None:
         return None
@@ -65,7 +68,8 @@ def _checked(payoffs: Payoffs) -> Prices | None:
         if len(prices) and np.abs(prices).max() > MAX_PRICE:
             i = int(np.abs(prices).argmax())
             rule = f"have an absolute value of at most {MAX_PRICE:g}"
-            raise InvalidInput(f"the {name} of candidate {i}", rule, float(prices[i]))
+            where = f"{name}s[{i}]" if listed else _where(i, name)
+            raise InvalidInput(where, rule, float(prices[i]))
     return costs, values
 
 
@@ -199,7 +203,7 @@ def read_rows(request: DecisionRequest, dim: int) -> Offer:
     ids, items, payoffs = _rows(request, dim)
     payoffs.check_prices(len(ids))
     packed = items.astype("<f8", copy=False).tobytes()
-    return Offer(ids, items, packed, prices=_checked(payoffs))
+    return Offer(ids, items, packed, prices=_checked(payoffs, request.candidates is None))
 
 
 def _rows(request: DecisionRequest, dim: int) -> tuple[list[str], NDArray[np.floating], Payoffs]:
@@ -243,7 +247,8 @@ def _vectors(candidates: Sequence[Any], dim: int) -> list[Candidate]:
     except msgspec.ValidationError as error:
         where = blamed(str(error)) or "candidates"
         rule = f"fit a model of {dim} features, whose candidates have id and features"
-        raise InvalidInput(where, rule, str(error)) from None
+        plain = InvalidInput(where, rule, str(error))
+        raise translate(error, {"candidates": candidates}) or plain from None
 
 
 def _items(rows: list[list[float]], dim: int) -> NDArray[np.floating]:

@@ -114,6 +114,7 @@ def answer(
         at=record.at,
         repeated=repeated,
         spent=decided.spent(record),
+        estimated=decided.estimated(record),
     )
 
 

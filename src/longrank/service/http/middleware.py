@@ -11,6 +11,7 @@ import re
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from typing import Any, TextIO
 from urllib.parse import parse_qsl
 
@@ -19,12 +20,12 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from longrank.errors import InvalidInput, LongrankError
+from longrank.service.complaints import blamed, translate
 from longrank.service.engine.keys import ADMIN
 from longrank.service.http import problems
 from longrank.service.http.problems import Refused
 from longrank.service.http.router import Endpoint, Reply, Router, Service
 from longrank.service.http.routes import JSON, PATH, Route, Schema
-from longrank.service.messages import blamed
 
 Headers = dict[bytes, bytes]
 
@@ -162,8 +163,8 @@ class Application:
         try:
             return decoder.decode(b"".join(chunks))
         except msgspec.ValidationError as error:
-            detail = f"the body is not a {kind.__name__}: {error}"
-            raise Refused(422, detail, parameter=blamed(str(error))) from None
+            module = msgspec.msgpack if packed else msgspec.json
+            raise _refuse(error, kind, module.decode, b"".join(chunks)) from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Refused(400, f"the body cannot be decoded: {error}") from None
         except RecursionError:
@@ -178,6 +179,20 @@ class Application:
         if not _PLAIN_PATH.fullmatch(path):
             return "(path with unusual characters)"
         return path if status < 400 else self._service.keys.hide(path)  # what was served is no key
+
+
+def _refuse(
+    error: msgspec.ValidationError, kind: type, decode: Callable[[bytes], Any], data: bytes
+) -> Exception:
+    """Return the error of a body that breaks a rule: with the value, where that can be told."""
+    try:
+        translated = translate(error, decode(data))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        translated = None  # it is malformed as well, further on
+    if translated is not None:
+        return translated
+    detail = f"the body is not a {kind.__name__}: {error}"
+    return Refused(422, detail, parameter=blamed(str(error)))
 
 
 def _parameters(

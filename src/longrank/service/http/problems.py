@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 
 import msgspec
@@ -18,6 +19,8 @@ from longrank.service.errors import (
 
 RETRY_AFTER = "1"
 _MAX_DETAIL = 300
+_RECORD = re.compile(r"(?:candidate (\d+)|context)(?:, field (.+))?", re.DOTALL)
+_STEPS = re.compile(r"[.\[\]]")
 _STATUSES = (
     (InvalidInput, 422),
     (Unknown, 404),
@@ -70,15 +73,32 @@ def report(error: Exception, request_id: str) -> tuple[int, dict[str, str], byte
         headers |= error.headers
     if status == 503:
         headers.setdefault("Retry-After", RETRY_AFTER)
-    parameter = error.parameter if isinstance(error, Refused | InvalidInput) else None
-    detail = _without_features(error)[:_MAX_DETAIL]
+    parameter = error.parameter if isinstance(error, Refused) else None
+    detail = str(error)
+    if isinstance(error, InvalidInput):
+        parameter = json_path(error.parameter)
+        detail = f"{parameter} must {error.rule}"
+        if "features" not in _STEPS.split(parameter):  # their values stay in the request
+            detail += f", got {error.value}"
+    detail = detail[:_MAX_DETAIL]
     title = HTTPStatus(status).phrase
     problem = ProblemDetails("about:blank", title, status, detail, request_id, parameter)
     return status, headers, msgspec.json.encode(problem)
 
 
-def _without_features(error: Exception) -> str:
-    """Return the error's sentence, without the values of features."""
-    if isinstance(error, InvalidInput) and error.parameter in ("items", "features"):
-        return f"features must {error.rule}"
-    return str(error)
+def json_path(parameter: str) -> str:
+    """Return where in a request the library's parameter stands.
+
+    >>> json_path("candidate 3, field 'cost'"), json_path("context, field 'card type'")
+    ('candidates[3].cost', "context['card type']")
+    """
+    if parameter == "items":
+        return "features"
+    found = _RECORD.fullmatch(parameter)
+    if found is None:
+        return parameter.removeprefix("payoffs.")
+    index, field = found.groups()
+    path = "context" if index is None else f"candidates[{index}]"
+    if field is None:
+        return path
+    return f"{path}.{field[1:-1]}" if field[1:-1].isidentifier() else f"{path}[{field}]"

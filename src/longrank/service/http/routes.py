@@ -44,6 +44,7 @@ from longrank.policies.base import Candidates
 from longrank.schema import Schema as RecordSchema
 from longrank.schema import as_records, infer
 from longrank.service import messages
+from longrank.service.complaints import blamed, translate
 
 P = ParamSpec("P")
 A = TypeVar("A")
@@ -311,8 +312,9 @@ class Endpoints:
         try:
             return msgspec.convert(settings, messages.ModelRequest)
         except msgspec.ValidationError as error:
-            where = messages.blamed(str(error)) or "settings"
-            raise InvalidInput(where, "be a setting of a model", str(error)) from None
+            where = blamed(str(error)) or "settings"
+            plain = InvalidInput(where, "be a setting of a model", str(error))
+            raise translate(error, settings) or plain from None
 
     @endpoint("readModel", "GET", "/v1/models/{name}", "models:read_model", "model",
               messages.ModelAnswer)  # fmt: skip

@@ -28,7 +28,8 @@ class MoneyRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What a decision has in addition where candidates have prices, or cascades a patience.
 
     ``costs`` and ``values`` are those of all candidates, where these are stored and are arrays:
-    records have them as fields.
+    records have them as fields. ``expected`` are the tries whose cost was not given, but is what
+    the policy expected, counted from 0.
     """
 
     played: PricesRecord | None = None
@@ -36,6 +37,7 @@ class MoneyRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     costs: bytes | None = None
     values: bytes | None = None
     patience: float = 1.0
+    expected: list[int] = []
 
 
 class NamedRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -139,6 +141,12 @@ class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def spent(self, outcome: OutcomeRecord) -> float:
         """Return what the tries of an outcome cost; rounded once."""
         return math.fsum(self._paid(outcome))
+
+    def estimated(self, outcome: OutcomeRecord) -> bool:
+        """Return whether that counts a cost which nobody told, but the policy expected."""
+        if outcome.costs is not None or self.money is None:
+            return False
+        return any(position < outcome.tried for position in self.money.expected)
 
     def _paid(self, outcome: OutcomeRecord) -> Iterable[float]:
         """Return what each try cost: really, if that was reported, or as planned."""

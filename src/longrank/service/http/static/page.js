@@ -17,11 +17,15 @@ function element(tag, attributes, ...children) {
   return node;
 }
 
-const shown = (x, digits = 3) => x === null || x === undefined ? "–"
-  : Number.isInteger(x) ? x.toLocaleString("en") : x.toFixed(digits);
+function shown(x, digits = 3) {
+  if (x === null || x === undefined) return "–";
+  if (Number.isInteger(x)) return (x + 0).toLocaleString("en"); // -0 + 0 is 0
+  return (Number(x.toFixed(digits)) + 0).toFixed(digits);
+}
 
 function money(x, currency) {
   if (x === null || x === undefined) return "–";
+  if (Math.abs(x) < 1e-12) x = 0; // what is left of a difference
   const small = x !== 0 && Math.abs(x) < 0.1; // a price of a few tokens has no whole cents
   const text = x.toLocaleString("en", small ? { maximumSignificantDigits: 3 }
     : { minimumFractionDigits: 2, maximumFractionDigits: 2 });
@@ -133,7 +137,8 @@ function sums({ stats, currency }) {
   return [element("div", { class: "tiles sums" }, tile("earned", money(stats.total_reward, currency)),
     tile("spent on tries", money(stats.total_spent, currency)),
     tile("earned per decision", money(stats.mean_reward, currency)),
-    tile("spent per decision", money(stats.mean_spent, currency)))];
+    tile("spent per decision", money(stats.mean_spent, currency)),
+    ...(stats.estimated ? [tile("with expected costs", shown(stats.estimated))] : []))];
 }
 
 function card([model, schema]) {
@@ -235,7 +240,10 @@ function result(d) {
   const lines = [];
   if (d.loss_bound) lines.push(`No other plan is worth more than ${money(d.loss_bound, currency)} above this one.`);
   if (settled && (currency || settled.spent)) lines.push(`Earned ${money(settled.reward, currency)}, ` +
-    `net of ${money(settled.spent, currency)} spent on tries.`);
+    `net of ${money(settled.spent, currency)} spent on tries` +
+    `${settled.estimated ? ", as was expected: it told no costs" : ""}.`);
+  if (d.patience < 1) lines.push(`Planned with a patience of ${shown(d.patience)}: ` +
+    "the probability of going on after a failure.");
   return lines.map((line) => element("p", {}, line));
 }
 
@@ -253,13 +261,15 @@ async function explain(event) {
     const path = [$("lookup-model").value, $("lookup-id").value].map((s) => encodeURIComponent(s.trim()));
     const d = await call(`/v1/models/${path[0]}/decisions/${path[1]}`);
     const end = d.sequence.length, most = d.values.length - 1;
+    const drawn = d.values.slice(end + 1).some((value) => value > d.values[end]);
     const why = end === most ? `It uses all ${most} tries of the budget.`
-      : `It stops after ${end} of ${most} tries: no longer sequence has a higher expected value.`;
+      : `It stops after ${end} of ${most} tries${drawn ? ", as drawn at random: a" : ": no"} ` +
+        "longer sequence has a higher expected value.";
     target.replaceChildren(
       element("p", {}, `${d.status}; expected value ` +
         `${"cost" in (d.sequence[0] || {}) ? money(d.expected_value, currencies.get(d.model)) : shown(d.expected_value)}. ${why}`),
       ...result(d),
-      ...(d.context ? [element("p", { class: "soft" }, "context: " +
+      ...(Object.keys(d.context || {}).length ? [element("p", { class: "soft" }, "context: " +
         Object.entries(d.context).map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(", "))] : []),
       sequence(d), ...prices(d), ...reasons(d),
       ...d.history.map((e) => element("p", { class: "soft" },

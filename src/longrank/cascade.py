@@ -16,6 +16,7 @@ from longrank.explanation import Names, Reason, Reasons, read_names, shorten
 from longrank.payoffs import MAX_PRICE, Payoffs
 
 Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ class Ranking:
 
     # All numbers are in one array, since allocating five takes longer than the decision: n
     # probabilities, n estimates, n + 1 values and n rows, of which the first s are in use.
-    __slots__ = ("_dim", "_names", "_numbers", "_order", "_patience", "_prices", "_stop")
+    __slots__ = ("_dim", "_names", "_numbers", "_order", "_patience", "_prices", "_sample", "_stop")
 
     def __init__(
         self,
@@ -163,7 +164,7 @@ class Ranking:
             self._dense[kept],
             None if self._names is None else self._names.take(kept.tolist()),
             None if self._prices is None else self._prices.take(kept.tolist()),
-        ).planned(self._patience, self._stop)
+        ).planned(self._patience, self._stop, self._sample)
 
     def at_prices(self, payoffs: Payoffs, loss_bound: float = math.nan) -> Ranking:
         """Return it with what its candidates cost and are worth, where the payoffs say so."""
@@ -179,15 +180,27 @@ class Ranking:
                 self._names,
                 Prices(costs[order], values[order], loss_bound),
             )
-        return priced.planned(payoffs.patience, self._stop)
+        return priced.planned(payoffs.patience, self._stop, self._sample)
 
-    def planned(self, patience: float, stop: str = "") -> Ranking:
+    def planned(self, patience: float, stop: str = "", sample: Matrix | None = None) -> Ranking:
         """Add to a new receipt how it was planned, which :meth:`explain` tells; return it.
 
-        ``stop`` are words on where it stops, if chance had a part in that. None of it is stored.
+        ``stop`` are words on where it stops, if chance had a part in that; neither it nor the
+        patience is stored.
         """
         self._patience, self._stop = patience, stop
+        return self if sample is None else self.carry(sample)
+
+    def carry(self, sample: Matrix) -> Ranking:
+        """Add to a new receipt some of the candidates as they came: see :attr:`sample`."""
+        sample.setflags(write=False)
+        self._sample: Matrix | None = sample
         return self
+
+    @property
+    def sample(self) -> Matrix | None:
+        """Some of the candidates as they came, for features that do not know their units yet."""
+        return self._sample
 
     def _fill(
         self,
@@ -200,7 +213,7 @@ class Ranking:
         order.setflags(write=False)
         numbers.setflags(write=False)
         self._order, self._numbers, self._dim, self._names = order, numbers, dim, names
-        self._prices, self._patience, self._stop = prices, 1.0, ""
+        self._prices, self._sample, self._patience, self._stop = prices, None, 1.0, ""
         if prices is not None:
             prices.costs.setflags(write=False)
             prices.values.setflags(write=False)
@@ -428,7 +441,9 @@ class Ranking:
     @property
     def _version(self) -> int:
         """The first version of the layout that has all of it."""
-        return VERSION if self._prices else ARRAYS if self._names is None else RECORDS
+        if self._sample is not None:
+            return VERSION
+        return PRICES if self._prices else ARRAYS if self._names is None else RECORDS
 
     def _more(self, *, plain: bool) -> dict[str, Any]:
         """What it has in addition; ``plain`` without arrays."""
@@ -438,6 +453,8 @@ class Ranking:
             more |= {"costs": _listed(costs) if plain else costs}
             more |= {"success_values": _listed(values) if plain else values}
             more |= {"loss_bound": None if plain and bound != bound else bound}
+        if self._sample is not None:
+            more |= {"sample": self._sample.tolist() if plain else self._sample}
         return more
 
     def _named(self, *, plain: bool) -> dict[str, Any]:
@@ -468,7 +485,8 @@ class Ranking:
             if not np.isfinite(features).all():  # a learner would never recover
                 raise ValueError("features must be finite")
             names, prices = read_names(data, len(order)), _read_prices(data, len(order))
-            return cls(order, probabilities, estimates, values, features, names, prices)
+            ranking = cls(order, probabilities, estimates, values, features, names, prices)
+            return ranking.planned(1.0, sample=_read_sample(data))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             if isinstance(error, BadFile):
                 raise
@@ -484,17 +502,20 @@ class Ranking:
         """Rebuild the ranking that :meth:`to_bytes` wrote, equal bit for bit."""
         tree = packing.unpack(data, "the ranking")
         _check_version(tree.pop("version", 0))
-        if set(tree) - set(_NAMED) - set(_PRICED) != set(_PARTS):
+        if set(tree) - {*_NAMED, *_PRICED, "sample"} != set(_PARTS):
             raise BadFile(f"the ranking must have the parts {_PARTS}")
         try:
             count = len(tree["order"])
             names, prices = read_names(tree, count), _read_prices(tree, count)
+            sample = _read_sample(tree)
         except (TypeError, ValueError, KeyError) as error:
             raise BadFile(f"not a ranking: {error!r}") from error
-        return cls(**{part: tree[part] for part in _PARTS}, names=names, prices=prices)
+        ranking = cls(**{part: tree[part] for part in _PARTS}, names=names, prices=prices)
+        return ranking.planned(1.0, sample=sample)
 
 
-VERSION = 3  # of a receipt's layout; receipts without one were written before it was counted
+VERSION = 4  # of a receipt's layout; receipts without one were written before it was counted
+PRICES = 3  # that of receipts without a sample, which has not changed
 RECORDS = 2  # that of receipts without prices, which has not changed
 ARRAYS = 1  # that of receipts without names and prices, which has not changed
 _NAMED = ("ids", "reasons", "rows")
@@ -520,6 +541,15 @@ def _read_prices(tree: Mapping[str, Any], count: int) -> Prices | None:
         raise ValueError("costs and values must be finite, and costs at least 0")
     bound = tree["loss_bound"]
     return Prices(costs, values, math.nan if bound is None else float(bound))
+
+
+def _read_sample(tree: Mapping[str, Any]) -> Matrix | None:
+    if "sample" not in tree:
+        return None
+    sample = np.array(tree["sample"], np.float64)
+    if sample.ndim != 2 or not np.isfinite(sample).all():
+        raise ValueError("the sample must be finite numbers, the same in every row")
+    return sample
 
 
 def _listed(array: NDArray[Any]) -> list[Any]:

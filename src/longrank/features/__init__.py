@@ -8,16 +8,26 @@ from longrank.features.fields import Records
 from longrank.features.mixture import Mixture
 from longrank.features.plain import Plain
 from longrank.features.polynomial import Polynomial
+from longrank.features.tabular import Tabular
 from longrank.packing import Tree
 from longrank.parts import Kinds
 
-__all__ = ["Coverage", "Features", "Mixture", "Plain", "Polynomial", "Records", "from_state"]
+__all__ = [
+    "Coverage",
+    "Features",
+    "Mixture",
+    "Plain",
+    "Polynomial",
+    "Records",
+    "Tabular",
+    "from_state",
+]
 
 KINDS = Kinds(
     "feature map",
     Features,  # type: ignore[type-abstract]
     "longrank.features",
-    (Plain, Coverage, Polynomial, Records),
+    (Plain, Coverage, Polynomial, Records, Tabular),
 )
 
 

@@ -36,10 +36,15 @@ class Features(Part, ABC):
     sparse
         Whether rows are :class:`longrank.rows.SparseRows` of records, for a learner that takes
         such.
+    grows
+        Whether rows become longer as more is known; ``length`` is then how long they are, and
+        ``settled`` whether that is over.
     """
 
     independent: bool = False
     sparse: bool = False
+    grows: bool = False
+    settled: bool = True
 
     @abstractmethod
     def prepare(self, items: ArrayLike, dim: int | None, lazy: bool = False) -> Prepared:
@@ -114,6 +119,14 @@ class Features(Part, ABC):
     def recall(self, ranking: Ranking, count: int) -> Any:
         """Return the first ``count`` rows of a receipt, for the learner."""
         return ranking.rows(count)
+
+    @property
+    def length(self) -> int:
+        """The length of a row at present, where rows grow."""
+        raise NotImplementedError
+
+    def adapt(self, ranking: Ranking) -> None:
+        """Learn from what a receipt carries of its candidates: by default nothing."""
 
     def observe(self, rows: Any) -> None:
         """Learn from observed rows what the map itself needs to know: by default nothing."""

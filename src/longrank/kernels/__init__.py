@@ -27,7 +27,7 @@ from longrank.kernels.composition import (
 from longrank.kernels.costs import learn_costs
 from longrank.kernels.curve import densities, probabilities, probability, residual, slope
 from longrank.kernels.decision import decide, decide_plain, decide_sparse
-from longrank.kernels.foresight import greedy_foreseeing
+from longrank.kernels.foresight import foresee, greedy_foreseeing
 from longrank.kernels.hash_table import grow, room_for
 from longrank.kernels.laplace import laplace_cascade, laplace_step
 from longrank.kernels.length import (
@@ -51,7 +51,13 @@ from longrank.kernels.ranking import (
     top,
     worst_row,
 )
-from longrank.kernels.rules import foreseeing_rule, mixed_rule, optimistic_rule, random_rule
+from longrank.kernels.rules import (
+    drawn_rule,
+    foreseeing_rule,
+    mixed_rule,
+    optimistic_rule,
+    random_rule,
+)
 from longrank.kernels.screening import scan
 from longrank.kernels.sparse import (
     State,
@@ -64,15 +70,30 @@ from longrank.kernels.sparse import (
     learn_sparse,
     score_sparse,
 )
+from longrank.kernels.tabular import (
+    BEND,
+    LEVEL,
+    PRODUCT,
+    Curves,
+    Shapes,
+    expand_scores,
+    normal_scores,
+    widen,
+)
 from longrank.kernels.update import newton_step, observe_cascade, observe_row
 
 __all__ = [
+    "BEND",
+    "LEVEL",
+    "PRODUCT",
     "Coding",
+    "Curves",
     "RecordRule",
     "RecordSelection",
     "RecordStep",
     "Rule",
     "Selection",
+    "Shapes",
     "State",
     "Step",
     "best_length",
@@ -91,9 +112,12 @@ __all__ = [
     "decide_sparse",
     "declared",
     "densities",
+    "drawn_rule",
     "enough_to_go_on",
     "expand",
+    "expand_scores",
     "fit_likelihood",
+    "foresee",
     "foreseeing_rule",
     "generic",
     "greedy_coverage",
@@ -111,6 +135,7 @@ __all__ = [
     "likelihood_step",
     "mixed_rule",
     "newton_step",
+    "normal_scores",
     "observe_cascade",
     "observe_numbers",
     "observe_row",
@@ -131,5 +156,6 @@ __all__ = [
     "slope",
     "top",
     "values_ahead",
+    "widen",
     "worst_row",
 ]

@@ -33,21 +33,39 @@ def greedy_foreseeing(
 ) -> Greedy:
     """Choose ``count`` items, each by what would be believed if all above it had failed.
 
+    O(k d^2) for the scores, and what :func:`foresee` takes.
+    """
+    means, widths = score_rows(items, weights, inverse)
+    return foresee(items, means, widths, inverse, np.full(items.shape[0], bonus), count, foresight)
+
+
+@compiled
+def foresee(
+    items: Matrix,
+    mean_of: Vector,
+    width_of: Vector,
+    inverse: Matrix,
+    bonuses: Vector,
+    count: int,
+    foresight: int,
+) -> Greedy:
+    """Choose ``count`` items by means and widths, each as if all above it had failed.
+
     The belief is a normal one about a logistic model. The step that ``laplace_row`` would take on
     a failure of an item moves the mean of every other item x by g x.h and the square of its width
-    by -factor (x.h)^2, with h = M^-1 of the failed one. So each failure foreseen costs O(k d)
-    in addition to the O(k d^2) of the scores; M itself is not changed, and what the earlier
-    failures took from it is subtracted from h. Positions after ``foresight`` failures use the
-    belief as it is then.
+    by -factor (x.h)^2, with h = M^-1 of the failed one. So each failure foreseen costs O(k d);
+    M itself is not changed, and what the earlier failures took from it is subtracted from h.
+    Positions after ``foresight`` failures use the belief as it is then. Each item has a bonus of
+    its own. The means and widths that are given are written over.
     """
     k, d = items.shape
     ahead = min(foresight, count)
     columns = np.ascontiguousarray(items.T)
-    mean_of, square_of = score_rows(items, weights, inverse)
+    square_of = width_of
     score_of = np.empty(k)
     for item in range(k):
         square_of[item] *= square_of[item]
-        score_of[item] = mean_of[item] + bonus * math.sqrt(square_of[item])
+        score_of[item] = mean_of[item] + bonuses[item] * math.sqrt(square_of[item])
     order, means, scores = np.empty(count, np.int64), np.empty(count), np.empty(count)
     directions, products = np.empty((ahead, d)), np.empty((ahead, k))
     factors = np.empty(ahead)
@@ -75,7 +93,7 @@ def greedy_foreseeing(
             mean_of[item] += g * along[item]
             square_of[item] -= factors[position] * along[item] * along[item]
             if score_of[item] > -math.inf:  # not chosen yet
-                score_of[item] = mean_of[item] + bonus * math.sqrt(max(square_of[item], 0.0))
+                score_of[item] = mean_of[item] + bonuses[item] * math.sqrt(max(square_of[item], 0.0))
         score_of[best] = -math.inf
     rest = top(score_of, count - ahead)
     for at in range(rest.shape[0]):

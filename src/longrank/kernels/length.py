@@ -14,6 +14,7 @@ from longrank.kernels.compilation import compiled
 Vector = NDArray[np.float64]
 
 
+_MAX_GAP = 32  # rounds given up between two probes
 _PATIENT = 10.0  # failures after which every cascade went on, counted in advance
 
 
@@ -127,13 +128,13 @@ def enough_to_go_on(rewards: Vector, losses: Vector) -> Vector:
 def probe_is_due(given_up: int) -> bool:
     """Whether to try an item although giving up looks best, after giving up so often.
 
-    Due at 1 to 16, 18, 20, ..., 32, 36, ...: eight times for every doubling, so at most
-    8 log2(T) + 1 times in T rounds, and without end.
+    Due at 1 to 16, 18, 20, ..., 32, 36, ..., 256, 288, 320, ...: eight times for every doubling,
+    and at least once in 32 rounds, so that a world that has become better is noticed.
     """
     if given_up < 1:
         return False
     doubling = 8
-    while 2 * doubling <= given_up:
+    while 2 * doubling <= given_up and doubling < 8 * _MAX_GAP:
         doubling *= 2
     return given_up % (doubling // 8) == 0
 

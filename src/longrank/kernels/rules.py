@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from longrank.kernels.compilation import Kernel, compiled, generic
 from longrank.kernels.curve import probabilities, probability
-from longrank.kernels.foresight import greedy_foreseeing
+from longrank.kernels.foresight import foresee, greedy_foreseeing
 from longrank.kernels.length import best_length, committed_length
-from longrank.kernels.ranking import top
+from longrank.kernels.ranking import score_rows, top
+from longrank.kernels.tabular import widen
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -98,6 +99,32 @@ def foreseeing_rule(
     bonus, probing, given_up, foresight = settings
     count = min(rewards.shape[0], items.shape[0])
     order, rows, _, scores = greedy_foreseeing(items, weights, inverse, bonus, count, foresight)
+    chances = probabilities(link, scores)
+    return order, rows, committed_length(chances, rewards, losses, probing, given_up)
+
+
+@generic
+def drawn_rule(
+    greedy: Kernel,  # noqa: ARG001
+    along: Kernel,  # noqa: ARG001
+    now: Now,
+    belief: Belief,
+    payoffs: Payoffs,
+    settings: tuple[float, float, bool, Order, int, Flags, float],
+) -> Decision:
+    """Optimism of a random size: ``settings`` are its scale, that of wide draws, whether to probe,
+    how often it has given up, how many failures to foresee, which columns mark candidates, and the
+    precision of the prior. A key below 0 may be drawn wide.
+    """
+    items, _, _, keys, _ = now
+    weights, inverse, link, _ = belief
+    rewards, losses, _ = payoffs
+    scale, wide, probing, given_up, foresight, marks, prior = settings
+    count = min(rewards.shape[0], items.shape[0])
+    means, widths = score_rows(items, weights, inverse)
+    bonuses = scale * np.abs(keys)
+    widen(items, means, widths, bonuses, keys < 0.0, wide, marks, np.diag(inverse) * prior)
+    order, rows, _, scores = foresee(items, means, widths, inverse, bonuses, count, foresight)
     chances = probabilities(link, scores)
     return order, rows, committed_length(chances, rewards, losses, probing, given_up)
 

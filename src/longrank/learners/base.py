@@ -86,6 +86,13 @@ class Learner(Part, ABC):
         # What Belief(...) does, in half the time: this is called in every round.
         return _new(Belief, (self.weights, self.inverse, bonus, link.ceiling, link.code))
 
+    def extend(self, dim: int) -> None:
+        """Take longer rows from now on: of the numbers that are new nothing is known."""
+        old, self.dim = self.dim, dim
+        weights, inverse = np.zeros(dim), np.eye(dim) / self.prior
+        weights[:old], inverse[:old, :old] = self.weights, self.inverse
+        self.weights, self.inverse = weights, inverse
+
     def view(self) -> Self:
         """Return a copy to rank with, and to save, while this one goes on learning.
 

@@ -75,6 +75,13 @@ class Costs:
             return self._table.score(rows)
         return kernels.score_rows(rows, self._weights, self._inverse)
 
+    def extend(self, dim: int) -> None:
+        """Take longer rows from now on."""
+        old, self.dim = self.dim, dim
+        weights, inverse = np.zeros(dim), np.eye(dim)
+        weights[:old], inverse[:old, :old] = self._weights, self._inverse
+        self._weights, self._inverse = weights, inverse
+
     def view(self) -> Self:
         """Return a copy to plan with while this one goes on learning."""
         viewed = object.__new__(type(self))

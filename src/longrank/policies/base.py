@@ -361,7 +361,8 @@ class Believer(Policy):
         return gave_up
 
     def learn(self, ranking: Ranking, outcome: Outcome) -> None:
-        self._check(ranking, outcome, self.learner.dim)
+        shorter = self.features.grows and ranking.dim < self.learner.dim
+        self._check(ranking, outcome, None if shorter else self.learner.dim)
         if outcome.tried:
             rows = self.features.recall(ranking, outcome.tried)
             self.learner.observe(rows, outcome.succeeded)
@@ -370,6 +371,17 @@ class Believer(Policy):
             self.features.observe(rows)
             if self.patience is not None:
                 self.patience.observe(len(ranking), outcome)
+        if self.features.grows:
+            self._grow(ranking)
+
+    def _grow(self, ranking: Ranking) -> None:
+        """Let the features see what a receipt carries, and the belief follow their rows."""
+        self.features.adapt(ranking)
+        length = self.features.length
+        if length > self.learner.dim:
+            self.learner.extend(length)
+            if self.costs is not None:
+                self.costs.extend(length)
 
     def _observe_costs(self, rows: Any, costs: NDArray[np.float64]) -> None:
         if self.costs is None:

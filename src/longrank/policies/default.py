@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import overload
-
 import numpy as np
 
-from longrank import checks
 from longrank.errors import InvalidInput
-from longrank.features import Features, Polynomial, Records
+from longrank.features import Features, Records, Tabular
 from longrank.learners import Laplace, Learner, SparseLaplace
 from longrank.policies.thompson import Thompson
-from longrank.policies.ucb import UCB
 from longrank.schema import Schema
 
-# Chosen on synthetic worlds and on scikit-learn's digits, never on MNIST: see docs/choosing.md.
-EXPLORATION = 0.2
+# How these were chosen, and on what: see docs/choosing.md.
 FORESIGHT = 10
-MAX_FOR_PRODUCTS = 16  # numbers per item up to which their products are used
 PENALTY = 0.5
-SCALE = 0.15  # of the draws for records: see docs/choosing.md
+SCALE = 0.15  # of the draws for records
+ARRAY_SCALE = 0.25  # of the draws for arrays
 
 
 def belief(
@@ -37,34 +32,11 @@ def belief(
     if schema is not None:
         rule = "be None with dim, which is for arrays of numbers"
         raise InvalidInput("schema", rule, repr(schema))
-    size = checks.whole("dim", dim, minimum=1)
-    features = Polynomial(2 if size <= MAX_FOR_PRODUCTS else 1)
+    features = Tabular(dim)
     learner = Laplace(
-        features.length(size), penalty=PENALTY, forgetting=forgetting, max_budget=max_budget
+        features.length, penalty=PENALTY, forgetting=forgetting, max_budget=max_budget
     )
     return learner, features
-
-
-@overload
-def recommended(
-    *,
-    dim: int,
-    schema: None = None,
-    max_budget: int | None = None,
-    forgetting: float = 0.0,
-    rng: np.random.Generator | int = 0,
-) -> UCB: ...
-
-
-@overload
-def recommended(
-    *,
-    dim: None = None,
-    schema: Schema | None = None,
-    max_budget: int | None = None,
-    forgetting: float = 0.0,
-    rng: np.random.Generator | int = 0,
-) -> Thompson: ...
 
 
 def recommended(
@@ -74,17 +46,14 @@ def recommended(
     max_budget: int | None = None,
     forgetting: float = 0.0,
     rng: np.random.Generator | int = 0,
-) -> UCB | Thompson:
+) -> Thompson:
     """Make a policy that needs no tuning: start with it, and for most jobs stay with it.
 
-    Without ``dim`` candidates are records with a context: optimistic :class:`~longrank.Thompson`
-    draws on a :class:`~longrank.SparseLaplace` learner, with probing, so that it never gives up
-    permanently.
-
-    With ``dim`` candidates are arrays of so many numbers: a :class:`~longrank.UCB` over a
-    :class:`~longrank.Laplace` learner, with the products of an item's numbers as further features
-    (only a constant for items of more than 16 numbers), with probing, and with foresight, so that
-    a try differs from those that must have failed before it.
+    It acts on optimistic :class:`~longrank.Thompson` draws, with probing, so that it never gives up
+    permanently. Without ``dim`` candidates are records with a context, and the learner is a
+    :class:`~longrank.SparseLaplace`. With ``dim`` candidates are arrays of so many numbers in any
+    units (:class:`~longrank.features.Tabular`), the learner is a :class:`~longrank.Laplace`, and
+    with foresight a try differs from those that must have failed before it.
 
     Both plan with what candidates cost and are worth, learn what tries really cost where outcomes
     say so, and learn from early stops how patient cascades are.
@@ -100,7 +69,7 @@ def recommended(
     forgetting
         For arrays in worlds that drift: 0.0003 is a good value; see :class:`~longrank.Laplace`.
     rng
-        The generator of random numbers, or its seed, for records.
+        The generator of random numbers, or its seed.
 
     Examples
     --------
@@ -109,25 +78,17 @@ def recommended(
     >>> payoffs = Payoffs.linear(2, attempt_cost=0.05)
     >>> policy.rank(["adyen", "stripe"], payoffs, context={"brand": "visa"}).ids
     ['stripe', 'adyen']
-    >>> recommended(dim=10).learner.dim
-    66
+    >>> recommended(dim=2).rank([[120.0, 0.3], [80.0, 0.9]], payoffs).order
+    array([1, 0])
     """
     learner, features = belief(dim, max_budget, forgetting, schema)
-    if dim is None:
-        return Thompson(
-            learner,
-            features=features,
-            scale=SCALE,
-            rng=rng,
-            optimistic=True,
-            probing=True,
-            patient=True,
-        )
-    return UCB(
+    return Thompson(
         learner,
         features=features,
-        exploration=EXPLORATION,
+        scale=SCALE if dim is None else ARRAY_SCALE,
+        rng=rng,
+        optimistic=True,
         probing=True,
-        foresight=FORESIGHT,
         patient=True,
+        foresight=0 if dim is None else FORESIGHT,
     )

@@ -59,9 +59,13 @@ def live(policy: Policy, stream: Stream | RecordStream, payoffs: Payoffs) -> Lif
     if isinstance(stream, RecordStream):
         _live_records(policy, stream, payoffs, life)
         return life
+    first = 0
+    while first < count and not _settled(policy):
+        _play(policy, stream, payoffs, life, first)
+        first += 1
     parts = _compiled_parts(policy, stream, payoffs)
     if parts is None:
-        for t in range(count):
+        for t in range(first, count):
             _play(policy, stream, payoffs, life, t)
         return life
     rule, choice, step, link = parts
@@ -70,17 +74,23 @@ def live(policy: Policy, stream: Stream | RecordStream, payoffs: Payoffs) -> Lif
         columns = f"have {len(weights)} columns as the policy's features prepare it"
         raise InvalidInput("stream", columns, choice.items.shape[1])
     enough = kernels.enough_to_go_on(payoffs.rewards, payoffs.losses)
+    start = stream.starts[first]
     kernels.compose_run(rule, choice, step)(
-        (choice.items, stream.starts, stream.wins),
-        policy.chance(np.diff(stream.starts).tolist()),
+        (choice.items[start:], stream.starts[first:] - start, stream.wins[start:]),
+        policy.chance(np.diff(stream.starts[first:]).tolist()),
         (payoffs.rewards, payoffs.losses, enough),
         (weights, inverse, link.code, link.ceiling),
         step.state,
         rule.settings,
         choice.longest,
-        (life.rewards, life.lengths, life.tried),
+        (life.rewards[first:], life.lengths[first:], life.tried[first:]),
     )
     return replace(life, policy=None)
+
+
+def _settled(policy: Policy) -> bool:
+    """Whether the rows of a policy stay as they are, so that all can be made at once."""
+    return not isinstance(policy, Believer) or policy.features.settled
 
 
 def _compiled_parts(

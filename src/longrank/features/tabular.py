@@ -1,0 +1,340 @@
+"""Numbers in any units: what a learner sees of them does not depend on scale or shape."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from longrank import checks, kernels
+from longrank.belief import Belief
+from longrank.cascade import Ranking
+from longrank.errors import BadFile, InvalidInput
+from longrank.features.base import Features, Greedy, Prepared
+from longrank.kernels import BEND, LEVEL, PRODUCT
+from longrank.packing import Tree
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+SAMPLE = 256  # rows by which columns are judged
+ENOUGH = 64  # rows from which shapes are added
+LATER = 16  # rows that a receipt adds once there are enough
+KNOTS = 32  # numbers by which a column's distribution is kept
+DIRECTIONS = 16  # columns, or sums of columns, of which products are made
+LEVELS = 12  # different numbers up to which each gets a column of its own
+MAX_BENDS, MAX_LEVELS = 128, 256  # columns of each kind
+_REACH = 1.5  # the norm of a typical row's scores
+_CARRIED = 8_192  # numbers that a receipt carries for the sample, unless a few rows have more
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """What a sample says of the columns: the curve of each, and the scale of their scores."""
+
+    curves: kernels.Curves
+    scale: float
+
+    @classmethod
+    def fit(cls, sample: Matrix) -> _Scale:
+        n, d = sample.shape
+        knots, scores = np.zeros((d, KNOTS)), np.zeros((d, KNOTS))
+        counts = np.ones(d, np.int64)
+        for j in range(d):
+            values, often = np.unique(sample[:, j], return_counts=True)
+            counts[j] = min(len(values), KNOTS)
+            if len(values) > KNOTS:
+                middles = (np.cumsum(often) - 0.5 * often) / n
+                kept = np.searchsorted(middles, np.linspace(middles[0], middles[-1], KNOTS))
+                kept = np.unique(np.minimum(kept, len(values) - 1))
+                counts[j] = len(kept)
+                knots[j, : len(kept)] = values[kept]
+                scores[j, : len(kept)] = [_normal_quantile(each) for each in middles[kept]]
+            elif len(values) > 2:
+                middles = (np.cumsum(often) - 0.5 * often) / n
+                knots[j, : len(values)] = values
+                scores[j, : len(values)] = [_normal_quantile(each) for each in middles]
+            else:  # one or two numbers: the more frequent of them is 0
+                knots[j, : len(values)] = values
+                if len(values) == 2:
+                    scores[j, :2] = (0.0, 1.0) if often[0] >= often[1] else (1.0, 0.0)
+        curves = knots, scores, counts
+        square = float((kernels.normal_scores(sample, curves) ** 2).sum()) / max(n, 1)
+        return cls(curves, _REACH / math.sqrt(square) if square > 0.0 else _REACH)
+
+
+@lru_cache(maxsize=4096)
+def _normal_quantile(share: float) -> float:
+    return NormalDist().inv_cdf(share)
+
+
+@dataclass(frozen=True)
+class _Round:
+    """The candidates of a round, as they came and as rows."""
+
+    items: NDArray[np.floating]
+    rows: Matrix
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+class Tabular(Features):
+    """Rows for columns of numbers in any units, which need no scaling.
+
+    A sample of the candidates tells how each column is distributed. A row has each number as its
+    normal score (where it lies in its column, as a standard normal number: units, shifts and heavy
+    tails do not matter), a constant, and shapes that are added once the sample is large enough:
+
+    - the products of the scores of up to 16 columns, or of the 16 leading principal components
+      where there are more;
+    - the size of each score, whatever its sign, so that the middle can be best;
+    - an indicator for each number of a column that has no more than 12 different ones.
+
+    A column with two different numbers counts as 0 (the more frequent one) and 1, and gets no
+    further shapes, so that indicators of a candidate stay what they are.
+
+    The sample is learned: as long as it is not full, receipts carry some of their candidates as
+    they came, and learning adds them. So rows grow with what is known (``length``), and ranking
+    does not change anything. Until then the candidates at hand help out.
+
+    Parameters
+    ----------
+    dim
+        The number of columns.
+
+    Examples
+    --------
+    >>> features = Tabular(3)
+    >>> features.length
+    4
+    """
+
+    independent = True
+    grows = True
+    kind = "tabular"
+
+    def __init__(self, dim: int) -> None:
+        self.dim = checks.whole("dim", dim, minimum=1)
+        self.sample = np.empty((0, self.dim))
+        self.directions, self.offsets = np.empty((0, self.dim)), np.empty(0)
+        self.shapes: kernels.Shapes = (
+            np.empty(0, np.int64),
+            np.empty(0, np.int64),
+            np.empty(0, np.int64),
+            np.empty((0, 3)),
+        )
+        self._scale: _Scale | None = None  # of a full sample
+
+    @property
+    def length(self) -> int:
+        """The length of a row at present: the ``dim`` of the learner."""
+        return self.dim + 1 + len(self.shapes[0])
+
+    @property
+    def settled(self) -> bool:  # type: ignore[override]
+        """Whether the sample is full, so that rows stay as they are."""
+        return len(self.sample) == SAMPLE
+
+    def prepare(
+        self,
+        items: ArrayLike,
+        dim: int | None,  # noqa: ARG002
+        lazy: bool = False,  # noqa: ARG002
+    ) -> Prepared:
+        array = checks.shaped(items, None)
+        if len(array) == 0:
+            return _Round(np.empty((0, self.dim)), np.empty((0, self.length)))
+        if array.shape[1] != self.dim:
+            raise InvalidInput("items", f"have {self.dim} columns", array.shape[1])
+        row, square = kernels.worst_row(array)
+        if not square < math.inf:
+            checks.rows(array, row, square, unit=False)
+        return _Round(array, self._expand(array))
+
+    def _expand(self, items: NDArray[np.floating]) -> Matrix:
+        found = self._scale or _Scale.fit(np.concatenate([self.sample, _some(items, SAMPLE)]))
+        scored = kernels.normal_scores(items, found.curves)
+        return kernels.expand_scores(
+            items, scored, found.scale, self.directions, self.offsets, self.shapes
+        )
+
+    def greedy(self, prepared: Prepared, belief: Belief, count: int) -> Greedy:
+        weights, inverse, bonus, ceiling, _ = belief
+        return kernels.greedy_plain(prepared.rows, weights, inverse, bonus, ceiling, count)
+
+    def along(self, prepared: Prepared, order: NDArray[np.int64]) -> Matrix:
+        return np.ascontiguousarray(prepared.rows[order])
+
+    def rows(self, prepared: Prepared) -> Matrix:
+        return np.asarray(prepared.rows, np.float64)
+
+    def marks(self) -> NDArray[np.bool_]:
+        """Which columns of a row mark candidates: numbers of two values, and levels."""
+        marked = np.zeros(self.length, np.bool_)
+        if self._scale is not None:
+            marked[: self.dim] = self._scale.curves[2] <= 2
+        elif len(self.sample):
+            marked[: self.dim] = _Scale.fit(self.sample).curves[2] <= 2
+        marked[self.dim + 1 :] = self.shapes[0] == LEVEL
+        return marked
+
+    def receipt(
+        self,
+        prepared: Prepared,
+        order: NDArray[np.int64],
+        numbers: Vector,
+        belief: Belief,
+    ) -> Ranking:
+        ranking = super().receipt(prepared, order, numbers, belief)
+        wanted = SAMPLE - len(self.sample)
+        if wanted:
+            wanted = min(wanted, ENOUGH if len(self.sample) < ENOUGH else LATER)
+            room = max(_CARRIED // self.dim, LATER)
+            ranking.carry(_some(prepared.items, min(wanted, room)))
+        return ranking
+
+    def recall(self, ranking: Ranking, count: int) -> Matrix:
+        rows = ranking.rows(count)
+        missing = self.length - rows.shape[1]  # of shapes that were added since
+        return rows if missing <= 0 else np.pad(rows, ((0, 0), (0, missing)))
+
+    def adapt(self, ranking: Ranking) -> None:
+        carried = ranking.sample
+        if carried is None or self.settled:
+            return
+        before = len(self.sample)
+        self.sample = np.concatenate([self.sample, carried])[:SAMPLE]
+        if self.settled:
+            self._scale = _Scale.fit(self.sample)
+        if self.settled or before < ENOUGH <= len(self.sample):
+            self._add_shapes(self._scale or _Scale.fit(self.sample))
+
+    def _add_shapes(self, found: _Scale) -> None:
+        """Add what the sample asks for and the rows do not have yet."""
+        counts = found.curves[2]
+        scored = kernels.normal_scores(self.sample, found.curves)
+        numeric = np.flatnonzero(counts > 2)
+        known = {(kind, a, b) for kind, a, b in zip(*(each.tolist() for each in self.shapes[:3]))}
+        added: list[tuple[int, int, int, float, float, float]] = []
+        size = 1.0 / math.sqrt(max(len(numeric), 1))
+        if len(numeric) <= MAX_BENDS:
+            added += [(BEND, j, 0, 0.0, 0.0, size) for j in numeric.tolist()]
+        added += self._products(numeric, scored)
+        levels = int((self.shapes[0] == LEVEL).sum())
+        for j in numeric.tolist():
+            values = np.unique(self.sample[:, j])
+            new = (LEVEL, j, 0) not in known
+            if new and len(values) <= LEVELS and levels + len(values) <= MAX_LEVELS:
+                edges = [-math.inf, *(0.5 * (values[1:] + values[:-1])).tolist(), math.inf]
+                for at in range(len(values)):
+                    added.append((LEVEL, j, at, edges[at], edges[at + 1], found.scale / _REACH))
+                levels += len(values)
+        added = [each for each in added if each[:3] not in known]
+        if added:
+            table = np.array(added)
+            whole = table[:, :3].astype(np.int64)
+            kinds, first, second, bounds = self.shapes
+            self.shapes = (
+                np.append(kinds, whole[:, 0]),
+                np.append(first, whole[:, 1]),
+                np.append(second, whole[:, 2]),
+                np.concatenate([bounds, table[:, 3:]]),
+            )
+
+    def _products(
+        self, numeric: NDArray[np.int64], scored: Matrix
+    ) -> list[tuple[int, int, int, float, float, float]]:
+        """The products of up to 16 columns, or of as many directions that are sums of columns."""
+        if len(self.directions):
+            return []
+        chosen, parts = numeric, scored[:, numeric]
+        if len(numeric) > DIRECTIONS:
+            if any(self.shapes[0] == PRODUCT):  # of the columns that came first
+                return []
+            centre = parts.mean(axis=0)
+            _, sizes, axes = np.linalg.svd(parts - centre, full_matrices=False)
+            kept = min(DIRECTIONS, int((sizes > 1e-6 * sizes[0]).sum()))
+            axes = axes[:kept] / (sizes[:kept, np.newaxis] / math.sqrt(len(parts)))
+            axes *= np.sign(axes[np.arange(kept), np.abs(axes).argmax(axis=1)])[:, np.newaxis]
+            self.directions = np.zeros((kept, self.dim))
+            self.directions[:, numeric] = axes
+            self.offsets = axes @ centre
+            chosen = self.dim + np.arange(kept)
+            parts = scored @ self.directions.T - self.offsets
+        square = float((parts**2).sum(axis=1).mean()) if len(chosen) else 1.0
+        return [
+            (PRODUCT, int(a), int(b), 0.0, 0.0, (1.0 if a == b else math.sqrt(2.0)) / square)
+            for at, a in enumerate(chosen)
+            for b in chosen[at:]
+        ]
+
+    def view(self) -> Self:
+        viewed = object.__new__(type(self))
+        viewed.__dict__.update(self.__dict__)  # nothing is written in place
+        return viewed
+
+    def compiled_selection(self, items: NDArray[np.float64]) -> kernels.Selection | None:
+        if not self.settled:
+            return None
+        rows = self.prepare(items, None).rows
+        longest = math.sqrt(kernels.worst_row(rows)[1])
+        return kernels.Selection(rows, kernels.greedy_plain, kernels.rows_along, longest)
+
+    def state(self) -> Tree:
+        kinds, first, second, bounds = self.shapes
+        return {
+            "dim": self.dim,
+            "sample": self.sample,
+            "directions": self.directions,
+            "offsets": self.offsets,
+            "kinds": kinds,
+            "first": first,
+            "second": second,
+            "bounds": bounds,
+        }
+
+    @classmethod
+    def from_state(cls, state: Tree) -> Self:
+        features = cls(state["dim"])
+        features.sample = _matrix(state, "sample", features.dim)
+        features.directions = _matrix(state, "directions", features.dim)
+        features.offsets, bounds = np.array(state["offsets"]), _matrix(state, "bounds", 3)
+        kinds, first, second = (
+            np.array(state[name], np.int64) for name in ("kinds", "first", "second")
+        )
+        columns = features.dim + len(features.directions)
+        if not (
+            len(features.sample) <= SAMPLE
+            and features.offsets.shape == (len(features.directions),)
+            and kinds.shape == first.shape == second.shape == (len(bounds),)
+            and all(((0 <= each) & (each < columns)).all() for each in (first, second))
+            and ((first < features.dim) | (kinds == PRODUCT)).all()
+        ):
+            raise BadFile("the parts of a tabular feature map do not fit together")
+        features.shapes = kinds, first, second, bounds
+        if features.settled:
+            features._scale = _Scale.fit(features.sample)
+        return features
+
+    def __repr__(self) -> str:
+        return f"Tabular({self.dim})"
+
+
+def _some(items: NDArray[np.floating], count: int) -> Matrix:
+    """Up to ``count`` rows, evenly spaced."""
+    if len(items) > count:
+        items = items[np.arange(count) * len(items) // count]
+    return np.array(items, np.float64)
+
+
+def _matrix(state: Tree, name: str, columns: int) -> Any:
+    matrix = np.array(state[name], np.float64)
+    if matrix.ndim != 2 or matrix.shape[1] != columns or np.isnan(matrix).any():
+        raise BadFile(f"{name!r} of a tabular feature map must be numbers in {columns} columns")
+    return matrix

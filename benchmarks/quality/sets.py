@@ -179,11 +179,6 @@ def load(name: str) -> Arrays:
         return kept["items"], kept["classes"].astype(np.int64)
 
 
-def scaled(items: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Divide by the largest norm, for those that ask for norms of at most 1."""
-    return np.asarray(items / np.linalg.norm(items, axis=1).max())
-
-
 def pivots(classes: NDArray[np.int64]) -> list[int]:
     """The classes that are tasks: evenly from the most frequent to the rarest one.
 

@@ -162,7 +162,7 @@ def print_tables(scores: Scores, image: Path) -> None:
 
 def draw(found: list[Summary], image: Path) -> None:
     """Shares of wins, ties and losses, and the mean lead with its standard error."""
-    figure, axes = panels(1, 2, width=4.8, height=1.2 + 0.24 * len(found))
+    figure, axes = panels(1, 2, width=4.8, height=1.2 + 0.24 * len(found), sharey=True)
     counts, leads = axes[0]
     places = np.arange(len(found))[::-1]
     left = np.zeros(len(found))
@@ -194,7 +194,6 @@ def draw(found: list[Summary], image: Path) -> None:
     )
     leads.axvline(0.0, color="black", linewidth=0.6)
     leads.axvline(-BEHIND, color="black", linewidth=0.6, linestyle=":")
-    leads.set_yticks(places, [])
     leads.set_xlabel("lead over the best rival of each cell, ± standard error", fontsize=9)
     figure.legend(loc="outside lower center", ncols=3, frameon=False)
     print(*save(figure, image))

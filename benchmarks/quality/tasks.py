@@ -19,7 +19,7 @@ import numpy as np
 import sets
 from numpy.typing import NDArray
 
-from longrank import Payoffs, unit_rows
+from longrank import Outcome, Payoffs, unit_rows
 from longrank.experiments.settings import payoffs
 from longrank.links import LOGISTIC
 from longrank.simulation import PaymentWorld, Stream
@@ -63,13 +63,12 @@ class Cell:
         """Normalise what was earned.
 
         For a data set this is the NCR: 0 for a random order at full budget, 1 in hindsight. For
-        payments it is the share of what somebody who knows all chances expects.
+        payments it is the share of what somebody who knows all chances earned in the same rounds.
         """
         stream, chances = _dealt(self.task, self.pivot, self.seed)
         worth = self.payoffs
         if self.task in PAYMENT_WORLDS:
-            best = np.sort(chances.reshape(stream.rounds, -1), axis=1)[:, ::-1][:, : self.budget]
-            return reward / sum(float(worth.values(row).max()) for row in best)
+            return reward / _oracle_reward(stream, chances, worth)
         return normalised(reward, stream.random_reward(worth), float(stream.hindsight(worth).sum()))
 
 
@@ -106,6 +105,18 @@ def _dealt(task: str, pivot: int, seed: int) -> tuple[Stream, NDArray[np.float64
         items, chances = rows[chosen], (classes == pivot)[chosen].astype(np.float64)
     wins = rng.random(len(chances)) < chances
     return Stream(items, np.arange(0, len(items) + 1, size), wins), chances
+
+
+def _oracle_reward(stream: Stream, chances: NDArray[np.float64], payoffs: Payoffs) -> float:
+    """What the best sequences earned, by the draws that everybody meets."""
+    total = 0.0
+    for start, end in itertools.pairwise(stream.starts.tolist()):
+        order = start + np.argsort(-chances[start:end], kind="stable")[: payoffs.budget]
+        order = order[: payoffs.best_length(chances[order])]
+        hits = np.flatnonzero(stream.wins[order])
+        tried = int(hits[0]) + 1 if hits.size else len(order)
+        total += payoffs.reward(Outcome(tried, bool(hits.size)))
+    return total
 
 
 def scaled(items: Items) -> Items:

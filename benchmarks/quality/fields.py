@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.append(str(Path(__file__).parents[1] / "records"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "records"))
 
 import play
 from worlds import SETTINGS

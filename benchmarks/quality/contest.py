@@ -108,7 +108,7 @@ def play(todo: list[Job], path: Path, version: str, workers: int) -> set[str]:
                 else:
                     line = {"key": json.loads(key(job, version)), **found}
                     file.write(json.dumps(line) + "\n")
-            file.flush()
+                    file.flush()  # a line at once: several contests may append
     return failures
 
 

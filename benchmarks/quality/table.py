@@ -3,7 +3,7 @@
 In a cell (a task, a class, a scenario) a player's lead over a rival is the mean of the paired
 differences over the seeds that both have played. The best rival of a cell is the one with the
 smallest lead over it. A lead within ``TIE`` of 0 is a tie. The standard error of a task's lead is
-that of the mean over its cells.
+that of the mean of all these paired differences, over cells and seeds.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ Chosen = Mapping[Where, Mapping[str, Seeds]]
 
 
 class Summary(NamedTuple):
-    """The leads of a task over the best rival of each cell."""
+    """The leads of a task over the best rival of each cell, and all paired differences to it."""
 
     task: str
     leads: np.ndarray
+    pairs: np.ndarray
 
     @property
     def wins(self) -> int:
@@ -48,9 +49,9 @@ class Summary(NamedTuple):
 
     @property
     def error(self) -> float:
-        if len(self.leads) < 2:
+        if len(self.pairs) < 2:
             return float("nan")
-        return float(self.leads.std(ddof=1) / np.sqrt(len(self.leads)))
+        return float(self.pairs.std(ddof=1) / np.sqrt(len(self.pairs)))
 
 
 def as_they_come(scores: Scores) -> Chosen:
@@ -80,24 +81,26 @@ def mean(seeds: Seeds) -> float:
     return float(np.mean([score for score, _ in seeds.values()]))
 
 
-def lead(ours: Seeds, theirs: Seeds) -> float:
-    both = ours.keys() & theirs.keys()
-    return float(np.mean([ours[seed][0] - theirs[seed][0] for seed in both]))
+def differences(ours: Seeds, theirs: Seeds) -> list[float]:
+    """How far ours is ahead, in every seed that both have played."""
+    return [ours[seed][0] - theirs[seed][0] for seed in sorted(ours.keys() & theirs.keys())]
 
 
 def summaries(chosen: Chosen, trees: bool) -> list[Summary]:
     """The leads of the recommended policy, task by task."""
     found = []
     for task, cells in itertools.groupby(chosen, key=lambda where: where[0]):
-        leads = []
+        leads, pairs = [], []
         for where in cells:
             ours = chosen[where].get(RECOMMENDED)
             rivals = {n: s for n, s in chosen[where].items() if trees or n not in TREES}
             rivals.pop(RECOMMENDED, None)
             if ours and rivals:
-                leads.append(min(lead(ours, theirs) for theirs in rivals.values()))
+                apart = min((differences(ours, theirs) for theirs in rivals.values()), key=np.mean)
+                leads.append(float(np.mean(apart)))
+                pairs += apart
         if leads:
-            found.append(Summary(task, np.array(leads)))
+            found.append(Summary(task, np.array(leads), np.array(pairs)))
     return found
 
 

@@ -121,6 +121,7 @@ class Tabular(Features):
 
     def __init__(self, dim: int) -> None:
         self.dim = checks.whole("dim", dim, minimum=1)
+        self.first_length = self.dim + 1
         self.sample = np.empty((0, self.dim))
         self.directions, self.offsets = np.empty((0, self.dim)), np.empty(0)
         self.shapes: kernels.Shapes = (
@@ -134,7 +135,7 @@ class Tabular(Features):
     @property
     def length(self) -> int:
         """The length of a row at present: the ``dim`` of the learner."""
-        return self.dim + 1 + len(self.shapes[0])
+        return self.first_length + len(self.shapes[0])
 
     @property
     def settled(self) -> bool:  # type: ignore[override]
@@ -193,7 +194,7 @@ class Tabular(Features):
     ) -> Ranking:
         ranking = super().receipt(prepared, order, numbers, belief)
         wanted = SAMPLE - len(self.sample)
-        if wanted:
+        if wanted and len(prepared):
             wanted = min(wanted, ENOUGH if len(self.sample) < ENOUGH else LATER)
             room = max(_CARRIED // self.dim, LATER)
             ranking.carry(_some(prepared.items, min(wanted, room)))
@@ -204,10 +205,13 @@ class Tabular(Features):
         missing = self.length - rows.shape[1]  # of shapes that were added since
         return rows if missing <= 0 else np.pad(rows, ((0, 0), (0, missing)))
 
-    def adapt(self, ranking: Ranking) -> None:
-        carried = ranking.sample
-        if carried is None or self.settled:
-            return
+    def adapt(self, ranking: Ranking) -> int:
+        if ranking.sample is not None and not self.settled:
+            self._take(ranking.sample)
+        return self.length
+
+    def _take(self, carried: Matrix) -> None:
+        """Add rows to the sample, and the shapes that it then asks for."""
         before = len(self.sample)
         self.sample = np.concatenate([self.sample, carried])[:SAMPLE]
         if self.settled:
@@ -220,7 +224,7 @@ class Tabular(Features):
         counts = found.curves[2]
         scored = kernels.normal_scores(self.sample, found.curves)
         numeric = np.flatnonzero(counts > 2)
-        known = {(kind, a, b) for kind, a, b in zip(*(each.tolist() for each in self.shapes[:3]))}
+        known = set(zip(*(each.tolist() for each in self.shapes[:3]), strict=True))
         added: list[tuple[int, int, int, float, float, float]] = []
         size = 1.0 / math.sqrt(max(len(numeric), 1))
         if len(numeric) <= MAX_BENDS:
@@ -313,7 +317,7 @@ class Tabular(Features):
             len(features.sample) <= SAMPLE
             and features.offsets.shape == (len(features.directions),)
             and kinds.shape == first.shape == second.shape == (len(bounds),)
-            and all(((0 <= each) & (each < columns)).all() for each in (first, second))
+            and all(((each >= 0) & (each < columns)).all() for each in (first, second))
             and ((first < features.dim) | (kinds == PRODUCT)).all()
         ):
             raise BadFile("the parts of a tabular feature map do not fit together")

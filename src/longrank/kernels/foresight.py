@@ -93,7 +93,9 @@ def foresee(
             mean_of[item] += g * along[item]
             square_of[item] -= factors[position] * along[item] * along[item]
             if score_of[item] > -math.inf:  # not chosen yet
-                score_of[item] = mean_of[item] + bonuses[item] * math.sqrt(max(square_of[item], 0.0))
+                score_of[item] = mean_of[item] + bonuses[item] * math.sqrt(
+                    max(square_of[item], 0.0)
+                )
         score_of[best] = -math.inf
     rest = top(score_of, count - ahead)
     for at in range(rest.shape[0]):

@@ -48,9 +48,7 @@ def normal_scores(items: NDArray[np.floating], curves: Curves) -> Matrix:
     found = np.empty(items.shape)
     for j in range(items.shape[1]):
         for i in range(items.shape[0]):
-            found[i, j] = normal_score(
-                np.float64(items[i, j]), knots[j], scores[j], counts[j]
-            )
+            found[i, j] = normal_score(np.float64(items[i, j]), knots[j], scores[j], counts[j])
     return found
 
 

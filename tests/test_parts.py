@@ -222,7 +222,7 @@ def test_a_newer_part_is_refused_by_name(part, version):
     tree = unpack(named("recommended", dim=3).to_bytes())
     node = tree["policy"] if part == "policy" else tree["policy"][part]
     node["version"] = version
-    kind = {"policy": "Thompson", "learner": "Laplace", "features": "tabular"}[part]
+    kind = {"policy": "UCB", "learner": "Laplace", "features": "tabular"}[part]
     with pytest.raises(BadFile, match=rf"file: '{kind}' was saved in version {version} of its"):
         from_bytes(pack(tree), source="file")
 

@@ -30,6 +30,7 @@ DIRECTIONS = 16  # columns, or sums of columns, of which products are made
 LEVELS = 12  # different numbers up to which each gets a column of its own
 MAX_BENDS, MAX_LEVELS = 128, 256  # columns of each kind
 _REACH = 1.5  # the norm of a typical row's scores
+_BENDS, _PRODUCTS = 0.7, 0.7  # the norm of its bends, and of its products
 _CARRIED = 8_192  # numbers that a receipt carries for the sample, unless a few rows have more
 
 
@@ -226,7 +227,7 @@ class Tabular(Features):
         numeric = np.flatnonzero(counts > 2)
         known = set(zip(*(each.tolist() for each in self.shapes[:3]), strict=True))
         added: list[tuple[int, int, int, float, float, float]] = []
-        size = 1.0 / math.sqrt(max(len(numeric), 1))
+        size = _BENDS / math.sqrt(max(len(numeric), 1))
         if len(numeric) <= MAX_BENDS:
             added += [(BEND, j, 0, 0.0, 0.0, size) for j in numeric.tolist()]
         added += self._products(numeric, scored)
@@ -272,8 +273,9 @@ class Tabular(Features):
             chosen = self.dim + np.arange(kept)
             parts = scored @ self.directions.T - self.offsets
         square = float((parts**2).sum(axis=1).mean()) if len(chosen) else 1.0
+        size = _PRODUCTS / square
         return [
-            (PRODUCT, int(a), int(b), 0.0, 0.0, (1.0 if a == b else math.sqrt(2.0)) / square)
+            (PRODUCT, int(a), int(b), 0.0, 0.0, size if a == b else math.sqrt(2.0) * size)
             for at, a in enumerate(chosen)
             for b in chosen[at:]
         ]

@@ -52,8 +52,8 @@ from longrank.kernels.ranking import (
     worst_row,
 )
 from longrank.kernels.rules import (
-    drawn_rule,
     foreseeing_rule,
+    looking_rule,
     mixed_rule,
     optimistic_rule,
     random_rule,
@@ -112,7 +112,6 @@ __all__ = [
     "decide_sparse",
     "declared",
     "densities",
-    "drawn_rule",
     "enough_to_go_on",
     "expand",
     "expand_scores",
@@ -133,6 +132,7 @@ __all__ = [
     "learn_nothing",
     "learn_sparse",
     "likelihood_step",
+    "looking_rule",
     "mixed_rule",
     "newton_step",
     "normal_scores",

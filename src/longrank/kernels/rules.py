@@ -104,7 +104,7 @@ def foreseeing_rule(
 
 
 @generic
-def drawn_rule(
+def looking_rule(
     greedy: Kernel,  # noqa: ARG001
     along: Kernel,  # noqa: ARG001
     now: Now,
@@ -112,18 +112,20 @@ def drawn_rule(
     payoffs: Payoffs,
     settings: tuple[float, float, bool, Order, int, Flags, float],
 ) -> Decision:
-    """Optimism of a random size: ``settings`` are its scale, that of wide draws, whether to probe,
-    how often it has given up, how many failures to foresee, which columns mark candidates, and the
-    precision of the prior. A key below 0 may be drawn wide.
+    """Optimism that foresees failures and looks at candidates of which little is known.
+
+    ``settings`` are the bonus, that of a look, whether to probe, how often it has given up, how
+    many failures to foresee, which columns mark candidates, and the precision of the prior.
+    Candidates with a key of 1 are looked at.
     """
     items, _, _, keys, _ = now
     weights, inverse, link, _ = belief
     rewards, losses, _ = payoffs
-    scale, wide, probing, given_up, foresight, marks, prior = settings
+    bonus, wide, probing, given_up, foresight, marks, prior = settings
     count = min(rewards.shape[0], items.shape[0])
     means, widths = score_rows(items, weights, inverse)
-    bonuses = scale * np.abs(keys)
-    widen(items, means, widths, bonuses, keys < 0.0, wide, marks, np.diag(inverse) * prior)
+    bonuses = np.full(items.shape[0], bonus)
+    widen(items, means, widths, bonuses, keys > 0.0, wide, marks, np.diag(inverse) * prior)
     order, rows, _, scores = foresee(items, means, widths, inverse, bonuses, count, foresight)
     chances = probabilities(link, scores)
     return order, rows, committed_length(chances, rewards, losses, probing, given_up)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
-from statistics import NormalDist
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,7 +13,7 @@ from longrank import checks, kernels
 from longrank.belief import Belief
 from longrank.cascade import Ranking
 from longrank.errors import InvalidInput
-from longrank.features import Features, Tabular
+from longrank.features import Features
 from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
@@ -24,14 +22,7 @@ from longrank.planners import plan_independent, plan_rolling
 from longrank.policies.base import Believer, Chance, unlearned
 from longrank.policies.random import generator_from_state, generator_state
 
-_RARE = 1.6448536269514722  # one normal number in ten is larger, in size
-_LOOKS = 3  # candidates of a round that may be drawn wide, if little is known
-
-
-@lru_cache(maxsize=1024)
-def _bar(size: int) -> float:
-    """What a normal number exceeds in size so often that it happens to three of a round."""
-    return NormalDist().inv_cdf(1.0 - 0.5 * _LOOKS / size) if size > _LOOKS else 0.0
+_RARE = 1.6448536269514722  # one normal number in ten is larger
 
 
 class Thompson(Believer):
@@ -53,15 +44,12 @@ class Thompson(Believer):
         The generator of random numbers, or its seed.
     optimistic
         Whether to draw only what speaks for an item: the score of each is drawn by itself, one
-        below its mean is mirrored above it, and some are drawn ``tail`` times as wide, so that
-        what is rare and large is found. Where candidates are records, one in ten is. With
-        :class:`~longrank.features.Tabular` features about three a round may be: those that an
-        indicator marks (a route, say) of which far less is known than of what marks the leader.
-        Needs features that do not depend on the items above.
+        below its mean is mirrored above it, and one in ten is drawn ``tail`` times as wide, so
+        that what is rare and large is found. Needs features that do not depend on the items above.
     probing, foresight
         As for :class:`UCB`; foresight needs optimistic draws.
     tail
-        How much wider such a draw is, at least 1.
+        How much wider one optimistic draw in ten is, at least 1.
     patient
         Whether to learn from early stops (final declines, readers who leave) how likely a cascade
         is to go on after a failure, and to plan with that.
@@ -97,8 +85,10 @@ class Thompson(Believer):
             rule = "not let a row depend on the items above it, for optimistic draws"
             raise InvalidInput("features", rule, repr(self.features))
         self.foresight = checks.whole("foresight", foresight)
-        if self.foresight and not (self.optimistic and learner.foresees):
-            rule = "be 0 unless draws are optimistic and the learner foresees failures (Laplace)"
+        if self.foresight and not (self.optimistic and learner.foresees and not learner.sparse):
+            rule = (
+                "be 0 unless draws are optimistic and the learner is one for arrays that foresees"
+            )
             raise InvalidInput("foresight", rule, foresight)
         self.rng: np.random.Generator = checks.generator(rng)
 
@@ -134,7 +124,14 @@ class Thompson(Believer):
             belief: Any = self.learner.belief(self._bonus(self._deviates(rng, len(prepared))))  # type: ignore[arg-type]
             return self._best(prepared, count, payoffs, minimum, belief)
         if self.optimistic:
-            return self._by_scores(prepared, count, payoffs, minimum, rng)
+            bonus = self._bonus(self._deviates(rng, len(prepared)))
+            belief = self.learner.belief()._replace(bonus=bonus)  # type: ignore[arg-type]
+            if payoffs.has_prices:
+                return self._planned(prepared, count, payoffs, minimum, belief)
+            rows, inverse = self.features.rows(prepared), belief.inverse
+            means, widths = belief.score(rows)
+            greedy = kernels.foresee(rows, means, widths, inverse, bonus, count, self.foresight)
+            return self._decide(prepared, greedy, payoffs, minimum)
         certain = self._draw_weights(rng)
         features, bound = self.features, math.nan
         if not payoffs.has_prices:
@@ -147,35 +144,6 @@ class Thompson(Believer):
             order, rows, _, scores = plan_rolling(features, prepared, certain, payoffs, count)
         means, _ = self.learner.belief().score(rows)
         return self._decide(prepared, (order, rows, means, scores), payoffs, minimum, bound)
-
-    def _by_scores(
-        self,
-        prepared: Prepared,
-        count: int,
-        payoffs: Payoffs,
-        minimum: int,
-        rng: np.random.Generator,
-    ) -> Ranking:
-        """Draw the score of each item by itself."""
-        rows, belief = self.features.rows(prepared), self.learner.belief()
-        drawn = self._deviates(rng, len(prepared))
-        bonus = self._bonus(drawn)
-        means, widths = belief.score(rows)
-        if self._curious:
-            known = np.diag(belief.inverse) * self.learner.prior
-            wide, marks = self.scale * self.tail, self.features.marks()  # type: ignore[attr-defined]
-            kernels.widen(rows, means, widths, bonus, drawn < 0.0, wide, marks, known)
-        if payoffs.has_prices:
-            belief = belief._replace(bonus=bonus)  # type: ignore[arg-type]
-            return self._planned(prepared, count, payoffs, minimum, belief)
-        depth = self.foresight
-        greedy = kernels.foresee(rows, means, widths, belief.inverse, bonus, count, depth)
-        return self._decide(prepared, greedy, payoffs, minimum)
-
-    @property
-    def _curious(self) -> bool:
-        """Whether draws are wide where little is known, rather than one in ten."""
-        return isinstance(self.features, Tabular)
 
     @property
     def _each(self) -> bool:
@@ -194,19 +162,12 @@ class Thompson(Believer):
         drawn = learner.weights + self.scale * (axes @ deviations)
         return learner.belief()._replace(weights=drawn, inverse=np.zeros_like(learner.inverse))
 
-    def _deviates(self, rng: np.random.Generator, *sizes: int) -> NDArray[np.float64]:
-        """Draw how far each score lies from its mean, in deviations before they are scaled.
-
-        For rounds of these sizes. A number below 0 may be drawn wide, if little is known.
-        """
-        count = sum(sizes)
+    def _deviates(self, rng: np.random.Generator, count: int) -> NDArray[np.float64]:
+        """Draw how far each score lies from its mean, in deviations before they are scaled."""
         if not self.optimistic:
             return rng.standard_normal(count)
         drawn, other = rng.standard_normal((count, 2)).T
-        if not self._curious:
-            return np.asarray(np.where(np.abs(other) > _RARE, self.tail * drawn, drawn))
-        bars = np.repeat([_bar(size) for size in sizes], sizes)
-        return np.asarray(np.where(np.abs(other) > bars, -np.abs(drawn), np.abs(drawn)))
+        return np.asarray(np.where(np.abs(other) > _RARE, self.tail * drawn, drawn))
 
     def _bonus(self, drawn: NDArray[np.float64]) -> NDArray[np.float64]:
         """How many standard deviations are added to each mean."""
@@ -216,25 +177,14 @@ class Thompson(Believer):
     def chance(self, sizes: Sequence[int]) -> Chance:
         at_random, keys = super().chance(sizes)
         if self._each:
-            return at_random, self._deviates(self.rng, *sizes)
+            return at_random, self._deviates(self.rng, len(keys))
         self.rng.standard_normal(len(sizes) * self.learner.dim)
         return at_random, keys
 
-    def compiled_rule(self) -> kernels.Rule | kernels.RecordRule | None:
-        if self.learner.sparse:
-            return kernels.RecordRule(self._bonus)
-        if not self._curious:
+    def compiled_rule(self) -> kernels.RecordRule | None:
+        if not self.learner.sparse:
             return None
-        settings = (
-            self.scale,
-            self.scale * self.tail,
-            self.probing,
-            np.array([self.given_up]),
-            self.foresight,
-            self.features.marks(),  # type: ignore[attr-defined]
-            self.learner.prior,
-        )
-        return kernels.Rule(kernels.drawn_rule, settings)
+        return kernels.RecordRule(self._bonus)
 
     def state(self) -> Tree:
         return super().state() | {

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from bars import bars
 
-from longrank.experiments.results import Row, read_results
+from longrank.experiments.results import ResultRow, read_results
 from longrank.experiments.scores import Key
 from longrank.experiments.tables import published
 
@@ -22,7 +22,7 @@ NAMES = {"recommended": "recommended", "ind": "Ind, held out", "dep": "Dep, held
 Found = dict[tuple[str, str, int], dict[tuple[str, int], float]]  # by policy, scenario, budget
 
 
-def collected(rows: list[Row]) -> Found:
+def collected(rows: list[ResultRow]) -> Found:
     """``ncr_published`` by task and seed."""
     found: Found = {}
     for row in rows:

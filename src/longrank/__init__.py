@@ -29,7 +29,7 @@ from longrank.policies import (
 )
 from longrank.schema import Category, Embedding, Number, Schema, Tags, Text
 
-__version__ = "0.4.0"
+__version__ = "0.5.0"
 
 __all__ = [
     "LOGISTIC",

@@ -94,9 +94,7 @@ def test_rows_of_another_feature_map_are_made_anew():
         policy, online = make(), make()
         assert learn_from(policy, history) == 60
         for decision in history.decisions():
-            prepared = online.features.prepare(decision.items, None)
-            rows = online.features.along(prepared, decision.order)
-            online.learn(*decision.observed(rows))
+            online.learn(*decision.observed_by(online.features))
         assert policy.learner.weights.tobytes() == online.learner.weights.tobytes()
         assert np.abs(policy.learner.weights).max() > 0.0
 

@@ -121,6 +121,10 @@ class Features(Part, ABC):
         """Return the first ``count`` rows of a receipt, for the learner."""
         return ranking.rows(count)
 
+    def carried(self, prepared: Prepared) -> NDArray[np.float64] | None:  # noqa: ARG002
+        """Return the candidates that a receipt carries for :meth:`adapt`: by default none."""
+        return None
+
     def adapt(self, ranking: Ranking) -> int:
         """Learn from what a receipt carries of its candidates; return the length of a row now."""
         raise NotImplementedError(f"{type(self).__name__} does not grow")

@@ -194,12 +194,14 @@ class Tabular(Features):
         belief: Belief,
     ) -> Ranking:
         ranking = super().receipt(prepared, order, numbers, belief)
+        return ranking.planned(1.0, sample=self.carried(prepared))
+
+    def carried(self, prepared: Prepared) -> Matrix | None:
         wanted = SAMPLE - len(self.sample)
-        if wanted and len(prepared):
-            wanted = min(wanted, ENOUGH if len(self.sample) < ENOUGH else LATER)
-            room = max(_CARRIED // self.dim, LATER)
-            ranking.carry(_some(prepared.items, min(wanted, room)))
-        return ranking
+        if not wanted or not len(prepared):
+            return None
+        wanted = min(wanted, ENOUGH if len(self.sample) < ENOUGH else LATER)
+        return _some(prepared.items, min(wanted, max(_CARRIED // self.dim, LATER)))
 
     def recall(self, ranking: Ranking, count: int) -> Matrix:
         rows = ranking.rows(count)

@@ -87,6 +87,10 @@ class Decision:
 
     def observed_by(self, features: Features | None) -> tuple[Ranking, Outcome]:
         """Return the same with rows that ``features`` makes of the candidates."""
+        if features is not None and features.grows and self.items is not None:
+            prepared = features.prepare(self.items, None)
+            ranking, outcome = self.observed(features.along(prepared, self.order))
+            return ranking.planned(self.patience, sample=features.carried(prepared)), outcome
         return self.observed(None if features is None else self.rows_by(features))
 
     def rows_by(self, features: Features) -> NDArray[np.float64] | SparseRows | None:

@@ -325,6 +325,8 @@ class History:
         self.validate()
         if not self._learnable:
             return False
+        if features.grows:  # what rows were like then is known from the candidates alone
+            return "items" not in self.columns
         if "items" not in self.columns:
             return True
         first = next((one for one in self.decisions() if len(one.order)), None)

@@ -33,6 +33,7 @@ T = TypeVar("T")
 Array = NDArray[np.float64]
 Prices = tuple[Array | None, Array | None]
 MAX_SQUARE = 3.0 * checks.UNIT  # squared norm of a row: the item, Polynomial's constant, products
+MAX_MADE_SQUARE = 10_000.0  # of rows that a feature map made of the items in the log
 _MAX_PAYOFFS = 10_000  # distinct payoffs in memory
 _ROUNDING = 1e-9  # propensities are products of rounded numbers
 
@@ -197,7 +198,9 @@ class Rules:
         if not len(found):
             return np.empty((0, self._widths.get(column, (0, 0))[0]))
         width, first = self._widths.setdefault(column, (found.shape[1], number))
-        if found.shape[1] != width:
+        made = column == "features" and "items" in self._widths  # maybe by a map whose rows grow
+        grown = made and found.shape[1] > max(width, self._widths["items"][0])
+        if found.shape[1] != width and not grown:
             rule = f"have rows of {width} numbers, as in row {first}"
             raise InvalidInput(column, rule, found.shape[1])
         return found
@@ -400,11 +403,16 @@ def _agree(
         raise InvalidInput("features", f"have {len(order)} rows, as many as order", len(features))
     if features is not None:
         worst, square = kernels.worst_row(features)
-        if square > MAX_SQUARE:
+        made = items is not None and features.shape[1] > items.shape[1]  # by a feature map
+        if square > (MAX_MADE_SQUARE if made else MAX_SQUARE):
             rule = "have rows of norm at most 1, or the square root of 3 with Polynomial's products"
+            if made:
+                rule = f"have rows of norm at most {math.sqrt(MAX_MADE_SQUARE):g}"
             raise InvalidInput("features", rule, f"norm {math.sqrt(square):.6g} in row {worst}")
-    elif items is not None:  # then the items are learned from
-        checks.items(items, None, unit=True)
+    elif (
+        items is not None
+    ):  # then the rows are made of the items, by a feature map that checks them
+        checks.items(items, None, unit=False)
 
 
 def _truth(column: str, value: Any) -> bool:

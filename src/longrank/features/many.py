@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -90,3 +91,33 @@ def eigenvalue_bounds(matrix: NDArray[np.float64]) -> tuple[float, float]:
     around = np.abs(matrix).sum(axis=1) - np.abs(diagonal)
     largest = min(float((diagonal + around).max()), math.sqrt(float((matrix * matrix).sum())))
     return max(float((diagonal - around).min()), 0.0), max(largest, 0.0)
+
+
+def screen(
+    items: NDArray[np.floating],
+    draw: Callable[[int], Vector],
+    screening: tuple[kernels.View, Vector, kernels.Optimism, int],
+) -> tuple[Indices, Vector]:
+    """Find the items that can be chosen by scores that are drawn, and what was drawn for them.
+
+    Numbers are drawn for a few parts at a time, in the order of the items.
+    """
+    view, weights, optimism, few = screening
+
+    def scan(part: tuple[int, Vector]) -> tuple[Vector, Indices, Vector, Vector]:
+        start, drawn = part
+        best, some, bounds = kernels.screen_drawn(
+            items[start : start + len(drawn)], view, weights, drawn, optimism, few
+        )
+        return best, some + start, bounds, drawn[some]
+
+    found: list[tuple[Vector, Indices, Vector, Vector]] = []
+    sizes = [(start, min(PART, len(items) - start)) for start in range(0, len(items), PART)]
+    with ThreadPoolExecutor(THREADS) as pool:
+        for at in range(0, len(sizes), THREADS):
+            parts = [(start, draw(size)) for start, size in sizes[at : at + THREADS]]
+            found += pool.map(scan, parts) if len(parts) > 1 else map(scan, parts)
+    bar = np.partition(np.concatenate([part[0] for part in found]), -few)[-few]
+    able = [bounds >= bar for _, _, bounds, _ in found]
+    some = np.concatenate([part[1][kept] for part, kept in zip(found, able)])
+    return some, np.concatenate([part[3][kept] for part, kept in zip(found, able)])

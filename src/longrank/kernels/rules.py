@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from longrank.kernels.compilation import Kernel, compiled, generic
 from longrank.kernels.curve import probabilities, probability
-from longrank.kernels.foresight import foresee, greedy_foreseeing
+from longrank.kernels.contenders import choose_drawn
+from longrank.kernels.foresight import greedy_foreseeing
 from longrank.kernels.length import best_length, committed_length
-from longrank.kernels.ranking import score_rows, top
-from longrank.kernels.tabular import widen
+from longrank.kernels.ranking import top
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -110,21 +110,22 @@ def drawn_rule(
     now: Now,
     belief: Belief,
     payoffs: Payoffs,
-    settings: tuple[float, float, bool, Order, int, Flags, float],
+    settings: tuple[float, float, float, bool, Order, int, Flags, float],
 ) -> Decision:
-    """Optimism of a random size: ``settings`` are its scale, that of wide draws, whether to probe,
-    how often it has given up, how many failures to foresee, which columns mark candidates, and the
-    precision of the prior. A key below 0 may be drawn wide.
+    """Optimism of a random size: ``settings`` are its scale, that of wide draws, how many of a
+    round may be, whether to probe, how often it has given up, how many failures to foresee, which
+    columns mark candidates, and the precision of the prior. Keys are normal numbers.
     """
     items, _, _, keys, _ = now
     weights, inverse, link, _ = belief
     rewards, losses, _ = payoffs
-    scale, wide, probing, given_up, foresight, marks, prior = settings
+    scale, wide, looks, probing, given_up, foresight, marks, prior = settings
     count = min(rewards.shape[0], items.shape[0])
-    means, widths = score_rows(items, weights, inverse)
-    bonuses = scale * np.abs(keys)
-    widen(items, means, widths, bonuses, keys < 0.0, wide, marks, np.diag(inverse) * prior)
-    order, rows, _, scores = foresee(items, means, widths, inverse, bonuses, count, foresight)
+    optimism = scale, wide, looks / items.shape[0], marks, prior
+    columns = np.ascontiguousarray(items.T)
+    order, rows, _, scores = choose_drawn(
+        columns, weights, inverse, keys, optimism, count, foresight
+    )
     chances = probabilities(link, scores)
     return order, rows, committed_length(chances, rewards, losses, probing, given_up)
 

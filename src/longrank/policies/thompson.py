@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
-from statistics import NormalDist
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,13 +23,7 @@ from longrank.policies.base import Believer, Chance, unlearned
 from longrank.policies.random import generator_from_state, generator_state
 
 _RARE = 1.6448536269514722  # one normal number in ten is larger, in size
-_LOOKS = 3  # candidates of a round that may be drawn wide, if little is known
-
-
-@lru_cache(maxsize=1024)
-def _bar(size: int) -> float:
-    """What a normal number exceeds in size so often that it happens to three of a round."""
-    return NormalDist().inv_cdf(1.0 - 0.5 * _LOOKS / size) if size > _LOOKS else 0.0
+_LOOKS = 3.0  # candidates of a round that may be drawn wide, if little is known
 
 
 class Thompson(Believer):
@@ -157,20 +149,36 @@ class Thompson(Believer):
         rng: np.random.Generator,
     ) -> Ranking:
         """Draw the score of each item by itself."""
-        rows, belief = self.features.rows(prepared), self.learner.belief()
-        drawn = self._deviates(rng, len(prepared))
-        bonus = self._bonus(drawn)
-        means, widths = belief.score(rows)
+        belief, features = self.learner.belief(), self.features
+        if isinstance(features, Tabular) and not payoffs.has_prices:
+            chosen, numbers = Ranking.blank(count, self.learner.dim)
+            length = features.decide_drawn(
+                prepared,
+                belief,
+                payoffs,
+                minimum,
+                chosen,
+                numbers,
+                rng.standard_normal,
+                self._optimism(len(prepared)),
+                self.foresight,
+            )
+            return features.receipt(prepared, chosen[:length], numbers, belief)
+        rows, drawn = features.rows(prepared), self._deviates(rng, len(prepared))
+        bonus, (means, widths) = self._bonus(drawn), belief.score(rows)
+        given = np.ascontiguousarray(rows.T), means, widths**2, np.ones(len(rows), np.bool_)
         if self._curious:
-            known = np.diag(belief.inverse) * self.learner.prior
-            wide, marks = self.scale * self.tail, self.features.marks()  # type: ignore[attr-defined]
-            kernels.widen(rows, means, widths, bonus, drawn < 0.0, wide, marks, known)
+            kernels.widen(*given, belief.inverse, drawn, self._optimism(len(prepared)), bonus)
         if payoffs.has_prices:
             belief = belief._replace(bonus=bonus)  # type: ignore[arg-type]
             return self._planned(prepared, count, payoffs, minimum, belief)
-        depth = self.foresight
-        greedy = kernels.foresee(rows, means, widths, belief.inverse, bonus, count, depth)
+        greedy = kernels.foresee(*given, belief.inverse, bonus, count, self.foresight)
         return self._decide(prepared, greedy, payoffs, minimum)
+
+    def _optimism(self, size: int) -> kernels.Optimism:
+        """How scores are drawn in a round of this size, for the kernels."""
+        share, marks = _LOOKS / max(size, 1), self.features.marks()  # type: ignore[attr-defined]
+        return self.scale, self.scale * self.tail, share, marks, self.learner.prior
 
     @property
     def _curious(self) -> bool:
@@ -194,19 +202,12 @@ class Thompson(Believer):
         drawn = learner.weights + self.scale * (axes @ deviations)
         return learner.belief()._replace(weights=drawn, inverse=np.zeros_like(learner.inverse))
 
-    def _deviates(self, rng: np.random.Generator, *sizes: int) -> NDArray[np.float64]:
-        """Draw how far each score lies from its mean, in deviations before they are scaled.
-
-        For rounds of these sizes. A number below 0 may be drawn wide, if little is known.
-        """
-        count = sum(sizes)
-        if not self.optimistic:
+    def _deviates(self, rng: np.random.Generator, count: int) -> NDArray[np.float64]:
+        """Draw how far each score lies from its mean, in deviations before they are scaled."""
+        if not self.optimistic or self._curious:
             return rng.standard_normal(count)
         drawn, other = rng.standard_normal((count, 2)).T
-        if not self._curious:
-            return np.asarray(np.where(np.abs(other) > _RARE, self.tail * drawn, drawn))
-        bars = np.repeat([_bar(size) for size in sizes], sizes)
-        return np.asarray(np.where(np.abs(other) > bars, -np.abs(drawn), np.abs(drawn)))
+        return np.asarray(np.where(np.abs(other) > _RARE, self.tail * drawn, drawn))
 
     def _bonus(self, drawn: NDArray[np.float64]) -> NDArray[np.float64]:
         """How many standard deviations are added to each mean."""
@@ -216,7 +217,7 @@ class Thompson(Believer):
     def chance(self, sizes: Sequence[int]) -> Chance:
         at_random, keys = super().chance(sizes)
         if self._each:
-            return at_random, self._deviates(self.rng, *sizes)
+            return at_random, self._deviates(self.rng, sum(sizes))
         self.rng.standard_normal(len(sizes) * self.learner.dim)
         return at_random, keys
 
@@ -228,6 +229,7 @@ class Thompson(Believer):
         settings = (
             self.scale,
             self.scale * self.tail,
+            _LOOKS,
             self.probing,
             np.array([self.given_up]),
             self.foresight,

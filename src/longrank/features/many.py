@@ -109,7 +109,7 @@ def screen(
         best, some, bounds = kernels.screen_drawn(
             items[start : start + len(drawn)], view, weights, drawn, optimism, few
         )
-        return best, some + start, bounds, drawn[some]
+        return best, some + start, bounds.copy(), drawn[some]
 
     found: list[tuple[Vector, Indices, Vector, Vector]] = []
     sizes = [(start, min(PART, len(items) - start)) for start in range(0, len(items), PART)]
@@ -119,5 +119,5 @@ def screen(
             found += pool.map(scan, parts) if len(parts) > 1 else map(scan, parts)
     bar = np.partition(np.concatenate([part[0] for part in found]), -few)[-few]
     able = [bounds >= bar for _, _, bounds, _ in found]
-    some = np.concatenate([part[1][kept] for part, kept in zip(found, able)])
-    return some, np.concatenate([part[3][kept] for part, kept in zip(found, able)])
+    some = np.concatenate([part[1][kept] for part, kept in zip(found, able, strict=True)])
+    return some, np.concatenate([part[3][kept] for part, kept in zip(found, able, strict=True)])

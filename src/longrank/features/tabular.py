@@ -141,6 +141,7 @@ class Tabular(Features):
             np.empty((0, 3)),
         )
         self._scale: _Scale | None = None  # of a full sample
+        self._marks: NDArray[np.bool_] | None = None  # as they were found last
 
     @property
     def length(self) -> int:
@@ -227,12 +228,15 @@ class Tabular(Features):
 
     def marks(self) -> NDArray[np.bool_]:
         """Which columns of a row mark candidates: numbers of two values, and levels."""
+        if self._marks is not None:
+            return self._marks
         marked = np.zeros(self.length, np.bool_)
         if self._scale is not None:
             marked[: self.dim] = self._scale.curves[-1] <= 2
         elif len(self.sample):
             marked[: self.dim] = _Scale.fit(self.sample).curves[-1] <= 2
         marked[self.dim + 1 :] = self.shapes[0] == LEVEL
+        self._marks = marked
         return marked
 
     def receipt(
@@ -259,7 +263,7 @@ class Tabular(Features):
         carried = ranking.sample
         if carried is None or self.settled:
             return
-        before = len(self.sample)
+        before, self._marks = len(self.sample), None
         self.sample = np.concatenate([self.sample, carried])[:SAMPLE]
         if self.settled:
             self._scale = _Scale.fit(self.sample)

@@ -52,7 +52,7 @@ def implicit_residual(mean: float, square: float, success: bool) -> float:
             root = g
         if not low < following < high or abs(following - g) > 0.5 * before:
             following = 0.5 * (low + high)
-            while (root == low or root == high) and 2e-14 < abs(following - root) < straight:
+            while root in (low, high) and 2e-14 < abs(following - root) < straight:
                 g = following
                 if root == low:
                     high = g
@@ -67,9 +67,7 @@ def implicit_residual(mean: float, square: float, success: bool) -> float:
 
 
 @compiled
-def _move(
-    weights: Vector, row: Vector, direction: Vector, square: float, success: bool
-) -> float:
+def _move(weights: Vector, row: Vector, direction: Vector, square: float, success: bool) -> float:
     """Move the weights to the mode of their posterior; return by how much M^-1 shrinks. O(d)."""
     mean = 0.0
     for i in range(row.shape[0]):

@@ -22,7 +22,7 @@ Shapes = tuple[Indices, Indices, Indices, Matrix]  # kind, first, second, (low, 
 # What makes rows of numbers: curves, the scale of scores, directions and their offsets, shapes.
 View = tuple[Curves, float, Matrix, Vector, Shapes]
 
-BLOCK = 120  # items that are expanded side by side; a power of two would crowd the cache
+BLOCK = 200  # items that are expanded side by side; a power of two would crowd the cache
 
 
 @compiled

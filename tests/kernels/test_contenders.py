@@ -58,8 +58,10 @@ def test_lazy_widths_choose_what_all_exact_widths_choose(policy, foresight):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
-def test_screening_many_candidates_changes_nothing(policy, monkeypatch):
+@pytest.mark.parametrize("tied", [200, 4_096])
+def test_screening_many_candidates_changes_nothing(policy, monkeypatch, tied):
     monkeypatch.setattr(many, "PART", 700)  # several parts, drawn one after the other
+    monkeypatch.setattr(many, "TIED", tied)  # with 200, as if bounds left too many
     items = candidates(np.random.default_rng(2), 3_000).astype(np.float32)
     ranking = policy.propose(items, PAYOFFS, rng=3)
     prepared = policy.features.prepare(items, None)

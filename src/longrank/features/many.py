@@ -16,6 +16,7 @@ from longrank.features.base import Greedy
 
 LARGE = 1 << 18  # numbers in an array; from here on the pass costs more than all else
 PART = 1 << 15  # contenders that are scored at once
+TIED = 1 << 12  # items that cannot be told apart cheaply are expanded so many at once
 THREADS = min(os.cpu_count() or 1, 8)  # the kernels let go of the interpreter
 _ROUNDING = 1e-11  # relative; of bounds
 
@@ -96,13 +97,16 @@ def eigenvalue_bounds(matrix: NDArray[np.float64]) -> tuple[float, float]:
 def screen(
     items: NDArray[np.floating],
     draw: Callable[[int], Vector],
-    screening: tuple[kernels.View, Vector, kernels.Optimism, int],
+    view: kernels.View,
+    belief: Belief,
+    optimism: kernels.Optimism,
+    few: int,
 ) -> tuple[Indices, Vector]:
     """Find the items that can be chosen by scores that are drawn, and what was drawn for them.
 
     Numbers are drawn for a few parts at a time, in the order of the items.
     """
-    view, weights, optimism, few = screening
+    weights = belief.weights
 
     def scan(part: tuple[int, Vector]) -> tuple[Vector, Indices, Vector, Vector]:
         start, drawn = part
@@ -120,4 +124,15 @@ def screen(
     bar = np.partition(np.concatenate([part[0] for part in found]), -few)[-few]
     able = [bounds >= bar for _, _, bounds, _ in found]
     some = np.concatenate([part[1][kept] for part, kept in zip(found, able, strict=True)])
-    return some, np.concatenate([part[3][kept] for part, kept in zip(found, able, strict=True)])
+    drawn = np.concatenate([part[3][kept] for part, kept in zip(found, able, strict=True)])
+    if len(some) <= TIED:
+        return some, drawn
+
+    def best(part: Indices) -> Indices:
+        columns = kernels.expand_columns(items[some[part]], view)
+        given = weights, belief.inverse, drawn[part], optimism, few
+        return part[kernels.strongest_drawn(columns, *given)]
+
+    parts = np.split(np.arange(len(some)), range(TIED, len(some), TIED))
+    kept = np.concatenate([best(part) for part in parts])
+    return some[kept], drawn[kept]

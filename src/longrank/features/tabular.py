@@ -197,8 +197,7 @@ class Tabular(Features):
         if len(items) <= few:
             drawn = draw(len(items))
         else:
-            screening = prepared.view, belief.weights, optimism, few
-            some, drawn = screen(items, draw, screening)
+            some, drawn = screen(items, draw, prepared.view, belief, optimism, few)
             items = items[some]
         length = kernels.decide_drawn(
             kernels.expand_columns(items, prepared.view),

@@ -24,7 +24,13 @@ from longrank.kernels.composition import (
     learn_nothing,
     rows_along,
 )
-from longrank.kernels.contenders import Optimism, count_contenders, screen_drawn, widen
+from longrank.kernels.contenders import (
+    Optimism,
+    count_contenders,
+    screen_drawn,
+    strongest_drawn,
+    widen,
+)
 from longrank.kernels.costs import learn_costs
 from longrank.kernels.curve import densities, probabilities, probability, residual, slope
 from longrank.kernels.decision import decide, decide_drawn, decide_plain, decide_sparse
@@ -164,6 +170,7 @@ __all__ = [
     "screen_drawn",
     "sequence_values",
     "slope",
+    "strongest_drawn",
     "top",
     "values_ahead",
     "widen",

@@ -172,6 +172,27 @@ def _strongest(means: Vector, squares: Vector, bonuses: Vector, few: int) -> Ind
 
 
 @compiled
+def strongest_drawn(
+    columns: Matrix,
+    weights: Vector,
+    inverse: Matrix,
+    drawn: Vector,
+    optimism: Optimism,
+    few: int,
+) -> Indices:
+    """Find the best ``few`` of items, stored as columns, and those that may be drawn wide."""
+    n = columns.shape[1]
+    means, squares, bonuses = np.empty(n), np.empty(n), optimism[0] * np.abs(drawn)
+    score_columns(columns, weights, inverse, np.empty(n), means, squares)
+    for i in range(n):
+        squares[i] *= squares[i]
+        if _looks(drawn[i], optimism[2]):
+            means[i] = math.inf
+            few += 1
+    return _strongest(means, squares, bonuses, min(few, n))
+
+
+@compiled
 def screen_drawn(
     items: NDArray[np.floating],
     view: View,

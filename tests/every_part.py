@@ -24,6 +24,7 @@ from longrank import (
     Ridge,
     Schema,
     SparseLaplace,
+    Tabular,
     Text,
     Thompson,
     recommended,
@@ -95,6 +96,15 @@ POLICIES = {
     "plackett-luce/maximum": _plackett_luce("newton-tuned", "maximum"),
     "plackett-luce/polynomial": lambda: PlackettLuce(
         Laplace(15), features=Polynomial(2), temperature=0.2, rng=16
+    ),
+    "ucb/laplace/tabular": lambda: UCB(
+        Laplace(DIM + 1, penalty=0.3), features=Tabular(DIM), exploration=0.5, foresight=3
+    ),
+    "plackett-luce/tabular": lambda: PlackettLuce(
+        Laplace(DIM + 1), features=Tabular(DIM), temperature=0.2, rng=18
+    ),
+    "epsilon-greedy/tabular": lambda: EpsilonGreedy(
+        Laplace(DIM + 1), features=Tabular(DIM), epsilon=0.5, rng=19
     ),
     "thompson/polynomial": lambda: Thompson(Laplace(15), features=Polynomial(2), rng=17),
     "thompson/plain": lambda: Thompson(LEARNERS["laplace"](), rng=14),

@@ -43,6 +43,7 @@ NAMES = [
     "Ridge",
     "Schema",
     "SparseLaplace",
+    "Tabular",
     "Tags",
     "Text",
     "Thompson",

@@ -13,6 +13,7 @@ from longrank import (
     Payoffs,
     Plain,
     Polynomial,
+    Tabular,
     Thompson,
     load,
     named,
@@ -36,10 +37,11 @@ PAYOFFS = Payoffs.linear(1, attempt_cost=0.3)
 
 def test_it_is_what_its_documentation_says():
     policy = recommended(dim=10, max_budget=4)
+    assert isinstance(policy, UCB)
     assert isinstance(policy.learner, Laplace)
-    assert (policy.features.degree, policy.learner.dim, policy.learner.penalty) == (2, 66, 0.5)
-    assert (policy.probing, policy.foresight, policy.exploration) == (True, 10, 0.2)
-    assert recommended(dim=17).learner.dim == 18
+    assert isinstance(policy.features, Tabular)
+    assert (policy.features.dim, policy.learner.dim, policy.learner.penalty) == (10, 11, 0.5)
+    assert (policy.probing, policy.foresight, policy.exploration) == (True, 10, 0.04)
     assert named("recommended", dim=3).to_bytes() == recommended(dim=3).to_bytes()
     with pytest.raises(InvalidInput, match="budget must be at most the learner's max_budget 4"):
         policy.rank(np.zeros((5, 10)), Payoffs.vanilla(5))
@@ -54,8 +56,8 @@ def test_a_degree_that_is_not_there_is_refused(degree):
 def test_items_that_do_not_fit_the_learner_are_refused():
     with pytest.raises(InvalidInput, match=r"^items must have 3 columns, got 4$"):
         recommended(dim=3).rank(np.zeros((2, 4)), Payoffs.vanilla(1))
-    with pytest.raises(InvalidInput, match="norm at most 1"):
-        recommended(dim=2).rank([[3.0, 4.0]], Payoffs.vanilla(1))
+    with pytest.raises(InvalidInput, match=r"^items must be finite"):
+        recommended(dim=2).rank([[3.0, np.inf]], Payoffs.vanilla(1))
 
 
 def gives_up(probing: bool) -> UCB:
@@ -77,14 +79,17 @@ def test_without_probing_it_gives_up_for_ever_and_with_it_finds_out():
     assert len(free.rank([[1.0]], PAYOFFS)) == 1
 
 
-def test_where_giving_up_is_right_probes_are_at_most_logarithmic():
-    policy, tried = gives_up(True), 0
-    for t in range(1, 5001):
+def test_where_giving_up_is_right_probes_become_rare_but_come_within_32_rounds():
+    policy, tried = gives_up(True), []
+    for _ in range(5000):
         ranking = policy.rank([[1.0]], PAYOFFS)
         policy.learn(ranking, Outcome(len(ranking), False))
-        tried += len(ranking)
-        assert tried <= 8.0 * np.log2(t) + 1.0
-    assert 75 <= tried <= 90
+        tried.append(len(ranking))
+    early = np.cumsum(tried)[:256]
+    assert (early <= 8.0 * np.log2(np.arange(1, 257)) + 1.0).all()
+    gaps = np.diff(np.flatnonzero(tried))
+    assert gaps.max() == 32
+    assert (gaps[-100:] == 32).all()
     assert policy.given_up == 5000
 
 
@@ -116,18 +121,21 @@ WORLDS = 60
 
 
 def test_it_never_gives_up_for_ever_where_playing_is_better_nor_plays_where_it_is_not():
-    seen = {"plays": 0, "gives up": 0}
+    seen, near = {"plays": 0, "gives up": 0}, 0
     for seed in range(WORLDS):
         stream, payoffs, plays = small_world(seed)
-        policy = recommended(dim=stream.items.shape[1])
-        lengths = live(policy, stream.seen_through(policy.features), payoffs).lengths[-1000:]
+        life = live(recommended(dim=stream.items.shape[1]), stream, payoffs)
+        lengths, earned = life.lengths[-1000:], life.rewards[-1000:].mean()
         if plays.any() and plays[-1000:].any():
             seen["plays"] += 1
             assert (lengths > 0).any(), seed
         elif not plays.any():
             seen["gives up"] += 1
-            assert (lengths == 0).mean() >= 0.95, seed
+            if (lengths == 0).mean() < 0.95:  # so near the break-even that playing costs nothing
+                near += 1
+                assert earned > payoffs.losses[0] - 0.02, seed
     assert min(seen.values()) >= 15
+    assert near <= 2
 
 
 def test_it_learns_digits_without_tuning():

@@ -17,9 +17,9 @@ from longrank import (
     Payoffs,
     PlackettLuce,
     Plain,
-    Polynomial,
     Random,
     Ridge,
+    Tabular,
     Thompson,
     named,
 )
@@ -57,8 +57,8 @@ def test_bad_settings_are_refused(make, message):
 @pytest.mark.parametrize(
     ("name", "settings", "policy", "learner", "features"),
     [
-        ("thompson", {"dim": 4, "rng": 1}, Thompson, Laplace, Polynomial),
-        ("plackett-luce", {"dim": 4, "rng": 1}, PlackettLuce, Laplace, Polynomial),
+        ("thompson", {"dim": 4, "rng": 1}, Thompson, Laplace, Tabular),
+        ("plackett-luce", {"dim": 4, "rng": 1}, PlackettLuce, Laplace, Tabular),
         ("rand", {"rng": 1}, Random, None, None),
         ("eps", {"dim": 4, "max_budget": 5, "rng": 1}, EpsilonGreedy, OnlineNewton, Plain),
         ("c-ucb1", {"dim": 4}, UCB, Ridge, Plain),

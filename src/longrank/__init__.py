@@ -4,7 +4,7 @@ from longrank import theory
 from longrank.cascade import Outcome, Ranking
 from longrank.checks import unit_rows
 from longrank.errors import BadFile, BadPlugin, InvalidInput, LongrankError, MissingExtra
-from longrank.features import Coverage, Features, Mixture, Plain, Polynomial, Records
+from longrank.features import Coverage, Features, Mixture, Plain, Polynomial, Records, Tabular
 from longrank.learners import (
     Laplace,
     Learner,
@@ -66,6 +66,7 @@ __all__ = [
     "Ridge",
     "Schema",
     "SparseLaplace",
+    "Tabular",
     "Tags",
     "Text",
     "Thompson",

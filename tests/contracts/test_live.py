@@ -171,7 +171,7 @@ def test_parts_that_say_how_are_compiled_and_others_are_played(
 
     monkeypatch.setattr(kernels, "compose_run", noted)
     policy = (POLICIES | NOT_COMPILED)[name]()
-    live(policy, Stream.of(world(1)), PAYOFFS["vanilla"])
+    live(policy, Stream.of(world()), PAYOFFS["vanilla"])
     assert bool(composed) == (name in POLICIES)
 
 

@@ -7,9 +7,10 @@ import pytest
 
 from longrank import Outcome, Payoffs, recommended
 from longrank.features import many
-from longrank.kernels.contenders import choose_drawn, count_contenders, screen_drawn
+from longrank.kernels.contenders import choose_looking, count_contenders, screen_looking
 from longrank.kernels.foresight import foresee
 from longrank.kernels.tabular import expand_columns, expand_rows
+from longrank.policies.ucb import _looks as draw_looks
 
 PAYOFFS = Payoffs.exponential(5)
 
@@ -35,6 +36,10 @@ def candidates(rng, count):
     return items
 
 
+def optimism(policy):
+    return policy.bonus, 1.5, policy.features.marks(), policy.learner.prior
+
+
 @pytest.fixture(scope="module")
 def policy():
     return learned()
@@ -46,11 +51,11 @@ def test_lazy_widths_choose_what_all_exact_widths_choose(policy, foresight):
     weights, inverse = policy.learner.weights, policy.learner.inverse
     for _ in range(20):
         prepared = policy.features.prepare(candidates(rng, 60), None)
-        columns, drawn = expand_columns(prepared.items, prepared.view), rng.standard_normal(60)
-        optimism = 0.5, 3.0, 0.0, policy.features.marks(), policy.learner.prior
-        found = choose_drawn(columns, weights, inverse, drawn, optimism, 5, foresight)
+        columns, none = expand_columns(prepared.items, prepared.view), np.zeros(60, np.bool_)
+        wide = 0.5, 3.0, policy.features.marks(), policy.learner.prior
+        found = choose_looking(columns, weights, inverse, none, wide, 5, foresight)
         squares = np.einsum("ji,jk,ki->i", columns, inverse, columns)
-        exact, bonuses = np.ones(60, np.bool_), 0.5 * np.abs(drawn)
+        exact, bonuses = np.ones(60, np.bool_), np.full(60, 0.5)
         means = weights @ columns
         all_exact = foresee(columns, means, squares, exact, inverse, bonuses, 5, foresight)
         assert np.array_equal(found[0], all_exact[0])
@@ -60,16 +65,16 @@ def test_lazy_widths_choose_what_all_exact_widths_choose(policy, foresight):
 
 @pytest.mark.parametrize("tied", [200, 4_096])
 def test_screening_many_candidates_changes_nothing(policy, monkeypatch, tied):
-    monkeypatch.setattr(many, "PART", 700)  # several parts, drawn one after the other
+    monkeypatch.setattr(many, "PART", 700)  # several parts
     monkeypatch.setattr(many, "TIED", tied)  # with 200, as if bounds left too many
     items = candidates(np.random.default_rng(2), 3_000).astype(np.float32)
     ranking = policy.propose(items, PAYOFFS, rng=3)
     prepared = policy.features.prepare(items, None)
     columns = expand_columns(prepared.items, prepared.view)
-    drawn = np.random.default_rng(3).standard_normal(3_000)
+    looks = draw_looks(np.random.default_rng(3), [3_000])
     weights, inverse = policy.learner.weights, policy.learner.inverse
-    order, rows, *_ = choose_drawn(
-        columns, weights, inverse, drawn, policy._optimism(3_000), 5, policy.foresight
+    order, rows, *_ = choose_looking(
+        columns, weights, inverse, looks, optimism(policy), 5, policy.foresight
     )
     assert np.array_equal(ranking.order, order[: len(ranking)])
     assert ranking.features.tobytes() == rows[: len(ranking)].tobytes()
@@ -79,28 +84,19 @@ def test_screening_keeps_few_of_many(policy):
     rng = np.random.default_rng(4)
     prepared = policy.features.prepare(candidates(rng, 5_000), None)
     few = count_contenders(5)
-    best, some, bounds = screen_drawn(
+    best, some, bounds = screen_looking(
         prepared.items,
         prepared.view,
         policy.learner.weights,
-        rng.standard_normal(5_000),
-        policy._optimism(5_000),
+        np.arange(5_000) % 1_000 == 7,
+        optimism(policy),
         few,
     )
     means = prepared.rows @ policy.learner.weights
     np.testing.assert_allclose(np.sort(best), np.sort(means)[-few:])
     assert few <= (bounds >= best[0]).sum() < 2_000
-    assert np.isinf(bounds).sum() < 15  # about three may be drawn wide
+    assert np.array_equal(some[np.isinf(bounds)], [7, 1_007, 2_007, 3_007, 4_007])
     assert np.isin(np.argsort(means)[-few:], some).all()
-
-
-def test_about_three_of_a_round_may_be_drawn_wide(policy):
-    rng = np.random.default_rng(5)
-    prepared = policy.features.prepare(candidates(rng, 1_000), None)
-    given = prepared.items, prepared.view, policy.learner.weights
-    optimism, draws = policy._optimism(1_000), rng.standard_normal((300, 1_000))
-    wide = [np.isinf(screen_drawn(*given, drawn, optimism, 10)[2]).sum() for drawn in draws]
-    assert 2.6 < np.mean(wide) < 3.4
 
 
 def test_rows_and_columns_are_the_same_numbers_whatever_stands_beside_them(policy):

@@ -114,10 +114,11 @@ def test_what_is_enough_to_go_on_makes_the_longest_sequence_the_best(seed):
         assert best_length(np.array([0.99 * enough[7]]), rewards[7:], losses[7:]) == 0
 
 
-def test_probes_come_eight_times_for_every_doubling_and_without_end():
-    due = [n for n in range(300) if probe_is_due(n)]
+def test_probes_come_eight_times_for_every_doubling_and_at_least_once_in_32():
+    due = [n for n in range(2000) if probe_is_due(n)]
     assert due[:26] == [*range(1, 17), *range(18, 33, 2), 36, 40]
-    for rounds in range(1, 300):
+    assert due[-50:] == list(range(416, 2000, 32))[-50:]
+    for rounds in range(1, 257):
         assert sum(n <= rounds for n in due) <= 8 * math.log2(rounds) + 1
     for start in (8, 16, 64, 128):
         assert sum(start <= n < 2 * start for n in due) == 8

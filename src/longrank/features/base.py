@@ -37,14 +37,15 @@ class Features(Part, ABC):
         Whether rows are :class:`longrank.rows.SparseRows` of records, for a learner that takes
         such.
     grows
-        Whether rows become longer as more is known; ``length`` is then how long they are, and
-        ``settled`` whether that is over.
+        Whether rows become longer as more is known: :meth:`adapt` returns how long they are then,
+        ``first_length`` is how long they were at first, and ``settled`` whether that is over.
     """
 
     independent: bool = False
     sparse: bool = False
     grows: bool = False
     settled: bool = True
+    first_length: int = 0
 
     @abstractmethod
     def prepare(self, items: ArrayLike, dim: int | None, lazy: bool = False) -> Prepared:
@@ -120,13 +121,9 @@ class Features(Part, ABC):
         """Return the first ``count`` rows of a receipt, for the learner."""
         return ranking.rows(count)
 
-    @property
-    def length(self) -> int:
-        """The length of a row at present, where rows grow."""
-        raise NotImplementedError
-
-    def adapt(self, ranking: Ranking) -> None:
-        """Learn from what a receipt carries of its candidates: by default nothing."""
+    def adapt(self, ranking: Ranking) -> int:
+        """Learn from what a receipt carries of its candidates; return the length of a row now."""
+        raise NotImplementedError(f"{type(self).__name__} does not grow")
 
     def observe(self, rows: Any) -> None:
         """Learn from observed rows what the map itself needs to know: by default nothing."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -96,43 +95,32 @@ def eigenvalue_bounds(matrix: NDArray[np.float64]) -> tuple[float, float]:
 
 def screen(
     items: NDArray[np.floating],
-    draw: Callable[[int], Vector],
+    looks: NDArray[np.bool_],
     view: kernels.View,
     belief: Belief,
     optimism: kernels.Optimism,
     few: int,
-) -> tuple[Indices, Vector]:
-    """Find the items that can be chosen by scores that are drawn, and what was drawn for them.
+) -> Indices:
+    """Find the items that can be among the best ``few``, and those that are looked at."""
+    weights, inverse = belief.weights, belief.inverse
 
-    Numbers are drawn for a few parts at a time, in the order of the items.
-    """
-    weights = belief.weights
-
-    def scan(part: tuple[int, Vector]) -> tuple[Vector, Indices, Vector, Vector]:
-        start, drawn = part
-        best, some, bounds = kernels.screen_drawn(
-            items[start : start + len(drawn)], view, weights, drawn, optimism, few
+    def scan(start: int) -> tuple[Vector, Indices, Vector]:
+        part = slice(start, start + PART)
+        best, some, bounds = kernels.screen_looking(
+            items[part], view, weights, looks[part], optimism, few
         )
-        return best, some + start, bounds.copy(), drawn[some]
+        return best, some + start, bounds.copy()
 
-    found: list[tuple[Vector, Indices, Vector, Vector]] = []
-    sizes = [(start, min(PART, len(items) - start)) for start in range(0, len(items), PART)]
     with ThreadPoolExecutor(THREADS) as pool:
-        for at in range(0, len(sizes), THREADS):
-            parts = [(start, draw(size)) for start, size in sizes[at : at + THREADS]]
-            found += pool.map(scan, parts) if len(parts) > 1 else map(scan, parts)
-    bar = np.partition(np.concatenate([part[0] for part in found]), -few)[-few]
-    able = [bounds >= bar for _, _, bounds, _ in found]
-    some = np.concatenate([part[1][kept] for part, kept in zip(found, able, strict=True)])
-    drawn = np.concatenate([part[3][kept] for part, kept in zip(found, able, strict=True)])
+        found = list(pool.map(scan, range(0, len(items), PART)))
+    bar = np.partition(np.concatenate([best for best, *_ in found]), -few)[-few]
+    some = np.concatenate([some[bounds >= bar] for _, some, bounds in found])
     if len(some) <= TIED:
-        return some, drawn
+        return some
 
     def best(part: Indices) -> Indices:
-        columns = kernels.expand_columns(items[some[part]], view)
-        given = weights, belief.inverse, drawn[part], optimism, few
-        return part[kernels.strongest_drawn(columns, *given)]
+        columns = kernels.expand_columns(items[part], view)
+        given = weights, inverse, looks[part], optimism, few
+        return part[kernels.strongest_looking(columns, *given)]
 
-    parts = np.split(np.arange(len(some)), range(TIED, len(some), TIED))
-    kept = np.concatenate([best(part) for part in parts])
-    return some[kept], drawn[kept]
+    return np.concatenate([best(part) for part in np.split(some, range(TIED, len(some), TIED))])

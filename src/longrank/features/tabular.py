@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from statistics import NormalDist
@@ -32,6 +31,7 @@ DIRECTIONS = 16  # columns, or sums of columns, of which products are made
 LEVELS = 12  # different numbers up to which each gets a column of its own
 MAX_BENDS, MAX_LEVELS = 128, 256  # columns of each kind
 _REACH = 1.5  # the norm of a typical row's scores
+_BENDS, _PRODUCTS = 0.7, 0.7  # the norm of its bends, and of its products
 _CARRIED = 8_192  # numbers that a receipt carries for the sample, unless a few rows have more
 
 
@@ -132,6 +132,7 @@ class Tabular(Features):
 
     def __init__(self, dim: int) -> None:
         self.dim = checks.whole("dim", dim, minimum=1)
+        self.first_length = self.dim + 1
         self.sample = np.empty((0, self.dim))
         self.directions, self.offsets = np.empty((0, self.dim)), np.empty(0)
         self.shapes: kernels.Shapes = (
@@ -146,7 +147,7 @@ class Tabular(Features):
     @property
     def length(self) -> int:
         """The length of a row at present: the ``dim`` of the learner."""
-        return self.dim + 1 + len(self.shapes[0])
+        return self.first_length + len(self.shapes[0])
 
     @property
     def settled(self) -> bool:  # type: ignore[override]
@@ -175,7 +176,7 @@ class Tabular(Features):
         weights, inverse, bonus, ceiling, _ = belief
         return kernels.greedy_plain(prepared.rows, weights, inverse, bonus, ceiling, count)
 
-    def decide_drawn(
+    def decide_looking(
         self,
         prepared: Prepared,
         belief: Belief,
@@ -183,27 +184,24 @@ class Tabular(Features):
         minimum: int,
         chosen: NDArray[np.int64],
         numbers: Vector,
-        draw: Callable[[int], Vector],
+        looks: NDArray[np.bool_],
         optimism: kernels.Optimism,
         foresight: int,
     ) -> int:
-        """Decide by scores that are drawn at random, and fill a receipt as :meth:`decide` does.
+        """Decide with foresight and looks, and fill a receipt as :meth:`decide` does.
 
-        ``draw`` returns so many normal numbers, one for each candidate. Of many candidates only
-        those are expanded at length that can be chosen.
+        Of many candidates only those are expanded at length that can be chosen.
         """
         items, some, count = prepared.items, None, len(chosen)
         few = kernels.count_contenders(count)
-        if len(items) <= few:
-            drawn = draw(len(items))
-        else:
-            some, drawn = screen(items, draw, prepared.view, belief, optimism, few)
-            items = items[some]
-        length = kernels.decide_drawn(
+        if len(items) > few:
+            some = screen(items, looks, prepared.view, belief, optimism, few)
+            items, looks = items[some], looks[some]
+        length = kernels.decide_looking(
             kernels.expand_columns(items, prepared.view),
             belief.weights,
             belief.inverse,
-            drawn,
+            looks,
             optimism,
             foresight,
             payoffs.rewards,
@@ -247,7 +245,7 @@ class Tabular(Features):
     ) -> Ranking:
         ranking = super().receipt(prepared, order, numbers, belief)
         wanted = SAMPLE - len(self.sample)
-        if wanted:
+        if wanted and len(prepared):
             wanted = min(wanted, ENOUGH if len(self.sample) < ENOUGH else LATER)
             room = max(_CARRIED // self.dim, LATER)
             ranking.carry(_some(prepared.items, min(wanted, room)))
@@ -258,10 +256,13 @@ class Tabular(Features):
         missing = self.length - rows.shape[1]  # of shapes that were added since
         return rows if missing <= 0 else np.pad(rows, ((0, 0), (0, missing)))
 
-    def adapt(self, ranking: Ranking) -> None:
-        carried = ranking.sample
-        if carried is None or self.settled:
-            return
+    def adapt(self, ranking: Ranking) -> int:
+        if ranking.sample is not None and not self.settled:
+            self._take(ranking.sample)
+        return self.length
+
+    def _take(self, carried: Matrix) -> None:
+        """Add rows to the sample, and the shapes that it then asks for."""
         before, self._marks = len(self.sample), None
         self.sample = np.concatenate([self.sample, carried])[:SAMPLE]
         if self.settled:
@@ -274,9 +275,9 @@ class Tabular(Features):
         counts = found.curves[-1]
         scored = kernels.normal_scores(self.sample, found.curves).T
         numeric = np.flatnonzero(counts > 2)
-        known = {(kind, a, b) for kind, a, b in zip(*(each.tolist() for each in self.shapes[:3]))}
+        known = set(zip(*(each.tolist() for each in self.shapes[:3]), strict=True))
         added: list[tuple[int, int, int, float, float, float]] = []
-        size = 1.0 / math.sqrt(max(len(numeric), 1))
+        size = _BENDS / math.sqrt(max(len(numeric), 1))
         if len(numeric) <= MAX_BENDS:
             added += [(BEND, j, 0, 0.0, 0.0, size) for j in numeric.tolist()]
         added += self._products(numeric, scored)
@@ -322,8 +323,9 @@ class Tabular(Features):
             chosen = self.dim + np.arange(kept)
             parts = scored @ self.directions.T - self.offsets
         square = float((parts**2).sum(axis=1).mean()) if len(chosen) else 1.0
+        size = _PRODUCTS / square
         return [
-            (PRODUCT, int(a), int(b), 0.0, 0.0, (1.0 if a == b else math.sqrt(2.0)) / square)
+            (PRODUCT, int(a), int(b), 0.0, 0.0, size if a == b else math.sqrt(2.0) * size)
             for at, a in enumerate(chosen)
             for b in chosen[at:]
         ]
@@ -367,7 +369,7 @@ class Tabular(Features):
             len(features.sample) <= SAMPLE
             and features.offsets.shape == (len(features.directions),)
             and kinds.shape == first.shape == second.shape == (len(bounds),)
-            and all(((0 <= each) & (each < columns)).all() for each in (first, second))
+            and all(((each >= 0) & (each < columns)).all() for each in (first, second))
             and ((first < features.dim) | (kinds == PRODUCT)).all()
         ):
             raise BadFile("the parts of a tabular feature map do not fit together")

@@ -27,13 +27,13 @@ from longrank.kernels.composition import (
 from longrank.kernels.contenders import (
     Optimism,
     count_contenders,
-    screen_drawn,
-    strongest_drawn,
+    screen_looking,
+    strongest_looking,
     widen,
 )
 from longrank.kernels.costs import learn_costs
 from longrank.kernels.curve import densities, probabilities, probability, residual, slope
-from longrank.kernels.decision import decide, decide_drawn, decide_plain, decide_sparse
+from longrank.kernels.decision import decide, decide_looking, decide_plain, decide_sparse
 from longrank.kernels.foresight import foresee, greedy_foreseeing
 from longrank.kernels.hash_table import grow, room_for
 from longrank.kernels.laplace import laplace_cascade, laplace_step
@@ -59,8 +59,8 @@ from longrank.kernels.ranking import (
     worst_row,
 )
 from longrank.kernels.rules import (
-    drawn_rule,
     foreseeing_rule,
+    looking_rule,
     mixed_rule,
     optimistic_rule,
     random_rule,
@@ -121,12 +121,11 @@ __all__ = [
     "cross_keys",
     "cross_rows",
     "decide",
-    "decide_drawn",
+    "decide_looking",
     "decide_plain",
     "decide_sparse",
     "declared",
     "densities",
-    "drawn_rule",
     "enough_to_go_on",
     "expand",
     "expand_columns",
@@ -148,6 +147,7 @@ __all__ = [
     "learn_nothing",
     "learn_sparse",
     "likelihood_step",
+    "looking_rule",
     "mixed_rule",
     "newton_step",
     "normal_scores",
@@ -167,10 +167,10 @@ __all__ = [
     "scan",
     "score_rows",
     "score_sparse",
-    "screen_drawn",
+    "screen_looking",
     "sequence_values",
     "slope",
-    "strongest_drawn",
+    "strongest_looking",
     "top",
     "values_ahead",
     "widen",

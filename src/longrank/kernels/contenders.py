@@ -1,4 +1,4 @@
-"""Contenders: of candidates whose scores are drawn, the few that can be chosen.
+"""Contenders: of the candidates of a round, the few that can be chosen.
 
 No covariance exceeds that of the prior, I / prior, so |x| / sqrt(prior) bounds the width of a row x
 in O(d). Exact widths, in O(d^2), are computed for those only whose bound reaches the best scores.
@@ -22,13 +22,11 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-# Scale of draws, of wide ones, share of candidates that may be drawn wide, columns that mark them,
-# precision of the prior.
-Optimism = tuple[float, float, float, Flags, float]
+# Bonus, that of a look, columns that mark candidates, precision of the prior.
+Optimism = tuple[float, float, Flags, float]
 
 _CONTENDERS = 128  # candidates among which foresight looks, or twice as many as are chosen
 _ROUNDING = 1.0 + 1e-6
-_DIGITS = 1048576.0  # of a normal number: the digits after these tell nothing of its size
 _RATIO = 2.0  # a candidate is far less known if so many times as much variance is left
 _FLOOR = 0.03  # of the first variance: with less than that left, enough is known
 
@@ -37,13 +35,6 @@ _FLOOR = 0.03  # of the first variance: with less than that left, enough is know
 def count_contenders(count: int) -> int:
     """How many candidates foresight looks at, if ``count`` are to be chosen."""
     return max(_CONTENDERS, 2 * count)
-
-
-@compiled
-def _looks(drawn: float, share: float) -> bool:
-    """Whether a candidate may be drawn wide: by chance, independent of the size of its draw."""
-    number = abs(drawn) * _DIGITS
-    return bool(number - math.floor(number) < share)
 
 
 @compiled
@@ -65,20 +56,20 @@ def widen(
     squares: Vector,
     exact: Flags,
     inverse: Matrix,
-    drawn: Vector,
+    looks: Flags,
     optimism: Optimism,
     bonuses: Vector,
 ) -> None:
     """Widen the bonus of candidates that are far less known than the leader.
 
     How little is known of a candidate is the largest share of the first variance that is left in
-    a column that marks it. Only those that may be drawn wide are considered: nearly none, O(k),
-    and O(d^2) for the leader.
+    a column that marks it. Only those with ``looks`` are considered: a few, O(k), and O(d^2) for
+    the leader.
     """
-    _, wide, share, marks, prior = optimism
+    _, wide, marks, prior = optimism
     bar = -1.0
     for i in range(means.shape[0]):
-        if not _looks(drawn[i], share):
+        if not looks[i]:
             continue
         known = _least_known(columns, i, marks, inverse) * prior
         if known > _FLOOR and bar < 0.0:
@@ -118,30 +109,30 @@ def _leader(
 
 
 @compiled
-def choose_drawn(
+def choose_looking(
     columns: Matrix,
     weights: Vector,
     inverse: Matrix,
-    drawn: Vector,
+    looks: Flags,
     optimism: Optimism,
     count: int,
     foresight: int,
 ) -> Greedy:
-    """Choose ``count`` items, stored as columns, by scores that are drawn: ``drawn`` is normal.
+    """Choose ``count`` items, stored as columns, with a wider bonus for little-known ``looks``.
 
     Foresight looks among the best :func:`count_contenders`.
     """
     n, few = columns.shape[1], count_contenders(count)
     means, squares, exact = np.zeros(n), np.empty(n), np.zeros(n, np.bool_)
-    bonuses, some = optimism[0] * np.abs(drawn), np.arange(n)
+    bonuses, some = np.full(n, optimism[0]), np.arange(n)
     if n <= few:
         add_columns(columns, weights, means)
-        bound_squares(columns, optimism[4], squares)
+        bound_squares(columns, optimism[3], squares)
     else:
         score_columns(columns, weights, inverse, np.empty(n), means, squares)
         for i in range(n):
             squares[i] *= squares[i] * _ROUNDING
-    widen(columns, means, squares, exact, inverse, drawn, optimism, bonuses)
+    widen(columns, means, squares, exact, inverse, looks, optimism, bonuses)
     if n > few:
         some = _strongest(means, squares, bonuses, few)
         all_of_them, columns = columns, np.empty((columns.shape[0], few))
@@ -172,41 +163,41 @@ def _strongest(means: Vector, squares: Vector, bonuses: Vector, few: int) -> Ind
 
 
 @compiled
-def strongest_drawn(
+def strongest_looking(
     columns: Matrix,
     weights: Vector,
     inverse: Matrix,
-    drawn: Vector,
+    looks: Flags,
     optimism: Optimism,
     few: int,
 ) -> Indices:
-    """Find the best ``few`` of items, stored as columns, and those that may be drawn wide."""
+    """Find the best ``few`` of items, stored as columns, and those that are looked at."""
     n = columns.shape[1]
-    means, squares, bonuses = np.empty(n), np.empty(n), optimism[0] * np.abs(drawn)
+    means, squares, bonuses = np.empty(n), np.empty(n), np.full(n, optimism[0])
     score_columns(columns, weights, inverse, np.empty(n), means, squares)
     for i in range(n):
         squares[i] *= squares[i]
-        if _looks(drawn[i], optimism[2]):
+        if looks[i]:
             means[i] = math.inf
             few += 1
     return _strongest(means, squares, bonuses, min(few, n))
 
 
 @compiled
-def screen_drawn(
+def screen_looking(
     items: NDArray[np.floating],
     view: View,
     weights: Vector,
-    drawn: Vector,
+    looks: Flags,
     optimism: Optimism,
     few: int,
 ) -> tuple[Vector, Indices, Vector]:
-    """Find the items that can be among the best ``few``, or that may be drawn wide. O(k d).
+    """Find the items that can be among the best ``few``, or that are looked at. O(k d).
 
     Block by block, so that nothing is kept of the rest. Returns the best means (a heap: no score is
     below its mean), and the items with an upper bound on the score of each.
     """
-    scale, _, share, _, prior = optimism
+    bonus, _, _, prior = optimism
     best = np.full(few, -math.inf)
     chosen, bounds, found = np.empty(items.shape[0], np.int64), np.empty(items.shape[0]), 0
     for start in range(0, items.shape[0], BLOCK):
@@ -218,9 +209,7 @@ def screen_drawn(
             if means[i] > best[0]:
                 replace_smallest(best, means[i])
         for i in range(means.shape[0]):
-            bound = means[i] + scale * abs(drawn[start + i]) * math.sqrt(squares[i])
-            if _looks(drawn[start + i], share):
-                bound = math.inf
+            bound = math.inf if looks[start + i] else means[i] + bonus * math.sqrt(squares[i])
             if bound >= best[0]:
                 chosen[found], bounds[found] = start + i, bound
                 found += 1

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.kernels.compilation import compiled
-from longrank.kernels.contenders import Optimism, choose_drawn
+from longrank.kernels.contenders import Optimism, choose_looking
 from longrank.kernels.curve import probability
 from longrank.kernels.length import best_length, fill_values
 from longrank.kernels.ranking import greedy_plain
@@ -76,11 +76,11 @@ def decide_plain(
 
 
 @compiled
-def decide_drawn(
+def decide_looking(
     columns: Matrix,
     weights: Vector,
     inverse: Matrix,
-    drawn: Vector,
+    looks: NDArray[np.bool_],
     optimism: Optimism,
     foresight: int,
     rewards: Vector,
@@ -91,9 +91,9 @@ def decide_drawn(
     numbers: Vector,
     patience: float = 1.0,
 ) -> int:
-    """Run ``choose_drawn`` and ``decide`` in one call."""
-    order, rows, means, scores = choose_drawn(
-        columns, weights, inverse, drawn, optimism, chosen.shape[0], foresight
+    """Run ``choose_looking`` and ``decide`` in one call."""
+    order, rows, means, scores = choose_looking(
+        columns, weights, inverse, looks, optimism, chosen.shape[0], foresight
     )
     return decide(
         order, rows, means, scores, rewards, losses, link, minimum, chosen, numbers, patience

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.kernels.compilation import Kernel, compiled, generic
-from longrank.kernels.contenders import choose_drawn
+from longrank.kernels.contenders import choose_looking
 from longrank.kernels.curve import probabilities, probability
 from longrank.kernels.foresight import greedy_foreseeing
 from longrank.kernels.length import best_length, committed_length
@@ -104,27 +104,28 @@ def foreseeing_rule(
 
 
 @generic
-def drawn_rule(
+def looking_rule(
     greedy: Kernel,  # noqa: ARG001
     along: Kernel,  # noqa: ARG001
     now: Now,
     belief: Belief,
     payoffs: Payoffs,
-    settings: tuple[float, float, float, bool, Order, int, Flags, float],
+    settings: tuple[float, float, bool, Order, int, Flags, float],
 ) -> Decision:
-    """Optimism of a random size: ``settings`` are its scale, that of wide draws, how many of a
-    round may be, whether to probe, how often it has given up, how many failures to foresee, which
-    columns mark candidates, and the precision of the prior. Keys are normal numbers.
+    """Optimism that foresees failures and looks at candidates of which little is known.
+
+    ``settings`` are the bonus, that of a look, whether to probe, how often it has given up, how
+    many failures to foresee, which columns mark candidates, and the precision of the prior.
+    Candidates with a key of 1 are looked at.
     """
     items, _, _, keys, _ = now
     weights, inverse, link, _ = belief
     rewards, losses, _ = payoffs
-    scale, wide, looks, probing, given_up, foresight, marks, prior = settings
+    bonus, wide, probing, given_up, foresight, marks, prior = settings
     count = min(rewards.shape[0], items.shape[0])
-    optimism = scale, wide, looks / items.shape[0], marks, prior
-    columns = np.ascontiguousarray(items.T)
-    order, rows, _, scores = choose_drawn(
-        columns, weights, inverse, keys, optimism, count, foresight
+    columns, optimism = np.ascontiguousarray(items.T), (bonus, wide, marks, prior)
+    order, rows, _, scores = choose_looking(
+        columns, weights, inverse, keys > 0.0, optimism, count, foresight
     )
     chances = probabilities(link, scores)
     return order, rows, committed_length(chances, rewards, losses, probing, given_up)

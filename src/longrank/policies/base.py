@@ -223,14 +223,14 @@ class Policy(Part, ABC):
         return tries
 
     @staticmethod
-    def _check(ranking: Ranking, outcome: Outcome, dim: int | None = None) -> None:
+    def _check(ranking: Ranking, outcome: Outcome, dims: range | None = None) -> None:
         if not isinstance(ranking, Ranking):
             raise InvalidInput("ranking", "be a longrank.Ranking", type(ranking).__name__)
         if not isinstance(outcome, Outcome):
             raise InvalidInput("outcome", "be a longrank.Outcome", type(outcome).__name__)
         outcome.check(len(ranking))
-        if dim is not None and ranking.dim != dim and len(ranking):
-            made, given = (str(each or "0 (records)") for each in (dim, ranking.dim))
+        if dims is not None and ranking.dim not in dims and len(ranking):
+            made, given = (str(each or "0 (records)") for each in (dims[-1], ranking.dim))
             rule = f"have features of length {made}, as this policy makes them"
             raise InvalidInput("ranking", rule, given)
 
@@ -361,8 +361,7 @@ class Believer(Policy):
         return gave_up
 
     def learn(self, ranking: Ranking, outcome: Outcome) -> None:
-        shorter = self.features.grows and ranking.dim < self.learner.dim
-        self._check(ranking, outcome, None if shorter else self.learner.dim)
+        self._check(ranking, outcome, self._dims)
         if outcome.tried:
             rows = self.features.recall(ranking, outcome.tried)
             self.learner.observe(rows, outcome.succeeded)
@@ -371,13 +370,18 @@ class Believer(Policy):
             self.features.observe(rows)
             if self.patience is not None:
                 self.patience.observe(len(ranking), outcome)
-        if self.features.grows:
-            self._grow(ranking)
+            if self.features.grows:
+                self._grow(ranking)
+
+    @property
+    def _dims(self) -> range:
+        """The lengths of rows that it can learn from: also of those before the last growth."""
+        dim = self.learner.dim
+        return range(self.features.first_length if self.features.grows else dim, dim + 1)
 
     def _grow(self, ranking: Ranking) -> None:
         """Let the features see what a receipt carries, and the belief follow their rows."""
-        self.features.adapt(ranking)
-        length = self.features.length
+        length = self.features.adapt(ranking)
         if length > self.learner.dim:
             self.learner.extend(length)
             if self.costs is not None:

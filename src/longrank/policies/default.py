@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from typing import overload
+
 import numpy as np
 
 from longrank.errors import InvalidInput
 from longrank.features import Features, Records, Tabular
 from longrank.learners import Laplace, Learner, SparseLaplace
 from longrank.policies.thompson import Thompson
+from longrank.policies.ucb import UCB
 from longrank.schema import Schema
 
 # How these were chosen, and on what: see docs/choosing.md.
+EXPLORATION = 0.04
 FORESIGHT = 10
 PENALTY = 0.5
-SCALE = 0.15  # of the draws for records
-ARRAY_SCALE = 0.25  # of the draws for arrays
+SCALE = 0.15  # of the draws for records: see docs/choosing.md
 
 
 def belief(
@@ -39,6 +42,28 @@ def belief(
     return learner, features
 
 
+@overload
+def recommended(
+    *,
+    dim: int,
+    schema: None = None,
+    max_budget: int | None = None,
+    forgetting: float = 0.0,
+    rng: np.random.Generator | int = 0,
+) -> UCB: ...
+
+
+@overload
+def recommended(
+    *,
+    dim: None = None,
+    schema: Schema | None = None,
+    max_budget: int | None = None,
+    forgetting: float = 0.0,
+    rng: np.random.Generator | int = 0,
+) -> Thompson: ...
+
+
 def recommended(
     *,
     dim: int | None = None,
@@ -46,14 +71,17 @@ def recommended(
     max_budget: int | None = None,
     forgetting: float = 0.0,
     rng: np.random.Generator | int = 0,
-) -> Thompson:
+) -> UCB | Thompson:
     """Make a policy that needs no tuning: start with it, and for most jobs stay with it.
 
-    It acts on optimistic :class:`~longrank.Thompson` draws, with probing, so that it never gives up
-    permanently. Without ``dim`` candidates are records with a context, and the learner is a
-    :class:`~longrank.SparseLaplace`. With ``dim`` candidates are arrays of so many numbers in any
-    units (:class:`~longrank.features.Tabular`), the learner is a :class:`~longrank.Laplace`, and
-    with foresight a try differs from those that must have failed before it.
+    Without ``dim`` candidates are records with a context: optimistic :class:`~longrank.Thompson`
+    draws on a :class:`~longrank.SparseLaplace` learner, with probing, so that it never gives up
+    permanently.
+
+    With ``dim`` candidates are arrays of so many numbers, in any units: a :class:`~longrank.UCB`
+    over a :class:`~longrank.Laplace` learner with :class:`~longrank.Tabular` features, with
+    looks at candidates of which little is known, with probing, and with foresight, so that a try
+    differs from those that must have failed before it.
 
     Both plan with what candidates cost and are worth, learn what tries really cost where outcomes
     say so, and learn from early stops how patient cascades are.
@@ -78,17 +106,26 @@ def recommended(
     >>> payoffs = Payoffs.linear(2, attempt_cost=0.05)
     >>> policy.rank(["adyen", "stripe"], payoffs, context={"brand": "visa"}).ids
     ['stripe', 'adyen']
-    >>> recommended(dim=2).rank([[120.0, 0.3], [80.0, 0.9]], payoffs).order
-    array([1, 0])
+    >>> recommended(dim=2).rank([[120.0, 0.3], [80.0, 0.9]], payoffs).order.tolist()
+    [0, 1]
     """
     learner, features = belief(dim, max_budget, forgetting, schema)
-    return Thompson(
+    if dim is None:
+        return Thompson(
+            learner,
+            features=features,
+            scale=SCALE,
+            rng=rng,
+            optimistic=True,
+            probing=True,
+            patient=True,
+        )
+    return UCB(
         learner,
         features=features,
-        scale=SCALE if dim is None else ARRAY_SCALE,
-        rng=rng,
-        optimistic=True,
+        exploration=EXPLORATION,
         probing=True,
+        foresight=FORESIGHT,
         patient=True,
-        foresight=0 if dim is None else FORESIGHT,
+        rng=rng,
     )

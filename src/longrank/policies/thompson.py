@@ -13,7 +13,7 @@ from longrank import checks, kernels
 from longrank.belief import Belief
 from longrank.cascade import Ranking
 from longrank.errors import InvalidInput
-from longrank.features import Features, Tabular
+from longrank.features import Features
 from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
@@ -22,8 +22,7 @@ from longrank.planners import plan_independent, plan_rolling
 from longrank.policies.base import Believer, Chance, unlearned
 from longrank.policies.random import generator_from_state, generator_state
 
-_RARE = 1.6448536269514722  # one normal number in ten is larger, in size
-_LOOKS = 3.0  # candidates of a round that may be drawn wide, if little is known
+_RARE = 1.6448536269514722  # one normal number in ten is larger
 
 
 class Thompson(Believer):
@@ -45,15 +44,12 @@ class Thompson(Believer):
         The generator of random numbers, or its seed.
     optimistic
         Whether to draw only what speaks for an item: the score of each is drawn by itself, one
-        below its mean is mirrored above it, and some are drawn ``tail`` times as wide, so that
-        what is rare and large is found. Where candidates are records, one in ten is. With
-        :class:`~longrank.features.Tabular` features about three a round may be: those that an
-        indicator marks (a route, say) of which far less is known than of what marks the leader.
-        Needs features that do not depend on the items above.
+        below its mean is mirrored above it, and one in ten is drawn ``tail`` times as wide, so
+        that what is rare and large is found. Needs features that do not depend on the items above.
     probing, foresight
         As for :class:`UCB`; foresight needs optimistic draws.
     tail
-        How much wider such a draw is, at least 1.
+        How much wider one optimistic draw in ten is, at least 1.
     patient
         Whether to learn from early stops (final declines, readers who leave) how likely a cascade
         is to go on after a failure, and to plan with that.
@@ -89,8 +85,10 @@ class Thompson(Believer):
             rule = "not let a row depend on the items above it, for optimistic draws"
             raise InvalidInput("features", rule, repr(self.features))
         self.foresight = checks.whole("foresight", foresight)
-        if self.foresight and not (self.optimistic and learner.foresees):
-            rule = "be 0 unless draws are optimistic and the learner foresees failures (Laplace)"
+        if self.foresight and not (self.optimistic and learner.foresees and not learner.sparse):
+            rule = (
+                "be 0 unless draws are optimistic and the learner is one for arrays that foresees"
+            )
             raise InvalidInput("foresight", rule, foresight)
         self.rng: np.random.Generator = checks.generator(rng)
 
@@ -126,7 +124,17 @@ class Thompson(Believer):
             belief: Any = self.learner.belief(self._bonus(self._deviates(rng, len(prepared))))  # type: ignore[arg-type]
             return self._best(prepared, count, payoffs, minimum, belief)
         if self.optimistic:
-            return self._by_scores(prepared, count, payoffs, minimum, rng)
+            bonus = self._bonus(self._deviates(rng, len(prepared)))
+            belief = self.learner.belief()._replace(bonus=bonus)  # type: ignore[arg-type]
+            if payoffs.has_prices:
+                return self._planned(prepared, count, payoffs, minimum, belief)
+            rows, inverse = self.features.rows(prepared), belief.inverse
+            means, widths = belief.score(rows)
+            columns, exact = np.ascontiguousarray(rows.T), np.ones(len(rows), np.bool_)
+            greedy = kernels.foresee(
+                columns, means, widths**2, exact, inverse, bonus, count, self.foresight
+            )
+            return self._decide(prepared, greedy, payoffs, minimum)
         certain = self._draw_weights(rng)
         features, bound = self.features, math.nan
         if not payoffs.has_prices:
@@ -139,51 +147,6 @@ class Thompson(Believer):
             order, rows, _, scores = plan_rolling(features, prepared, certain, payoffs, count)
         means, _ = self.learner.belief().score(rows)
         return self._decide(prepared, (order, rows, means, scores), payoffs, minimum, bound)
-
-    def _by_scores(
-        self,
-        prepared: Prepared,
-        count: int,
-        payoffs: Payoffs,
-        minimum: int,
-        rng: np.random.Generator,
-    ) -> Ranking:
-        """Draw the score of each item by itself."""
-        belief, features = self.learner.belief(), self.features
-        if isinstance(features, Tabular) and not payoffs.has_prices:
-            chosen, numbers = Ranking.blank(count, self.learner.dim)
-            length = features.decide_drawn(
-                prepared,
-                belief,
-                payoffs,
-                minimum,
-                chosen,
-                numbers,
-                rng.standard_normal,
-                self._optimism(len(prepared)),
-                self.foresight,
-            )
-            return features.receipt(prepared, chosen[:length], numbers, belief)
-        rows, drawn = features.rows(prepared), self._deviates(rng, len(prepared))
-        bonus, (means, widths) = self._bonus(drawn), belief.score(rows)
-        given = np.ascontiguousarray(rows.T), means, widths**2, np.ones(len(rows), np.bool_)
-        if self._curious:
-            kernels.widen(*given, belief.inverse, drawn, self._optimism(len(prepared)), bonus)
-        if payoffs.has_prices:
-            belief = belief._replace(bonus=bonus)  # type: ignore[arg-type]
-            return self._planned(prepared, count, payoffs, minimum, belief)
-        greedy = kernels.foresee(*given, belief.inverse, bonus, count, self.foresight)
-        return self._decide(prepared, greedy, payoffs, minimum)
-
-    def _optimism(self, size: int) -> kernels.Optimism:
-        """How scores are drawn in a round of this size, for the kernels."""
-        share, marks = _LOOKS / max(size, 1), self.features.marks()  # type: ignore[attr-defined]
-        return self.scale, self.scale * self.tail, share, marks, self.learner.prior
-
-    @property
-    def _curious(self) -> bool:
-        """Whether draws are wide where little is known, rather than one in ten."""
-        return isinstance(self.features, Tabular)
 
     @property
     def _each(self) -> bool:
@@ -204,7 +167,7 @@ class Thompson(Believer):
 
     def _deviates(self, rng: np.random.Generator, count: int) -> NDArray[np.float64]:
         """Draw how far each score lies from its mean, in deviations before they are scaled."""
-        if not self.optimistic or self._curious:
+        if not self.optimistic:
             return rng.standard_normal(count)
         drawn, other = rng.standard_normal((count, 2)).T
         return np.asarray(np.where(np.abs(other) > _RARE, self.tail * drawn, drawn))
@@ -217,26 +180,14 @@ class Thompson(Believer):
     def chance(self, sizes: Sequence[int]) -> Chance:
         at_random, keys = super().chance(sizes)
         if self._each:
-            return at_random, self._deviates(self.rng, sum(sizes))
+            return at_random, self._deviates(self.rng, len(keys))
         self.rng.standard_normal(len(sizes) * self.learner.dim)
         return at_random, keys
 
-    def compiled_rule(self) -> kernels.Rule | kernels.RecordRule | None:
-        if self.learner.sparse:
-            return kernels.RecordRule(self._bonus)
-        if not self._curious:
+    def compiled_rule(self) -> kernels.RecordRule | None:
+        if not self.learner.sparse:
             return None
-        settings = (
-            self.scale,
-            self.scale * self.tail,
-            _LOOKS,
-            self.probing,
-            np.array([self.given_up]),
-            self.foresight,
-            self.features.marks(),  # type: ignore[attr-defined]
-            self.learner.prior,
-        )
-        return kernels.Rule(kernels.drawn_rule, settings)
+        return kernels.RecordRule(self._bonus)
 
     def state(self) -> Tree:
         return super().state() | {

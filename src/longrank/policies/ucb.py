@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longrank import checks, kernels
 from longrank.cascade import Ranking
 from longrank.errors import InvalidInput
-from longrank.features import Features
+from longrank.features import Features, Tabular
 from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Believer, unlearned
+from longrank.policies.base import Believer, Chance, unlearned
+from longrank.policies.random import generator_from_state, generator_state
+
+_LOOKS = 3  # candidates of a round that are looked at
+_WIDE = 1.5  # standard deviations that are added to one of them, if little is known of it
+
+
+def _looks(rng: np.random.Generator, sizes: Sequence[int]) -> NDArray[np.bool_]:
+    """Draw which candidates of rounds of these sizes are looked at."""
+    looks = np.zeros(sum(sizes), np.bool_)
+    many = np.repeat(np.asarray(sizes, np.int64), _LOOKS)
+    starts = np.repeat(np.cumsum([0, *sizes[:-1]], dtype=np.int64), _LOOKS)
+    drawn = starts + (rng.random(len(many)) * many).astype(np.int64)
+    looks[drawn[many > 0]] = True
+    return looks
 
 
 class UCB(Believer):
@@ -44,9 +60,9 @@ class UCB(Believer):
     probing
         Whether to escape the give-up trap: with constant exploration, once giving up immediately
         looks best, nothing is observed any more, so nothing changes. With probing, the
-        best-looking item is tried anyway after 1 to 16, 18, 20, ..., 32, 36, ... give-ups: at most
-        n = 8 log2(T) + 1 times in T rounds. Where giving up is right this costs at most
-        n (losses[0] - losses[1]), and it never ends.
+        best-looking item is tried anyway after 1 to 16, 18, 20, ..., 32, 36, ... give-ups, and
+        from 256 on after every 32. Where giving up is right each costs at most
+        losses[0] - losses[1], and it never ends.
     foresight
         How many failures to foresee, 0 for none. The item at a position is tried only if all
         items above it failed, so it is chosen by what would be believed then: items similar to a
@@ -58,6 +74,11 @@ class UCB(Believer):
     patient
         Whether to learn from early stops (final declines, readers who leave) how likely a cascade
         is to go on after a failure, and to plan with that.
+    rng
+        With a generator of random numbers, or its seed, no candidate is locked out by a bad start:
+        three a round, drawn at random, are looked at, and have a bonus of 1.5 standard deviations
+        if an indicator marks them (a route, say) of which far less is known than of what marks the
+        leader. Needs :class:`Tabular` features.
 
     Examples
     --------
@@ -68,10 +89,11 @@ class UCB(Believer):
     """
 
     # Before versions: neither probing nor foresight at first, then probing alone.
-    version = 2
+    version = 3
     migrations: ClassVar = {
         0: lambda state: {"given_up": 0, "probing": False, "foresight": 0} | state,
         1: unlearned,
+        2: lambda state: {"rng": None} | state,
     }
 
     def __init__(
@@ -83,6 +105,7 @@ class UCB(Believer):
         probing: bool = False,
         foresight: int = 0,
         patient: bool = False,
+        rng: np.random.Generator | int | None = None,
     ) -> None:
         super().__init__(learner, features, patient)
         self.exploration = exploration
@@ -94,6 +117,9 @@ class UCB(Believer):
         if self.foresight and not self.features.independent:
             rule = "not let a row depend on the items above it, to foresee failures"
             raise InvalidInput("features", rule, repr(self.features))
+        self.rng = None if rng is None else checks.generator(rng)
+        if self.rng is not None and not isinstance(self.features, Tabular):
+            raise InvalidInput("rng", "be None unless features are Tabular", repr(self.features))
 
     @property
     def exploration(self) -> float:
@@ -113,7 +139,46 @@ class UCB(Believer):
         greedy = self.learner.belief(self.bonus).foresee(rows, count, self.foresight)
         return self._decide(prepared, greedy, payoffs, minimum)
 
+    def _draw(
+        self,
+        prepared: Prepared,
+        count: int,
+        payoffs: Payoffs,
+        minimum: int,
+        rng: np.random.Generator,
+    ) -> Ranking:
+        looks, features = _looks(rng, [len(prepared)]), self.features
+        belief = self.learner.belief(self.bonus)
+        optimism = self.bonus, _WIDE, self._marks, self.learner.prior
+        if payoffs.has_prices:
+            rows, bonuses = features.rows(prepared), np.full(len(prepared), self.bonus)
+            means, widths = belief.score(rows)
+            given = np.ascontiguousarray(rows.T), means, widths**2, np.ones(len(rows), np.bool_)
+            kernels.widen(*given, belief.inverse, looks, optimism, bonuses)
+            wide = belief._replace(bonus=bonuses)  # type: ignore[arg-type]
+            planned = self._planned(prepared, count, payoffs, minimum, wide)
+            return planned.planned(payoffs.patience)
+        assert isinstance(features, Tabular)
+        chosen, numbers = Ranking.blank(count, self.learner.dim)
+        length = features.decide_looking(
+            prepared, belief, payoffs, minimum, chosen, numbers, looks, optimism, self.foresight
+        )
+        return features.receipt(prepared, chosen[:length], numbers, belief)
+
+    @property
+    def _marks(self) -> NDArray[np.bool_]:
+        assert isinstance(self.features, Tabular)
+        return self.features.marks()
+
+    def chance(self, sizes: Sequence[int]) -> Chance:
+        at_random, keys = super().chance(sizes)
+        return at_random, keys if self.rng is None else _looks(self.rng, sizes).astype(np.float64)
+
     def compiled_rule(self) -> kernels.Rule | kernels.RecordRule:
+        if self.rng is not None:
+            settled = self.bonus, _WIDE, self.probing, np.array([self.given_up]), self.foresight
+            prior = self.learner.prior
+            return kernels.Rule(kernels.looking_rule, (*settled, self._marks, prior))
         if self.learner.sparse:
             return kernels.RecordRule(lambda keys: np.full(len(keys), self.bonus), self.foresight)
         settings = self.bonus, self.probing, np.array([self.given_up])
@@ -126,6 +191,7 @@ class UCB(Believer):
             "exploration": self.exploration,
             "probing": self.probing,
             "foresight": self.foresight,
+            "rng": None if self.rng is None else generator_state(self.rng),
         }
 
     @classmethod
@@ -136,4 +202,5 @@ class UCB(Believer):
             exploration=state["exploration"],
             probing=state["probing"],
             foresight=state["foresight"],
+            rng=None if state["rng"] is None else generator_from_state(state["rng"]),
         )._resumed(state)

@@ -1,0 +1,205 @@
+"""Numbers in any units: scores, shapes, the sample that is learned."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longrank import BadFile, InvalidInput, Laplace, Outcome, Payoffs, Tabular, recommended
+from longrank.features import from_state
+from longrank.features.tabular import SAMPLE
+from longrank.kernels import BEND, LEVEL, PRODUCT
+from longrank.packing import pack, unpack
+from longrank.policies import from_bytes
+
+PAYOFFS = Payoffs.vanilla(3)
+
+
+def mixed(rows: int, seed: int = 0) -> np.ndarray:
+    """A heavy tail, a shift, two values, five values, and a constant."""
+    rng = np.random.default_rng(seed)
+    return np.column_stack(
+        [
+            np.exp(3.0 * rng.normal(size=rows)),
+            1e6 + rng.normal(size=rows),
+            rng.random(rows) < 0.2,
+            rng.integers(0, 5, rows),
+            np.full(rows, 7.0),
+        ]
+    )
+
+
+def settled(dim: int, deal, seed: int = 0):
+    """A policy that has seen enough, and the rounds it saw."""
+    policy = recommended(dim=dim, rng=seed)
+    for t in range(40):
+        ranking = policy.rank(deal(t), PAYOFFS)
+        policy.learn(ranking, Outcome(1, t % 3 == 0))
+    return policy
+
+
+def test_a_number_counts_by_where_it_lies_in_its_column():
+    policy = settled(5, lambda t: mixed(50, t))
+    rows = policy.features.rows(policy.features.prepare(mixed(500, 99), None))
+    tail, shifted, flag, few, constant = rows[:, :5].T
+    order = np.argsort(mixed(500, 99)[:, 0])
+    assert (np.diff(tail[order]) >= 0.0).all()
+    assert abs(tail).max() < 4.0  # in spite of numbers from 1e-4 to 1e4
+    assert abs(shifted.mean()) < 0.3 * shifted.std()
+    assert set(flag) == {0.0, flag.max()}  # the more frequent is 0
+    assert len(set(few)) == 5
+    assert (constant == 0.0).all()
+
+
+def test_shapes_are_products_bends_and_levels_of_what_is_a_number():
+    features = settled(5, lambda t: mixed(50, t)).features
+    kinds, first, second, _ = features.shapes
+    assert set(first[kinds == BEND]) == {0, 1, 3}
+    assert set(zip(first[kinds == PRODUCT], second[kinds == PRODUCT], strict=True)) == {
+        (0, 0),
+        (0, 1),
+        (0, 3),
+        (1, 1),
+        (1, 3),
+        (3, 3),
+    }
+    assert (first[kinds == LEVEL] == 3).all()
+    assert (kinds == LEVEL).sum() == 5
+    rows = features.rows(features.prepare(mixed(500, 99), None))
+    levels = rows[:, features.first_length :][:, kinds == LEVEL]
+    assert ((levels > 0.0).sum(axis=1) == 1).all()
+
+
+def test_many_columns_have_products_of_their_leading_directions():
+    rng = np.random.default_rng(1)
+    mixing = rng.normal(size=(3, 40))
+
+    def deal(t):
+        return np.random.default_rng(t).normal(size=(60, 3)) @ mixing * 1000.0
+
+    features = settled(40, deal).features
+    kinds, first, _, _ = features.shapes
+    assert 3 <= len(features.directions) <= 16
+    assert (first[kinds == PRODUCT] >= 40).all()
+    scored = features.rows(features.prepare(deal(99), None))[:, :40]
+    along = scored @ features.directions.T
+    share = np.var(along[:, :3], axis=0) / np.var(along, axis=0).max()
+    assert (share > 0.2).all()
+
+
+@pytest.mark.parametrize("factor", [0.01, 0.1, 10.0, 1000.0])
+def test_units_and_shifts_change_nothing(factor):
+    def deal(t):
+        return np.random.default_rng(t).normal(size=(30, 4))
+
+    plain, moved = (
+        settled(4, lambda t, f=f, s=s: deal(t) * f + s) for f, s in ((1, 0), (factor, 5))
+    )
+    items = deal(99)
+    assert plain.propose(items, PAYOFFS).order.tolist() == (
+        moved.propose(items * factor + 5, PAYOFFS).order.tolist()
+    )
+    np.testing.assert_allclose(plain.learner.weights, moved.learner.weights, atol=1e-6)
+
+
+def test_a_constant_and_a_repeated_column_do_no_harm():
+    def deal(t):
+        items = np.random.default_rng(t).normal(size=(30, 3))
+        return np.column_stack([items, np.full(30, 3.0), items[:, 0]])
+
+    policy = settled(5, deal)
+    assert np.isfinite(policy.learner.weights).all()
+    assert len(policy.rank(deal(99), PAYOFFS)) > 0
+
+
+def test_ranking_changes_nothing_and_learning_grows_the_rows():
+    policy = recommended(dim=5, rng=1)
+    before = policy.to_bytes()
+    ranking = policy.propose(mixed(100), PAYOFFS)
+    assert policy.to_bytes() == before
+    assert ranking.sample.shape == (64, 5)
+    assert ranking.dim == policy.learner.dim == 6
+    policy.learn(ranking, Outcome(1, False))
+    assert policy.learner.dim == policy.features.length > 6
+    assert len(policy.learner.weights) == len(policy.learner.inverse) == policy.learner.dim
+    later = policy.propose(mixed(100, 1), PAYOFFS)
+    assert later.dim == policy.learner.dim
+    assert len(later.sample) == 16
+
+
+def test_a_receipt_from_before_rows_grew_is_learned_from():
+    policy = recommended(dim=5, rng=1)
+    first, second = (policy.rank(mixed(100, t), PAYOFFS) for t in range(2))
+    policy.learn(first, Outcome(1, True))
+    policy.learn(second, Outcome(2, False))
+    assert policy.learner.updates == 3
+
+
+def test_a_full_sample_is_carried_no_longer_and_rows_stay_as_they_are():
+    policy = settled(5, lambda t: mixed(50, t))
+    assert policy.features.settled
+    assert len(policy.features.sample) == SAMPLE
+    assert policy.rank(mixed(50, 99), PAYOFFS).sample is None
+    rows = policy.features.rows(policy.features.prepare(mixed(20, 5), None))
+    for t in range(100, 110):
+        policy.learn(policy.rank(mixed(50, t), PAYOFFS), Outcome(1, True))
+    again = policy.features.rows(policy.features.prepare(mixed(20, 5), None))
+    assert rows.tobytes() == again.tobytes()
+
+
+def test_context_columns_are_understood_over_rounds():
+    """A column that is constant within a round is a number all the same."""
+
+    def deal(t):
+        rng = np.random.default_rng(t)
+        return np.column_stack([np.eye(6), np.full(6, rng.normal())])
+
+    policy = settled(7, deal)
+    first, second = (policy.features.prepare(deal(t), None).rows[0, 6] for t in (101, 102))
+    assert first != second
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 60))
+def test_it_is_saved_and_loaded_at_any_time(seed, rounds):
+    policy = recommended(dim=5, rng=seed)
+    for t in range(rounds):
+        policy.learn(policy.rank(mixed(1 + seed % 90, seed + t), PAYOFFS), Outcome(1, t % 2 == 0))
+    again = from_bytes(policy.to_bytes())
+    assert again.to_bytes() == policy.to_bytes()
+    items = mixed(40, 7)
+    assert again.propose(items, PAYOFFS).to_bytes() == policy.propose(items, PAYOFFS).to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("sample", np.full((3, 5), np.nan)),
+        ("sample", np.zeros((3, 4))),
+        ("sample", np.zeros((SAMPLE + 1, 5))),
+        ("directions", np.zeros((2, 5))),
+        ("first", np.array([99])),
+    ],
+)
+def test_a_damaged_state_is_refused(part, value):
+    state = unpack(pack(settled(5, lambda t: mixed(50, t)).features.saved()))
+    with pytest.raises(BadFile, match="tabular feature map"):
+        from_state(state | {part: value})
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(InvalidInput, match=r"^items must have 2 columns, got 3$"):
+        Tabular(2).prepare(np.zeros((1, 3)), None)
+    with pytest.raises(InvalidInput, match=r"^dim must be"):
+        Tabular(0)
+
+
+def test_a_learner_that_is_extended_keeps_what_it_knows():
+    learner = Laplace(2, penalty=0.5)
+    learner.update([0.6, 0.8], True)
+    weights, inverse = learner.weights.copy(), learner.inverse.copy()
+    learner.extend(4)
+    assert learner.weights.tolist() == [*weights, 0.0, 0.0]
+    np.testing.assert_array_equal(learner.inverse[:2, :2], inverse)
+    np.testing.assert_array_equal(learner.inverse[2:, 2:], np.eye(2) * 2.0)

@@ -10,7 +10,7 @@ from longrank.features import many
 from longrank.kernels.contenders import choose_looking, count_contenders, screen_looking
 from longrank.kernels.foresight import foresee
 from longrank.kernels.tabular import expand_columns, expand_rows
-from longrank.policies.ucb import _looks as draw_looks
+from longrank.policies.ucb import _look
 
 PAYOFFS = Payoffs.exponential(5)
 
@@ -71,7 +71,7 @@ def test_screening_many_candidates_changes_nothing(policy, monkeypatch, tied):
     ranking = policy.propose(items, PAYOFFS, rng=3)
     prepared = policy.features.prepare(items, None)
     columns = expand_columns(prepared.items, prepared.view)
-    looks = draw_looks(np.random.default_rng(3), [3_000])
+    looks = _look(np.random.default_rng(3), 3_000)
     weights, inverse = policy.learner.weights, policy.learner.inverse
     order, rows, *_ = choose_looking(
         columns, weights, inverse, looks, optimism(policy), 5, policy.foresight

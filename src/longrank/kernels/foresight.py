@@ -88,11 +88,14 @@ def foresee(
     fill_scores(mean_of, square_of, bonuses, score_of)
     order, means, scores = np.empty(count, np.int64), np.empty(count), np.empty(count)
     rows, products, factors = np.empty((count, d)), np.zeros((ahead, k)), np.empty(ahead)
-    pulls, pulled, pull_of = np.empty((k, d)), 0, np.full(k, -1)
+    pulls, pulled, pull_of = np.empty((min(2 * count, k), d)), 0, np.full(k, -1)
     failed, position = 0, 0
     while position < count:
         best = first_largest(score_of)
         if pull_of[best] < 0 and (failed < min(ahead, count - 1) or not exact[best]):
+            if pulled == pulls.shape[0]:  # seldom, so that little memory is asked for
+                before, pulls = pulls, np.empty((min(2 * pulled, k), d))
+                pulls[:pulled] = before
             square = pull(columns, best, inverse, pulls[pulled])
             pull_of[best] = pulled
             pulled += 1

@@ -47,11 +47,11 @@ def _score_column(
         return
     for i in range(items.shape[0]):
         x = min(max(np.float64(items[i, j]), first), last)
-        at = 16 if knots[16] <= x else 0  # five halvings, for as many knots as there are
-        at += 8 if knots[at + 8] <= x else 0
-        at += 4 if knots[at + 4] <= x else 0
-        at += 2 if knots[at + 2] <= x else 0
-        at += 1 if knots[at + 1] <= x else 0
+        at = 16 * np.int64(knots[16] <= x)  # five halvings, for as many knots as there are
+        at += 8 * np.int64(knots[at + 8] <= x)
+        at += 4 * np.int64(knots[at + 4] <= x)
+        at += 2 * np.int64(knots[at + 2] <= x)
+        at += np.int64(knots[at + 1] <= x)
         found[i] = scores[at] + (x - knots[at]) * slopes[at]
 
 

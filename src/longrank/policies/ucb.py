@@ -24,13 +24,11 @@ _LOOKS = 3  # candidates of a round that are looked at
 _WIDE = 1.5  # standard deviations that are added to one of them, if little is known of it
 
 
-def _looks(rng: np.random.Generator, sizes: Sequence[int]) -> NDArray[np.bool_]:
-    """Draw which candidates of rounds of these sizes are looked at."""
-    looks = np.zeros(sum(sizes), np.bool_)
-    many = np.repeat(np.asarray(sizes, np.int64), _LOOKS)
-    starts = np.repeat(np.cumsum([0, *sizes[:-1]], dtype=np.int64), _LOOKS)
-    drawn = starts + (rng.random(len(many)) * many).astype(np.int64)
-    looks[drawn[many > 0]] = True
+def _look(rng: np.random.Generator, size: int) -> NDArray[np.bool_]:
+    """Draw which candidates of a round are looked at."""
+    looks, drawn = np.zeros(size, np.bool_), rng.random(_LOOKS)
+    if size:
+        looks[(drawn * size).astype(np.int64)] = True
     return looks
 
 
@@ -147,7 +145,7 @@ class UCB(Believer):
         minimum: int,
         rng: np.random.Generator,
     ) -> Ranking:
-        looks, features = _looks(rng, [len(prepared)]), self.features
+        looks, features = _look(rng, len(prepared)), self.features
         belief = self.learner.belief(self.bonus)
         optimism = self.bonus, _WIDE, self._marks, self.learner.prior
         if payoffs.has_prices:
@@ -172,7 +170,10 @@ class UCB(Believer):
 
     def chance(self, sizes: Sequence[int]) -> Chance:
         at_random, keys = super().chance(sizes)
-        return at_random, keys if self.rng is None else _looks(self.rng, sizes).astype(np.float64)
+        if self.rng is not None:
+            looks = [_look(self.rng, size) for size in sizes]
+            keys = np.concatenate([np.zeros(0, np.bool_), *looks]).astype(np.float64)
+        return at_random, keys
 
     def compiled_rule(self) -> kernels.Rule | kernels.RecordRule:
         if self.rng is not None:

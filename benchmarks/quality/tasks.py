@@ -68,7 +68,7 @@ class Cell:
         stream, chances = _dealt(self.task, self.pivot, self.seed)
         worth = self.payoffs
         if self.task in PAYMENT_WORLDS:
-            return reward / _oracle_reward(stream, chances, worth)
+            return reward / oracle_reward(stream, chances, worth)
         return normalised(reward, stream.random_reward(worth), float(stream.hindsight(worth).sum()))
 
 
@@ -107,7 +107,7 @@ def _dealt(task: str, pivot: int, seed: int) -> tuple[Stream, NDArray[np.float64
     return Stream(items, np.arange(0, len(items) + 1, size), wins), chances
 
 
-def _oracle_reward(stream: Stream, chances: NDArray[np.float64], payoffs: Payoffs) -> float:
+def oracle_reward(stream: Stream, chances: NDArray[np.float64], payoffs: Payoffs) -> float:
     """What the best sequences earned, by the draws that everybody meets."""
     total = 0.0
     for start, end in itertools.pairwise(stream.starts.tolist()):

@@ -20,6 +20,7 @@ from longrank import (
     Policy,
     Ranking,
     Ridge,
+    Thompson,
     kernels,
     named,
     packing,
@@ -249,7 +250,7 @@ def test_what_ranking_refuses_is_refused() -> None:
     with pytest.raises(InvalidInput, match="budget must be at most the learner's max_budget 2"):
         live(named("ind", dim=DIM, max_budget=2), stream, PAYOFFS["vanilla"])
     long = Stream(3.0 * stream.items, stream.starts, stream.wins)
-    for policy in (named("c-ucb1", dim=DIM), named("thompson", dim=DIM, rng=1)):
+    for policy in (named("c-ucb1", dim=DIM), Thompson(Laplace(DIM), rng=1)):
         with pytest.raises(InvalidInput, match="norm"):
             live(policy, long, PAYOFFS["vanilla"])
     live(named("rand", rng=1), long, PAYOFFS["vanilla"])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from longrank.kernels.laplace import forget, implicit_residual, laplace_cascade, laplace_row
+from longrank.kernels.laplace import forget, implicit_residual, laplace_cascade
 
 
 def sigma(x):
@@ -39,7 +39,7 @@ def test_one_step_goes_to_the_mode_of_the_posterior(success):
 
     mode = minimize(loss, weights, method="BFGS", options={"gtol": 1e-10}).x
     new, shrunk = weights.copy(), inverse.copy()
-    laplace_row(new, shrunk, row, success, np.empty(3))
+    laplace_cascade(new, shrunk, row[np.newaxis], success, 1.0, 0.0)
     np.testing.assert_allclose(new, mode, atol=1e-6)
     p = sigma(row @ new)
     expected = np.linalg.inv(precision + p * (1.0 - p) * np.outer(row, row))
@@ -48,11 +48,11 @@ def test_one_step_goes_to_the_mode_of_the_posterior(success):
 
 
 def test_a_cascade_is_its_items_one_by_one_the_last_one_a_success():
-    rows = np.random.default_rng(1).normal(size=(4, 2))
-    one, other = (np.zeros(2), np.eye(2)), (np.zeros(2), np.eye(2))
+    rows = np.random.default_rng(1).normal(size=(4, 7))
+    one, other = (np.zeros(7), np.eye(7)), (np.zeros(7), np.eye(7))
     laplace_cascade(*one, rows, True, 1.0, 0.0)
     for i in range(4):
-        laplace_row(*other, rows[i], i == 3, np.empty(2))
+        laplace_cascade(*other, rows[i : i + 1], i == 3, 1.0, 0.0)
     assert one[0].tobytes() == other[0].tobytes()
     assert one[1].tobytes() == other[1].tobytes()
 

@@ -15,6 +15,7 @@ from longrank.features.base import Greedy
 
 LARGE = 1 << 18  # numbers in an array; from here on the pass costs more than all else
 PART = 1 << 15  # contenders that are scored at once
+TIED = 1 << 12  # items that cannot be told apart cheaply are expanded so many at once
 THREADS = min(os.cpu_count() or 1, 8)  # the kernels let go of the interpreter
 _ROUNDING = 1e-11  # relative; of bounds
 
@@ -90,3 +91,36 @@ def eigenvalue_bounds(matrix: NDArray[np.float64]) -> tuple[float, float]:
     around = np.abs(matrix).sum(axis=1) - np.abs(diagonal)
     largest = min(float((diagonal + around).max()), math.sqrt(float((matrix * matrix).sum())))
     return max(float((diagonal - around).min()), 0.0), max(largest, 0.0)
+
+
+def screen(
+    items: NDArray[np.floating],
+    looks: NDArray[np.bool_],
+    view: kernels.View,
+    belief: Belief,
+    optimism: kernels.Optimism,
+    few: int,
+) -> Indices:
+    """Find the items that can be among the best ``few``, and those that are looked at."""
+    weights, inverse = belief.weights, belief.inverse
+
+    def scan(start: int) -> tuple[Vector, Indices, Vector]:
+        part = slice(start, start + PART)
+        best, some, bounds = kernels.screen_looking(
+            items[part], view, weights, looks[part], optimism, few
+        )
+        return best, some + start, bounds.copy()
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        found = list(pool.map(scan, range(0, len(items), PART)))
+    bar = np.partition(np.concatenate([best for best, *_ in found]), -few)[-few]
+    some = np.concatenate([some[bounds >= bar] for _, some, bounds in found])
+    if len(some) <= TIED:
+        return some
+
+    def best(part: Indices) -> Indices:
+        columns = kernels.expand_columns(items[part], view)
+        given = weights, inverse, looks[part], optimism, few
+        return part[kernels.strongest_looking(columns, *given)]
+
+    return np.concatenate([best(part) for part in np.split(some, range(TIED, len(some), TIED))])

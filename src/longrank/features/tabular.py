@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import Any, Self
 
@@ -16,8 +16,10 @@ from longrank.belief import Belief
 from longrank.cascade import Ranking
 from longrank.errors import BadFile, InvalidInput
 from longrank.features.base import Features, Greedy, Prepared
-from longrank.kernels import BEND, LEVEL, PRODUCT
+from longrank.features.many import screen
+from longrank.kernels import BEND, KNOTS, LEVEL, PRODUCT
 from longrank.packing import Tree
+from longrank.payoffs import Payoffs
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -25,7 +27,6 @@ Matrix = NDArray[np.float64]
 SAMPLE = 256  # rows by which columns are judged
 ENOUGH = 64  # rows from which shapes are added
 LATER = 16  # rows that a receipt adds once there are enough
-KNOTS = 32  # numbers by which a column's distribution is kept
 DIRECTIONS = 16  # columns, or sums of columns, of which products are made
 LEVELS = 12  # different numbers up to which each gets a column of its own
 MAX_BENDS, MAX_LEVELS = 128, 256  # columns of each kind
@@ -64,7 +65,12 @@ class _Scale:
                 knots[j, : len(values)] = values
                 if len(values) == 2:
                     scores[j, :2] = (0.0, 1.0) if often[0] >= often[1] else (1.0, 0.0)
-        curves = knots, scores, counts
+        slopes = np.zeros((d, KNOTS))
+        with np.errstate(all="ignore"):  # of numbers that are nearly equal, or as far apart
+            slopes[:, :-1] = np.diff(scores) / np.diff(knots)
+        slopes[(np.arange(KNOTS) >= counts[:, np.newaxis] - 1) | ~np.isfinite(slopes)] = 0.0
+        knots[np.arange(KNOTS) >= counts[:, np.newaxis]] = math.inf
+        curves = knots, scores, slopes, counts
         square = float((kernels.normal_scores(sample, curves) ** 2).sum()) / max(n, 1)
         return cls(curves, _REACH / math.sqrt(square) if square > 0.0 else _REACH)
 
@@ -76,13 +82,17 @@ def _normal_quantile(share: float) -> float:
 
 @dataclass(frozen=True)
 class _Round:
-    """The candidates of a round, as they came and as rows."""
+    """The candidates of a round, as they came, and how they become rows."""
 
     items: NDArray[np.floating]
-    rows: Matrix
+    view: kernels.View
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.items)
+
+    @cached_property
+    def rows(self) -> Matrix:
+        return kernels.expand_rows(self.items, self.view)
 
 
 class Tabular(Features):
@@ -132,6 +142,7 @@ class Tabular(Features):
             np.empty((0, 3)),
         )
         self._scale: _Scale | None = None  # of a full sample
+        self._marks: NDArray[np.bool_] | None = None  # as they were found last
 
     @property
     def length(self) -> int:
@@ -151,39 +162,78 @@ class Tabular(Features):
     ) -> Prepared:
         array = checks.shaped(items, None)
         if len(array) == 0:
-            return _Round(np.empty((0, self.dim)), np.empty((0, self.length)))
+            array = np.empty((0, self.dim))
         if array.shape[1] != self.dim:
             raise InvalidInput("items", f"have {self.dim} columns", array.shape[1])
         row, square = kernels.worst_row(array)
         if not square < math.inf:
             checks.rows(array, row, square, unit=False)
-        return _Round(array, self._expand(array))
-
-    def _expand(self, items: NDArray[np.floating]) -> Matrix:
-        found = self._scale or _Scale.fit(np.concatenate([self.sample, _some(items, SAMPLE)]))
-        scored = kernels.normal_scores(items, found.curves)
-        return kernels.expand_scores(
-            items, scored, found.scale, self.directions, self.offsets, self.shapes
-        )
+        found = self._scale or _Scale.fit(np.concatenate([self.sample, _some(array, SAMPLE)]))
+        view = found.curves, found.scale, self.directions, self.offsets, self.shapes
+        return _Round(array, view)
 
     def greedy(self, prepared: Prepared, belief: Belief, count: int) -> Greedy:
         weights, inverse, bonus, ceiling, _ = belief
         return kernels.greedy_plain(prepared.rows, weights, inverse, bonus, ceiling, count)
 
+    def decide_looking(
+        self,
+        prepared: Prepared,
+        belief: Belief,
+        payoffs: Payoffs,
+        minimum: int,
+        chosen: NDArray[np.int64],
+        numbers: Vector,
+        looks: NDArray[np.bool_],
+        optimism: kernels.Optimism,
+        foresight: int,
+    ) -> int:
+        """Decide with foresight and looks, and fill a receipt as :meth:`decide` does.
+
+        Of many candidates only those are expanded at length that can be chosen.
+        """
+        items, some, count = prepared.items, None, len(chosen)
+        few = kernels.count_contenders(count)
+        if len(items) > few:
+            some = screen(items, looks, prepared.view, belief, optimism, few)
+            items, looks = items[some], looks[some]
+        length = kernels.decide_looking(
+            kernels.expand_columns(items, prepared.view),
+            belief.weights,
+            belief.inverse,
+            looks,
+            optimism,
+            foresight,
+            payoffs.rewards,
+            payoffs.losses,
+            belief.link,
+            minimum,
+            chosen,
+            numbers,
+            payoffs.patience,
+        )
+        if some is not None:
+            chosen[:] = some[chosen]
+        return length
+
     def along(self, prepared: Prepared, order: NDArray[np.int64]) -> Matrix:
-        return np.ascontiguousarray(prepared.rows[order])
+        return kernels.expand_rows(prepared.items[order], prepared.view)
 
     def rows(self, prepared: Prepared) -> Matrix:
-        return np.asarray(prepared.rows, np.float64)
+        rows: Matrix = prepared.rows
+        return rows
 
     def marks(self) -> NDArray[np.bool_]:
         """Which columns of a row mark candidates: numbers of two values, and levels."""
+        if self._marks is not None:
+            return self._marks
         marked = np.zeros(self.length, np.bool_)
         if self._scale is not None:
-            marked[: self.dim] = self._scale.curves[2] <= 2
+            marked[: self.dim] = self._scale.curves[-1] <= 2
         elif len(self.sample):
-            marked[: self.dim] = _Scale.fit(self.sample).curves[2] <= 2
+            marked[: self.dim] = _Scale.fit(self.sample).curves[-1] <= 2
         marked[self.dim + 1 :] = self.shapes[0] == LEVEL
+        self._marks = marked
         return marked
 
     def receipt(
@@ -215,7 +265,7 @@ class Tabular(Features):
 
     def _take(self, carried: Matrix) -> None:
         """Add rows to the sample, and the shapes that it then asks for."""
-        before = len(self.sample)
+        before, self._marks = len(self.sample), None
         self.sample = np.concatenate([self.sample, carried])[:SAMPLE]
         if self.settled:
             self._scale = _Scale.fit(self.sample)
@@ -224,8 +274,8 @@ class Tabular(Features):
 
     def _add_shapes(self, found: _Scale) -> None:
         """Add what the sample asks for and the rows do not have yet."""
-        counts = found.curves[2]
-        scored = kernels.normal_scores(self.sample, found.curves)
+        counts = found.curves[-1]
+        scored = kernels.normal_scores(self.sample, found.curves).T
         numeric = np.flatnonzero(counts > 2)
         known = set(zip(*(each.tolist() for each in self.shapes[:3]), strict=True))
         added: list[tuple[int, int, int, float, float, float]] = []

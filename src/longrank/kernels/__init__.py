@@ -24,9 +24,16 @@ from longrank.kernels.composition import (
     learn_nothing,
     rows_along,
 )
+from longrank.kernels.contenders import (
+    Optimism,
+    count_contenders,
+    screen_looking,
+    strongest_looking,
+    widen,
+)
 from longrank.kernels.costs import learn_costs
 from longrank.kernels.curve import densities, probabilities, probability, residual, slope
-from longrank.kernels.decision import decide, decide_plain, decide_sparse
+from longrank.kernels.decision import decide, decide_looking, decide_plain, decide_sparse
 from longrank.kernels.foresight import foresee, greedy_foreseeing
 from longrank.kernels.hash_table import grow, room_for
 from longrank.kernels.laplace import laplace_cascade, laplace_step
@@ -72,22 +79,26 @@ from longrank.kernels.sparse import (
 )
 from longrank.kernels.tabular import (
     BEND,
+    KNOTS,
     LEVEL,
     PRODUCT,
     Curves,
     Shapes,
-    expand_scores,
+    View,
+    expand_columns,
+    expand_rows,
     normal_scores,
-    widen,
 )
 from longrank.kernels.update import newton_step, observe_cascade, observe_row
 
 __all__ = [
     "BEND",
+    "KNOTS",
     "LEVEL",
     "PRODUCT",
     "Coding",
     "Curves",
+    "Optimism",
     "RecordRule",
     "RecordSelection",
     "RecordStep",
@@ -96,6 +107,7 @@ __all__ = [
     "Shapes",
     "State",
     "Step",
+    "View",
     "best_length",
     "best_stop",
     "choose_sparse",
@@ -104,17 +116,20 @@ __all__ = [
     "compose_record_run",
     "compose_run",
     "contributions",
+    "count_contenders",
     "coverage_along",
     "cross_keys",
     "cross_rows",
     "decide",
+    "decide_looking",
     "decide_plain",
     "decide_sparse",
     "declared",
     "densities",
     "enough_to_go_on",
     "expand",
-    "expand_scores",
+    "expand_columns",
+    "expand_rows",
     "fit_likelihood",
     "foresee",
     "foreseeing_rule",
@@ -152,8 +167,10 @@ __all__ = [
     "scan",
     "score_rows",
     "score_sparse",
+    "screen_looking",
     "sequence_values",
     "slope",
+    "strongest_looking",
     "top",
     "values_ahead",
     "widen",

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.kernels.compilation import compiled
+from longrank.kernels.contenders import Optimism, choose_looking
 from longrank.kernels.curve import probability
 from longrank.kernels.length import best_length, fill_values
 from longrank.kernels.ranking import greedy_plain
@@ -68,6 +69,31 @@ def decide_plain(
     """Run ``greedy_plain`` and ``decide`` in one call, since a call costs as much as they do."""
     order, rows, means, scores = greedy_plain(
         items, weights, inverse, bonus, ceiling, chosen.shape[0]
+    )
+    return decide(
+        order, rows, means, scores, rewards, losses, link, minimum, chosen, numbers, patience
+    )
+
+
+@compiled
+def decide_looking(
+    columns: Matrix,
+    weights: Vector,
+    inverse: Matrix,
+    looks: NDArray[np.bool_],
+    optimism: Optimism,
+    foresight: int,
+    rewards: Vector,
+    losses: Vector,
+    link: int,
+    minimum: int,
+    chosen: Order,
+    numbers: Vector,
+    patience: float = 1.0,
+) -> int:
+    """Run ``choose_looking`` and ``decide`` in one call."""
+    order, rows, means, scores = choose_looking(
+        columns, weights, inverse, looks, optimism, chosen.shape[0], foresight
     )
     return decide(
         order, rows, means, scores, rewards, losses, link, minimum, chosen, numbers, patience

@@ -10,21 +10,12 @@ from numpy.typing import NDArray
 from longrank.kernels.compilation import compiled
 from longrank.kernels.curve import LOGISTIC, slope
 from longrank.kernels.laplace import implicit_residual
-from longrank.kernels.ranking import Greedy, score_rows, top
+from longrank.kernels.ranking import Greedy, add_columns, score_rows
+from longrank.kernels.screening import largest
 from longrank.kernels.update import times_row
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
-
-
-@compiled
-def _products(columns: Matrix, direction: Vector, products: Vector) -> None:
-    """Fill x.h for every item x. O(k d), side by side as in ``_score_columns``."""
-    products[:] = 0.0
-    for i in range(columns.shape[0]):
-        own, factor = columns[i], direction[i]
-        for item in range(products.shape[0]):
-            products[item] += own[item] * factor
 
 
 @compiled
@@ -35,15 +26,45 @@ def greedy_foreseeing(
 
     O(k d^2) for the scores, and what :func:`foresee` takes.
     """
+    k = items.shape[0]
     means, widths = score_rows(items, weights, inverse)
-    return foresee(items, means, widths, inverse, np.full(items.shape[0], bonus), count, foresight)
+    columns, bonuses = np.ascontiguousarray(items.T), np.full(k, bonus)
+    exact = np.ones(k, np.bool_)
+    return foresee(columns, means, widths * widths, exact, inverse, bonuses, count, foresight)
+
+
+@compiled
+def pull(columns: Matrix, item: int, inverse: Matrix, direction: Vector) -> float:
+    """Fill direction = M^-1 x of an item and return the square of its width. O(d^2)."""
+    row = np.empty(columns.shape[0])
+    for i in range(columns.shape[0]):
+        row[i] = columns[i, item]
+    return max(times_row(inverse, row, direction), 0.0)
+
+
+@compiled
+def first_largest(scores: Vector) -> int:
+    """Find the largest score, the first of equals."""
+    best = largest(scores)
+    for item in range(scores.shape[0]):
+        if scores[item] == best:
+            return item
+    return 0
+
+
+@compiled
+def fill_scores(mean_of: Vector, square_of: Vector, bonuses: Vector, score_of: Vector) -> None:
+    """Fill mean + bonus * width. O(k)."""
+    for item in range(score_of.shape[0]):
+        score_of[item] = mean_of[item] + bonuses[item] * math.sqrt(max(square_of[item], 0.0))
 
 
 @compiled
 def foresee(
-    items: Matrix,
+    columns: Matrix,
     mean_of: Vector,
-    width_of: Vector,
+    square_of: Vector,
+    exact: NDArray[np.bool_],
     inverse: Matrix,
     bonuses: Vector,
     count: int,
@@ -51,58 +72,62 @@ def foresee(
 ) -> Greedy:
     """Choose ``count`` items by means and widths, each as if all above it had failed.
 
-    The belief is a normal one about a logistic model. The step that ``laplace_row`` would take on
-    a failure of an item moves the mean of every other item x by g x.h and the square of its width
-    by -factor (x.h)^2, with h = M^-1 of the failed one. So each failure foreseen costs O(k d);
-    M itself is not changed, and what the earlier failures took from it is subtracted from h.
-    Positions after ``foresight`` failures use the belief as it is then. Each item has a bonus of
-    its own. The means and widths that are given are written over.
+    The belief is a normal one about a logistic model. The step that ``laplace_cascade`` would take
+    on a failure of an item moves the mean of every other item x by g x.h and the square of its
+    width by -factor (x.h)^2, with h = M^-1 of the failed one. So each failure foreseen costs
+    O(k d); M itself is not changed, and what the earlier failures took from it is subtracted from
+    h. Positions after ``foresight`` failures use the belief as it is then.
+
+    Items are given as columns, each with a bonus of its own. The square of a width is ``exact``,
+    or an upper bound, which is replaced once its item looks best, in O(d^2): so most widths are
+    never computed, and the result is the same. What is given is written over.
     """
-    k, d = items.shape
+    d, k = columns.shape
     ahead = min(foresight, count)
-    columns = np.ascontiguousarray(items.T)
-    square_of = width_of
     score_of = np.empty(k)
-    for item in range(k):
-        square_of[item] *= square_of[item]
-        score_of[item] = mean_of[item] + bonuses[item] * math.sqrt(square_of[item])
+    fill_scores(mean_of, square_of, bonuses, score_of)
     order, means, scores = np.empty(count, np.int64), np.empty(count), np.empty(count)
-    directions, products = np.empty((ahead, d)), np.empty((ahead, k))
-    factors = np.empty(ahead)
-    for position in range(ahead):
-        best = 0
-        for item in range(1, k):
-            if score_of[item] > score_of[best]:
-                best = item
+    rows, products, factors = np.empty((count, d)), np.zeros((ahead, k)), np.empty(ahead)
+    pulls, pulled, pull_of = np.empty((min(2 * count, k), d)), 0, np.full(k, -1)
+    failed, position = 0, 0
+    while position < count:
+        best = first_largest(score_of)
+        if pull_of[best] < 0 and (failed < min(ahead, count - 1) or not exact[best]):
+            if pulled == pulls.shape[0]:  # seldom, so that little memory is asked for
+                before, pulls = pulls, np.empty((min(2 * pulled, k), d))
+                pulls[:pulled] = before
+            square = pull(columns, best, inverse, pulls[pulled])
+            pull_of[best] = pulled
+            pulled += 1
+            if not exact[best]:
+                exact[best] = True
+                for above in range(failed):
+                    square -= factors[above] * products[above, best] * products[above, best]
+                square_of[best] = square
+                score_of[best] = mean_of[best] + bonuses[best] * math.sqrt(max(square, 0.0))
+                continue
         order[position] = best
         means[position], scores[position] = mean_of[best], score_of[best]
-        if position == count - 1:
-            break
-        mean, square = mean_of[best], max(square_of[best], 0.0)
-        direction, along = directions[position], products[position]
-        times_row(inverse, items[best], direction)
-        for above in range(position):
-            taken = factors[above] * products[above, best]
-            for i in range(d):
-                direction[i] -= taken * directions[above, i]
-        g = implicit_residual(mean, square, False)
-        kappa = slope(LOGISTIC, mean + g * square)
-        factors[position] = kappa / (1.0 + kappa * square)
-        _products(columns, direction, along)
-        for item in range(k):
-            mean_of[item] += g * along[item]
-            square_of[item] -= factors[position] * along[item] * along[item]
-            if score_of[item] > -math.inf:  # not chosen yet
-                score_of[item] = mean_of[item] + bonuses[item] * math.sqrt(
-                    max(square_of[item], 0.0)
-                )
-        score_of[best] = -math.inf
-    rest = top(score_of, count - ahead)
-    for at in range(rest.shape[0]):
-        order[ahead + at] = rest[at]
-        means[ahead + at], scores[ahead + at] = mean_of[rest[at]], score_of[rest[at]]
-    rows = np.empty((count, d))
-    for position in range(count):
         for i in range(d):
-            rows[position, i] = items[order[position], i]
+            rows[position, i] = columns[i, best]
+        position += 1
+        if failed < min(ahead, count - 1):
+            mean, square = mean_of[best], max(square_of[best], 0.0)
+            direction, along = pulls[pull_of[best]], products[failed]
+            for above in range(failed):
+                taken = factors[above] * products[above, best]
+                earlier = pulls[pull_of[order[above]]]
+                for i in range(d):
+                    direction[i] -= taken * earlier[i]
+            g = implicit_residual(mean, square, False)
+            kappa = slope(LOGISTIC, mean + g * square)
+            factor = kappa / (1.0 + kappa * square)
+            factors[failed] = factor
+            add_columns(columns, direction, along)
+            for item in range(k):
+                mean_of[item] += g * along[item]
+                square_of[item] -= factor * along[item] * along[item]
+            fill_scores(mean_of, square_of, bonuses, score_of)
+            failed += 1
+        mean_of[best] = score_of[best] = -math.inf  # it stays so
     return order, rows, means, scores

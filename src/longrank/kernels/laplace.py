@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from longrank.kernels.compilation import compiled
-from longrank.kernels.curve import LOGISTIC, residual, slope
-from longrank.kernels.update import shrink, times_row
+from longrank.kernels.curve import LOGISTIC, exponential, slope
+from longrank.kernels.update import shrink, shrink_times, times_row
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+
+
+@compiled
+def _residual_and_slope(score: float, success: bool) -> tuple[float, float]:
+    """``residual`` and ``slope`` of the logistic curve, with one exponential for both."""
+    shrunk = exponential(-abs(score))
+    share = (shrunk if (score >= 0.0) == success else 1.0) / (1.0 + shrunk)
+    return share if success else -share, shrunk / ((1.0 + shrunk) * (1.0 + shrunk))
 
 
 @compiled
@@ -19,21 +29,36 @@ def implicit_residual(mean: float, square: float, success: bool) -> float:
 
     The right side falls in g, so there is one root, between 0 and y - sigma(mean). Newton steps,
     with bisection where they leave the bracket or are slow: alone they cycle for large squares.
+
+    A Newton step that no longer moves is bisected too, down to the last bits, which states of
+    every version depend on. Then the root is an end of the bracket, and the halves are known
+    without a look at the curve as long as they are short enough for it to be straight, and long
+    enough for rounding not to matter.
     """
-    far = residual(LOGISTIC, mean, success)
+    far, steepness = _residual_and_slope(mean, success)
     low, high = min(far, 0.0), max(far, 0.0)
-    g = far / (1.0 + square * slope(LOGISTIC, mean))
-    before = high - low
+    g = far / (1.0 + square * steepness)
+    before, root = high - low, math.nan
+    straight = 1.0 / (1.0 + square * square)
     for _ in range(100):
-        at = mean + g * square
-        miss = g - residual(LOGISTIC, at, success)
+        there, steepness = _residual_and_slope(mean + g * square, success)
+        miss = g - there
         if miss > 0.0:
             high = g
         else:
             low = g
-        following = g - miss / (1.0 + square * slope(LOGISTIC, at))
+        following = g - miss / (1.0 + square * steepness)
+        if abs(following - g) < 5e-16:
+            root = g
         if not low < following < high or abs(following - g) > 0.5 * before:
             following = 0.5 * (low + high)
+            while root in (low, high) and 2e-14 < abs(following - root) < straight:
+                g = following
+                if root == low:
+                    high = g
+                else:
+                    low = g
+                following = 0.5 * (low + high)
         before = abs(following - g)
         g = following
         if before <= 1e-16 + 1e-15 * abs(g):
@@ -42,11 +67,8 @@ def implicit_residual(mean: float, square: float, success: bool) -> float:
 
 
 @compiled
-def laplace_row(
-    weights: Vector, inverse: Matrix, row: Vector, success: bool, direction: Vector
-) -> None:
-    """Move a normal belief to the mode of its posterior and take the curvature there. O(d^2)."""
-    square = times_row(inverse, row, direction)
+def _move(weights: Vector, row: Vector, direction: Vector, square: float, success: bool) -> float:
+    """Move the weights to the mode of their posterior; return by how much M^-1 shrinks. O(d)."""
     mean = 0.0
     for i in range(row.shape[0]):
         mean += weights[i] * row[i]
@@ -54,7 +76,7 @@ def laplace_row(
     for i in range(row.shape[0]):
         weights[i] += g * direction[i]
     kappa = slope(LOGISTIC, mean + g * square)
-    shrink(inverse, direction, kappa / (1.0 + kappa * square))
+    return float(kappa / (1.0 + kappa * square))
 
 
 @compiled
@@ -75,13 +97,22 @@ def laplace_cascade(
     prior: float,
     forgetting: float,
 ) -> None:
-    """Forget, then learn from every observed item in order. O(n d^2)."""
+    """Forget, then move a normal belief to the mode of its posterior, item by item. O(n d^2).
+
+    The covariance takes the curvature there.
+    """
     if forgetting > 0.0:
         forget(inverse, prior, forgetting)
-    direction = np.empty(weights.shape[0])
-    last = rows.shape[0] - 1
-    for i in range(rows.shape[0]):
-        laplace_row(weights, inverse, rows[i], succeeded and i == last, direction)
+    n, last = rows.shape[0], rows.shape[0] - 1
+    direction, following = np.empty(weights.shape[0]), np.empty(weights.shape[0])
+    square = times_row(inverse, rows[0], direction) if n else 0.0
+    for i in range(n):
+        factor = _move(weights, rows[i], direction, square, succeeded and i == last)
+        if i == last:
+            shrink(inverse, direction, factor)
+        else:
+            square = shrink_times(inverse, direction, factor, rows[i + 1], following)
+            direction, following = following, direction
 
 
 @compiled

@@ -32,27 +32,35 @@ def worst_row(items: NDArray[np.floating]) -> tuple[int, float]:
 
 
 @compiled
-def _score_row(row: Vector, weights: Vector, inverse: Matrix, part: Vector) -> tuple[float, float]:
-    """Compute x.w and sqrt(x' M^-1 x). O(d^2).
+def width_of(row: Vector, inverse: Matrix, part: Vector) -> float:
+    """Compute sqrt(x' M^-1 x). O(d^2).
 
     M^-1 is symmetric, so each product of two numbers of x is computed once and doubled. The inner
-    loop runs along a row of M^-1, and every sum has the order of terms of ``_score_columns``, so
+    loop runs along a row of M^-1, and every sum has the order of terms of ``score_columns``, so
     that both give the same bits.
     """
-    mean, square = 0.0, 0.0
+    square = 0.0
     for j in range(row.shape[0]):
-        mean += row[j] * weights[j]
         twice = 2.0 * row[j]
         for i in range(j):
             part[i] += twice * inverse[j, i]
         part[j] = row[j] * inverse[j, j]
     for i in range(row.shape[0]):
         square += row[i] * part[i]
-    return mean, math.sqrt(max(square, 0.0))
+    return math.sqrt(max(square, 0.0))
 
 
 @compiled
-def _score_columns(
+def _score_row(row: Vector, weights: Vector, inverse: Matrix, part: Vector) -> tuple[float, float]:
+    """Compute x.w and sqrt(x' M^-1 x), with the bits of ``score_columns``. O(d^2)."""
+    mean = 0.0
+    for j in range(row.shape[0]):
+        mean += row[j] * weights[j]
+    return mean, width_of(row, inverse, part)
+
+
+@compiled
+def score_columns(
     columns: Matrix,
     weights: Vector,
     inverse: Matrix,
@@ -100,6 +108,28 @@ def _score_columns(
         widths[item] = math.sqrt(max(widths[item], 0.0))
 
 
+@compiled
+def add_columns(columns: Matrix, factors: Vector, sums: Vector) -> None:
+    """Add x.factors to the sum of every item x, stored as columns. O(n d).
+
+    Term by term in the order of ``score_columns``, whose means have the same bits.
+    """
+    j, d = 0, factors.shape[0]
+    while j + 4 <= d:  # four at a time, since loading and storing the sums costs most
+        a, b, c, e = factors[j], factors[j + 1], factors[j + 2], factors[j + 3]
+        first, second = columns[j], columns[j + 1]
+        third, fourth = columns[j + 2], columns[j + 3]
+        for item in range(sums.shape[0]):
+            total = (sums[item] + first[item] * a) + second[item] * b
+            sums[item] = (total + third[item] * c) + fourth[item] * e
+        j += 4
+    while j < d:
+        own, factor = columns[j], factors[j]
+        for item in range(sums.shape[0]):
+            sums[item] += own[item] * factor
+        j += 1
+
+
 _BLOCK = 120  # items that are scored side by side; a power of two would crowd the cache
 
 
@@ -116,7 +146,7 @@ def score_rows(
         for item in range(end - start):
             for j in range(d):
                 columns[j, item] = rows[start + item, j]
-        _score_columns(columns, weights, inverse, part, means[start:end], widths[start:end])
+        score_columns(columns, weights, inverse, part, means[start:end], widths[start:end])
     return means, widths
 
 
@@ -221,7 +251,7 @@ def _score_some(
     for at in range(n):
         for i in range(d):
             columns[i, at] = (2.0 * topics[some[at], i] * remaining[i] - 1.0) * scale
-    _score_columns(columns, weights, inverse, part, means, widths)
+    score_columns(columns, weights, inverse, part, means, widths)
     for at in range(n):
         mean_of[some[at]], width_of[some[at]] = means[at], widths[at]
 

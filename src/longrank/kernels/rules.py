@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.kernels.compilation import Kernel, compiled, generic
+from longrank.kernels.contenders import choose_looking
 from longrank.kernels.curve import probabilities, probability
-from longrank.kernels.foresight import foresee, greedy_foreseeing
+from longrank.kernels.foresight import greedy_foreseeing
 from longrank.kernels.length import best_length, committed_length
-from longrank.kernels.ranking import score_rows, top
-from longrank.kernels.tabular import widen
+from longrank.kernels.ranking import top
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -123,10 +123,10 @@ def looking_rule(
     rewards, losses, _ = payoffs
     bonus, wide, probing, given_up, foresight, marks, prior = settings
     count = min(rewards.shape[0], items.shape[0])
-    means, widths = score_rows(items, weights, inverse)
-    bonuses = np.full(items.shape[0], bonus)
-    widen(items, means, widths, bonuses, keys > 0.0, wide, marks, np.diag(inverse) * prior)
-    order, rows, _, scores = foresee(items, means, widths, inverse, bonuses, count, foresight)
+    columns, optimism = np.ascontiguousarray(items.T), (bonus, wide, marks, prior)
+    order, rows, _, scores = choose_looking(
+        columns, weights, inverse, keys > 0.0, optimism, count, foresight
+    )
     chances = probabilities(link, scores)
     return order, rows, committed_length(chances, rewards, losses, probing, given_up)
 

@@ -15,12 +15,12 @@ _BLOCK = 256
 
 
 @orderly
-def _largest(numbers: Vector) -> float:
+def largest(numbers: Vector) -> float:
     """Find the largest number. O(n)."""
-    largest = -math.inf
+    found = -math.inf
     for i in range(numbers.shape[0]):
-        largest = max(largest, numbers[i])
-    return largest
+        found = max(found, numbers[i])
+    return found
 
 
 @compiled
@@ -33,7 +33,7 @@ def _first_beyond(squares: Vector) -> int:
 
 
 @compiled
-def _replace_smallest(heap: Vector, number: float) -> None:
+def replace_smallest(heap: Vector, number: float) -> None:
     """Replace the smallest number of a heap, its root. O(log n)."""
     size, at = heap.shape[0], 0
     while 2 * at + 1 < size:
@@ -67,7 +67,7 @@ def scan(
     sure, able = np.empty(min(k, _BLOCK)), np.empty(min(k, _BLOCK))
     best = np.full(min(count, k), -math.inf)
     chosen, bounds, found = np.empty(k, np.int64), np.empty(k), 0
-    worst, largest, total = 0, 0.0, 0.0
+    worst, longest, total = 0, 0.0, 0.0
     for start in range(0, k, _BLOCK):
         n = min(_BLOCK, k - start)
         for i in range(n):
@@ -83,9 +83,9 @@ def scan(
             if row < start + n:  # else only the sum overflowed
                 return row, able[row - start], best, chosen[:found], bounds[:found]
             total = 0.0
-        top_square = _largest(able[:n])
-        if top_square > largest:
-            largest = top_square
+        top_square = largest(able[:n])
+        if top_square > longest:
+            longest = top_square
             worst = start + int(np.argmax(able[:n]))
         if count == 0:
             continue
@@ -93,15 +93,15 @@ def scan(
             norm = math.sqrt(able[i])
             able[i] = sure[i] + high * norm
             sure[i] += low * norm
-        if _largest(sure[:n]) > best[0]:
+        if largest(sure[:n]) > best[0]:
             for i in range(n):
                 if sure[i] > best[0]:
-                    _replace_smallest(best, sure[i])
+                    replace_smallest(best, sure[i])
         bar = min(best[0], ceiling)
-        if _largest(able[:n]) < bar:
+        if largest(able[:n]) < bar:
             continue
         for i in range(n):
             if able[i] >= bar:
                 chosen[found], bounds[found] = start + i, able[i]
                 found += 1
-    return worst, largest, best, chosen[:found], bounds[:found]
+    return worst, longest, best, chosen[:found], bounds[:found]

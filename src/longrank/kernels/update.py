@@ -23,9 +23,18 @@ _NOTHING = 1e-200  # a row so short that projecting along it would overflow
 def times_row(inverse: Matrix, row: Vector, direction: Vector) -> float:
     """Fill direction = M^-1 x and return x' M^-1 x. O(d^2)."""
     direction[:] = 0.0
-    for i in range(row.shape[0]):
-        for j in range(row.shape[0]):
+    i, d = 0, row.shape[0]
+    while i + 4 <= d:  # four rows at a time, since loading and storing the sums costs most
+        a, b, c, e = row[i], row[i + 1], row[i + 2], row[i + 3]
+        p, q, r, s = inverse[i], inverse[i + 1], inverse[i + 2], inverse[i + 3]
+        for j in range(d):
+            total = (direction[j] + p[j] * a) + q[j] * b
+            direction[j] = (total + r[j] * c) + s[j] * e
+        i += 4
+    while i < d:
+        for j in range(d):
             direction[j] += inverse[i, j] * row[i]
+        i += 1
     square = 0.0
     for i in range(row.shape[0]):
         square += row[i] * direction[i]
@@ -38,6 +47,40 @@ def shrink(inverse: Matrix, direction: Vector, factor: float) -> None:
     for i in range(direction.shape[0]):
         for j in range(direction.shape[0]):
             inverse[i, j] -= (direction[i] * direction[j]) * factor
+
+
+@compiled
+def shrink_times(
+    inverse: Matrix, direction: Vector, factor: float, row: Vector, following: Vector
+) -> float:
+    """``shrink`` for one row and ``times_row`` for the next, in one pass. O(d^2).
+
+    Gives the bits of one after the other.
+    """
+    d = row.shape[0]
+    following[:] = 0.0
+    i = 0
+    while i + 4 <= d:
+        a, b, c, e = direction[i], direction[i + 1], direction[i + 2], direction[i + 3]
+        p, q, r, s = inverse[i], inverse[i + 1], inverse[i + 2], inverse[i + 3]
+        w, x, y, z = row[i], row[i + 1], row[i + 2], row[i + 3]
+        for j in range(d):
+            own = direction[j]
+            first, second = p[j] - (a * own) * factor, q[j] - (b * own) * factor
+            third, fourth = r[j] - (c * own) * factor, s[j] - (e * own) * factor
+            p[j], q[j], r[j], s[j] = first, second, third, fourth
+            total = (following[j] + first * w) + second * x
+            following[j] = (total + third * y) + fourth * z
+        i += 4
+    while i < d:
+        for j in range(d):
+            inverse[i, j] -= (direction[i] * direction[j]) * factor
+            following[j] += inverse[i, j] * row[i]
+        i += 1
+    square = 0.0
+    for i in range(d):
+        square += row[i] * following[i]
+    return square
 
 
 @compiled

@@ -130,7 +130,10 @@ class Thompson(Believer):
                 return self._planned(prepared, count, payoffs, minimum, belief)
             rows, inverse = self.features.rows(prepared), belief.inverse
             means, widths = belief.score(rows)
-            greedy = kernels.foresee(rows, means, widths, inverse, bonus, count, self.foresight)
+            columns, exact = np.ascontiguousarray(rows.T), np.ones(len(rows), np.bool_)
+            greedy = kernels.foresee(
+                columns, means, widths**2, exact, inverse, bonus, count, self.foresight
+            )
             return self._decide(prepared, greedy, payoffs, minimum)
         certain = self._draw_weights(rng)
         features, bound = self.features, math.nan

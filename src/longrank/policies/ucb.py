@@ -24,13 +24,11 @@ _LOOKS = 3  # candidates of a round that are looked at
 _WIDE = 1.5  # standard deviations that are added to one of them, if little is known of it
 
 
-def _looks(rng: np.random.Generator, sizes: Sequence[int]) -> NDArray[np.bool_]:
-    """Draw which candidates of rounds of these sizes are looked at."""
-    looks = np.zeros(sum(sizes), np.bool_)
-    many = np.repeat(np.asarray(sizes, np.int64), _LOOKS)
-    starts = np.repeat(np.cumsum([0, *sizes[:-1]], dtype=np.int64), _LOOKS)
-    drawn = starts + (rng.random(len(many)) * many).astype(np.int64)
-    looks[drawn[many > 0]] = True
+def _look(rng: np.random.Generator, size: int) -> NDArray[np.bool_]:
+    """Draw which candidates of a round are looked at."""
+    looks, drawn = np.zeros(size, np.bool_), rng.random(_LOOKS)
+    if size:
+        looks[(drawn * size).astype(np.int64)] = True
     return looks
 
 
@@ -147,20 +145,23 @@ class UCB(Believer):
         minimum: int,
         rng: np.random.Generator,
     ) -> Ranking:
-        looks = _looks(rng, [len(prepared)])
-        belief, rows = self.learner.belief(self.bonus), self.features.rows(prepared)
-        means, widths = belief.score(rows)
-        bonuses = np.full(len(rows), self.bonus)
-        known = np.diag(belief.inverse) * self.learner.prior
-        kernels.widen(rows, means, widths, bonuses, looks, _WIDE, self._marks, known)
+        looks, features = _look(rng, len(prepared)), self.features
+        belief = self.learner.belief(self.bonus)
+        optimism = self.bonus, _WIDE, self._marks, self.learner.prior
         if payoffs.has_prices:
+            rows, bonuses = features.rows(prepared), np.full(len(prepared), self.bonus)
+            means, widths = belief.score(rows)
+            given = np.ascontiguousarray(rows.T), means, widths**2, np.ones(len(rows), np.bool_)
+            kernels.widen(*given, belief.inverse, looks, optimism, bonuses)
             wide = belief._replace(bonus=bonuses)  # type: ignore[arg-type]
             planned = self._planned(prepared, count, payoffs, minimum, wide)
             return planned.planned(payoffs.patience)
-        greedy = kernels.foresee(
-            rows, means, widths, belief.inverse, bonuses, count, self.foresight
+        assert isinstance(features, Tabular)
+        chosen, numbers = Ranking.blank(count, self.learner.dim)
+        length = features.decide_looking(
+            prepared, belief, payoffs, minimum, chosen, numbers, looks, optimism, self.foresight
         )
-        return self._decide(prepared, greedy, payoffs, minimum)
+        return features.receipt(prepared, chosen[:length], numbers, belief)
 
     @property
     def _marks(self) -> NDArray[np.bool_]:
@@ -169,7 +170,10 @@ class UCB(Believer):
 
     def chance(self, sizes: Sequence[int]) -> Chance:
         at_random, keys = super().chance(sizes)
-        return at_random, keys if self.rng is None else _looks(self.rng, sizes).astype(np.float64)
+        if self.rng is not None:
+            looks = [_look(self.rng, size) for size in sizes]
+            keys = np.concatenate([np.zeros(0, np.bool_), *looks]).astype(np.float64)
+        return at_random, keys
 
     def compiled_rule(self) -> kernels.Rule | kernels.RecordRule:
         if self.rng is not None:

@@ -1,0 +1,107 @@
+"""Exact scores for the few that can be chosen give the choice that all exact scores give."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from longrank import Outcome, Payoffs, recommended
+from longrank.features import many
+from longrank.kernels.contenders import choose_looking, count_contenders, screen_looking
+from longrank.kernels.foresight import foresee
+from longrank.kernels.tabular import expand_columns, expand_rows
+from longrank.policies.ucb import _look
+
+PAYOFFS = Payoffs.exponential(5)
+
+
+def learned(seed: int = 0, rounds: int = 40):
+    """A policy whose features have settled, for four numbers and a route."""
+    rng = np.random.default_rng(seed)
+    policy = recommended(dim=6, rng=seed)
+    for _ in range(rounds):
+        items = candidates(rng, 30)
+        ranking = policy.rank(items, PAYOFFS)
+        wins = items[ranking.order, 0] > 0.5
+        tried = int(np.argmax(wins)) + 1 if wins.any() else len(ranking)
+        policy.learn(ranking, Outcome(tried, bool(wins.any())))
+    assert policy.features.settled
+    return policy
+
+
+def candidates(rng, count):
+    items = rng.normal(size=(count, 6))
+    items[:, 4] = rng.integers(0, 5, count)
+    items[:, 5] = rng.random(count) < 0.1
+    return items
+
+
+def optimism(policy):
+    return policy.bonus, 1.5, policy.features.marks(), policy.learner.prior
+
+
+@pytest.fixture(scope="module")
+def policy():
+    return learned()
+
+
+@pytest.mark.parametrize("foresight", [0, 2, 5])
+def test_lazy_widths_choose_what_all_exact_widths_choose(policy, foresight):
+    rng = np.random.default_rng(1)
+    weights, inverse = policy.learner.weights, policy.learner.inverse
+    for _ in range(20):
+        prepared = policy.features.prepare(candidates(rng, 60), None)
+        columns, none = expand_columns(prepared.items, prepared.view), np.zeros(60, np.bool_)
+        wide = 0.5, 3.0, policy.features.marks(), policy.learner.prior
+        found = choose_looking(columns, weights, inverse, none, wide, 5, foresight)
+        squares = np.einsum("ji,jk,ki->i", columns, inverse, columns)
+        exact, bonuses = np.ones(60, np.bool_), np.full(60, 0.5)
+        means = weights @ columns
+        all_exact = foresee(columns, means, squares, exact, inverse, bonuses, 5, foresight)
+        assert np.array_equal(found[0], all_exact[0])
+        for one, other in zip(found[1:], all_exact[1:], strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("tied", [200, 4_096])
+def test_screening_many_candidates_changes_nothing(policy, monkeypatch, tied):
+    monkeypatch.setattr(many, "PART", 700)  # several parts
+    monkeypatch.setattr(many, "TIED", tied)  # with 200, as if bounds left too many
+    items = candidates(np.random.default_rng(2), 3_000).astype(np.float32)
+    ranking = policy.propose(items, PAYOFFS, rng=3)
+    prepared = policy.features.prepare(items, None)
+    columns = expand_columns(prepared.items, prepared.view)
+    looks = _look(np.random.default_rng(3), 3_000)
+    weights, inverse = policy.learner.weights, policy.learner.inverse
+    order, rows, *_ = choose_looking(
+        columns, weights, inverse, looks, optimism(policy), 5, policy.foresight
+    )
+    assert np.array_equal(ranking.order, order[: len(ranking)])
+    assert ranking.features.tobytes() == rows[: len(ranking)].tobytes()
+
+
+def test_screening_keeps_few_of_many(policy):
+    rng = np.random.default_rng(4)
+    prepared = policy.features.prepare(candidates(rng, 5_000), None)
+    few = count_contenders(5)
+    best, some, bounds = screen_looking(
+        prepared.items,
+        prepared.view,
+        policy.learner.weights,
+        np.arange(5_000) % 1_000 == 7,
+        optimism(policy),
+        few,
+    )
+    means = prepared.rows @ policy.learner.weights
+    np.testing.assert_allclose(np.sort(best), np.sort(means)[-few:])
+    assert few <= (bounds >= best[0]).sum() < 2_000
+    assert np.array_equal(some[np.isinf(bounds)], [7, 1_007, 2_007, 3_007, 4_007])
+    assert np.isin(np.argsort(means)[-few:], some).all()
+
+
+def test_rows_and_columns_are_the_same_numbers_whatever_stands_beside_them(policy):
+    prepared = policy.features.prepare(candidates(np.random.default_rng(6), 450), None)
+    columns = expand_columns(prepared.items, prepared.view)
+    assert expand_rows(prepared.items, prepared.view).tobytes() == columns.T.tobytes()
+    alone = expand_columns(prepared.items[7:8], prepared.view)
+    assert alone.tobytes() == columns[:, 7:8].tobytes()

@@ -152,9 +152,17 @@ def array_policies() -> Iterator[tuple[str, Any]]:
     yield "oracle", lr.Oracle(truth)
     yield "oracle-probit", lr.Oracle(truth, link="probit")
     yield "oracle-exact", lr.Oracle(truth[:3], features=maps["mixture"][1](), exact=True)
-    if hasattr(lr, "recommended"):
+    if hasattr(lr, "Tabular"):  # the default for arrays from 0.5.0 on, and what it was before
+        yield "tabular", lr.recommended(dim=DIM, max_budget=BUDGET)
+        parts = {"exploration": 0.2, "probing": True, "foresight": 10, "patient": True}
+        learner = lr.Laplace(15, penalty=0.5, max_budget=BUDGET)
+        yield "recommended", lr.UCB(learner, features=lr.Polynomial(2), **parts)
+        learner = lr.Laplace(18, penalty=0.5, forgetting=0.01)
+        yield "recommended-long", lr.UCB(learner, features=lr.Polynomial(1), **parts)
+    elif hasattr(lr, "recommended"):
         yield "recommended", lr.recommended(dim=DIM, max_budget=BUDGET)
         yield "recommended-long", lr.recommended(dim=17, forgetting=0.01)
+    if hasattr(lr, "recommended"):
         yield "probing", lr.UCB(known["laplace"](DIM), exploration=0.2, probing=True)
     if hasattr(lr, "Thompson"):
         yield "thompson", lr.Thompson(known["laplace"](DIM), scale=0.7, rng=4)

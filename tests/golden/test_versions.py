@@ -63,6 +63,7 @@ PARTS = {
     "plain": ("ucb-newton-plain", ("features",)),
     "coverage": ("ucb-newton-matrix", ("features",)),
     "polynomial": ("recommended", ("features",)),
+    "tabular": ("tabular", ("features",)),
     "mixture": ("ucb-newton-mixture", ("features", "topics")),
     "SparseLaplace": ("records-recommended", ("learner",)),
     "records": ("records-recommended", ("features",)),

@@ -11,6 +11,7 @@ from serving import DIM, asked, make, told
 
 from longrank import Outcome, Payoffs, named
 from longrank.errors import InvalidInput
+from longrank.packing import pack
 from longrank.service import messages
 from longrank.service.engine.offers import matrix
 from longrank.service.errors import Conflict
@@ -39,6 +40,12 @@ def test_it_ranks_as_the_library_does_and_learns_the_same_bytes(engine):
     assert engine.model("m").policy.to_bytes() == policy.to_bytes()
 
 
+def same_but_for_chance(theirs, mine):
+    """Looks are drawn by the service's own chances."""
+    for part in ("learner", "features", "given_up"):
+        assert pack(theirs.state()[part]) == pack(mine.state()[part]), part
+
+
 @pytest.mark.parametrize("policy", ["recommended", "ind"])
 def test_a_policy_that_gives_up_counts_and_probes_as_in_the_library(engine, reopen, policy):
     hopeless = {"rewards": [0.1], "losses": [0.0, -5.0]}
@@ -55,10 +62,10 @@ def test_a_policy_that_gives_up_counts_and_probes_as_in_the_library(engine, reop
         if len(ranking):
             engine.settle("p", f"d{i}", told(1, False))
             mine.learn(ranking, Outcome(1, False))
-    assert engine.model("p").policy.to_bytes() == mine.to_bytes()
+    same_but_for_chance(engine.model("p").policy, mine)
     assert sum(lengths) > 0 or policy == "ind"
     engine.close()
-    assert reopen().model("p").policy.to_bytes() == mine.to_bytes()
+    same_but_for_chance(reopen().model("p").policy, mine)
 
 
 def test_the_same_id_with_the_same_body_gives_the_same_answer(engine):

@@ -258,7 +258,7 @@ def test_without_prices_the_log_is_as_it_was_and_with_them_older_versions_refuse
     engine.decide("m", asked("priced", costs=COSTS))
     engine.settle("m", "priced", told(costs=[0.5]))
     entries = [entry for name in ("plain", "priced") for entry in engine.store.find(number, name)]
-    assert [entry.body[1] for entry in entries] == [1, 1, VERSION, VERSION]
+    assert [entry.body[1] for entry in entries] == [1, 1, 3, 3]
     lengths = [len(msgspec.msgpack.decode(entry.body)[1]) for entry in entries]
     assert lengths == [14, 9, 15, 10]
     newer = entries[2]._replace(body=bytes([0x92, VERSION + 1]) + entries[2].body[2:])

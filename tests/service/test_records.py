@@ -369,7 +369,7 @@ def test_models_with_dim_go_on_beside_those_without(engine):
 
 
 def test_older_versions_can_read_models_with_dim_and_are_told_about_others(engine):
-    engine.create("v", ModelRequest(dim=DIM))
+    engine.create("v", ModelRequest(dim=DIM, policy="ind", max_budget=5))
     row, other = sorted(engine.store.models(), key=lambda row: row.name != "v")
     tree = json.loads(row.spec)
     assert tree["version"] == 1

@@ -122,10 +122,16 @@ def _draft(
             offered.prices if spec.store_candidates and spec.dim else None,
             _expected(ranking, offered),
         ),
+        sample=_carried(ranking),
     )
     expires = now + (request.ttl or spec.ttl)
     body = records.pack_decision(record)
     return Draft(model.number, DECISION, name, now, expires, body, (record, choice))
+
+
+def _carried(ranking: Ranking) -> tuple[int, bytes] | None:
+    """Return the candidates that a receipt carries, with their number of columns."""
+    return None if ranking.sample is None else (ranking.sample.shape[1], ranking.sample.tobytes())
 
 
 def _priced(ranking: Ranking, offered: Offer) -> Ranking:

@@ -17,7 +17,8 @@ from longrank.service.errors import StoreDamaged
 from longrank.service.store.receipts import PricesRecord, RowsRecord, Sequence, doubles
 
 DECISION, OUTCOME = 0, 1
-VERSION = 3  # of the records' layout
+VERSION = 4  # of the records' layout
+_PRICES = 3  # that of decisions without a sample and of outcomes, which has not changed
 _RECORDS = 2  # that of decisions about records without prices, which has not changed
 _ARRAYS = 1  # that of decisions about arrays and of outcomes, without prices, which has not changed
 _PAIR = b"\x92"  # MessagePack's mark of an array of two: a version and a record
@@ -58,6 +59,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     ``propensities`` are there where the policy is randomised and its own choice was played: the
     probability of each prefix of the sequence, and last that of the whole sequence. ``named`` is
     there where candidates are records, ``money`` where the round has more than rewards and losses.
+    ``sample`` are some of the candidates, where the receipt carries them.
     """
 
     digest: bytes
@@ -75,6 +77,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     propensities: bytes | None = None
     named: NamedRecord | None = None
     money: MoneyRecord | None = None
+    sample: tuple[int, bytes] | None = None
 
     @property
     def ranking(self) -> Ranking:
@@ -83,7 +86,11 @@ class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
         if named is not None:
             names = self.played.names(None if named.rows is None else named.rows.rows(count))
         rows = doubles(self.rows).reshape(count, self.dim)
-        return self.played.ranking(rows, names, self.prices)
+        ranking = self.played.ranking(rows, names, self.prices)
+        if self.sample is None:
+            return ranking
+        columns, numbers = self.sample
+        return ranking.carry(doubles(numbers).reshape(-1, columns))
 
     @property
     def prices(self) -> PricesRecord | None:
@@ -257,16 +264,18 @@ def _number(data: bytes, index: int) -> float:
 
 def pack_decision(record: DecisionRecord) -> bytes:
     """Return the body of a decision's entry; without prices it is as it was before there were."""
-    if record.money is not None:
+    if record.sample is not None:
         return encode((VERSION, record))
-    version = _ARRAYS if record.named is None else _RECORDS
-    return encode((version, msgspec.structs.astuple(record)[:-1]))
+    fields = msgspec.structs.astuple(record)
+    if record.money is not None:
+        return encode((_PRICES, fields[:-1]))
+    return encode((_ARRAYS if record.named is None else _RECORDS, fields[:-2]))
 
 
 def pack_outcome(record: OutcomeRecord) -> bytes:
     """Return the body of an outcome's entry; without costs it is as it was before there were."""
     if record.costs is not None:
-        return encode((VERSION, record))
+        return encode((_PRICES, record))
     return encode((_ARRAYS, msgspec.structs.astuple(record)[:-1]))
 
 

@@ -71,7 +71,7 @@ def greedy(features, prepared, count, bonus=0.5):
 def test_an_unknown_map_is_refused(state):
     with pytest.raises(
         BadFile,
-        match=r"^unknown feature map .*: known are \['coverage', 'plain', .*, 'records'\], and",
+        match=r"^unknown feature map .*: known are \['coverage', 'plain', .*, 'tabular'\], and",
     ):
         from_state(state)
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from longrank import UCB, BadFile, OnlineNewton
+from longrank import UCB, BadFile, InvalidInput, OnlineNewton, recommended
 from longrank.logs import BadLog, History, check, learn_from, violations, write
 
 NAN, INF = math.nan, math.inf
@@ -89,12 +89,6 @@ MALFORMED = {
         "items",
         "2 numbers, as in row 1",
     ),
-    "items too long": (
-        lambda rows: (without("features")(rows), put(items=[[3.0, 4.0], *ones(3)])(rows)),
-        2,
-        "items",
-        "norm at most 1",
-    ),
     "features NaN": (put(features=[[NAN, 0.1], [0.1, 0.1]]), 2, "features", "be finite"),
     "features too few": (put(features=ones(1)), 2, "features", "have 2 rows, as many as order"),
     "features too long": (put(features=[[3.0, 4.0]] * 2), 2, "features", "norm at most 1"),
@@ -164,6 +158,23 @@ def test_what_is_malformed_is_reported_and_teaches_nothing(
             learn()
         assert error.value.problems == found
     assert policy.to_bytes() == before
+
+
+def test_items_too_long_for_a_policy_are_refused_by_row_before_it_learns_anything(sound):
+    rows = sound()
+    without("features")(rows)
+    put(items=[[3.0, 4.0], *ones(3)])(rows)
+    history = History(rows)
+    assert check(history).problems == []
+    policy = UCB(OnlineNewton(2, max_budget=3), exploration=0.1)
+    before = policy.to_bytes()
+    for learn in (lambda: policy.learn_from(history), lambda: learn_from(policy, history)):
+        with pytest.raises(InvalidInput, match=r"row 2: items must have rows of norm at most 1 "):
+            learn()
+    assert policy.to_bytes() == before
+    any_units = recommended(dim=2)
+    any_units.learn_from(history)
+    assert any_units.learner.updates > 0
 
 
 def test_every_problem_of_every_row_is_reported(sound):

@@ -53,6 +53,57 @@ def test_a_number_counts_by_where_it_lies_in_its_column():
     assert (constant == 0.0).all()
 
 
+def embeddings(rows: int, seed: int = 0, size: float = 1.0) -> np.ndarray:
+    """Rows of one norm, whose first numbers are the largest."""
+    found = np.random.default_rng(seed).normal(size=(rows, 6)) * 0.7 ** np.arange(6)
+    return size * found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_embeddings_are_taken_as_they_are_in_any_unit(size):
+    features = settled(6, lambda t: embeddings(50, t, size)).features
+    items = embeddings(300, 99, size)
+    items[7] = 0.0
+    rows = features.rows(features.prepare(items, None))
+    np.testing.assert_allclose(rows[:, :6], items / size, atol=1e-12)
+    assert set(features.shapes[0]) == {PRODUCT}
+    assert len(features.shapes[0]) == 21
+    norms = np.linalg.norm(rows[:, 7:], axis=1)
+    np.testing.assert_allclose(np.delete(norms, 7), 1.0, rtol=1e-8)
+    assert norms[7] == 0.0
+
+
+def test_a_few_rows_without_an_embedding_do_not_matter_and_indicators_are_none():
+    def deal(t):
+        found = embeddings(50, t)
+        found[3] = 0.0
+        return found
+
+    assert set(settled(6, deal).features.shapes[0]) == {PRODUCT}
+    one_hot = settled(6, lambda t: np.eye(6)).features
+    assert one_hot.marks()[:6].all()
+    tails = settled(6, lambda t: embeddings(50, t) * (1.0 + t % 2)).features
+    assert BEND in tails.shapes[0]
+
+
+def test_which_of_two_numbers_counts_as_one_stays_as_the_sample_grows():
+    shares = [0.45, *[0.55] * 60]  # of ones: first less, then more frequent
+
+    def deal(t):
+        rng = np.random.default_rng(t)
+        return np.column_stack([np.arange(100) < 100 * shares[t], rng.normal(size=100)])
+
+    policy, probe = recommended(dim=2), np.array([[0.0, 0.3], [1.0, 0.3]])
+    seen = set()
+    for t in range(40):
+        features = policy.features
+        ones = features.rows(features.prepare(np.vstack([probe, deal(t)]), None))[:2, 0] > 0.0
+        seen.add(tuple(ones.tolist()))
+        policy.learn(policy.rank(deal(t), PAYOFFS), Outcome(1, t % 3 == 0))
+    assert policy.features.settled
+    assert seen == {(False, True)}
+
+
 def test_shapes_are_products_bends_and_levels_of_what_is_a_number():
     features = settled(5, lambda t: mixed(50, t)).features
     kinds, first, second, _ = features.shapes

@@ -23,6 +23,7 @@ from longrank.payoffs import Payoffs
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+Shape = tuple[int, int, int, float, float, float]  # kind, first, second, low, high, scale
 
 SAMPLE = 256  # rows by which columns are judged
 ENOUGH = 64  # rows from which shapes are added
@@ -32,6 +33,9 @@ LEVELS = 12  # different numbers up to which each gets a column of its own
 MAX_BENDS, MAX_LEVELS = 128, 256  # columns of each kind
 _REACH = 1.5  # the norm of a typical row's scores
 _BENDS, _PRODUCTS = 0.7, 0.7  # the norm of its bends, and of its products
+_EMBEDDED = 1.0  # both for embeddings
+_SAME, _MOST = 0.003, 0.95  # how far norms may differ that count as one, and in how many rows
+_VARYING = 0.1  # least share of an embedding's square that differs between rows
 _CARRIED = 8_192  # numbers that a receipt carries for the sample, unless a few rows have more
 
 
@@ -41,9 +45,25 @@ class _Scale:
 
     curves: kernels.Curves
     scale: float
+    embedded: bool = False
 
     @classmethod
     def fit(cls, sample: Matrix) -> _Scale:
+        norm = _common_norm(sample)
+        return cls._of_columns(sample) if norm is None else cls._of_embeddings(sample, norm)
+
+    @classmethod
+    def _of_embeddings(cls, sample: Matrix, norm: float) -> _Scale:
+        """Take numbers as they are: in rows of one norm their relative sizes mean something."""
+        d = sample.shape[1]
+        knots, scores = np.full((d, KNOTS), math.inf), np.zeros((d, KNOTS))
+        slopes = np.zeros((d, KNOTS))
+        knots[:, :3], scores[:, :3] = (-norm, 0.0, norm), (-math.sqrt(d), 0.0, math.sqrt(d))
+        slopes[:, :2] = math.sqrt(d) / norm
+        return cls((knots, scores, slopes, np.full(d, 3)), _EMBEDDED / math.sqrt(d), True)
+
+    @classmethod
+    def _of_columns(cls, sample: Matrix) -> _Scale:
         n, d = sample.shape
         knots, scores = np.zeros((d, KNOTS)), np.zeros((d, KNOTS))
         counts = np.ones(d, np.int64)
@@ -63,8 +83,9 @@ class _Scale:
                 scores[j, : len(values)] = [_normal_quantile(each) for each in middles]
             else:  # one or two numbers: the more frequent of them is 0
                 knots[j, : len(values)] = values
-                if len(values) == 2:
-                    scores[j, :2] = (0.0, 1.0) if often[0] >= often[1] else (1.0, 0.0)
+                if len(values) == 2:  # by the first rows, so that it stays so as more are seen
+                    low = (sample[:ENOUGH, j] == values[0]).mean()
+                    scores[j, :2] = (0.0, 1.0) if low >= 0.5 else (1.0, 0.0)
         slopes = np.zeros((d, KNOTS))
         with np.errstate(all="ignore"):  # of numbers that are nearly equal, or as far apart
             slopes[:, :-1] = np.diff(scores) / np.diff(knots)
@@ -72,7 +93,31 @@ class _Scale:
         knots[np.arange(KNOTS) >= counts[:, np.newaxis]] = math.inf
         curves = knots, scores, slopes, counts
         square = float((kernels.normal_scores(sample, curves) ** 2).sum()) / max(n, 1)
-        return cls(curves, _REACH / math.sqrt(square) if square > 0.0 else _REACH)
+        return cls(curves, _rounded(_REACH / math.sqrt(square)) if square > 0.0 else _REACH)
+
+
+def _common_norm(sample: Matrix) -> float | None:
+    """Return the norm of nearly all rows, if they are embeddings; None otherwise.
+
+    Rows of indicators can have one norm, too, but no column has more than two numbers then; and
+    so can rows with a column that is far from 0, but then they are all nearly the same.
+    """
+    if len(sample) < LATER or sample.shape[1] < 2:
+        return None
+    with np.errstate(all="ignore"):  # norms may overflow
+        norms = np.linalg.norm(sample, axis=1)
+        norm = float(np.median(norms))
+        alike = (np.abs(norms - norm) <= _SAME * norm).mean() >= _MOST
+        varying = ((sample - sample.mean(axis=0)) ** 2).sum() >= _VARYING * (norms**2).sum()
+    if not (alike and varying and 0.0 < norm < math.inf):
+        return None
+    marks = all(len(np.unique(column)) <= 2 for column in sample[:ENOUGH].T)
+    return None if marks else norm
+
+
+def _rounded(size: float) -> float:
+    """Leave the last bits out, which depend on how a machine adds: what is kept is the same."""
+    return float(f"{size:.9g}")
 
 
 @lru_cache(maxsize=4096)
@@ -109,6 +154,9 @@ class Tabular(Features):
 
     A column with two different numbers counts as 0 (the more frequent one) and 1, and gets no
     further shapes, so that indicators of a candidate stay what they are.
+
+    Rows that all have the same norm are embeddings. Their numbers have one unit, and their relative
+    sizes mean something, so they are taken as they are, with products but no other shapes.
 
     The sample is learned: as long as it is not full, receipts carry some of their candidates as
     they came, and learning adds them. So rows grow with what is known (``length``), and ranking
@@ -168,7 +216,10 @@ class Tabular(Features):
         row, square = kernels.worst_row(array)
         if not square < math.inf:
             checks.rows(array, row, square, unit=False)
-        found = self._scale or _Scale.fit(np.concatenate([self.sample, _some(array, SAMPLE)]))
+        found = self._scale
+        if found is None:
+            first = self.sample if len(self.sample) else _some(array, ENOUGH)
+            found = _Scale.fit(np.concatenate([first, _some(array, SAMPLE)]))
         view = found.curves, found.scale, self.directions, self.offsets, self.shapes
         return _Round(array, view)
 
@@ -278,20 +329,10 @@ class Tabular(Features):
         scored = kernels.normal_scores(self.sample, found.curves).T
         numeric = np.flatnonzero(counts > 2)
         known = set(zip(*(each.tolist() for each in self.shapes[:3]), strict=True))
-        added: list[tuple[int, int, int, float, float, float]] = []
-        size = _BENDS / math.sqrt(max(len(numeric), 1))
-        if len(numeric) <= MAX_BENDS:
-            added += [(BEND, j, 0, 0.0, 0.0, size) for j in numeric.tolist()]
-        added += self._products(numeric, scored)
-        levels = int((self.shapes[0] == LEVEL).sum())
-        for j in numeric.tolist():
-            values = np.unique(self.sample[:, j])
-            new = (LEVEL, j, 0) not in known
-            if new and len(values) <= LEVELS and levels + len(values) <= MAX_LEVELS:
-                edges = [-math.inf, *(0.5 * (values[1:] + values[:-1])).tolist(), math.inf]
-                for at in range(len(values)):
-                    added.append((LEVEL, j, at, edges[at], edges[at + 1], found.scale / _REACH))
-                levels += len(values)
+        added: list[Shape] = []
+        if not found.embedded:
+            added += self._bends(numeric) + self._levels(numeric, found.scale / _REACH)
+        added += self._products(numeric, scored, found.embedded)
         added = [each for each in added if each[:3] not in known]
         if added:
             table = np.array(added)
@@ -304,9 +345,27 @@ class Tabular(Features):
                 np.concatenate([bounds, table[:, 3:]]),
             )
 
-    def _products(
-        self, numeric: NDArray[np.int64], scored: Matrix
-    ) -> list[tuple[int, int, int, float, float, float]]:
+    def _bends(self, numeric: NDArray[np.int64]) -> list[Shape]:
+        """The size of each score, unless there are too many."""
+        size = _BENDS / math.sqrt(max(len(numeric), 1))
+        few = len(numeric) <= MAX_BENDS
+        return [(BEND, j, 0, 0.0, 0.0, size) for j in numeric.tolist()] if few else []
+
+    def _levels(self, numeric: NDArray[np.int64], size: float) -> list[Shape]:
+        """An indicator for each number of columns that have few, as long as there is room."""
+        kinds, first, _, _ = self.shapes
+        known, added = set(first[kinds == LEVEL].tolist()), []
+        room = MAX_LEVELS - int((kinds == LEVEL).sum())
+        for j in numeric.tolist():
+            values = np.unique(self.sample[:, j])
+            if j not in known and len(values) <= min(LEVELS, room):
+                edges = [-math.inf, *(0.5 * (values[1:] + values[:-1])).tolist(), math.inf]
+                for at in range(len(values)):
+                    added.append((LEVEL, j, at, edges[at], edges[at + 1], size))
+                room -= len(values)
+        return added
+
+    def _products(self, numeric: NDArray[np.int64], scored: Matrix, embedded: bool) -> list[Shape]:
         """The products of up to 16 columns, or of as many directions that are sums of columns."""
         if len(self.directions):
             return []
@@ -317,15 +376,18 @@ class Tabular(Features):
             centre = parts.mean(axis=0)
             _, sizes, axes = np.linalg.svd(parts - centre, full_matrices=False)
             kept = min(DIRECTIONS, int((sizes > 1e-6 * sizes[0]).sum()))
-            axes = axes[:kept] / (sizes[:kept, np.newaxis] / math.sqrt(len(parts)))
+            axes = axes[:kept]
+            if not embedded:  # half-way between their own sizes and equal ones
+                axes = axes / np.sqrt(sizes[:kept, np.newaxis])
             axes *= np.sign(axes[np.arange(kept), np.abs(axes).argmax(axis=1)])[:, np.newaxis]
+            axes = axes.round(6)  # the last bits of LAPACK depend on the machine
             self.directions = np.zeros((kept, self.dim))
             self.directions[:, numeric] = axes
-            self.offsets = axes @ centre
+            self.offsets = (axes @ centre).round(6)
             chosen = self.dim + np.arange(kept)
             parts = scored @ self.directions.T - self.offsets
         square = float((parts**2).sum(axis=1).mean()) if len(chosen) else 1.0
-        size = _PRODUCTS / square
+        size = _rounded((_EMBEDDED if embedded else _PRODUCTS) / square)
         return [
             (PRODUCT, int(a), int(b), 0.0, 0.0, size if a == b else math.sqrt(2.0) * size)
             for at, a in enumerate(chosen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -354,14 +355,15 @@ class Tabular(Features):
     def _levels(self, numeric: NDArray[np.int64], size: float) -> list[Shape]:
         """An indicator for each number of columns that have few, as long as there is room."""
         kinds, first, _, _ = self.shapes
-        known, added = set(first[kinds == LEVEL].tolist()), []
+        known = set(first[kinds == LEVEL].tolist())
+        added: list[Shape] = []
         room = MAX_LEVELS - int((kinds == LEVEL).sum())
         for j in numeric.tolist():
             values = np.unique(self.sample[:, j])
             if j not in known and len(values) <= min(LEVELS, room):
                 edges = [-math.inf, *(0.5 * (values[1:] + values[:-1])).tolist(), math.inf]
-                for at in range(len(values)):
-                    added.append((LEVEL, j, at, edges[at], edges[at + 1], size))
+                bounds = enumerate(itertools.pairwise(edges))
+                added += [(LEVEL, j, at, low, high, size) for at, (low, high) in bounds]
                 room -= len(values)
         return added
 

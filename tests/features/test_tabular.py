@@ -104,6 +104,20 @@ def test_which_of_two_numbers_counts_as_one_stays_as_the_sample_grows():
     assert seen == {(False, True)}
 
 
+def test_a_column_that_repeats_another_changes_nothing():
+    def deal(t):
+        return np.random.default_rng(t).normal(size=(30, 4))
+
+    def repeated(t):
+        return np.column_stack([deal(t), 3.0 * deal(t)[:, 1] - 1.0, deal(t)[:, 1]])
+
+    plain, longer = settled(4, deal), settled(6, repeated)
+    for t in range(50, 60):
+        one, other = plain.propose(deal(t), PAYOFFS), longer.propose(repeated(t), PAYOFFS)
+        assert one.order.tolist() == other.order.tolist()
+        np.testing.assert_allclose(one.probabilities, other.probabilities, atol=1e-9)
+
+
 def test_shapes_are_products_bends_and_levels_of_what_is_a_number():
     features = settled(5, lambda t: mixed(50, t)).features
     kinds, first, second, _ = features.shapes

@@ -93,7 +93,10 @@ class _Scale:
         slopes[(np.arange(KNOTS) >= counts[:, np.newaxis] - 1) | ~np.isfinite(slopes)] = 0.0
         knots[np.arange(KNOTS) >= counts[:, np.newaxis]] = math.inf
         curves = knots, scores, slopes, counts
-        square = float((kernels.normal_scores(sample, curves) ** 2).sum()) / max(n, 1)
+        scored = kernels.normal_scores(sample, curves)
+        for j in _repeated(scored, counts):
+            scored[j], scores[j], slopes[j], counts[j] = 0.0, 0.0, 0.0, 2
+        square = float((scored**2).sum()) / max(n, 1)
         return cls(curves, _rounded(_REACH / math.sqrt(square)) if square > 0.0 else _REACH)
 
 
@@ -114,6 +117,13 @@ def _common_norm(sample: Matrix) -> float | None:
         return None
     marks = all(len(np.unique(column)) <= 2 for column in sample[:ENOUGH].T)
     return None if marks else norm
+
+
+def _repeated(scored: Matrix, counts: NDArray[np.int64]) -> list[int]:
+    """Find columns of more than two numbers that say the same as one before them."""
+    first: dict[bytes, int] = {}
+    numeric = np.flatnonzero(counts > 2).tolist()
+    return [j for j in numeric if first.setdefault((scored[j].round(6) + 0.0).tobytes(), j) != j]
 
 
 def _rounded(size: float) -> float:
@@ -155,6 +165,8 @@ class Tabular(Features):
 
     A column with two different numbers counts as 0 (the more frequent one) and 1, and gets no
     further shapes, so that indicators of a candidate stay what they are.
+
+    A column that repeats another one counts for nothing.
 
     Rows that all have the same norm are embeddings. Their numbers have one unit, and their relative
     sizes mean something, so they are taken as they are, with products but no other shapes.

@@ -205,7 +205,9 @@ def searched(p, c, v, rewards, losses, q):
     """The value that the search over slopes finds, and its bound of all values."""
     p, c, v, rewards, losses = (np.array(x, np.float64) for x in (p, c, v, rewards, losses))
     schedule = Schedule(rewards, losses, (1.0 - q) * losses[1:], float(q))
-    chosen, above = search(np.arange(len(p)), p, c, v, p * v - c, schedule, slopes_of(schedule))
+    order, slopes = np.arange(len(p)), slopes_of(schedule)
+    sort_by(index_of(p, c, v, slopes[-1], float(q)), p, order)
+    chosen, above = search(order, p, c, v, p * v - c, schedule, slopes)
     assert len(set(chosen.tolist())) == len(chosen) <= min(len(p), len(rewards))
     return along(chosen.tolist(), p, c, v, rewards, losses, q), above
 
@@ -250,6 +252,19 @@ def test_the_bound_is_at_most_twice_the_distance_from_a_line(seed):
     lines = np.linspace(0.0, 1.0, 201)[:, None] * np.arange(b) + rewards
     distance = 0.5 * (lines.max(axis=1) - lines.min(axis=1)).min()
     assert above - found <= 2.0 * distance + 1e-9
+
+
+@settings(max_examples=MANY)
+@given(seeds)
+def test_a_last_loss_that_forbids_to_give_up_does_not_make_rewards_straight(seed):
+    rng = np.random.default_rng(seed)
+    (p, c, v), (rewards, losses), q = candidates(rng, least=1), falling(rng), patience_of(rng)
+    p[int(rng.integers(len(p)))] = 1.0
+    losses[-1] = -(10.0 ** int(rng.integers(13, 100)))
+    order, length, _, bound = planned(p, c, v, rewards, losses, q)
+    found = along(order[:length], p, c, v, rewards, losses, q)
+    best = optimum(p, c, v, rewards, losses, q)
+    assert best - found <= bound + 1e-11 * (1.0 + abs(best))
 
 
 # -- the paper as a special case -------------------------------------------------------------------

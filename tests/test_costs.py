@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from longrank import Outcome, Payoffs, load, recommended
+from longrank.learners.costs import Costs
 from longrank.simulation import Stream
 
 PAYOFFS = Payoffs.linear(2, attempt_cost=0.0)
@@ -85,6 +86,14 @@ def test_free_tries_and_outliers_leave_the_expectation_sane():
         policy.learn(policy.receipt(["a"], PAYOFFS, [0]), Outcome(1, False, [cost]))
     rows = policy.features.prepare(["a"], None).rows
     assert 0.01 < policy.costs.expect(rows, 0.0)[0] < 10.0
+
+
+@pytest.mark.parametrize("first", [5e-324, 1e-300, 1e100])
+def test_costs_that_differ_by_more_than_numbers_can_are_learned_from_all_the_same(first):
+    costs, row = Costs(1), np.ones((1, 1))
+    for cost in (first, 1.0, 1e100, 0.0):
+        costs.observe(row, np.array([cost]))
+    assert 0.0 <= costs.expect(row, 0.0)[0] <= 1e100
 
 
 def test_a_random_order_pays_the_fees_that_it_is_said_to():

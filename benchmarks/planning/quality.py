@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from longrank.kernels.programme import Schedule, choose_freely, value_of
+from longrank.kernels.programme import Schedule, choose_freely, index_of, sort_by, value_of
 from longrank.kernels.slopes import search, slopes_of
 
 
@@ -29,7 +29,9 @@ def play(shape: str, q: float, rng: np.random.Generator) -> tuple[float, float]:
     losses, gains = -np.sort(rng.random(b + 1)), p * v - c
     schedule = Schedule(rewards_of(shape, b, rng), losses, (1.0 - q) * losses[1:], q)
     best = value_of(choose_freely(p, gains, schedule), p, gains, schedule)
-    chosen, above = search(np.arange(k), p, c, v, gains, schedule, slopes_of(schedule))
+    order, slopes = np.arange(k), slopes_of(schedule)
+    sort_by(index_of(p, c, v, slopes[-1], q), p, order)
+    chosen, above = search(order, p, c, v, gains, schedule, slopes)
     found = value_of(chosen, p, gains, schedule)
     return best - found, above - found
 

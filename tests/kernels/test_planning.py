@@ -23,7 +23,7 @@ from longrank.kernels.programme import (
     sort_by,
     value_of,
 )
-from longrank.kernels.slopes import search, slopes_of
+from longrank.kernels.slopes import repair, search, slopes_of
 
 PLAIN = numba.config.DISABLE_JIT  # a few cases show that plain Python does the same
 MANY = 20 if PLAIN else 1000
@@ -126,11 +126,11 @@ def check(items, payoffs, q=1.0):
     assert value == pytest.approx(optimum(*items, *payoffs, q), abs=1e-11)
 
 
-@settings(max_examples=MANY // 10)
+@settings(max_examples=MANY // 4)
 @given(seeds)
 def test_the_programme_over_sets_finds_the_best_of_all_sequences(seed):
     rng = np.random.default_rng(seed)
-    items, payoffs, q = candidates(rng, most=5), falling(rng), patience_of(rng)
+    items, payoffs, q = candidates(rng), falling(rng), patience_of(rng)
     assert optimum(*items, *payoffs, q) == pytest.approx(
         best_of_all(*items, *payoffs, q), abs=1e-13
     )
@@ -202,12 +202,23 @@ def test_a_prefix_of_the_index_order_is_not_enough_under_a_budget():
 
 
 def searched(p, c, v, rewards, losses, q):
-    """The value that the search over slopes finds, and its bound of all values."""
+    """The sequence that the search over slopes finds, its value, and the bound of all values."""
     p, c, v, rewards, losses = (np.array(x, np.float64) for x in (p, c, v, rewards, losses))
     schedule = Schedule(rewards, losses, (1.0 - q) * losses[1:], float(q))
-    chosen, above = search(np.arange(len(p)), p, c, v, p * v - c, schedule, slopes_of(schedule))
+    order, slopes = np.arange(len(p)), slopes_of(schedule)
+    sort_by(index_of(p, c, v, slopes[-1], float(q)), p, order)
+    chosen, above = search(order, p, c, v, p * v - c, schedule, slopes)
     assert len(set(chosen.tolist())) == len(chosen) <= min(len(p), len(rewards))
-    return along(chosen.tolist(), p, c, v, rewards, losses, q), above
+    return chosen.tolist(), along(chosen.tolist(), p, c, v, rewards, losses, q), above
+
+
+def changed(sequence, k, b):
+    """All sequences that are one change away: one taken out or none, then one put in or a cut."""
+    for gap in range(len(sequence) + 1):
+        rest = sequence[:gap] + sequence[gap + 1 :]
+        yield from (rest[:n] for n in range(len(rest) + 1))
+        for n in range(len(rest) + 1 if len(rest) < b else 0):
+            yield from ([*rest[:n], i, *rest[n:]] for i in range(k) if i not in rest)
 
 
 @settings(max_examples=MANY)
@@ -217,10 +228,32 @@ def test_slopes_and_repair_never_lose_more_than_the_bound(seed):
     items, payoffs, q = candidates(rng, least=1), falling(rng, least=1), patience_of(rng)
     b = min(len(items[0]), len(payoffs[0]))
     rewards, losses = payoffs[0][:b], payoffs[1][: b + 1]
-    found, above = searched(*items, rewards, losses, q)
+    _, found, above = searched(*items, rewards, losses, q)
     best = optimum(*items, rewards, losses, q)
     assert found <= best + 1e-12
     assert best <= above + 1e-12
+
+
+@settings(max_examples=MANY // 4)
+@given(seeds)
+def test_no_single_change_improves_what_was_repaired_or_found(seed):
+    rng = np.random.default_rng(seed)
+    items, payoffs, q = candidates(rng, least=1, most=7), falling(rng, least=1), patience_of(rng)
+    k, b = len(items[0]), min(len(items[0]), len(payoffs[0]))
+    p, c, v, rewards, losses = map(np.array, (*items, payoffs[0][:b], payoffs[1][: b + 1]))
+    start, by_chance, gains = rng.permutation(k)[: rng.integers(b + 1)], np.arange(k), p * v - c
+    sort_by(p, gains, by_chance)
+    schedule = Schedule(rewards, losses, (1.0 - q) * losses[1:], q)
+    repaired = repair(start, by_chance, p, gains, schedule, 1e-9).tolist()
+    assert len(set(repaired)) == len(repaired) <= b
+    value = along(repaired, p, c, v, rewards, losses, q)
+    assert value >= along(start, p, c, v, rewards, losses, q) - 1e-12
+    for other in changed(repaired, k, b):
+        assert along(other, p, c, v, rewards, losses, q) <= value + 2e-9
+    sequence, value, above = searched(p, c, v, rewards, losses, q)
+    enough = value + 2e-7 * (above - losses[0]) + 1e-12
+    for other in changed(sequence, k, b):
+        assert along(other, p, c, v, rewards, losses, q) <= enough
 
 
 @pytest.mark.parametrize("q", [0.5, 1.0])
@@ -230,7 +263,7 @@ def test_on_random_rounds_they_lose_next_to_nothing(q):
         k, b = int(rng.integers(3, 10)), int(rng.integers(2, 7))
         p, c, v = rng.random(k) * rng.choice([0.3, 1.0]), 0.2 * rng.random(k), 0.3 * rng.random(k)
         rewards, losses = np.sort(rng.random(b))[::-1].copy(), -np.sort(rng.random(b + 1))
-        found, above = searched(p, c, v, rewards, losses, q)
+        _, found, above = searched(p, c, v, rewards, losses, q)
         schedule = Schedule(rewards, losses, (1.0 - q) * losses[1:], q)
         best = value_of(choose_freely(p, p * v - c, schedule), p, p * v - c, schedule)
         losses_of.append(best - found)
@@ -246,10 +279,23 @@ def test_the_bound_is_at_most_twice_the_distance_from_a_line(seed):
     items, payoffs = candidates(rng, least=2), falling(rng, least=2)
     b = min(len(items[0]), len(payoffs[0]))
     rewards, losses = np.array(payoffs[0][:b]), payoffs[1][: b + 1]
-    found, above = searched(*items, rewards, losses, 1.0)
+    _, found, above = searched(*items, rewards, losses, 1.0)
     lines = np.linspace(0.0, 1.0, 201)[:, None] * np.arange(b) + rewards
     distance = 0.5 * (lines.max(axis=1) - lines.min(axis=1)).min()
     assert above - found <= 2.0 * distance + 1e-9
+
+
+@settings(max_examples=MANY)
+@given(seeds)
+def test_a_last_loss_that_forbids_to_give_up_does_not_make_rewards_straight(seed):
+    rng = np.random.default_rng(seed)
+    (p, c, v), (rewards, losses), q = candidates(rng, least=1), falling(rng), patience_of(rng)
+    p[int(rng.integers(len(p)))] = 1.0
+    losses[-1] = -(10.0 ** int(rng.integers(13, 100)))
+    order, length, _, bound = planned(p, c, v, rewards, losses, q)
+    found = along(order[:length], p, c, v, rewards, losses, q)
+    best = optimum(p, c, v, rewards, losses, q)
+    assert best - found <= bound + 1e-11 * (1.0 + abs(best))
 
 
 # -- the paper as a special case -------------------------------------------------------------------

@@ -28,7 +28,7 @@ Planned = tuple[Order, int, float, float]  # order, length, value, bound
 
 _MANY = 128  # candidates that are narrowed down before they are sorted
 _FEW = 10  # candidates whose subsets are all looked at where no order is known
-_ALIKE = 1e-12  # slopes that differ by less, beside the payoffs, are one
+_ALIKE = 1e-12  # slopes that differ by less, beside the payoffs they are made of, are one
 
 
 @compiled
@@ -90,7 +90,7 @@ def plan(
         leaving[m] *= 1.0 - patience
     schedule = Schedule(rewards, losses, leaving, patience)
     slopes = slopes_of(schedule)
-    one_order = slopes[0] - slopes[-1] <= _ALIKE * (rewards[0] - losses[-1])
+    one_order = slopes[0] - slopes[-1] <= _ALIKE * (rewards[0] - leaving[max(b - 2, 0)])
     if probabilities.shape[0] > (_MANY if one_order else _FEW):
         some = narrow(probabilities, costs, values, rewards, losses, patience)
     else:

@@ -159,8 +159,12 @@ def best_value(order: Order, p: Vector, gains: Vector, schedule: Schedule) -> fl
     ahead = schedule.losses.copy()
     for t in range(order.shape[0] - 1, -1, -1):
         chance, gain = p[order[t]], gains[order[t]]
+        skipped = ahead[0]
         for m in range(schedule.rewards.shape[0]):
-            ahead[m] = max(ahead[m], try_value(chance, gain, schedule, m, ahead[m + 1]))
+            further = ahead[m + 1]
+            value = try_value(chance, gain, schedule, m, further)
+            ahead[m] = value if value > skipped else skipped
+            skipped = further
     return float(ahead[0])
 
 

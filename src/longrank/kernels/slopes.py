@@ -28,8 +28,8 @@ from longrank.kernels.programme import (
 Vector = NDArray[np.float64]
 Order = NDArray[np.int64]
 
-_STEPS = 100  # of the repair
-_TINY = 1e-7  # of the range of the payoffs: what is not worth another step
+_CHANGES = 100  # of the repair
+_TINY = 1e-7  # of what can be earned: a change that adds less is not made
 
 
 @compiled
@@ -58,12 +58,14 @@ def _tilt(rewards: Vector, slope: float) -> int:
 
 
 @compiled
-def _straightest(rewards: Vector, slopes: Vector) -> float:
-    """Find the slope of the line from which no reward is far, between the slopes. O(b)."""
+def _between(slopes: Vector, schedule: Schedule) -> float:
+    """Find the slope of the line from which no reward is far, with patience the median. O(b)."""
+    if schedule.patience < 1.0:
+        return float(slopes[slopes.shape[0] // 2])
     low, high = slopes[-1], slopes[0]
     for _ in range(30):  # the distance is convex in the slope, and the tilt is its derivative
         middle = 0.5 * (low + high)
-        if _tilt(rewards, middle) > 0:
+        if _tilt(schedule.rewards, middle) > 0:
             high = middle
         else:
             low = middle
@@ -135,86 +137,95 @@ def _seek(cuts: Vector, at: int, worth: float) -> int:
 
 
 @compiled
-def repair(chosen: Order, by_chance: Order, p: Vector, gains: Vector, schedule: Schedule) -> Order:
-    """Improve a sequence until no single change does: one taken out, one put in, or both.
+def _go_on(
+    p: float, gain: float, schedule: Schedule, m: int, earned: Vector, reached: Vector
+) -> None:
+    """Compute what is earned and how often position m + 1 is reached, given those of m."""
+    tried = gain + p * schedule.rewards[m] + (1.0 - p) * schedule.leaving[m]
+    earned[m + 1] = earned[m] + reached[m] * tried
+    reached[m + 1] = reached[m] * (1.0 - p) * schedule.patience
 
-    So candidates are replaced, moved, inserted and removed. The best to put in at a position is
-    on the hull. O(steps (b^2 + k)).
+
+@compiled
+def repair(
+    chosen: Order, by_chance: Order, p: Vector, gains: Vector, schedule: Schedule, tiny: float
+) -> Order:
+    """Improve a sequence until no single change adds more than ``tiny``.
+
+    A change takes one out, puts one in, or both: candidates are replaced, moved, inserted and
+    removed. The gaps that one leaves are looked at in turn, and each gets the best change at once.
+    The best to put in at a position is on the hull. O((1 + changes) (b^2 + k)).
     """
     rewards, losses, leaving, patience = schedule
-    b, tiny = min(rewards.shape[0], p.shape[0]), _TINY * (rewards[0] - losses[-1])
-    sequence, size = np.empty(b + 1, np.int64), chosen.shape[0]
+    b, size = min(rewards.shape[0], p.shape[0]), chosen.shape[0]
+    sequence, chances, own = np.empty(b + 1, np.int64), np.empty(b + 1), np.empty(b + 1)
     free = gains.copy()  # of those outside the sequence
     for m in range(size):
-        sequence[m] = chosen[m]
+        sequence[m], chances[m], own[m] = chosen[m], p[chosen[m]], gains[chosen[m]]
         free[chosen[m]] = -math.inf
     hull, cuts = np.empty(p.shape[0], np.int64), np.empty(p.shape[0])
     corner = np.empty(b, np.int64)
-    all_earned, all_reached = np.zeros(b + 1), np.ones(b + 1)
-    earned, reached, later = np.zeros(b + 1), np.ones(b + 1), np.empty(b + 1)
-    for _ in range(_STEPS):
-        others = _fill_hull(by_chance, p, free, hull, cuts)
-        corner[:] = 0
-        value = float(losses[size])
-        for m in range(size - 1, -1, -1):
-            later[m] = value
-            value = try_value(p[sequence[m]], gains[sequence[m]], schedule, m, value)
-        best, out, place, put = value + tiny, -1, 0, -1
-        for m in range(size):
-            i = sequence[m]
-            tried = gains[i] + p[i] * rewards[m] + (1.0 - p[i]) * leaving[m]
-            all_earned[m + 1] = all_earned[m] + all_reached[m] * tried
-            all_reached[m + 1] = all_reached[m] * (1.0 - p[i]) * patience
-        for gone in range(size + 1):  # the last time nobody is taken out
-            n = size - 1 if gone < size else size
-            earned[gone], reached[gone] = all_earned[gone], all_reached[gone]
-            for m in range(gone, n):  # those after the gap move up
-                i = sequence[m + 1]
-                tried = gains[i] + p[i] * rewards[m] + (1.0 - p[i]) * leaving[m]
-                earned[m + 1] = earned[m] + reached[m] * tried
-                reached[m + 1] = reached[m] * (1.0 - p[i]) * patience
-            for m in range(gone, n + 1):
-                value = earned[m] + reached[m] * losses[m]
-                if value > best:
-                    best, out, place, put = value, gone, m, -1
-            if n == b:
-                continue
-            if gone == size:
-                later[n] = losses[n + 1]
-            for m in range(gone - 1, -1, -1):  # those before it move down
-                i = sequence[m]
-                later[m] = try_value(p[i], gains[i], schedule, m + 1, later[m + 1])
-            own = sequence[gone] if gone < size else hull[0]
+    earned, reached = np.zeros(b + 1), np.ones(b + 1)  # up to a position, without the gap
+    ahead, later = np.empty(b + 1), np.empty(b + 1)  # after a position: now, and if one is put in
+    gap, idle, changes, put, others, best = 0, 0, 0, 0, 0, 0.0
+    while idle <= size and changes < _CHANGES:
+        if idle == 0:  # the sequence is new
+            others = _fill_hull(by_chance, p, free, hull, cuts)
+            corner[:] = 0
+            value = float(losses[size])
+            for m in range(size - 1, -1, -1):
+                ahead[m] = value
+                value = try_value(chances[m], own[m], schedule, m, value)
+            best = value + tiny
+            for m in range(gap):
+                _go_on(chances[m], own[m], schedule, m, earned, reached)
+        place, put = -1, -1
+        n = size - 1 if gap < size else size  # in the last gap there was nobody
+        for m in range(gap, n + 1):
+            value = earned[m] + reached[m] * losses[m]
+            if value > best:
+                best, place = value, m
+            if m < n:  # those after the gap move up
+                _go_on(chances[m + 1], own[m + 1], schedule, m, earned, reached)
+        if n < b:
+            for m in range(gap, n + 1):
+                later[m] = ahead[m] if m < size else losses[m + 1]
+            for m in range(gap - 1, -1, -1):  # those before it move down
+                later[m] = try_value(chances[m], own[m], schedule, m + 1, later[m + 1])
             if others == 0:
-                hull[0] = own
+                hull[0] = sequence[gap]
             for m in range(n + 1):
                 failure = leaving[m] + patience * later[m]
                 worth = rewards[m] - failure
                 corner[m] = _seek(cuts, corner[m], worth)  # near that of the gap before
                 i = hull[corner[m]]
-                score = max(gains[i] + worth * p[i], gains[own] + worth * p[own])
+                score = gains[i] + worth * p[i]
+                if gap < size and own[gap] + worth * chances[gap] > score:
+                    i, score = sequence[gap], own[gap] + worth * chances[gap]
                 value = earned[m] + reached[m] * (score + failure)
                 if value > best:
-                    best, out, place, put = value, gone, m, i
-                    if score > gains[i] + worth * p[i]:
-                        put = own
-        if out < 0:
-            break
-        if out < size:
-            free[sequence[out]] = gains[sequence[out]]
-            size -= 1
-            for m in range(out, size):
-                sequence[m] = sequence[m + 1]
+                    best, place, put = value, m, i
+        if place < 0:
+            idle += 1
+            if gap < size:
+                _go_on(chances[gap], own[gap], schedule, gap, earned, reached)
+            gap = gap + 1 if gap < size else 0
+            continue
+        if gap < size:
+            free[sequence[gap]] = own[gap]
+        for m in range(gap, n):
+            sequence[m], chances[m], own[m] = sequence[m + 1], chances[m + 1], own[m + 1]
         if put < 0:
-            for m in range(place, size):
-                free[sequence[m]] = gains[sequence[m]]
+            for m in range(place, n):
+                free[sequence[m]] = own[m]
             size = place
         else:
-            for m in range(size, place, -1):
-                sequence[m] = sequence[m - 1]
-            sequence[place] = put
+            for m in range(n, place, -1):
+                sequence[m], chances[m], own[m] = sequence[m - 1], chances[m - 1], own[m - 1]
+            sequence[place], chances[place], own[place] = put, p[put], gains[put]
             free[put] = -math.inf
-            size += 1
+            size = n + 1
+        gap, idle, changes = min(gap, size), 0, changes + 1
     return sequence[:size]
 
 
@@ -258,22 +269,27 @@ def search(
 ) -> tuple[Order, float]:
     """Find a good sequence for any payoffs, and a value that no sequence exceeds.
 
-    ``order`` has all candidates and is sorted anew; by the smallest slope it need not be.
+    ``order`` has all candidates by the index of the smallest slope, and is sorted anew.
     """
     by_chance = order.copy()
     sort_by(p, gains, by_chance)
     best, above = _start(by_chance, p, gains, schedule)
     found = value_of(best, p, gains, schedule)
-    middle = slopes[slopes.shape[0] // 2]
-    if schedule.patience == 1.0:
-        middle = _straightest(schedule.rewards, slopes)
-    for turn, slope in enumerate((slopes[-1], middle, slopes[0])):
-        sort_by(index_of(p, costs, values, slope, schedule.patience), p, order)
-        if turn < 2:  # the largest slope gives a bound that is no lower
+    for turn in range(3):
+        apart = above - found
+        if apart <= _TINY * (above - schedule.losses[0]):
+            return best, above
+        if turn == 2 and apart <= 0.25 * (slopes[0] - slopes[-1]):
+            break  # at full patience that is below what the line between is proved to reach
+        slope = slopes[-1] if turn == 0 else slopes[0] if turn == 1 else _between(slopes, schedule)
+        if turn > 0:
+            sort_by(index_of(p, costs, values, slope, schedule.patience), p, order)
+        if turn != 1:  # the largest slope gives a bound that is no lower
             higher = _raised(slope, _last_of_line(slope, schedule), schedule)
             above = min(above, best_value(order, p, gains, higher))
         chosen = choose(order, p, gains, schedule)
         value = value_of(chosen, p, gains, schedule)
         if value > found:
             best, found = chosen, value
-    return repair(best, by_chance, p, gains, schedule), above
+    tiny = _TINY * (above - schedule.losses[0])
+    return repair(best, by_chance, p, gains, schedule, tiny), above

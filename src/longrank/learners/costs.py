@@ -49,7 +49,8 @@ class Costs:
             if self.unit == 0.0:
                 return  # nothing was paid yet
         expected = np.exp(np.clip(self._score(rows)[0], -_FAR, _FAR))
-        ratios = np.minimum(costs / self.unit / expected, _MOST)
+        with np.errstate(over="ignore"):  # more than all numbers is more than the most
+            ratios = np.minimum(costs / self.unit / expected, _MOST)
         units = ratios * expected
         self.squares += float(np.minimum((ratios - 1.0) ** 2, _SURPRISE).sum())
         self.count += len(units)

@@ -56,13 +56,14 @@ def policies(rows):
         "recommended": (default, rows),
         "ucb": (UCB(default.learner, exploration=0.04, **tabular), rows),
         "thompson": (Thompson(default.learner, optimistic=True, **tabular), rows),
+        "weights": (Thompson(default.learner, **tabular), rows),
         "ind": (newton, large),
     }
 
 
 @pytest.mark.parametrize("prices", PRICES)
 @pytest.mark.parametrize("shape", PAYOFFS)
-@pytest.mark.parametrize("name", ["recommended", "ucb", "thompson", "ind"])
+@pytest.mark.parametrize("name", ["recommended", "ucb", "thompson", "weights", "ind"])
 def test_the_plan_is_that_of_all_candidates(policies, monkeypatch, name, shape, prices):
     policy, items = policies[name]
     payoffs = PAYOFFS[shape].priced(*PRICES[prices](np.random.default_rng(5), len(items)))
@@ -99,6 +100,13 @@ def test_a_policy_that_knows_nothing_plans_with_very_many(rows):
     costs = np.random.default_rng(8).uniform(0.5, 1.0, COUNT)
     costs[[17, 2_300]] = 0.1
     assert set(policy.rank(rows, Payoffs.vanilla(2).priced(costs)).order) == {17, 2_300}
+
+
+@pytest.mark.parametrize("name", ["recommended", "ucb", "thompson", "weights", "ind"])
+def test_without_tries_there_is_nothing_to_plan(policies, name):
+    policy, items = policies[name]
+    payoffs = PAYOFFS["linear"].priced(np.ones(len(items)))
+    assert len(policy.propose(items, payoffs, budget=0, rng=1)) == 0
 
 
 def test_no_eigenvalue_exceeds_its_bound():

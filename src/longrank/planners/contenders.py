@@ -44,7 +44,7 @@ def find_contenders(
         The largest bonus that each may still get, where it is not that of the belief. Those whose
         bonus may grow are among the contenders, and so is the leader by the belief's.
     """
-    if not features.independent or len(prepared) <= max(MANY, few):
+    if not features.independent or count == 0 or len(prepared) <= max(MANY, few):
         return None
     outline = features.outline(prepared, belief.weights)
     if outline is None:

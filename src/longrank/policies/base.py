@@ -313,7 +313,8 @@ class Believer(Policy):
     ) -> Ranking:
         tries, draws = self._tries(payoffs, budget, self.learner.max_budget), self.rng is not None
         # A refusal must come before a draw, and neither foresight nor a plan scans as it checks.
-        lazy = not (draws or self.foresight or payoffs.costs is not None)
+        plans = payoffs.costs is not None or self.costs is not None
+        lazy = not (draws or self.foresight or plans)
         prepared = self._prepare(items, context, lazy)
         count = min(tries, len(prepared))
         payoffs = self._payoffs(prepared, payoffs)
@@ -474,10 +475,22 @@ class Believer(Policy):
 
         Where contenders were found already, ``some`` are they, and the belief is about them.
         """
-        features, bound = self.features, math.nan
         if minimum:  # no probe where not even a certain success would pay
             costs, values, rewards, losses, _ = payoffs.prices(len(prepared))
             minimum = int((rewards[0] + values - costs > losses[0]).any())
+        greedy, bound = self._plan(prepared, count, payoffs, belief, some)
+        return self._decide(prepared, greedy, payoffs, minimum, bound)
+
+    def _plan(
+        self,
+        prepared: Prepared,
+        count: int,
+        payoffs: Payoffs,
+        belief: Any,
+        some: NDArray[np.int64] | None = None,
+    ) -> tuple[Greedy, float]:
+        """Plan by a belief; also return what the plan may miss, NaN where that is not known."""
+        features, bound = self.features, math.nan
         if some is None and not features.sparse:
             some = self._contenders(prepared, count, payoffs, belief)
             belief = belief if some is None else belief.take(some)
@@ -490,7 +503,7 @@ class Believer(Policy):
             greedy = plan_rolling(features, left, belief, paid, count, self.foresight, self.learner)
         if some is not None:
             greedy = (some[greedy[0]], *greedy[1:])
-        return self._decide(prepared, greedy, payoffs, minimum, bound)
+        return greedy, bound
 
     def _contenders(
         self,

@@ -72,6 +72,19 @@ def test_a_bad_outcome_is_refused_in_one_sentence(tried, succeeded, message):
         Outcome(tried, succeeded)
 
 
+@pytest.mark.parametrize(
+    ("costs", "message"),
+    [
+        ([0.1, -0.2], "costs must be at least 0, got -0.2 at index 1"),
+        ([0.1], "costs must have 2 numbers, one a try, got 1"),
+        ([0.1, None], "costs must hold numbers, got None at index 1"),
+    ],
+)
+def test_bad_costs_of_an_outcome_are_refused_in_one_sentence(costs, message):
+    with pytest.raises(InvalidInput, match=f"^{message}$"):
+        Outcome(2, True, costs)
+
+
 def test_more_tries_than_the_ranking_has_are_refused():
     message = r"^outcome\.tried must be at most 2, the length of the ranking, got 3$"
     with pytest.raises(InvalidInput, match=message):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from longrank import Outcome, Payoffs, load, recommended
-from longrank.learners.costs import Costs
+from longrank import UCB, InvalidInput, OnlineNewton, Outcome, Payoffs, load, recommended, unit_rows
+from longrank.features.many import LARGE
+from longrank.learners import Costs
+from longrank.policies import base
 from longrank.simulation import Stream
 
 PAYOFFS = Payoffs.linear(2, attempt_cost=0.0)
@@ -110,3 +112,34 @@ def test_a_random_order_pays_the_fees_that_it_is_said_to():
             total += stream.paid(payoffs, t).along(order).reward(outcome) / 4000
     assert stream.random_reward(payoffs) == pytest.approx(total, abs=0.08)
     assert stream.hindsight(payoffs).max() <= 0.9
+
+
+@pytest.mark.parametrize("name", ["recommended", "plain"])
+def test_costs_of_very_many_arrays_are_expected_part_by_part(monkeypatch, name):
+    rng = np.random.default_rng(5)
+    policy = recommended(dim=3)
+    if name == "plain":
+        policy = UCB(OnlineNewton(dim=3, max_budget=2), exploration=0.1)
+    items = unit_rows(rng.normal(size=(300, 3)))
+    for _ in range(5):
+        ranking = policy.rank(items[:20], Payoffs.vanilla(2))
+        policy.learn(ranking, Outcome(1, True, costs=[rng.random()]))
+    whole, sizes, expect = policy.propose(items, Payoffs.vanilla(2), rng=1), [], Costs.expect
+
+    def spy(costs, rows, bonus):
+        sizes.append(len(rows))
+        return expect(costs, rows, bonus)
+
+    monkeypatch.setattr(Costs, "expect", spy)
+    monkeypatch.setattr(base, "_PART", 64)
+    assert policy.propose(items, Payoffs.vanilla(2), rng=1) == whole
+    assert sizes == [64, 64, 64, 64, 44]
+
+
+def test_very_many_arrays_are_checked_where_costs_were_learned():
+    policy = UCB(OnlineNewton(dim=3, max_budget=2), exploration=0.1)
+    policy.learn(policy.rank(np.eye(3), Payoffs.vanilla(2)), Outcome(1, True, costs=[0.1]))
+    items = np.zeros((LARGE // 3 + 1, 3))
+    items[77, 1] = np.nan
+    with pytest.raises(InvalidInput, match="items must be finite, got nan"):
+        policy.rank(items, Payoffs.vanilla(2))

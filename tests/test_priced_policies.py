@@ -449,6 +449,7 @@ KINDS = {
     "optimistic": lambda: Thompson(believing(), optimistic=True, rng=0),
     "oracle": lambda: Oracle([1.0, -2.0, 0.5]),
     "records": recommended,
+    "arrays": lambda: recommended(dim=3),
 }
 
 

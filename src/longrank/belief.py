@@ -27,7 +27,7 @@ class Belief(NamedTuple):
     inverse
         The covariance M^-1, shape (dim, dim), symmetric.
     bonus
-        How many standard deviations are added to a mean.
+        How many standard deviations are added to a mean; an array has one for each row.
     ceiling
         Scores above it count as equal.
     link
@@ -36,7 +36,7 @@ class Belief(NamedTuple):
 
     weights: NDArray[np.float64]
     inverse: NDArray[np.float64]
-    bonus: float
+    bonus: float | Vector
     ceiling: float
     link: int
 
@@ -48,6 +48,11 @@ class Belief(NamedTuple):
         """Return means of rows, and scores: the means with the bonus, up to the ceiling."""
         means, widths = self.score(rows)
         return means, np.minimum(means + self.bonus * widths, self.ceiling)
+
+    def take(self, chosen: Order) -> Belief:
+        """Return it for some of the rows: of bonuses of their own, theirs."""
+        bonus = self.bonus
+        return self._replace(bonus=bonus[chosen]) if isinstance(bonus, np.ndarray) else self
 
     def foresee(
         self, rows: NDArray[np.float64], count: int, depth: int

@@ -52,7 +52,8 @@ class Outcome:
             if len(costs) != self.tried:
                 raise InvalidInput("costs", f"have {self.tried} numbers, one a try", len(costs))
             if (costs < 0.0).any():
-                raise InvalidInput("costs", "be at least 0", float(costs[costs < 0.0][0]))
+                at = int(np.argmax(costs < 0.0))
+                raise InvalidInput("costs", "be at least 0", f"{costs[at]} at index {at}")
             if self.tried and costs.max() > MAX_PRICE:
                 raise InvalidInput("costs", f"be at most {MAX_PRICE:g}", float(costs.max()))
             object.__setattr__(self, "costs", tuple(costs.tolist()))
@@ -264,6 +265,14 @@ class Ranking:
         0 where the plan is optimal, NaN where no bound is known: see ``docs/planning.md``.
         """
         return 0.0 if self._prices is None else self._prices.loss_bound
+
+    @property
+    def patience(self) -> float:
+        """The probability of going on after a failure that it was planned with, given or learned.
+
+        1 for a ranking that was stored, which does not keep it.
+        """
+        return self._patience
 
     def reward(self, payoffs: Payoffs, outcome: Outcome) -> float:
         """Return what an outcome of it earned.

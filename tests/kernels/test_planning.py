@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from longrank import Payoffs
 from longrank.kernels import best_stop, top
-from longrank.kernels.narrowing import narrow
+from longrank.kernels.narrowing import _SAMPLE, narrow, narrow_bounds, range_of_worths
 from longrank.kernels.planning import plan
 from longrank.kernels.programme import (
     Schedule,
@@ -328,10 +328,14 @@ def many(rng, kind, k):
         return np.sort(p), c, v
     if kind == "unlikely":
         return 0.01 * p, 0.01 * c, v
+    if kind == "margins":  # so large that most are not worth a try as long as others are left
+        return p, c, np.exp(2.0 * rng.normal(size=k))
+    if kind == "worthless":
+        return p, c + 1.0, v
     return p, c, v
 
 
-KINDS = ["random", "ties", "curve", "sorted", "unlikely"]
+KINDS = ["random", "ties", "curve", "sorted", "unlikely", "margins", "worthless"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -373,9 +377,40 @@ def test_narrowing_down_keeps_a_best_pair_whatever_the_payoffs(kind):
         assert pairs(p[some], c[some], v[some]) == pytest.approx(pairs(p, c, v), abs=1e-13)
 
 
-def test_very_many_random_candidates_become_few():
-    p, c, v = many(np.random.default_rng(0), "random", 5 * BIG)
+@pytest.mark.parametrize("kind", ["random", "margins", "worthless"])
+def test_very_many_candidates_become_few(kind):
+    p, c, v = many(np.random.default_rng(0), kind, 5 * BIG)
     assert len(narrow(p, c, v, np.ones(10), np.zeros(11), 1.0)) < BIG // 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("q", [0.6, 1.0])
+def test_bounds_on_chances_lose_nothing_whatever_the_chances_are(kind, q):
+    rng, k, b = np.random.default_rng(6), BIG // 2, 4
+    rewards, losses = 1.0 - 0.04 * np.arange(b), -0.1 - 0.04 * np.arange(b + 1)
+    p, c, v = many(rng, kind, k)
+    v = v - 1.0 if kind == "sorted" else v  # so that a success may be worse than a failure
+    sure, able = p * rng.random(k), p + (1.0 - p) * 0.1 * rng.random(k)
+    worst = range_of_worths(v, rewards, losses, q)[0]
+    turn = (able - sure) * np.maximum(-(v + worst), 0.0)
+    some = narrow_bounds(sure, c + turn, able, c - turn, v, rewards, losses, q, b)
+    for share in (0.0, 1.0, rng.random(k), rng.integers(0, 2, k)):
+        true = sure + share * (able - sure)
+        best = planned(true, c, v, rewards, losses, q)
+        found = planned(true[some], c[some], v[some], rewards, losses, q)
+        assert found[2] == pytest.approx(best[2], abs=1e-12)
+        tail = true * v - c + (rewards[-1] - losses[-1]) * true  # the best at the last position
+        assert np.sort(tail[some])[-b:].tolist() == np.sort(tail)[-b:].tolist()
+
+
+def test_more_tries_than_candidates_in_a_sample_are_all_kept():
+    rng, k, b = np.random.default_rng(7), 3 * _SAMPLE, _SAMPLE + 500
+    p, c = rng.random(k), np.zeros(k)
+    p[::3] = 0.5 * (1.0 + p[::3])  # as luck would have it, those of the sample are the best
+    p[1::3] *= 0.5
+    p[2::3] *= 0.5
+    some = narrow(p, c, c, np.ones(b), np.zeros(b + 1), 1.0)
+    assert set(np.argsort(-p)[:b]) <= set(some.tolist())
 
 
 # -- what the optimum does when the numbers change ------------------------------------------------

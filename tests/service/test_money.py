@@ -111,8 +111,27 @@ def test_a_decision_that_is_read_explains_itself_in_money(records):
     records.decide("r", routed("x", patience=0.8))
     found = records.read("r", "x")
     assert found.patience == 0.8
-    for part in ("costs", "this try adds", "Sums are in EUR."):
+    for part in ("costs", "this try adds", "a patience of 0.8,", "Sums are in EUR."):
         assert part in found.explanation
+
+
+@pytest.mark.parametrize("has_prices", [True, False])
+def test_a_decision_tells_the_patience_that_was_learned(records, has_prices):
+    candidates = ROUTES if has_prices else ["adyen", "stripe", "worldpay"]
+    known = {"adyen": (0.3, 0.25), "stripe": (0.1, 0.0), "worldpay": (0.0, 0.0)}
+    for name in "abc":
+        records.decide("r", DecisionRequest(id=name, candidates=candidates, **PAYOFFS))
+        records.settle("r", name, told(1, False))  # an early stop
+    decision = records.decide("r", DecisionRequest(id="x", candidates=candidates, **PAYOFFS))
+    found = records.read("r", "x")
+    record = records.store.find(records.model("r").number, "x")[0].decision()
+    assert found.patience < 1.0 == record.payoffs.patience  # nobody gave one
+    assert f"a patience of {found.patience:.4g}," in found.explanation
+    paid = record.payoffs.patient(found.patience)
+    if has_prices:
+        paid = paid.priced(*zip(*(known[one.id] for one in decision.sequence), strict=True))
+    values = paid.along(range(2)).values([one.optimistic for one in decision.sequence])
+    assert decision.values == pytest.approx(values.tolist())
 
 
 def test_a_bound_on_the_loss_is_shown_where_the_plan_may_not_be_the_best(engine):

@@ -21,6 +21,8 @@ Greedy = tuple[
     NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]
 ]  # order, rows, means, scores along it
 
+Outline = tuple[NDArray[np.float64], NDArray[np.float64]]  # means and squared norms of rows
+
 
 class Features(Part, ABC):
     """Turns the items of a round into the rows that a learner scores and learns from.
@@ -93,6 +95,21 @@ class Features(Part, ABC):
     def rows(self, prepared: Prepared) -> NDArray[np.float64]:
         """Return the rows of all items as they come, where they are independent."""
         return self.along(prepared, np.arange(len(prepared)))
+
+    def some(self, prepared: Prepared, chosen: NDArray[np.int64]) -> Prepared:
+        """Return some of the prepared items by themselves: for features with an :meth:`outline`."""
+        raise NotImplementedError(f"{type(self).__name__} has no outline")
+
+    def outline(
+        self,
+        prepared: Prepared,  # noqa: ARG002
+        weights: NDArray[np.float64],  # noqa: ARG002
+    ) -> Outline | None:
+        """Return the means and the squared norms of all rows, where they are many.
+
+        That bounds their scores without making rows of them all: by default None.
+        """
+        return None
 
     def next_rows(self, prepared: Prepared, prefix: Sequence[int]) -> Any:
         """Return the row of every item, were it to come next after those of ``prefix``.

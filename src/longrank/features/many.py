@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks, kernels
 from longrank.belief import Belief
-from longrank.features.base import Greedy
+from longrank.features.base import Greedy, Outline
 
 LARGE = 1 << 18  # numbers in an array; from here on the pass costs more than all else
 PART = 1 << 15  # contenders that are scored at once
@@ -91,6 +93,19 @@ def eigenvalue_bounds(matrix: NDArray[np.float64]) -> tuple[float, float]:
     around = np.abs(matrix).sum(axis=1) - np.abs(diagonal)
     largest = min(float((diagonal + around).max()), math.sqrt(float((matrix * matrix).sum())))
     return max(float((diagonal - around).min()), 0.0), max(largest, 0.0)
+
+
+def outline(fill: Callable[..., None], items: NDArray[np.floating], *given: Any) -> Outline:
+    """Compute the means and the squared norms of the rows of items, part by part."""
+    means, squares = np.empty(len(items)), np.empty(len(items))
+
+    def scan(start: int) -> None:
+        part = slice(start, start + PART)
+        fill(items[part], *given, means[part], squares[part])
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(scan, range(0, len(items), PART)))
+    return means, squares
 
 
 def screen(

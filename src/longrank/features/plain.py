@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
 from longrank.belief import Belief
-from longrank.features.base import Features, Greedy, Prepared
-from longrank.features.many import LARGE, Many
+from longrank.features.base import Features, Greedy, Outline, Prepared
+from longrank.features.many import LARGE, Many, outline
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 
@@ -67,6 +67,14 @@ class Plain(Features):
     def along(self, prepared: Prepared, order: NDArray[np.int64]) -> NDArray[np.float64]:
         items = prepared.items if isinstance(prepared, Many) else prepared
         return np.ascontiguousarray(items[order], np.float64)
+
+    def some(self, prepared: Prepared, chosen: NDArray[np.int64]) -> Prepared:
+        return (prepared.items if isinstance(prepared, Many) else prepared)[chosen]
+
+    def outline(self, prepared: Prepared, weights: NDArray[np.float64]) -> Outline | None:
+        if not isinstance(prepared, Many):
+            return None
+        return outline(kernels.outline_plain, prepared.items, weights)
 
     def compiled_selection(self, items: NDArray[np.float64]) -> kernels.Selection:
         row, square = kernels.worst_row(items)

@@ -16,8 +16,8 @@ from longrank import checks, kernels
 from longrank.belief import Belief
 from longrank.cascade import Ranking
 from longrank.errors import BadFile, InvalidInput
-from longrank.features.base import Features, Greedy, Prepared
-from longrank.features.many import screen
+from longrank.features.base import Features, Greedy, Outline, Prepared
+from longrank.features.many import outline, screen
 from longrank.kernels import BEND, KNOTS, LEVEL, PRODUCT
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
@@ -286,6 +286,12 @@ class Tabular(Features):
     def rows(self, prepared: Prepared) -> Matrix:
         rows: Matrix = prepared.rows
         return rows
+
+    def some(self, prepared: Prepared, chosen: NDArray[np.int64]) -> Prepared:
+        return _Round(prepared.items[chosen], prepared.view)
+
+    def outline(self, prepared: Prepared, weights: Vector) -> Outline | None:
+        return outline(kernels.outline_tabular, prepared.items, prepared.view, weights)
 
     def marks(self) -> NDArray[np.bool_]:
         """Which columns of a row mark candidates: numbers of two values, and levels."""

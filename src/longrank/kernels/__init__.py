@@ -47,7 +47,9 @@ from longrank.kernels.length import (
     values_ahead,
 )
 from longrank.kernels.likelihood import fit_likelihood, grow_and_fit, likelihood_step
+from longrank.kernels.narrowing import narrow_bounds, range_of_worths
 from longrank.kernels.numbers import Coding, code_rows, observe_numbers
+from longrank.kernels.outline import outline_plain, outline_tabular
 from longrank.kernels.planning import plan
 from longrank.kernels.polynomial import expand
 from longrank.kernels.ranking import (
@@ -149,18 +151,22 @@ __all__ = [
     "likelihood_step",
     "looking_rule",
     "mixed_rule",
+    "narrow_bounds",
     "newton_step",
     "normal_scores",
     "observe_cascade",
     "observe_numbers",
     "observe_row",
     "optimistic_rule",
+    "outline_plain",
+    "outline_tabular",
     "patience_of",
     "plan",
     "probabilities",
     "probability",
     "probe_is_due",
     "random_rule",
+    "range_of_worths",
     "residual",
     "room_for",
     "rows_along",

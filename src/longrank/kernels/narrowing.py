@@ -3,7 +3,7 @@
 The proof is in ``docs/planning.md``: at each position a best plan tries one of the b best by the
 score gain + worth * p, where worth is by how much a success there beats a failure. A score is a
 straight line over the worths, so whoever is beaten by the same b others at both ends of an
-interval is beaten by them in all of it.
+interval is beaten by them in all of it. Where a plan goes on, trying nobody beats a score below 0.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BLOCK = 1024  # candidates that are looked at together, so that they stay in th
 
 
 @compiled
-def _range_of_worths(
+def range_of_worths(
     values: Vector, rewards: Vector, losses: Vector, patience: float
 ) -> tuple[float, float]:
     """Bound by how much a success can beat a failure, at any position. O(k + b).
@@ -101,22 +101,44 @@ def _largest_scores(p: Vector, c: Vector, v: Vector, grid: Vector) -> Vector:
 
 
 @compiled
-def _limits(p: Vector, g: Vector, grid: Vector, b: int, kept: NDArray[np.bool_]) -> Vector:
+def _break_even(p: Vector, g: Vector, b: int, low: float, stops: float) -> float:
+    """Find a worth between ``low`` and ``stops`` at which b scores reach 0, if there is one. O(k).
+
+    Scores rise with the worth: who is worth no try there is worth none below it.
+    """
+    reached = np.empty(p.shape[0])
+    for i in range(p.shape[0]):
+        pays = p[i] > 0.0 and g[i] + stops * p[i] > 0.0
+        reached[i] = -min(max(-g[i] / p[i], low), stops) if pays else -stops
+    return -_level(reached, b)
+
+
+@compiled
+def _limits(
+    p: Vector, g: Vector, grid: Vector, b: int, stops: float, kept: NDArray[np.bool_]
+) -> Vector:
     """Find the scores at the points of a grid up to which b others beat a candidate everywhere.
 
-    The others are the best in the middle of each interval, which are marked as ``kept``. O(k).
+    The others are marked as ``kept``: the best in the middle of each interval, or, where a plan
+    goes on (below ``stops``) and not all of them are worth a try in all of it, the best at its
+    beginning. O(k).
     """
     limits, scores = np.full(grid.shape[0], math.inf), np.empty(p.shape[0])
     for at in range(grid.shape[0] - 1):
         low, high = grid[at], grid[at + 1]
+        for worth in (0.5 * (low + high), low):
+            for i in range(p.shape[0]):
+                scores[i] = g[i] + worth * p[i]
+            level = _level(scores, b)
+            least, most = math.inf, math.inf
+            for i in range(p.shape[0]):
+                if scores[i] >= level:
+                    least, most = min(least, g[i] + low * p[i]), min(most, g[i] + high * p[i])
+            if least >= 0.0 or low >= stops:
+                break
         for i in range(p.shape[0]):
-            scores[i] = g[i] + 0.5 * (low + high) * p[i]
-        level = _level(scores, b)
-        for i in range(p.shape[0]):
-            if scores[i] >= level:
-                kept[i] = True
-                limits[at] = min(limits[at], g[i] + low * p[i])
-                limits[at + 1] = min(limits[at + 1], g[i] + high * p[i])
+            kept[i] |= scores[i] >= level
+        limits[at], limits[at + 1] = min(limits[at], least), min(limits[at + 1], most)
     return limits
 
 
@@ -152,29 +174,58 @@ def narrow(
     p: Vector, c: Vector, v: Vector, rewards: Vector, losses: Vector, patience: float
 ) -> Order:
     """Find candidates among which there is a best plan of all, in ascending order. O(k)."""
-    b = rewards.shape[0]
-    some = np.arange(p.shape[0] if p.shape[0] <= max(b, _FEW) else 0)
-    low, high = _range_of_worths(v, rewards, losses, patience)
+    return narrow_bounds(p, c, p, c, v, rewards, losses, patience, rewards.shape[0])
+
+
+@compiled
+def narrow_bounds(
+    sure: Vector,
+    dear: Vector,
+    able: Vector,
+    cheap: Vector,
+    v: Vector,
+    rewards: Vector,
+    losses: Vector,
+    patience: float,
+    few: int,
+) -> Order:
+    """Find the best ``few`` at every worth, and perhaps others, in ascending order. O(k).
+
+    Of each candidate a line is known that its score nowhere falls below, that of the chance
+    ``sure`` at the cost ``dear``, and one that it nowhere exceeds, of ``able`` and ``cheap``.
+    """
+    some = np.arange(able.shape[0] if able.shape[0] <= max(few, _FEW) else 0)
+    low, high = range_of_worths(v, rewards, losses, patience)
+    stops, nobody = high, False  # the least worth at which a plan can end
+    for m in range(rewards.shape[0]):
+        stops = min(stops, rewards[m] - losses[m + 1])
     for turn in range(_ROUNDS):
-        n = p.shape[0]
-        if n <= max(b, _FEW):
+        n = able.shape[0]
+        if n <= max(few, _FEW):
             break
+        stride = max(n // max(_SAMPLE, 2 * few), 1)  # at least ``few`` are in the sample
+        pool = sure[::stride].copy()
+        gains = np.empty(pool.shape[0])
+        for i in range(pool.shape[0]):
+            gains[i] = pool[i] * v[i * stride] - dear[i * stride]
+        if low < stops:  # where fewer are worth a try, they are kept
+            low = _break_even(pool, gains, few, low, stops)
+            nobody = True
         steps = _STEPS if n > _SAMPLE else _STEPS // 2
         grid = np.empty(steps + 1)
         for at in range(steps + 1):  # closer where a failure costs little, as it does at first
             grid[at] = low + (high - low) * (at / steps) * (at / steps) * (at / steps)
-        stride = max(n // _SAMPLE, 1)
-        pool = p[::stride].copy()
-        gains = np.empty(pool.shape[0])
-        for i in range(pool.shape[0]):
-            gains[i] = pool[i] * v[i * stride] - c[i * stride]
         kept = np.zeros(n, np.bool_)
-        limits = _limits(pool, gains, grid, b, kept[::stride])
-        left = _unbeaten(p, c, v, grid, limits, kept)
+        limits = _limits(pool, gains, grid, few, stops, kept[::stride])
+        limits[0] = min(limits[0], 0.0) if nobody else limits[0]
+        left = _unbeaten(able, cheap, v, grid, limits, kept)
         some = left if turn == 0 else take(some, left)
-        p, c, v = take(p, left), take(c, left), take(v, left)
+        sure, dear, v = take(sure, left), take(dear, left), take(v, left)
+        able, cheap = take(able, left), take(cheap, left)
         n, before = left.shape[0], n
-        if n <= max(b, _FEW) or low == high or (turn > 0 and 4 * n > 3 * before):
+        if n <= max(few, _FEW) or (turn > 0 and 4 * n > 3 * before):
             break
-        low = _raise_low(low, grid, _largest_scores(p, c, v, grid), rewards, losses, patience)
+        if low < high:
+            most = _largest_scores(able, cheap, v, grid)
+            low = _raise_low(low, grid, most, rewards, losses, patience)
     return some

@@ -22,7 +22,7 @@ from longrank.learners import Costs, Learner
 from longrank.packing import Tree
 from longrank.parts import Part
 from longrank.payoffs import Payoffs
-from longrank.planners import plan_independent, plan_rolling
+from longrank.planners import find_contenders, plan_independent, plan_rolling
 from longrank.policies.patience import Patience
 from longrank.schema import Schema, positions
 
@@ -30,6 +30,7 @@ Candidates = Any  # records, names or a frame of them; an array, or what becomes
 Context = Mapping[str, Any]
 Chance = tuple[NDArray[np.bool_], NDArray[np.float64]]
 Seed = np.random.Generator | int
+_PART = 1 << 12  # candidates whose costs are expected at once
 PAIRS = (
     "hold pairs of a Ranking and an Outcome, or be a longrank.logs.History "
     "(longrank.logs.learn_from reads files and frames)"
@@ -312,7 +313,8 @@ class Believer(Policy):
     ) -> Ranking:
         tries, draws = self._tries(payoffs, budget, self.learner.max_budget), self.rng is not None
         # A refusal must come before a draw, and neither foresight nor a plan scans as it checks.
-        lazy = not (draws or self.foresight or payoffs.costs is not None)
+        plans = payoffs.costs is not None or self.costs is not None
+        lazy = not (draws or self.foresight or plans)
         prepared = self._prepare(items, context, lazy)
         count = min(tries, len(prepared))
         payoffs = self._payoffs(prepared, payoffs)
@@ -332,12 +334,22 @@ class Believer(Policy):
         if self.costs is not None and self.costs.count and len(prepared):
             unknown = self.features.without_cost(prepared, given)
             if unknown.any():
-                expected = self.costs.expect(self.features.next_rows(prepared, []), self._thrift)
+                expected = self._expected_costs(self.costs, prepared)
                 costs, values = payoffs.prices(len(prepared))[:2]
                 payoffs = payoffs.priced(np.where(unknown, expected, costs), values)
         if self.patience is not None and self.patience.stopped and payoffs.patience == 1.0:
             payoffs = payoffs.patient(self.patience.now)
         return payoffs
+
+    def _expected_costs(self, costs: Costs, prepared: Prepared) -> NDArray[np.float64]:
+        """Return what a try of each candidate is expected to cost, of very many part by part."""
+        features, size = self.features, len(prepared)
+        if features.sparse or not features.independent or size <= _PART:
+            return costs.expect(features.next_rows(prepared, []), self._thrift)
+        parts = np.split(np.arange(size), range(_PART, size, _PART))
+        return np.concatenate(
+            [costs.expect(features.along(prepared, part), self._thrift) for part in parts]
+        )
 
     @property
     def plans_otherwise(self) -> bool:
@@ -451,20 +463,59 @@ class Believer(Policy):
         return self.features.receipt(prepared, chosen[:length], numbers, belief)
 
     def _planned(
-        self, prepared: Prepared, count: int, payoffs: Payoffs, minimum: int, belief: Any
+        self,
+        prepared: Prepared,
+        count: int,
+        payoffs: Payoffs,
+        minimum: int,
+        belief: Any,
+        some: NDArray[np.int64] | None = None,
     ) -> Ranking:
-        """Plan a round in which candidates have costs and values of their own."""
-        features, bound = self.features, math.nan
+        """Plan a round in which candidates have costs and values of their own.
+
+        Where contenders were found already, ``some`` are they, and the belief is about them.
+        """
         if minimum:  # no probe where not even a certain success would pay
             costs, values, rewards, losses, _ = payoffs.prices(len(prepared))
             minimum = int((rewards[0] + values - costs > losses[0]).any())
-        if features.independent and not self.foresight:
-            greedy, bound = plan_independent(features, prepared, belief, payoffs, count)
-        else:
-            greedy = plan_rolling(
-                features, prepared, belief, payoffs, count, self.foresight, self.learner
-            )
+        greedy, bound = self._plan(prepared, count, payoffs, belief, some)
         return self._decide(prepared, greedy, payoffs, minimum, bound)
+
+    def _plan(
+        self,
+        prepared: Prepared,
+        count: int,
+        payoffs: Payoffs,
+        belief: Any,
+        some: NDArray[np.int64] | None = None,
+    ) -> tuple[Greedy, float]:
+        """Plan by a belief; also return what the plan may miss, NaN where that is not known."""
+        features, bound = self.features, math.nan
+        if some is None and not features.sparse:
+            some = self._contenders(prepared, count, payoffs, belief)
+            belief = belief if some is None else belief.take(some)
+        left, paid = prepared, payoffs
+        if some is not None:
+            left, paid = features.some(prepared, some), payoffs.after(0, some)
+        if features.independent and not self.foresight:
+            greedy, bound = plan_independent(features, left, belief, paid, count)
+        else:
+            greedy = plan_rolling(features, left, belief, paid, count, self.foresight, self.learner)
+        if some is not None:
+            greedy = (some[greedy[0]], *greedy[1:])
+        return greedy, bound
+
+    def _contenders(
+        self,
+        prepared: Prepared,
+        count: int,
+        payoffs: Payoffs,
+        belief: Any,
+        widest: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.int64] | None:
+        """Find the few of very many candidates that a plan can contain; None for all."""
+        few = kernels.count_contenders(count) if self.foresight else count
+        return find_contenders(self.features, prepared, belief, payoffs, count, few, widest)
 
     def _along(
         self,

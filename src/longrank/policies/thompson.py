@@ -18,7 +18,6 @@ from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.planners import plan_independent, plan_rolling
 from longrank.policies.base import Believer, Chance, unlearned
 from longrank.policies.random import generator_from_state, generator_state
 
@@ -136,15 +135,11 @@ class Thompson(Believer):
             )
             return self._decide(prepared, greedy, payoffs, minimum)
         certain = self._draw_weights(rng)
-        features, bound = self.features, math.nan
-        if not payoffs.has_prices:
-            order, rows, _, scores = features.greedy(prepared, certain, count)
-        elif features.independent:
-            (order, rows, _, scores), bound = plan_independent(
-                features, prepared, certain, payoffs, count
-            )
+        if payoffs.has_prices:
+            greedy, bound = self._plan(prepared, count, payoffs, certain)
         else:
-            order, rows, _, scores = plan_rolling(features, prepared, certain, payoffs, count)
+            greedy, bound = self.features.greedy(prepared, certain, count), math.nan
+        order, rows, _, scores = greedy
         means, _ = self.learner.belief().score(rows)
         return self._decide(prepared, (order, rows, means, scores), payoffs, minimum, bound)
 

@@ -149,19 +149,24 @@ class UCB(Believer):
         belief = self.learner.belief(self.bonus)
         optimism = self.bonus, _WIDE, self._marks, self.learner.prior
         if payoffs.has_prices:
-            rows, bonuses = features.rows(prepared), np.full(len(prepared), self.bonus)
+            widest = np.where(looks, max(self.bonus, _WIDE), self.bonus)
+            some, left = self._contenders(prepared, count, payoffs, belief, widest), prepared
+            if some is not None:
+                left, looks = features.some(prepared, some), looks[some]
+            rows, bonuses = features.rows(left), np.full(len(left), self.bonus)
             means, widths = belief.score(rows)
             given = np.ascontiguousarray(rows.T), means, widths**2, np.ones(len(rows), np.bool_)
             kernels.widen(*given, belief.inverse, looks, optimism, bonuses)
-            wide = belief._replace(bonus=bonuses)  # type: ignore[arg-type]
-            planned = self._planned(prepared, count, payoffs, minimum, wide)
+            wide = belief._replace(bonus=bonuses)
+            planned = self._planned(prepared, count, payoffs, minimum, wide, some)
             return planned.planned(payoffs.patience)
         assert isinstance(features, Tabular)
         chosen, numbers = Ranking.blank(count, self.learner.dim)
         length = features.decide_looking(
             prepared, belief, payoffs, minimum, chosen, numbers, looks, optimism, self.foresight
         )
-        return features.receipt(prepared, chosen[:length], numbers, belief)
+        receipt = features.receipt(prepared, chosen[:length], numbers, belief)
+        return receipt.planned(payoffs.patience)
 
     @property
     def _marks(self) -> NDArray[np.bool_]:

@@ -161,11 +161,12 @@ def _money(
     ``stored`` are the prices of all candidates, where they are stored.
     """
     prices = PricesRecord.of(ranking)
-    if prices is None and patience == 1.0:
+    learned = ranking.patience if patience == 1.0 > ranking.patience else None
+    if prices is None and patience == 1.0 and learned is None:
         return None
     costs, values = (None, None) if stored is None else (each.tobytes() for each in stored)
     planned = None if proposal is None else PricesRecord.of(proposal)
-    return MoneyRecord(prices, planned, costs, values, patience, expected)
+    return MoneyRecord(prices, planned, costs, values, patience, expected, learned)
 
 
 def _named(ranking: Ranking, offered: Offer, *, everything: bool) -> NamedRecord:

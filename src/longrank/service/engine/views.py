@@ -99,7 +99,7 @@ class Views:
             outcome_record=outcome,
             history=_history(entry, settled, outcome, now),
             context=record.context,
-            patience=record.patience,
+            patience=record.planned_patience,
         )
 
     def latest(self, model: Model, cursor: str | None, limit: int) -> messages.DecisionList:
@@ -126,7 +126,7 @@ def _explain(record: DecisionRecord, currency: str | None) -> str:
     """Say in words why a sequence stops where it stops."""
     if record.mode == "shadow":
         return "The caller's baseline is played; the proposal is what the model would have done."
-    ranking = record.ranking
+    ranking = record.ranking.planned(record.planned_patience)
     lines, bound = [ranking.explain()], ranking.loss_bound
     if bound > 0.0:
         lines.append(f"No other plan is worth more than {bound:.4g} above this one.")
@@ -145,7 +145,8 @@ def _history(
     if settled is not None and outcome is not None:
         result = "succeeded" if outcome.outcome.succeeded else "failed"
         learned = "learned" if outcome.learned else f"not learned: {outcome.why}"
-        detail = f"{result} after {outcome.outcome.tried} tries; {learned}"
+        tried = outcome.outcome.tried
+        detail = f"{result} after {tried} {'try' if tried == 1 else 'tries'}; {learned}"
         events.append(messages.Event(settled.seq, settled.at, "outcome", detail))
     return events
 

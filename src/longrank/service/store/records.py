@@ -30,7 +30,8 @@ class MoneyRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     ``costs`` and ``values`` are those of all candidates, where these are stored and are arrays:
     records have them as fields. ``expected`` are the tries whose cost was not given, but is what
-    the policy expected, counted from 0.
+    the policy expected, counted from 0. ``patience`` is that of the payoffs, ``learned`` the one
+    that it was planned with where the policy has learned another.
     """
 
     played: PricesRecord | None = None
@@ -39,6 +40,7 @@ class MoneyRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     values: bytes | None = None
     patience: float = 1.0
     expected: list[int] = []
+    learned: float | None = None
 
 
 class NamedRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -121,6 +123,12 @@ class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def patience(self) -> float:
         """That of the payoffs, as they were given."""
         return 1.0 if self.money is None else self.money.patience
+
+    @property
+    def planned_patience(self) -> float:
+        """That of the plan: given, or learned by the policy."""
+        learned = None if self.money is None else self.money.learned
+        return self.patience if learned is None else learned
 
     def observed(self, outcome: OutcomeRecord) -> tuple[Ranking, Outcome]:
         """Return what to learn from: without the failures that are not attributable."""

@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 from starlette.routing import Router
 from starlette.types import ASGIApp
@@ -14,9 +15,12 @@ from longrank.errors import LongrankError
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.keys import Keys
 from longrank.service.errors import ServiceError
+from longrank.service.http.limits import Limits
 from longrank.service.http.middleware import Access, Application
+from longrank.service.http.pace import Pace
 from longrank.service.http.router import Service
 from longrank.service.http.status import Metrics
+from longrank.service.http.workers import Workers
 from longrank.service.upkeep import Upkeep
 
 log = logging.getLogger("longrank.service")
@@ -28,17 +32,26 @@ def build(
     admin: str | None = None,
     auth: bool = True,
     access: Access | None = None,
-    max_bytes: int = 8 << 20,
-    max_in_flight: int = 512,
     show_key: Callable[[str], None] = lambda key: None,  # noqa: ARG005
     failed: Callable[[Exception], None] = lambda error: None,  # noqa: ARG005
+    **limits: Any,
 ) -> ASGIApp:
     """Build the ASGI application over an engine that is not started yet.
 
     It answers ``/healthz`` while it replays the log. ``show_key`` is called with the
-    administrator's key if one is generated, ``failed`` with the error if it cannot start.
+    administrator's key if one is generated, ``failed`` with the error if it cannot start;
+    ``limits`` are those of :class:`Limits`.
     """
-    service = Service(engine, Keys(engine.store, admin, engine.clock), Metrics(engine), auth)
+    limit = Limits(**limits)
+    service = Service(
+        engine=engine,
+        keys=Keys(engine.store, admin, engine.clock),
+        metrics=Metrics(engine),
+        workers=Workers(limit.max_workers, limit.max_large),
+        pace=Pace(limit.max_work),
+        limits=limit,
+        auth=auth,
+    )
     upkeep = Upkeep(engine)
 
     def begin() -> None:
@@ -66,6 +79,7 @@ def build(
         starting.start()
         yield
         starting.join()
+        service.workers.close()
         upkeep.stop()
         try:
             engine.close()
@@ -75,10 +89,4 @@ def build(
                 error,
             )
 
-    return Application(
-        service,
-        Router(lifespan=lifespan),
-        access=access,
-        max_bytes=max_bytes,
-        max_in_flight=max_in_flight,
-    )
+    return Application(service, Router(lifespan=lifespan), access=access)

@@ -6,12 +6,14 @@ import gc
 import socket
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import uvicorn
 
 from longrank.service.app import build
 from longrank.service.engine.engine import Engine
 from longrank.service.errors import StoreFailed
+from longrank.service.http.limits import Limits
 from longrank.service.http.middleware import Access, configure_logging
 from longrank.service.http.router import OneWrite
 from longrank.service.store.store import open_store
@@ -28,22 +30,22 @@ def run(
     auth: bool = True,
     admin: str | None = None,
     snapshot_every: int = 1000,
-    max_bytes: int = 8 << 20,
-    max_in_flight: int = 512,
     log_level: str = "info",
     show_key: Callable[[str], None],
     notify: Callable[[str], None],
+    **limits: Any,
 ) -> None:
     """Serve until SIGTERM or SIGINT, and answer the requests in flight first.
 
     ``show_key`` gets the administrator's key if one is created, ``notify`` the line that says where
-    the service listens.
+    the service listens; ``limits`` are those of :class:`Limits`.
     """
+    limit = Limits(**limits)
     configure_logging(log_level)
     listener = _listen(host, port)
     failures: list[Exception] = []
     try:
-        store = open_store(where, max_queued=4 * max_in_flight)
+        store = open_store(where, max_queued=4 * limit.max_in_flight)
         engine = Engine(store, snapshot_every=snapshot_every)
 
         def failed(error: Exception) -> None:
@@ -55,10 +57,9 @@ def run(
             admin=admin,
             auth=auth,
             access=Access(sys.stderr) if log_level in ("debug", "info") else None,
-            max_bytes=max_bytes,
-            max_in_flight=max_in_flight,
             show_key=show_key,
             failed=failed,
+            **limits,
         )
         server = uvicorn.Server(
             uvicorn.Config(

@@ -11,51 +11,43 @@ import re
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from functools import partial
 from typing import Any, TextIO
 from urllib.parse import parse_qsl
 
 import msgspec
-from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from longrank.errors import InvalidInput, LongrankError
-from longrank.service.complaints import blamed, translate
-from longrank.service.engine.keys import ADMIN
-from longrank.service.http import problems
+from longrank.service.engine.keys import ADMIN, digest
+from longrank.service.http import body, problems
+from longrank.service.http.limits import Quota
 from longrank.service.http.problems import Refused
 from longrank.service.http.router import Endpoint, Reply, Router, Service
-from longrank.service.http.routes import JSON, PATH, Route, Schema
+from longrank.service.http.routes import PATH, Route, Schema
+from longrank.service.http.workers import Lane
 
 Headers = dict[bytes, bytes]
 
-_MSGPACK = ("application/msgpack", "application/x-msgpack", "application/vnd.msgpack")
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _PLAIN_PATH = re.compile(r"/[A-Za-z0-9._:~/-]{0,300}")
 _encode = msgspec.json.Encoder().encode
-_decoders: dict[tuple[type, bool], Any] = {}
 
 
 class Application:
     """The ASGI application: the path of a request around a router.
 
-    A body may have ``max_bytes``. When more than ``max_in_flight`` requests are in flight, those
-    to the API are refused with 503; ``access`` logs every request.
+    When more requests than ``max_in_flight`` are in flight, those to the API are refused with 503;
+    ``access`` logs every request.
     """
 
-    def __init__(
-        self,
-        service: Service,
-        lifespan: ASGIApp,
-        *,
-        access: Access | None,
-        max_bytes: int,
-        max_in_flight: int,
-    ) -> None:
+    def __init__(self, service: Service, lifespan: ASGIApp, *, access: Access | None) -> None:
         self._service, self._lifespan, self._router = service, lifespan, Router()
-        self._access, self._max_bytes, self._max_in_flight = access, max_bytes, max_in_flight
-        self._in_flight = 0
+        self._access, limits = access, service.limits
+        self._max_bytes, self._max_in_flight = limits.max_bytes, limits.max_in_flight
+        self._in_flight, self._quota = 0, Quota(limits)
         service.metrics.in_flight.set_function(lambda: self._in_flight)
+        service.metrics.large.set_function(lambda: service.workers.waiting)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -74,15 +66,17 @@ class Application:
                 endpoint, values = self._router.find(scope["method"], scope["path"])
                 call = endpoint.route.name
                 answer = await self._handle(endpoint, values, scope, headers, receive)
-                status, extra, body = _reply(endpoint, answer)
+                status, extra, content = _reply(endpoint, answer)
             except (LongrankError, Refused) as error:
-                status, extra, body = problems.report(error, request_id.decode())
+                status, extra, content = problems.report(error, request_id.decode())
+                if status == 429:
+                    self._service.metrics.limited.inc()
             except Exception:
                 close = {"Connection": "close"}  # as the server will, for the error goes on
                 failed = Refused(500, "the service failed on this request; see its log", close)
                 await _send(send, request_id, *problems.report(failed, request_id.decode()))
                 raise  # to the server's log
-            await _send(send, request_id, status, extra, body)
+            await _send(send, request_id, status, extra, content)
         finally:
             self._in_flight -= 1
             seconds = time.perf_counter() - started
@@ -95,7 +89,7 @@ class Application:
         """Refuse a body that is too long (413), and a request when there are too many (503)."""
         length = headers.get(b"content-length", b"")
         if length.isdigit() and int(length) > self._max_bytes:
-            raise self._too_large()
+            raise body.too_large(self._max_bytes)
         if self._in_flight > self._max_in_flight and path.startswith("/v1/"):
             self._service.metrics.shed.inc()
             raise Refused(503, "too many requests are in flight; try again later")
@@ -114,85 +108,70 @@ class Application:
             if not service.engine.ready:
                 service.engine.check()  # refuses; the engine's verbs check for anything else
             if service.auth:
-                self._check_key(route, values, headers)
+                key = await self._check_key(route, values, headers)
+                self._quota.enter(key)
+                try:
+                    return await self._call(endpoint, values, scope, headers, receive, key)
+                finally:
+                    self._quota.leave(key)
+        return await self._call(endpoint, values, scope, headers, receive, b"")
+
+    async def _call(
+        self,
+        endpoint: Endpoint,
+        values: dict[str, str],
+        scope: Scope,
+        headers: Headers,
+        receive: Receive,
+        key: bytes,
+    ) -> Any:
+        """Read the parameters and the body, and call the handler."""
+        route = endpoint.route
         arguments = _parameters(route, values, scope, headers)
+        lane = Lane(key, values.get("name", ""))
+        if endpoint.takes_lane:
+            arguments["lane"] = lane
         if route.takes is None:
-            return await endpoint.handler(service, **arguments)
-        # the body has no name here, so that a handler that waits can free it
+            return await endpoint.handler(self._service, **arguments)
+        found = await body.read(headers, receive, self._max_bytes)
+        if endpoint.takes_size:
+            arguments["size"] = found.size
+        # what is decoded has no name here, so that a handler that waits can free it
+        if found.size <= body.LARGE:
+            return await endpoint.handler(
+                self._service, **arguments, body=body.decode(route.takes, found)
+            )
+        decoding = partial(body.decode, route.takes, found)
         return await endpoint.handler(
-            service, **arguments, body=await self._read(route.takes, headers, receive)
+            self._service, **arguments, body=await self._service.workers.run(lane, decoding)
         )
 
-    def _check_key(self, route: Route[..., Any], values: dict[str, str], headers: Headers) -> None:
-        """Refuse a request without a valid key (401) or with a key for something else (403)."""
+    async def _check_key(
+        self, route: Route[..., Any], values: dict[str, str], headers: Headers
+    ) -> bytes:
+        """Refuse a request without a valid key (401) or with a key for something else (403).
+
+        Return the digest of the key.
+        """
         scheme, _, key = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-        owner = (
-            self._service.keys.owner(key.strip()) if scheme.lower() == "bearer" and key else None
-        )
+        key = key.strip()
+        owner = self._service.keys.owner(key) if scheme.lower() == "bearer" and key else None
         if owner is None:
             detail = "a valid key is needed, in the header Authorization: Bearer KEY"
             raise Refused(401, detail, {"WWW-Authenticate": "Bearer"})
-        if owner == ADMIN:
-            return
-        if route.scope == "admin":
-            raise Refused(403, "this endpoint needs the administrator's key")
-        name = _checked("name", values["name"], PATH["name"])
-        if self._service.engine.number(name) != owner:
-            raise Refused(403, "this key is for another model")
-
-    async def _read(self, kind: type, headers: Headers, receive: Receive) -> Any:
-        """Read the body: 415 for another media type, 400 if malformed, 422 if it breaks a rule."""
-        media = headers.get(b"content-type", b"").decode("latin-1").partition(";")[0]
-        packed = (media := media.strip().lower()) in _MSGPACK
-        if not packed and media != JSON and b"content-type" in headers:
-            raise Refused(415, f"the body must be {JSON} or {_MSGPACK[0]}")
-        decoder = _decoders.get((kind, packed))
-        if decoder is None:
-            make = msgspec.msgpack.Decoder if packed else msgspec.json.Decoder
-            decoder = _decoders[kind, packed] = make(kind)
-        chunks, size, more = [], 0, True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise ClientDisconnect
-            chunks.append(message.get("body", b""))
-            size += len(chunks[-1])
-            if size > self._max_bytes:
-                raise self._too_large()
-            more = message.get("more_body", False)
-        try:
-            return decoder.decode(b"".join(chunks))
-        except msgspec.ValidationError as error:
-            module = msgspec.msgpack if packed else msgspec.json
-            raise _refuse(error, kind, module.decode, b"".join(chunks)) from None
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise Refused(400, f"the body cannot be decoded: {error}") from None
-        except RecursionError:
-            raise Refused(400, "the body is nested too deeply") from None
-
-    def _too_large(self) -> Refused:
-        detail = f"the body is longer than the limit of {self._max_bytes} bytes"
-        return Refused(413, detail, {"Connection": "close"})
+        if owner != ADMIN:
+            if route.scope == "admin":
+                raise Refused(403, "this endpoint needs the administrator's key")
+            name = _checked("name", values["name"], PATH["name"])
+            if self._service.engine.number(name) != owner:
+                raise Refused(403, "this key is for another model")
+        return digest(key)
 
     def _shown(self, path: str, status: int) -> str:
         """Return a path for the log, without what is or may be a key."""
         if not _PLAIN_PATH.fullmatch(path):
             return "(path with unusual characters)"
         return path if status < 400 else self._service.keys.hide(path)  # what was served is no key
-
-
-def _refuse(
-    error: msgspec.ValidationError, kind: type, decode: Callable[[bytes], Any], data: bytes
-) -> Exception:
-    """Return the error of a body that breaks a rule: with the value, where that can be told."""
-    try:
-        translated = translate(error, decode(data))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        translated = None  # it is malformed as well, further on
-    if translated is not None:
-        return translated
-    detail = f"the body is not a {kind.__name__}: {error}"
-    return Refused(422, detail, parameter=blamed(str(error)))
 
 
 def _parameters(

@@ -84,6 +84,14 @@ class Metrics:
             registry=self.registry,
         )  # fmt: skip
         self.in_flight = Gauge("longrank_in_flight", "Requests in flight.", registry=self.registry)
+        self.large = Gauge(
+            "longrank_large_waiting", "Large requests that wait for a thread.",
+            registry=self.registry,
+        )  # fmt: skip
+        self.limited = Counter(
+            "longrank_limited", "Requests refused because their key had too many.",
+            registry=self.registry,
+        )  # fmt: skip
         self.registry.register(_EngineCollector(engine))
         self._counters: dict[tuple[str, int], Counter] = {}
         self._histograms: dict[str, Histogram] = {}

@@ -1,0 +1,81 @@
+"""The body of a request: received within its limits, decoded, checked."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive
+
+from longrank.service.complaints import blamed, translate
+from longrank.service.http.problems import Refused
+from longrank.service.http.routes import JSON
+
+LARGE = 64 << 10  # bytes that take about a millisecond to decode
+MSGPACK = ("application/msgpack", "application/x-msgpack", "application/vnd.msgpack")
+_decoders: dict[tuple[type, bool], Any] = {}
+
+
+class Body(NamedTuple):
+    """The bytes of a body, and whether they are MessagePack; :func:`decode` takes them out."""
+
+    chunks: list[bytes]
+    size: int
+    packed: bool
+
+
+async def read(headers: dict[bytes, bytes], receive: Receive, max_bytes: int) -> Body:
+    """Receive a body: 415 for another media type, 413 if it is too long."""
+    media = headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip().lower()
+    if media != JSON and media not in MSGPACK:
+        raise Refused(415, f"the content type must be {JSON} or {MSGPACK[0]}")
+    chunks, size, more = [], 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        chunks.append(message.get("body", b""))
+        size += len(chunks[-1])
+        if size > max_bytes:
+            raise too_large(max_bytes)
+        more = message.get("more_body", False)
+    return Body(chunks, size, media != JSON)
+
+
+def too_large(max_bytes: int) -> Refused:
+    """Return the refusal of a body that is too long."""
+    detail = f"the body is longer than the limit of {max_bytes} bytes"
+    return Refused(413, detail, {"Connection": "close"})
+
+
+def decode(kind: type, body: Body) -> Any:
+    """Decode a body: 400 if it is malformed, 422 if it breaks a rule."""
+    chunks, _, packed = body
+    decoder = _decoders.get((kind, packed))
+    if decoder is None:
+        make = msgspec.msgpack.Decoder if packed else msgspec.json.Decoder
+        decoder = _decoders[kind, packed] = make(kind)
+    data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    chunks.clear()  # whoever waits for the answer does not need them any more
+    try:
+        return decoder.decode(data)
+    except msgspec.ValidationError as error:
+        raise _refuse(error, kind, packed, data) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Refused(400, f"the body cannot be decoded: {error}") from None
+    except RecursionError:
+        raise Refused(400, "the body is nested too deeply") from None
+
+
+def _refuse(error: msgspec.ValidationError, kind: type, packed: bool, data: bytes) -> Exception:
+    """Return the error of a body that breaks a rule: with the value, where that can be told."""
+    module = msgspec.msgpack if packed else msgspec.json
+    try:
+        translated = translate(error, module.decode(data))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        translated = None  # it is malformed as well, further on
+    if translated is not None:
+        return translated
+    detail = f"the body is not a {kind.__name__}: {error}"
+    return Refused(422, detail, parameter=blamed(str(error)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import socket
 import sys
 from collections.abc import Callable
@@ -10,14 +11,21 @@ from typing import Any
 
 import uvicorn
 
+try:
+    import resource
+except ImportError:  # pragma: no cover
+    resource = None  # type: ignore[assignment]
+
 from longrank.service.app import build
 from longrank.service.engine.engine import Engine
 from longrank.service.errors import StoreFailed
+from longrank.service.http.connections import Connections
 from longrank.service.http.limits import Limits
 from longrank.service.http.middleware import Access, configure_logging
-from longrank.service.http.router import OneWrite
 from longrank.service.store.store import open_store
 
+log = logging.getLogger("longrank.service")
+OTHERS = 200  # descriptors that are no connections of clients
 GRACE = 10  # seconds for requests in flight
 COLLECT = (20_000, 10, 50)  # requests make many small lists, and hardly ever a cycle
 
@@ -42,6 +50,7 @@ def run(
     """
     limit = Limits(**limits)
     configure_logging(log_level)
+    _make_room(limit.max_connections)
     listener = _listen(host, port)
     failures: list[Exception] = []
     try:
@@ -64,11 +73,12 @@ def run(
         server = uvicorn.Server(
             uvicorn.Config(
                 app,
-                http=OneWrite,
+                http=Connections(limit),  # type: ignore[arg-type]
                 log_config=None,
                 access_log=False,
                 server_header=False,
                 proxy_headers=False,  # nothing uses the client's address
+                timeout_keep_alive=limit.idle_timeout,  # type: ignore[arg-type]
                 timeout_graceful_shutdown=GRACE,
                 backlog=1024,
             )
@@ -94,6 +104,25 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.close()
         raise StoreFailed(f"cannot listen on {host}:{port}: {error.strerror}") from error
     return listener
+
+
+def _make_room(connections: int) -> None:
+    """Raise the number of descriptors that the process may have, if it must and may be."""
+    if resource is None:  # not on Windows
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = connections + OTHERS
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        room = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (room, hard))
+        if room < needed:
+            log.warning(
+                "%d connections need %d descriptors, and there are %d: use a lower "
+                "--max-connections, or raise the limit (ulimit -n)",
+                connections,
+                needed,
+                room,
+            )
 
 
 def _plain(where: str) -> str:

@@ -107,6 +107,10 @@ class Engine:
         self.check()
         return self._catalog.get(name)
 
+    def knows(self, name: str) -> bool:
+        """Whether :meth:`model` finds a name in memory, without a query."""
+        return self.store.exclusive or self._catalog.known(name) is not None
+
     def number(self, name: str) -> int | None:
         """Return the number of a model, None if there is none."""
         try:

@@ -25,22 +25,39 @@ class Body(NamedTuple):
     packed: bool
 
 
-async def read(headers: dict[bytes, bytes], receive: Receive, max_bytes: int) -> Body:
-    """Receive a body: 415 for another media type, 413 if it is too long."""
-    media = headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip().lower()
-    if media != JSON and media not in MSGPACK:
-        raise Refused(415, f"the content type must be {JSON} or {MSGPACK[0]}")
-    chunks, size, more = [], 0, True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        chunks.append(message.get("body", b""))
-        size += len(chunks[-1])
-        if size > max_bytes:
-            raise too_large(max_bytes)
-        more = message.get("more_body", False)
-    return Body(chunks, size, media != JSON)
+class Reader:
+    """Receives bodies: at most ``max_bytes`` of one, and ``max_buffered`` of all at a time."""
+
+    def __init__(self, max_bytes: int, max_buffered: int) -> None:
+        self._max_bytes, self._max_buffered = max_bytes, max_buffered
+        self.receiving = 0  # bodies that are not complete
+        self._buffered = 0  # bytes of them
+
+    async def read(self, headers: dict[bytes, bytes], receive: Receive) -> Body:
+        """Receive a body: 415 for another media type, 413 if it is too long."""
+        media = headers.get(b"content-type", b"").decode("latin-1").partition(";")[0]
+        if (media := media.strip().lower()) != JSON and media not in MSGPACK:
+            raise Refused(415, f"the content type must be {JSON} or {MSGPACK[0]}")
+        chunks, size, more = [], 0, True
+        self.receiving += 1
+        try:
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientDisconnect
+                chunks.append(message.get("body", b""))
+                more = message.get("more_body", False)
+                size += len(chunks[-1])
+                self._buffered += len(chunks[-1])
+                if size > self._max_bytes:
+                    raise too_large(self._max_bytes)
+                if more and self._buffered > self._max_buffered:
+                    close = {"Connection": "close"}
+                    raise Refused(503, "too many bodies are being received; try again later", close)
+        finally:
+            self.receiving -= 1
+            self._buffered -= size
+        return Body(chunks, size, media != JSON)
 
 
 def too_large(max_bytes: int) -> Refused:

@@ -17,6 +17,7 @@ class Limits:
     """What the service accepts at most; the options of ``longrank serve`` by the same names."""
 
     max_bytes: int = 8 << 20  # of a body
+    max_buffered: int = 256 << 20  # bytes of bodies that are being received
     max_in_flight: int = 512  # requests in progress
     max_per_key: int = 256  # requests in progress with one key
     max_rate: float = 0.0  # requests a second with one key; 0: any number

@@ -16,11 +16,14 @@ from typing import Any, TextIO
 from urllib.parse import parse_qsl
 
 import msgspec
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from longrank.errors import InvalidInput, LongrankError
 from longrank.service.engine.keys import ADMIN, digest
 from longrank.service.http import body, problems
+from longrank.service.http.callers import Callers
 from longrank.service.http.limits import Quota
 from longrank.service.http.problems import Refused
 from longrank.service.http.router import Endpoint, Reply, Router, Service
@@ -31,6 +34,7 @@ Headers = dict[bytes, bytes]
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _PLAIN_PATH = re.compile(r"/[A-Za-z0-9._:~/-]{0,300}")
+CLOSED = 499  # status in logs and metrics of a request whose client went away while it sent it
 _encode = msgspec.json.Encoder().encode
 
 
@@ -46,6 +50,8 @@ class Application:
         self._access, limits = access, service.limits
         self._max_bytes, self._max_in_flight = limits.max_bytes, limits.max_in_flight
         self._in_flight, self._quota = 0, Quota(limits)
+        self._bodies = body.Reader(limits.max_bytes, limits.max_buffered)
+        self._callers = Callers(service.keys, service.engine.store.exclusive)
         service.metrics.in_flight.set_function(lambda: self._in_flight)
         service.metrics.large.set_function(lambda: service.workers.waiting)
 
@@ -71,6 +77,9 @@ class Application:
                 status, extra, content = problems.report(error, request_id.decode())
                 if status == 429:
                     self._service.metrics.limited.inc()
+            except ClientDisconnect:  # there is nobody to answer
+                status = CLOSED
+                return
             except Exception:
                 close = {"Connection": "close"}  # as the server will, for the error goes on
                 failed = Refused(500, "the service failed on this request; see its log", close)
@@ -90,7 +99,9 @@ class Application:
         length = headers.get(b"content-length", b"")
         if length.isdigit() and int(length) > self._max_bytes:
             raise body.too_large(self._max_bytes)
-        if self._in_flight > self._max_in_flight and path.startswith("/v1/"):
+        # those that send a body slowly keep nobody else out; they count for their key
+        in_flight = self._in_flight - self._bodies.receiving
+        if in_flight > self._max_in_flight and path.startswith("/v1/"):
             self._service.metrics.shed.inc()
             raise Refused(503, "too many requests are in flight; try again later")
 
@@ -109,6 +120,9 @@ class Application:
                 service.engine.check()  # refuses; the engine's verbs check for anything else
             if service.auth:
                 key = await self._check_key(route, values, headers)
+                connection = scope.get("longrank.connection")
+                if connection is not None:
+                    connection.claim(key)
                 self._quota.enter(key)
                 try:
                     return await self._call(endpoint, values, scope, headers, receive, key)
@@ -126,14 +140,16 @@ class Application:
         key: bytes,
     ) -> Any:
         """Read the parameters and the body, and call the handler."""
-        route = endpoint.route
+        route, engine = endpoint.route, self._service.engine
         arguments = _parameters(route, values, scope, headers)
+        if route.looks_up and not engine.knows(arguments["name"]):
+            await run_in_threadpool(engine.model, arguments["name"])  # refuses if there is none
         lane = Lane(key, values.get("name", ""))
         if endpoint.takes_lane:
             arguments["lane"] = lane
         if route.takes is None:
             return await endpoint.handler(self._service, **arguments)
-        found = await body.read(headers, receive, self._max_bytes)
+        found = await self._bodies.read(headers, receive)
         if endpoint.takes_size:
             arguments["size"] = found.size
         # what is decoded has no name here, so that a handler that waits can free it
@@ -155,7 +171,7 @@ class Application:
         """
         scheme, _, key = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
         key = key.strip()
-        owner = self._service.keys.owner(key) if scheme.lower() == "bearer" and key else None
+        owner = await self._callers.owner(key) if scheme.lower() == "bearer" and key else None
         if owner is None:
             detail = "a valid key is needed, in the header Authorization: Bearer KEY"
             raise Refused(401, detail, {"WWW-Authenticate": "Bearer"})
@@ -163,7 +179,9 @@ class Application:
             if route.scope == "admin":
                 raise Refused(403, "this endpoint needs the administrator's key")
             name = _checked("name", values["name"], PATH["name"])
-            if self._service.engine.number(name) != owner:
+            find = self._service.engine.number
+            known = self._service.engine.knows(name)
+            if (find(name) if known else await run_in_threadpool(find, name)) != owner:
                 raise Refused(403, "this key is for another model")
         return digest(key)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -17,6 +17,7 @@ from longrank.service.engine.keys import Keys
 from longrank.service.errors import ServiceError
 from longrank.service.http.limits import Limits
 from longrank.service.http.middleware import Access, Application
+from longrank.service.http.origins import LOOPBACK, Origins
 from longrank.service.http.pace import Pace
 from longrank.service.http.router import Service
 from longrank.service.http.status import Metrics
@@ -31,6 +32,8 @@ def build(
     *,
     admin: str | None = None,
     auth: bool = True,
+    hosts: Iterable[str] | None = None,
+    metrics_key: str | None = None,
     access: Access | None = None,
     show_key: Callable[[str], None] = lambda key: None,  # noqa: ARG005
     failed: Callable[[Exception], None] = lambda error: None,  # noqa: ARG005
@@ -39,18 +42,22 @@ def build(
     """Build the ASGI application over an engine that is not started yet.
 
     It answers ``/healthz`` while it replays the log. ``show_key`` is called with the
-    administrator's key if one is generated, ``failed`` with the error if it cannot start;
-    ``limits`` are those of :class:`Limits`.
+    administrator's key if one is generated, ``failed`` with the error if it cannot start. Where no
+    key is needed, the header Host must name one of ``hosts`` (default: loopback without ``auth``,
+    else any). With a ``metrics_key`` the metrics need it, or the administrator's. ``limits`` are
+    those of :class:`Limits`.
     """
     limit = Limits(**limits)
     service = Service(
         engine=engine,
         keys=Keys(engine.store, admin, engine.clock),
-        metrics=Metrics(engine),
+        metrics=Metrics(engine, limit.max_metric_models),
         workers=Workers(limit.max_workers, limit.max_large),
         pace=Pace(limit.max_work),
         limits=limit,
+        origins=Origins(LOOPBACK if hosts is None and not auth else hosts),
         auth=auth,
+        metrics_key=metrics_key,
     )
     upkeep = Upkeep(engine)
 

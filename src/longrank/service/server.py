@@ -6,7 +6,7 @@ import gc
 import logging
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import uvicorn
@@ -22,6 +22,7 @@ from longrank.service.errors import StoreFailed
 from longrank.service.http.connections import Connections
 from longrank.service.http.limits import Limits
 from longrank.service.http.middleware import Access, configure_logging
+from longrank.service.http.origins import LOOPBACK
 from longrank.service.store.store import open_store
 
 log = logging.getLogger("longrank.service")
@@ -37,6 +38,8 @@ def run(
     port: int = 8000,
     auth: bool = True,
     admin: str | None = None,
+    hosts: Sequence[str] = (),
+    metrics_key: str | None = None,
     snapshot_every: int = 1000,
     log_level: str = "info",
     show_key: Callable[[str], None],
@@ -65,6 +68,8 @@ def run(
             engine,
             admin=admin,
             auth=auth,
+            hosts=_hosts(host, hosts),
+            metrics_key=metrics_key,
             access=Access(sys.stderr) if log_level in ("debug", "info") else None,
             show_key=show_key,
             failed=failed,
@@ -104,6 +109,13 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.close()
         raise StoreFailed(f"cannot listen on {host}:{port}: {error.strerror}") from error
     return listener
+
+
+def _hosts(host: str, given: Sequence[str]) -> list[str] | None:
+    """Return the names that a request without a key may be for; None for any."""
+    if host in LOOPBACK:
+        return [*LOOPBACK, *given]
+    return [*LOOPBACK, host, *given] if given else None
 
 
 def _make_room(connections: int) -> None:

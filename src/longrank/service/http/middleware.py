@@ -5,6 +5,7 @@ Every request takes it, and it is all in one place: there are no further layers 
 
 from __future__ import annotations
 
+import hmac
 import logging
 import random
 import re
@@ -27,7 +28,7 @@ from longrank.service.http.callers import Callers
 from longrank.service.http.limits import Quota
 from longrank.service.http.problems import Refused
 from longrank.service.http.router import Endpoint, Reply, Router, Service
-from longrank.service.http.routes import PATH, Route, Schema
+from longrank.service.http.routes import PAGES, PATH, ROUTES, Route, Schema
 from longrank.service.http.workers import Lane
 
 Headers = dict[bytes, bytes]
@@ -35,6 +36,10 @@ Headers = dict[bytes, bytes]
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _PLAIN_PATH = re.compile(r"/[A-Za-z0-9._:~/-]{0,300}")
 CLOSED = 499  # status in logs and metrics of a request whose client went away while it sent it
+_SAFE = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -51,6 +56,8 @@ class Application:
         self._max_bytes, self._max_in_flight = limits.max_bytes, limits.max_in_flight
         self._in_flight, self._quota = 0, Quota(limits)
         self._bodies = body.Reader(limits.max_bytes, limits.max_buffered)
+        open_ones = {"metrics"} if service.auth else {route.name for route in (*ROUTES, *PAGES)}
+        self._keyless = open_ones - {"health", "ready"}  # what a page could use or read
         self._callers = Callers(service.keys, service.engine.store.exclusive)
         service.metrics.in_flight.set_function(lambda: self._in_flight)
         service.metrics.large.set_function(lambda: service.workers.waiting)
@@ -115,6 +122,10 @@ class Application:
     ) -> Any:
         """Check the key, read the parameters and the body, and call the handler."""
         route, service = endpoint.route, self._service
+        if route.name in self._keyless:
+            service.origins.check(scope["method"], headers)
+        if route.name == "metrics" and service.metrics_key is not None:
+            await self._check_metrics_key(headers)
         if route.scope != "open":
             if not service.engine.ready:
                 service.engine.check()  # refuses; the engine's verbs check for anything else
@@ -169,12 +180,10 @@ class Application:
 
         Return the digest of the key.
         """
-        scheme, _, key = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-        key = key.strip()
-        owner = await self._callers.owner(key) if scheme.lower() == "bearer" and key else None
+        key = _bearer(headers)
+        owner = await self._callers.owner(key) if key else None
         if owner is None:
-            detail = "a valid key is needed, in the header Authorization: Bearer KEY"
-            raise Refused(401, detail, {"WWW-Authenticate": "Bearer"})
+            raise _no_key()
         if owner != ADMIN:
             if route.scope == "admin":
                 raise Refused(403, "this endpoint needs the administrator's key")
@@ -185,11 +194,30 @@ class Application:
                 raise Refused(403, "this key is for another model")
         return digest(key)
 
+    async def _check_metrics_key(self, headers: Headers) -> None:
+        """Refuse to show the metrics without their key or the administrator's."""
+        key, expected = _bearer(headers), self._service.metrics_key or ""
+        if not hmac.compare_digest(digest(key), digest(expected)) and (
+            not key or await self._callers.owner(key) != ADMIN
+        ):
+            raise _no_key()
+
     def _shown(self, path: str, status: int) -> str:
         """Return a path for the log, without what is or may be a key."""
         if not _PLAIN_PATH.fullmatch(path):
             return "(path with unusual characters)"
         return path if status < 400 else self._service.keys.hide(path)  # what was served is no key
+
+
+def _bearer(headers: Headers) -> str:
+    """Return the key of a request, empty without one."""
+    scheme, _, key = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+    return key.strip() if scheme.lower() == "bearer" else ""
+
+
+def _no_key() -> Refused:
+    detail = "a valid key is needed, in the header Authorization: Bearer KEY"
+    return Refused(401, detail, {"WWW-Authenticate": "Bearer"})
 
 
 def _parameters(
@@ -244,7 +272,7 @@ async def _send(
     head = [(name.lower().encode(), text.encode("latin-1")) for name, text in headers.items()]
     if body is not None:
         head.append((b"content-length", b"%d" % len(body)))
-    head.append((b"x-request-id", request_id))
+    head += (*_SAFE, (b"x-request-id", request_id))
     await send({"type": "http.response.start", "status": status, "headers": head})
     await send({"type": "http.response.body", "body": body or b""})
 

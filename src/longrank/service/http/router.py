@@ -15,6 +15,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.keys import Keys
 from longrank.service.http.limits import Limits
+from longrank.service.http.origins import Origins
 from longrank.service.http.pace import Pace
 from longrank.service.http.problems import Refused
 from longrank.service.http.routes import FIELD, PAGES, ROUTES, Route
@@ -36,7 +37,9 @@ class Service:
     workers: Workers
     pace: Pace
     limits: Limits
+    origins: Origins
     auth: bool = True
+    metrics_key: str | None = None
     failed: bool = False
 
 

@@ -24,7 +24,7 @@ from longrank.service import messages
 from longrank.service.engine.model import Model
 from longrank.service.engine.offers import Offer, Prices, read_records, read_rows
 from longrank.service.errors import Conflict, Duplicate, Unknown
-from longrank.service.messages import DecisionRequest
+from longrank.service.messages import MAX_PRICE, DecisionRequest
 from longrank.service.store import records
 from longrank.service.store.receipts import PricesRecord, RowsRecord, Sequence
 from longrank.service.store.records import (
@@ -299,6 +299,11 @@ def _payoffs(request: DecisionRequest, max_budget: int) -> Payoffs:
 
 @lru_cache(maxsize=256)  # most rounds of a model have the same payoffs, and Payoffs is immutable
 def _schedule(rewards: tuple[float, ...], losses: tuple[float, ...]) -> Payoffs:
+    for name, numbers in (("rewards", rewards), ("losses", losses)):
+        for i, number in enumerate(numbers):
+            if abs(number) > MAX_PRICE:
+                rule = f"have an absolute value of at most {MAX_PRICE:g}"
+                raise InvalidInput(f"{name}[{i}]", rule, number)
     return Payoffs(rewards, losses)
 
 

@@ -13,7 +13,6 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 from starlette.concurrency import run_in_threadpool
 
-from longrank.errors import LongrankError
 from longrank.service import messages
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import Model, exact_sum
@@ -146,13 +145,13 @@ class _EngineCollector(Collector):
             "longrank_model_pending", "Decisions that wait for an outcome.", labels=["model"]
         )
         for i, model in enumerate(models):
-            for one in counted:
-                one.add(model, alone=i < self._max_models)
-            if i < self._max_models:
-                try:
+            try:
+                for one in counted:
+                    one.add(model, alone=i < self._max_models)
+                if i < self._max_models:
                     pending.add_metric([model.name], engine.pending(model))
-                except LongrankError as error:  # the other models have theirs
-                    log.warning("metrics: model %s: %s", model.name, error)
+            except Exception:  # the other models have theirs
+                log.exception("metrics of model %s cannot be told", model.name)
         for one in counted:
             yield one.family()
         yield pending

@@ -14,11 +14,13 @@ from starlette.types import ASGIApp
 from longrank.errors import LongrankError
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.keys import Keys
+from longrank.service.engine.warming import warm
 from longrank.service.errors import ServiceError
 from longrank.service.http.limits import Limits
 from longrank.service.http.middleware import Access, Application
 from longrank.service.http.origins import LOOPBACK, Origins
 from longrank.service.http.pace import Pace
+from longrank.service.http.readiness import Readiness
 from longrank.service.http.router import Service
 from longrank.service.http.status import Metrics
 from longrank.service.http.workers import Workers
@@ -47,7 +49,7 @@ def build(
     else any). With a ``metrics_key`` the metrics need it, or the administrator's. ``limits`` are
     those of :class:`Limits`.
     """
-    limit = Limits(**limits)
+    limit, upkeep = Limits(**limits), Upkeep(engine)
     service = Service(
         engine=engine,
         keys=Keys(engine.store, admin, engine.clock),
@@ -56,10 +58,10 @@ def build(
         pace=Pace(limit.max_work),
         limits=limit,
         origins=Origins(LOOPBACK if hosts is None and not auth else hosts),
+        readiness=Readiness(engine, upkeep),
         auth=auth,
         metrics_key=metrics_key,
     )
-    upkeep = Upkeep(engine)
 
     def begin() -> None:
         try:
@@ -71,13 +73,15 @@ def build(
                 engine.store.verify()
             engine.start()
             upkeep.start()
+            warm(engine.models())
+            service.readiness.warm = True
             log.info("ready: the log is replayed")
         except Exception as error:
             if isinstance(error, LongrankError):
                 log.error("cannot start: %s", error)
             else:  # the message of another library's error may quote a request
                 log.exception("cannot start: unexpected error")
-            service.failed = True
+            service.readiness.failed = True
             failed(error)
 
     @asynccontextmanager

@@ -17,17 +17,22 @@ RETENTION = 60.0  # seconds between two runs of retention
 
 
 class Upkeep:
-    """A thread that does an engine's background work, every tenth of a second."""
+    """A thread that does an engine's background work, every tenth of a second.
+
+    ``finished`` is the time of the monotonic clock at which it had last done all of it.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._dropped = engine.clock()
+        self.finished = time.monotonic()
         self._failing: dict[int, float] = {}  # until when a model is left alone
 
     def start(self) -> None:
         """Start the thread."""
+        self.finished = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="longrank-upkeep", daemon=True)
         self._thread.start()
 
@@ -41,6 +46,7 @@ class Upkeep:
         while not self._stopping.wait(TICK):
             try:
                 self.once()
+                self.finished = time.monotonic()
             except ServiceError as error:
                 log.warning("upkeep: %s", error)
             except Exception:

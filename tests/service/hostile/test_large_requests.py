@@ -29,7 +29,7 @@ MODEL = {"policy": "ind", "dim": DIM, "max_budget": 5}
 def serving(path, clock, **limits):
     """A client of a service with two models, ``slow`` and ``m``."""
     app = build(Engine(SqliteStore(path), clock=clock), admin=ADMIN, **limits)
-    with served(app) as url, httpx.Client(base_url=url, headers=KEY, timeout=10.0) as client:
+    with served(app) as url, httpx.Client(base_url=url, headers=KEY, timeout=60.0) as client:
         until_ready(client)
         for name in ("slow", "m"):
             client.put(f"/v1/models/{name}", json=MODEL)
@@ -44,7 +44,7 @@ def gate(monkeypatch):
     def slowly(model, *args, **more):
         if model.name == "slow":
             entered.set()
-            assert gate.wait(30)
+            assert gate.wait(60)
         return rank(model, *args, **more)
 
     monkeypatch.setattr(Model, "rank", slowly)
@@ -66,7 +66,7 @@ def deciding(client, gate, count=1):
     try:
         for thread in threads:
             thread.start()
-        assert gate.entered.wait(10)
+        assert gate.entered.wait(60)
         yield answers
     finally:
         gate.set()
@@ -188,7 +188,7 @@ def test_a_rate_holds_for_each_key(path, clock):
         key = client.post("/v1/models/m/keys").json()["key"]
     with (
         served(build(Engine(SqliteStore(path), clock=clock), admin=ADMIN, max_rate=0.001)) as url,
-        httpx.Client(base_url=url, timeout=10.0) as client,
+        httpx.Client(base_url=url, timeout=60.0) as client,
     ):
         until_ready(client)
         for one in (key, ADMIN):
@@ -201,7 +201,7 @@ def test_lanes_have_their_turn_one_after_the_other():
     workers, gate, order = Workers(1, 10), threading.Event(), []
 
     async def main():
-        first = asyncio.ensure_future(workers.run(Lane(b"z", ""), lambda: gate.wait(30)))
+        first = asyncio.ensure_future(workers.run(Lane(b"z", ""), lambda: gate.wait(60)))
         await asyncio.sleep(0)
         rest = [
             workers.run(Lane(key, ""), lambda key=key: order.append(key))
@@ -223,7 +223,7 @@ def test_a_lane_leaves_a_thread_to_the_others_and_the_loop_its_turn():
 
     async def main():
         slow = [asyncio.ensure_future(workers.run(Lane(b"a", ""), gate.wait)) for _ in range(3)]
-        found = await asyncio.wait_for(workers.run(Lane(b"b", ""), sys.getswitchinterval), 10)
+        found = await asyncio.wait_for(workers.run(Lane(b"b", ""), sys.getswitchinterval), 60)
         gate.set()
         await asyncio.gather(*slow)
         return found
@@ -248,7 +248,7 @@ def test_what_nobody_waits_for_any_more_is_closed():
 
     def work():
         entered.set()
-        gate.wait(30)
+        gate.wait(60)
         return nothing()
 
     async def main():

@@ -18,6 +18,7 @@ from longrank.service.http.limits import Limits
 from longrank.service.http.origins import Origins
 from longrank.service.http.pace import Pace
 from longrank.service.http.problems import Refused
+from longrank.service.http.readiness import Readiness
 from longrank.service.http.routes import FIELD, PAGES, ROUTES, Route
 from longrank.service.http.workers import Workers
 
@@ -29,7 +30,7 @@ Handler = Callable[..., Awaitable[Any]]
 
 @dataclass
 class Service:
-    """What handlers work on; ``failed`` is set if the service could not start."""
+    """What handlers work on."""
 
     engine: Engine
     keys: Keys
@@ -38,9 +39,9 @@ class Service:
     pace: Pace
     limits: Limits
     origins: Origins
+    readiness: Readiness
     auth: bool = True
     metrics_key: str | None = None
-    failed: bool = False
 
 
 class Reply(NamedTuple):

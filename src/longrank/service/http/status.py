@@ -16,7 +16,6 @@ from starlette.concurrency import run_in_threadpool
 from longrank.service import messages
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import Model, exact_sum
-from longrank.service.errors import NotReady
 from longrank.service.http.openapi import document
 from longrank.service.http.router import Reply, Service
 
@@ -39,12 +38,7 @@ async def health(service: Service) -> messages.Health:  # noqa: ARG001
 
 
 async def ready(service: Service) -> messages.Health:
-    engine = service.engine
-    if engine.broken is not None:
-        raise NotReady(engine.broken)
-    if not engine.ready:
-        failed, replaying = "the service could not start; see its log", "the log is being replayed"
-        raise NotReady(failed if service.failed else replaying)
+    await service.readiness.check()
     return messages.Health("ready")
 
 

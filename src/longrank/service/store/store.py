@@ -91,6 +91,15 @@ class Store(ABC):
                 while found := sql.after(session, row.model, after, 1000):
                     after = found[-1].seq
 
+    def probe(self) -> None:
+        """Write something that changes nothing; the error says why the store takes no writes.
+
+        Where other processes write too, nothing is locked that they may need.
+        """
+        rewrite, nothing = "SET version = version", "SET version = 0 WHERE version < 0"
+        sql = f"UPDATE format {rewrite if self.exclusive else nothing}"
+        self.writer.call(lambda session: session.execute(sql))
+
     def close(self) -> None:
         """Write what is queued, then close."""
         if not self._closed:

@@ -23,7 +23,7 @@ from longrank.service.http.connections import Connections
 from longrank.service.http.limits import Limits
 from longrank.service.http.middleware import Access, configure_logging
 from longrank.service.http.origins import LOOPBACK
-from longrank.service.store.store import open_store
+from longrank.service.store.store import open_store, plain_address
 
 log = logging.getLogger("longrank.service")
 OTHERS = 200  # descriptors that are no connections of clients
@@ -88,7 +88,9 @@ def run(
                 backlog=1024,
             )
         )
-        notify(f"longrank serves http://{host}:{listener.getsockname()[1]} from {_plain(where)}")
+        notify(
+            f"longrank serves http://{host}:{listener.getsockname()[1]} from {plain_address(where)}"
+        )
         gc.collect()
         gc.freeze()  # what exists now stays; collecting it again would stall every request
         gc.set_threshold(*COLLECT)
@@ -135,9 +137,3 @@ def _make_room(connections: int) -> None:
                 needed,
                 room,
             )
-
-
-def _plain(where: str) -> str:
-    """Return the store's address without a password."""
-    scheme, found, rest = where.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2]}" if found else where

@@ -307,7 +307,7 @@ class JsonLines(logging.Formatter):
             "time": round(record.created, 3),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": record.getMessage().encode(errors="backslashreplace").decode(),
         }
         if record.exc_info and record.exc_info[0] is not None:
             # the place, not the message: another library's message may quote a request

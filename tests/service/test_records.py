@@ -476,7 +476,8 @@ def test_nothing_that_is_sent_is_answered_with_a_5xx_or_changes_anything(http):
             assert answer.status_code < 500, what
     deep = b'{"candidates":[{"id":"a","x":%s}]}'
     for depth in (500, 990, 5000):
-        answer = http.post(DECISIONS, content=deep % (b"[" * depth + b"]" * depth))
+        content = deep % (b"[" * depth + b"]" * depth)
+        answer = http.post(DECISIONS, content=content, headers={"Content-Type": "application/json"})
         assert answer.status_code in (400, 422), depth
     for literal in (b"NaN", b"1e999", b"-Infinity", b"1" * 5000, b'"\\ud800"', b'"\xff"'):
         answer = http.post(DECISIONS, content=deep % literal)

@@ -22,7 +22,7 @@ from longrank.payoffs import Payoffs
 from longrank.rows import SparseRows
 from longrank.service import messages
 from longrank.service.engine.model import Model
-from longrank.service.engine.offers import Offer, Prices, read_records, read_rows
+from longrank.service.engine.offers import Offer, Prices, are_distinct, read_records, read_rows
 from longrank.service.errors import Conflict, Duplicate, Unknown
 from longrank.service.messages import MAX_PRICE, DecisionRequest
 from longrank.service.store import records
@@ -266,7 +266,7 @@ class CheckedRequest(NamedTuple):
 def check(request: DecisionRequest, offered: Offer, spec: messages.ModelRequest) -> CheckedRequest:
     """Check the rest of a request; InvalidInput says what is wrong with it."""
     ids, max_budget = offered.ids, spec.max_budget
-    if len(set(ids)) != len(ids):
+    if not are_distinct(ids):
         ((twice, _),) = Counter(ids).most_common(1)
         raise InvalidInput("candidates", "have ids that differ as text", repr(twice))
     payoffs = _payoffs(request, max_budget)

@@ -15,7 +15,8 @@ from longrank.service import messages
 from longrank.service.engine.apply import replay
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import Model
-from longrank.service.http.router import OneWrite
+from longrank.service.http.connections import Connections
+from longrank.service.http.limits import Limits
 
 DIM = 3
 ADMIN = "the-administrators-key-of-the-tests"
@@ -78,11 +79,12 @@ def free_port() -> int:
 
 
 @contextmanager
-def served(app) -> Iterator[str]:
+def served(app, **limits) -> Iterator[str]:
     """The address of an application that is served in a thread as the service's is."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
-    config = uvicorn.Config(app, http=OneWrite, log_config=None, timeout_graceful_shutdown=5)
+    http = Connections(Limits(**limits))
+    config = uvicorn.Config(app, http=http, log_config=None, timeout_graceful_shutdown=5)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()

@@ -8,7 +8,6 @@ import re
 import msgspec
 import pytest
 from serving import DIM, asked
-from starlette.requests import ClientDisconnect
 
 from longrank.service.app import build
 
@@ -114,7 +113,8 @@ def test_records_and_outcomes_that_break_a_rule_are_told_in_the_same_words(http)
     answer = http.post(BASE + "/outcomes", json=wrong).json()
     assert answer["detail"] == "outcomes[0].costs[0] must be at least 0, got -2"
     broken = b'{"costs": [-1], "ids": [}'  # malformed as well
-    assert http.post(DECISIONS, content=broken).json()["parameter"] == "costs[0]"
+    kind = {"Content-Type": "application/json"}
+    assert http.post(DECISIONS, content=broken, headers=kind).json()["parameter"] == "costs[0]"
 
 
 def test_what_is_not_there_or_not_allowed_is_told_so(http):
@@ -146,7 +146,7 @@ def test_a_full_queue_sheds_with_503_and_says_when_to_come_again(http):
     assert http.post(DECISIONS, json={**ROUND, "id": "x"}).status_code == 201
 
 
-def test_a_client_that_leaves_in_the_middle_of_a_body_is_counted_as_an_error(engine):
+def test_a_client_that_leaves_in_the_middle_of_a_body_is_no_error_of_the_service(engine):
     app = build(engine, auth=False)
     sent = []
 
@@ -160,9 +160,8 @@ def test_a_client_that_leaves_in_the_middle_of_a_body_is_counted_as_an_error(eng
         "type": "http",
         "method": "POST",
         "path": DECISIONS,
-        "headers": [],
+        "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
         "query_string": b"",
     }
-    with pytest.raises(ClientDisconnect):
-        asyncio.run(app(scope, receive, send))
-    assert sent[0]["status"] == 500
+    asyncio.run(app(scope, receive, send))
+    assert sent == []

@@ -475,11 +475,13 @@ def test_nothing_that_is_sent_is_answered_with_a_5xx_or_changes_anything(http):
                 assert answer.json()["parameter"] == parameter.replace("candidates[1]", "context")
             assert answer.status_code < 500, what
     deep = b'{"candidates":[{"id":"a","x":%s}]}'
+    kind = {"Content-Type": "application/json"}
     for depth in (500, 990, 5000):
-        answer = http.post(DECISIONS, content=deep % (b"[" * depth + b"]" * depth))
+        content = deep % (b"[" * depth + b"]" * depth)
+        answer = http.post(DECISIONS, content=content, headers=kind)
         assert answer.status_code in (400, 422), depth
     for literal in (b"NaN", b"1e999", b"-Infinity", b"1" * 5000, b'"\\ud800"', b'"\xff"'):
-        answer = http.post(DECISIONS, content=deep % literal)
+        answer = http.post(DECISIONS, content=deep % literal, headers=kind)
         assert 400 <= answer.status_code < 500, literal
     for body in ({"candidates": ["a"], "context": [1]}, {"context": {}}, {"candidates": {"a": 1}}):
         assert http.post(DECISIONS, json=body).status_code == 422

@@ -179,7 +179,8 @@ def test_a_body_in_pieces_is_cut_off_at_the_limit(http):
         for _ in range(200):
             yield b" " * 1000
 
-    assert http.post(DECISIONS, content=pieces()).status_code == 413
+    kind = {"Content-Type": "application/json"}
+    assert http.post(DECISIONS, content=pieces(), headers=kind).status_code == 413
 
 
 @pytest.mark.usefixtures("keys")

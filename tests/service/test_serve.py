@@ -21,8 +21,8 @@ from longrank.errors import InvalidInput
 from longrank.service import messages
 from longrank.service.engine.engine import Engine
 from longrank.service.errors import StoreDamaged
-from longrank.service.server import _plain
 from longrank.service.store.sqlite import SqliteStore
+from longrank.service.store.store import plain_address
 
 ROUND = msgspec.to_builtins(asked())
 
@@ -126,8 +126,8 @@ def test_the_doctor_tells_where_it_cannot_write(command):
 
 
 def test_a_password_in_the_stores_url_is_not_shown():
-    assert _plain("postgresql://me:secret@host/db") == "postgresql://host/db"
-    assert _plain("decisions.db") == "decisions.db"
+    assert plain_address("postgresql://me:secret@host/db") == "postgresql://host/db"
+    assert plain_address("decisions.db") == "decisions.db"
 
 
 def test_the_commands_and_names_of_the_service_are_there(command):

@@ -12,6 +12,7 @@ from longrank.errors import InvalidInput
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 LogLevel = Literal["debug", "info", "warning", "error"]
+LIMITS = "Limits"  # a panel of the help
 
 
 @needs("service")
@@ -27,18 +28,103 @@ def serve(
     no_auth: Annotated[
         bool, typer.Option("--no-auth", help="Require no keys, to try things out; loopback only.")
     ] = False,
+    allowed_hosts: Annotated[
+        str, typer.Option(help="Further names, comma-separated, that requests without a key name.")
+    ] = "",
     snapshot_every: Annotated[
         int, typer.Option(min=1, help="Save a snapshot of a model after this many outcomes.")
     ] = 1000,
-    max_bytes: Annotated[
-        int, typer.Option(min=1024, help="Maximum size of a request body, in bytes.")
-    ] = 8 << 20,
-    max_queued: Annotated[
-        int, typer.Option(min=1, help="Maximum number of requests in progress; more get a 503.")
-    ] = 512,
     log_level: Annotated[
         LogLevel, typer.Option(help="Least severe level to log; info logs every request.")
     ] = "info",
+    max_bytes: Annotated[
+        int,
+        typer.Option(
+            min=1024, help="Maximum size of a request body, in bytes.", rich_help_panel=LIMITS
+        ),
+    ] = 8 << 20,
+    max_buffered: Annotated[
+        int,
+        typer.Option(
+            min=1024, help="Maximum size of all bodies being received.", rich_help_panel=LIMITS
+        ),
+    ] = 256 << 20,
+    max_queued: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Maximum number of requests in progress; more get a 503.",
+            rich_help_panel=LIMITS,
+        ),
+    ] = 512,
+    max_per_key: Annotated[
+        int,
+        typer.Option(min=1, help="The same for one key; more get a 429.", rich_help_panel=LIMITS),
+    ] = 256,
+    max_rate: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            help="Maximum requests a second with one key; 0 is any number.",
+            rich_help_panel=LIMITS,
+        ),
+    ] = 0.0,
+    max_work: Annotated[
+        float,
+        typer.Option(
+            min=1.0,
+            help="Maximum work of a decision: candidates x features x budget.",
+            rich_help_panel=LIMITS,
+        ),
+    ] = 1e9,
+    max_workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Threads for large decisions; as many as cores, but 2, by default.",
+            rich_help_panel=LIMITS,
+        ),
+    ] = None,
+    max_large: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Maximum large decisions of a key and model that wait for a thread.",
+            rich_help_panel=LIMITS,
+        ),
+    ] = 16,
+    max_header_bytes: Annotated[
+        int,
+        typer.Option(
+            min=1024, help="Maximum size of a request's head, in bytes.", rich_help_panel=LIMITS
+        ),
+    ] = 32 << 10,
+    max_connections: Annotated[
+        int, typer.Option(min=1, help="Maximum number of connections.", rich_help_panel=LIMITS)
+    ] = 1000,
+    max_connections_per_key: Annotated[
+        int, typer.Option(min=1, help="The same for one key.", rich_help_panel=LIMITS)
+    ] = 500,
+    max_metric_models: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Maximum models with metrics of their own.", rich_help_panel=LIMITS
+        ),
+    ] = 100,
+    header_timeout: Annotated[
+        float,
+        typer.Option(min=0.1, help="Seconds until a head is complete.", rich_help_panel=LIMITS),
+    ] = 10.0,
+    body_timeout: Annotated[
+        float,
+        typer.Option(min=0.1, help="Seconds until a body is complete.", rich_help_panel=LIMITS),
+    ] = 30.0,
+    idle_timeout: Annotated[
+        float,
+        typer.Option(
+            min=0.1, help="Seconds that an idle connection stays open.", rich_help_panel=LIMITS
+        ),
+    ] = 5.0,
     most_bytes: Annotated[
         int | None,
         typer.Option(min=1024, hidden=True, callback=deprecated("--most-bytes", "--max-bytes")),
@@ -51,8 +137,9 @@ def serve(
     """Serve decisions over HTTP; outcomes may arrive hours later, and nothing is lost.
 
     Set the administrator's key in `LONGRANK_ADMIN_KEY`; otherwise one is made and printed at the
-    first start, once. The log is JSON lines on standard error. SIGTERM and Ctrl-C stop the service
-    after it has answered the requests in progress.
+    first start, once. With `LONGRANK_METRICS_KEY` the metrics need that key. The log is JSON lines
+    on standard error. SIGTERM and Ctrl-C stop the service after it has answered the requests in
+    progress.
 
     Needs `pip install 'longrank[service]'`.
 
@@ -68,12 +155,27 @@ def serve(
         port=port,
         auth=not no_auth,
         admin=os.environ.get("LONGRANK_ADMIN_KEY") or None,
+        hosts=[name.strip() for name in allowed_hosts.split(",") if name.strip()],
+        metrics_key=os.environ.get("LONGRANK_METRICS_KEY") or None,
         snapshot_every=snapshot_every,
-        max_bytes=most_bytes or max_bytes,
-        max_in_flight=most_waiting or max_queued,
         log_level=log_level,
         show_key=_show,
         notify=lambda text: console.print(text, highlight=False, soft_wrap=True),
+        max_bytes=most_bytes or max_bytes,
+        max_buffered=max_buffered,
+        max_in_flight=most_waiting or max_queued,
+        max_per_key=max_per_key,
+        max_rate=max_rate,
+        max_work=max_work,
+        max_large=max_large,
+        max_header_bytes=max_header_bytes,
+        max_connections=max_connections,
+        max_connections_per_key=max_connections_per_key,
+        max_metric_models=max_metric_models,
+        header_timeout=header_timeout,
+        body_timeout=body_timeout,
+        idle_timeout=idle_timeout,
+        **({} if max_workers is None else {"max_workers": max_workers}),
     )
 
 

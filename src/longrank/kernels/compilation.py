@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import logging
@@ -16,6 +17,8 @@ from numba.core import event
 
 F = TypeVar("F", bound=Callable[..., object])
 Kernel = Callable[..., Any]
+
+log = logging.getLogger("longrank")
 
 _FOLDER = Path(__file__).parent
 _STAMP = hashlib.sha256(b"".join(file.read_bytes() for file in sorted(_FOLDER.glob("*.py"))))
@@ -82,7 +85,19 @@ def _compiled(function: F, fastmath: set[str], *parts: Kernel) -> F:
         # that is read first, and what belongs to another one is not even looked at.
         cached = kernel._cache._cache_file
         cached._version = f"{cached._version} {_stamp(function, *parts)}"
+        kernel._cache.load_overload = functools.partial(_load, kernel._cache)
     return cast(F, kernel)
+
+
+def _load(cache: Any, *asked: Any) -> Any:
+    """Load a kernel from the disk; None, so that it is made anew, if its files are damaged."""
+    try:
+        return type(cache).load_overload(cache, *asked)
+    except Exception as error:  # truncated by a full disk or a power cut, say
+        log.warning("a cached kernel in %s is damaged (%r): made anew", cache.cache_path, error)
+        with contextlib.suppress(OSError):
+            cache.flush()
+        return None
 
 
 def _stamp(*functions: Kernel) -> str:
@@ -105,8 +120,9 @@ class _Notice(event.Listener):
             return
         self.said = True
         text = "compiling for this machine, which takes some seconds and is kept for later"
-        logging.getLogger("longrank").info(text)
-        print(f"longrank: {text}", file=sys.stderr, flush=True)
+        log.info(text)
+        if not log.hasHandlers():  # otherwise standard error may be a log of another format
+            print(f"longrank: {text}", file=sys.stderr, flush=True)
 
     def on_end(self, event: Any) -> None:
         """Required by numba; there is nothing to report."""

@@ -89,9 +89,13 @@ def fit_likelihood(
     for _ in range(_MAX_STEPS):
         times_row(curvature, gradient, step)
         length, size = 0.0, 1.0
+        finite = True
         for j in range(d):
+            finite = finite and abs(step[j]) < math.inf
             length = max(length, abs(step[j]))
             size = max(size, abs(weights[j]))
+        if not finite:
+            break  # penalties near 0 leave no step that could be halved
         stride = 1.0
         while True:
             for j in range(d):
@@ -111,7 +115,7 @@ def fit_likelihood(
             _fresh_curvature(rows, weights, penalties, link, curvature)
             passes, fresh = passes + 1, True
             continue
-        if trial_norm >= norm:
+        if not trial_norm < norm:
             break
         fresh = False
         norm = trial_norm

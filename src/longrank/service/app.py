@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from typing import Any
 
 from starlette.routing import Router
 from starlette.types import ASGIApp
@@ -13,10 +14,16 @@ from starlette.types import ASGIApp
 from longrank.errors import LongrankError
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.keys import Keys
+from longrank.service.engine.warming import warm
 from longrank.service.errors import ServiceError
+from longrank.service.http.limits import Limits
 from longrank.service.http.middleware import Access, Application
+from longrank.service.http.origins import LOOPBACK, Origins
+from longrank.service.http.pace import Pace
+from longrank.service.http.readiness import Readiness
 from longrank.service.http.router import Service
 from longrank.service.http.status import Metrics
+from longrank.service.http.workers import Workers
 from longrank.service.upkeep import Upkeep
 
 log = logging.getLogger("longrank.service")
@@ -27,19 +34,34 @@ def build(
     *,
     admin: str | None = None,
     auth: bool = True,
+    hosts: Iterable[str] | None = None,
+    metrics_key: str | None = None,
     access: Access | None = None,
-    max_bytes: int = 8 << 20,
-    max_in_flight: int = 512,
     show_key: Callable[[str], None] = lambda key: None,  # noqa: ARG005
     failed: Callable[[Exception], None] = lambda error: None,  # noqa: ARG005
+    **limits: Any,
 ) -> ASGIApp:
     """Build the ASGI application over an engine that is not started yet.
 
     It answers ``/healthz`` while it replays the log. ``show_key`` is called with the
-    administrator's key if one is generated, ``failed`` with the error if it cannot start.
+    administrator's key if one is generated, ``failed`` with the error if it cannot start. Where no
+    key is needed, the header Host must name one of ``hosts`` (default: loopback without ``auth``,
+    else any). With a ``metrics_key`` the metrics need it, or the administrator's. ``limits`` are
+    those of :class:`Limits`.
     """
-    service = Service(engine, Keys(engine.store, admin, engine.clock), Metrics(engine), auth)
-    upkeep = Upkeep(engine)
+    limit, upkeep = Limits(**limits), Upkeep(engine)
+    service = Service(
+        engine=engine,
+        keys=Keys(engine.store, admin, engine.clock),
+        metrics=Metrics(engine, limit.max_metric_models),
+        workers=Workers(limit.max_workers, limit.max_large),
+        pace=Pace(limit.max_work),
+        limits=limit,
+        origins=Origins(LOOPBACK if hosts is None and not auth else hosts),
+        readiness=Readiness(engine, upkeep),
+        auth=auth,
+        metrics_key=metrics_key,
+    )
 
     def begin() -> None:
         try:
@@ -51,13 +73,15 @@ def build(
                 engine.store.verify()
             engine.start()
             upkeep.start()
+            warm(engine.models())
+            service.readiness.warm = True
             log.info("ready: the log is replayed")
         except Exception as error:
             if isinstance(error, LongrankError):
                 log.error("cannot start: %s", error)
             else:  # the message of another library's error may quote a request
                 log.exception("cannot start: unexpected error")
-            service.failed = True
+            service.readiness.failed = True
             failed(error)
 
     @asynccontextmanager
@@ -66,6 +90,7 @@ def build(
         starting.start()
         yield
         starting.join()
+        service.workers.close()
         upkeep.stop()
         try:
             engine.close()
@@ -75,10 +100,4 @@ def build(
                 error,
             )
 
-    return Application(
-        service,
-        Router(lifespan=lifespan),
-        access=access,
-        max_bytes=max_bytes,
-        max_in_flight=max_in_flight,
-    )
+    return Application(service, Router(lifespan=lifespan), access=access)

@@ -15,7 +15,7 @@ from longrank.service.http.routes import Call, Endpoints
 
 T = TypeVar("T")
 _Result = httpx.Response | httpx.TransportError
-_RETRIED = (502, 503, 504)
+_RETRIED = (429, 502, 503, 504)
 _MAX_PAUSE = 5.0
 
 

@@ -16,7 +16,7 @@ from longrank.service.engine.apply import replay
 from longrank.service.errors import ServiceError, StoreDamaged, Unknown
 from longrank.service.store import sqlite
 from longrank.service.store.sql import ModelRow
-from longrank.service.store.store import Store, open_store
+from longrank.service.store.store import Store, hide_password, open_store
 
 PACKAGES = ("starlette", "msgspec", "uvicorn", "uvloop", "httptools", "apsw", "prometheus-client")
 WRITES = 100  # of the disk check
@@ -41,7 +41,7 @@ def examine(where: str) -> Iterator[Finding]:
     minimum = ".".join(map(str, sqlite.MIN_VERSION))
     detail = f"{'.'.join(map(str, found))}; {minimum} or newer is needed"
     yield Finding("SQLite", found >= sqlite.MIN_VERSION, detail)
-    local = "://" not in where
+    local = "://" not in where and hide_password(where, where) == where
     if local:
         folder = Path(where).absolute().parent
         yield disk(folder)

@@ -20,7 +20,7 @@ MAX_ID = 256
 MAX_FIELD_NAME = 128
 MAX_TRIES = 10_000
 MAX_SECONDS = 400 * 86_400
-MAX_PRICE = 1e12  # of a cost or value, so that sums of them stay finite
+MAX_PRICE = 1e12  # of a cost, value, reward or loss, so that sums of them stay finite
 
 Id = Annotated[str, Meta(pattern=ID, description="Letters, digits, '.', '_', ':', '~', '-'.")]
 CandidateId = Annotated[str, Meta(min_length=1, max_length=MAX_ID)]
@@ -170,10 +170,18 @@ class ModelCreated(ModelAnswer, frozen=True, kw_only=True):
     key: str
 
 
-class ModelList(Struct, frozen=True):
-    """All models, sorted by name."""
+class UnavailableModel(Struct, frozen=True):
+    """A model that cannot be described, and why."""
+
+    name: str
+    detail: str
+
+
+class ModelList(Struct, frozen=True, omit_defaults=True):
+    """All models, sorted by name; apart from them those that cannot be described, if any."""
 
     models: list[ModelAnswer]
+    unavailable: list[UnavailableModel] = []
 
 
 class FieldInfo(Struct, frozen=True, omit_defaults=True):
@@ -282,11 +290,11 @@ class DecisionRequest(Struct, frozen=True, forbid_unknown_fields=True):
         Count | None, Meta(description="Maximum number of tries; default: the number of rewards.")
     ] = None
     rewards: Annotated[
-        list[float] | None,
+        list[Value] | None,
         Meta(description="Reward of a success at try 1, 2, ...; default: 1 each."),
     ] = None
     losses: Annotated[
-        list[float] | None,
+        list[Value] | None,
         Meta(description="Payoff of giving up after 0, 1, ... tries; default: 0 each."),
     ] = None
     patience: Annotated[

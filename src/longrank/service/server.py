@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import gc
+import logging
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import uvicorn
+
+try:
+    import resource
+except ImportError:  # pragma: no cover
+    resource = None  # type: ignore[assignment]
 
 from longrank.service.app import build
 from longrank.service.engine.engine import Engine
 from longrank.service.errors import StoreFailed
+from longrank.service.http.connections import Connections
+from longrank.service.http.limits import Limits
 from longrank.service.http.middleware import Access, configure_logging
-from longrank.service.http.router import OneWrite
-from longrank.service.store.store import open_store
+from longrank.service.http.origins import LOOPBACK
+from longrank.service.store.store import open_store, plain_address
 
+log = logging.getLogger("longrank.service")
+OTHERS = 200  # descriptors that are no connections of clients
 GRACE = 10  # seconds for requests in flight
 COLLECT = (20_000, 10, 50)  # requests make many small lists, and hardly ever a cycle
 
@@ -27,23 +38,26 @@ def run(
     port: int = 8000,
     auth: bool = True,
     admin: str | None = None,
+    hosts: Sequence[str] = (),
+    metrics_key: str | None = None,
     snapshot_every: int = 1000,
-    max_bytes: int = 8 << 20,
-    max_in_flight: int = 512,
     log_level: str = "info",
     show_key: Callable[[str], None],
     notify: Callable[[str], None],
+    **limits: Any,
 ) -> None:
     """Serve until SIGTERM or SIGINT, and answer the requests in flight first.
 
     ``show_key`` gets the administrator's key if one is created, ``notify`` the line that says where
-    the service listens.
+    the service listens; ``limits`` are those of :class:`Limits`.
     """
+    limit = Limits(**limits)
     configure_logging(log_level)
+    _make_room(limit.max_connections)
     listener = _listen(host, port)
     failures: list[Exception] = []
     try:
-        store = open_store(where, max_queued=4 * max_in_flight)
+        store = open_store(where, max_queued=4 * limit.max_in_flight)
         engine = Engine(store, snapshot_every=snapshot_every)
 
         def failed(error: Exception) -> None:
@@ -54,25 +68,29 @@ def run(
             engine,
             admin=admin,
             auth=auth,
+            hosts=_hosts(host, hosts),
+            metrics_key=metrics_key,
             access=Access(sys.stderr) if log_level in ("debug", "info") else None,
-            max_bytes=max_bytes,
-            max_in_flight=max_in_flight,
             show_key=show_key,
             failed=failed,
+            **limits,
         )
         server = uvicorn.Server(
             uvicorn.Config(
                 app,
-                http=OneWrite,
+                http=Connections(limit),  # type: ignore[arg-type]
                 log_config=None,
                 access_log=False,
                 server_header=False,
                 proxy_headers=False,  # nothing uses the client's address
+                timeout_keep_alive=limit.idle_timeout,  # type: ignore[arg-type]
                 timeout_graceful_shutdown=GRACE,
                 backlog=1024,
             )
         )
-        notify(f"longrank serves http://{host}:{listener.getsockname()[1]} from {_plain(where)}")
+        notify(
+            f"longrank serves http://{host}:{listener.getsockname()[1]} from {plain_address(where)}"
+        )
         gc.collect()
         gc.freeze()  # what exists now stays; collecting it again would stall every request
         gc.set_threshold(*COLLECT)
@@ -95,7 +113,27 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _plain(where: str) -> str:
-    """Return the store's address without a password."""
-    scheme, found, rest = where.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2]}" if found else where
+def _hosts(host: str, given: Sequence[str]) -> list[str] | None:
+    """Return the names that a request without a key may be for; None for any."""
+    if host in LOOPBACK:
+        return [*LOOPBACK, *given]
+    return [*LOOPBACK, host, *given] if given else None
+
+
+def _make_room(connections: int) -> None:
+    """Raise the number of descriptors that the process may have, if it must and may be."""
+    if resource is None:  # not on Windows
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = connections + OTHERS
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        room = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (room, hard))
+        if room < needed:
+            log.warning(
+                "%d connections need %d descriptors, and there are %d: use a lower "
+                "--max-connections, or raise the limit (ulimit -n)",
+                connections,
+                needed,
+                room,
+            )

@@ -52,6 +52,10 @@ class Catalog:
         """Return the models, sorted by name."""
         return [self._names[name] for name in sorted(self._names)]
 
+    def known(self, name: str) -> Model | None:
+        """Return the model of a name as far as it is in memory, without a query."""
+        return self._names.get(name)
+
     def get(self, name: str) -> Model:
         """Return the model of a name; StoreDamaged with the reason if it is suspended."""
         model = self._names.get(name)

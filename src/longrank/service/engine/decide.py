@@ -22,9 +22,9 @@ from longrank.payoffs import Payoffs
 from longrank.rows import SparseRows
 from longrank.service import messages
 from longrank.service.engine.model import Model
-from longrank.service.engine.offers import Offer, Prices, read_records, read_rows
+from longrank.service.engine.offers import Offer, Prices, are_distinct, read_records, read_rows
 from longrank.service.errors import Conflict, Duplicate, Unknown
-from longrank.service.messages import DecisionRequest
+from longrank.service.messages import MAX_PRICE, DecisionRequest
 from longrank.service.store import records
 from longrank.service.store.receipts import PricesRecord, RowsRecord, Sequence
 from longrank.service.store.records import (
@@ -267,7 +267,7 @@ class CheckedRequest(NamedTuple):
 def check(request: DecisionRequest, offered: Offer, spec: messages.ModelRequest) -> CheckedRequest:
     """Check the rest of a request; InvalidInput says what is wrong with it."""
     ids, max_budget = offered.ids, spec.max_budget
-    if len(set(ids)) != len(ids):
+    if not are_distinct(ids):
         ((twice, _),) = Counter(ids).most_common(1)
         raise InvalidInput("candidates", "have ids that differ as text", repr(twice))
     payoffs = _payoffs(request, max_budget)
@@ -300,6 +300,11 @@ def _payoffs(request: DecisionRequest, max_budget: int) -> Payoffs:
 
 @lru_cache(maxsize=256)  # most rounds of a model have the same payoffs, and Payoffs is immutable
 def _schedule(rewards: tuple[float, ...], losses: tuple[float, ...]) -> Payoffs:
+    for name, numbers in (("rewards", rewards), ("losses", losses)):
+        for i, number in enumerate(numbers):
+            if abs(number) > MAX_PRICE:
+                rule = f"have an absolute value of at most {MAX_PRICE:g}"
+                raise InvalidInput(f"{name}[{i}]", rule, number)
     return Payoffs(rewards, losses)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -14,10 +15,11 @@ from longrank.service.engine.apply import Applier, Recent, upgrade
 from longrank.service.engine.catalog import Catalog
 from longrank.service.engine.model import Model
 from longrank.service.engine.views import Views
-from longrank.service.errors import NotReady, StoreFailed, Unknown
+from longrank.service.errors import NotReady, ServiceError, StoreFailed, Unknown
 from longrank.service.store.records import Draft, Entry
 from longrank.service.store.store import Store
 
+log = logging.getLogger("longrank.service")
 MAX_RECENT = 2000  # decisions kept in memory
 _RENAMED = {"decided": "decide", "settled": "settle", "settled_many": "settle_many"}
 T = TypeVar("T")
@@ -72,7 +74,12 @@ class Engine:
         try:
             for model in models:
                 if model.stats.outcomes > model.saved:
-                    self.save(model)
+                    try:
+                        self.save(model)
+                    except ServiceError:
+                        raise
+                    except Exception:  # the log has everything, and the others are saved
+                        log.exception("model %s: no last snapshot", model.name)
         finally:
             self.store.close()
             self._applier.close()
@@ -106,6 +113,10 @@ class Engine:
         """Return the model of a name."""
         self.check()
         return self._catalog.get(name)
+
+    def knows(self, name: str) -> bool:
+        """Whether :meth:`model` finds a name in memory, without a query."""
+        return self.store.exclusive or self._catalog.known(name) is not None
 
     def number(self, name: str) -> int | None:
         """Return the number of a model, None if there is none."""

@@ -73,13 +73,18 @@ class Keys:
 
     def owner(self, key: str) -> int | None:
         """Return the number of the model that a key opens; ADMIN for all, None for none."""
+        found = self.known(key)
+        if found is None and not self._store.exclusive:
+            self.load()  # another process may have created it
+            found = self.known(key)
+        return found
+
+    def known(self, key: str) -> int | None:
+        """Return the same as far as it is in memory, without a query."""
         found = digest(key)
         if self._is_admins(found):
             return ADMIN
         row = self._rows.get(found)
-        if row is None and not self._store.exclusive:
-            self.load()  # another process may have created it
-            row = self._rows.get(found)
         if row is None or (row.model == ADMIN and self._admin is not None):
             return None  # the environment's key replaces the one in the store
         return row.model

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import sys
 import threading
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
@@ -100,12 +101,12 @@ class Stats(msgspec.Struct, array_like=True):
 
     def settle(self, decision: DecisionRecord, outcome: OutcomeRecord) -> None:
         """Count an outcome."""
-        reward = decision.reward(outcome)
+        reward = finite(decision.reward(outcome))
         self.outcomes += 1
         self.learned += outcome.learn
         self.successes += outcome.succeeded
         self.reward, *self.reward_rest = exact_sum(self.reward, *self.reward_rest, reward)
-        spent = decision.spent(outcome)
+        spent = finite(decision.spent(outcome))
         if spent:
             self.spent, *self.spent_rest = exact_sum(self.spent, *self.spent_rest, spent)
         self.estimated += decision.estimated(outcome)
@@ -122,11 +123,14 @@ class Stats(msgspec.Struct, array_like=True):
     def _bin(self, reward: float, length: int, gave_up: bool) -> None:
         if self.bins and self.bins[-1][0] < self.size:
             count, total, lengths, given_up = self.bins[-1]
-            self.bins[-1] = (count + 1, total + reward, lengths + length, given_up + gave_up)
+            total = finite(total + reward)
+            self.bins[-1] = (count + 1, total, lengths + length, given_up + gave_up)
             return
         if len(self.bins) == MAX_BINS:
             pairs = zip(self.bins[::2], self.bins[1::2], strict=True)
-            self.bins = [(a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]) for a, b in pairs]
+            self.bins = [
+                (a[0] + b[0], finite(a[1] + b[1]), a[2] + b[2], a[3] + b[3]) for a, b in pairs
+            ]
             self.size *= 2
         self.bins.append((1, reward, length, int(gave_up)))
 
@@ -138,6 +142,7 @@ class Stats(msgspec.Struct, array_like=True):
     def shown(self, pending: int) -> ModelStats:
         """Return the statistics as an answer."""
         outcomes, bins = self.outcomes, self.bins
+        reward, spent = finite(self.reward), finite(self.spent)
         return ModelStats(
             decisions=self.decisions,
             outcomes=outcomes,
@@ -146,10 +151,10 @@ class Stats(msgspec.Struct, array_like=True):
             learned=self.learned,
             not_learned=outcomes - self.learned,
             empty=self.empty,
-            total_reward=self.reward,
-            mean_reward=self.reward / outcomes if outcomes else None,
-            total_spent=self.spent,
-            mean_spent=self.spent / outcomes if outcomes else None,
+            total_reward=reward,
+            mean_reward=reward / outcomes if outcomes else None,
+            total_spent=spent,
+            mean_spent=spent / outcomes if outcomes else None,
             mean_length=self.lengths / self.decisions if self.decisions else None,
             success_rate=self.successes / outcomes if outcomes else None,
             give_ups=outcomes - self.successes,
@@ -161,7 +166,7 @@ class Stats(msgspec.Struct, array_like=True):
             curve=Curve(
                 size=self.size,
                 outcomes=[count for count, _, _, _ in bins],
-                reward=[total / count for count, total, _, _ in bins],
+                reward=[finite(total) / count for count, total, _, _ in bins],
                 length=[lengths / count for count, _, lengths, _ in bins],
                 give_ups=[given_up / count for count, _, _, given_up in bins],
             ),
@@ -179,11 +184,21 @@ def exact_sum(*numbers: float) -> list[float]:
     rest, parts = list(numbers), [0.0]
     try:
         while part := math.fsum(rest):
+            if part != part:
+                raise ValueError(numbers)
             parts.append(part)
             rest.append(-part)
-    except (OverflowError, ValueError):  # a sum beyond all numbers, of rewards near 1e308
-        return [sum(numbers)]
+    except (OverflowError, ValueError):  # numbers near 1e308, as earlier versions took them
+        scale = 2.0**-64
+        return [finite(math.fsum(finite(number) * scale for number in numbers) / scale)]
     return parts[1:] or parts
+
+
+def finite(number: float) -> float:
+    """Return a number, the largest one in place of an infinite one, 0 in place of NaN."""
+    if math.isfinite(number):
+        return number
+    return 0.0 if number != number else math.copysign(sys.float_info.max, number)
 
 
 class View(NamedTuple):

@@ -28,6 +28,7 @@ from longrank.service.messages import (
 
 MAX_TEXT = 4096  # characters of a value
 MAX_ATOMS = 1 << 22  # of all candidates of a round, at 16 bytes each
+TOGETHER = 2048  # candidates that are looked at without a break
 FEW = 64  # candidates that can have so many only by being long
 _TYPES = {"float32": "<f4", "float64": "<f8"}
 _NO_TRIES = Payoffs([], [0.0])
@@ -90,7 +91,7 @@ def read_records(request: DecisionRequest, schema: Schema | None) -> Offer:
         {ID: each} if isinstance(each, str) else each for each in request.candidates
     ]
     try:
-        packed, shared = _json(records), _json(context)
+        packed, shared = _packed(records), _json(context)
     except (TypeError, OverflowError, RecursionError):
         _blame(records, context)
         raise
@@ -104,6 +105,22 @@ def read_records(request: DecisionRequest, schema: Schema | None) -> Offer:
         told = () if schema is None else (schema.sides["candidate"].prices,)
         prices = _checked(read_prices(_NO_TRIES, records, *told))
     return Offer(ids, records, packed, context, shared, prices)
+
+
+def _packed(records: list[Record]) -> bytes:
+    """Return records as JSON; of many, other threads get their turn in between."""
+    if len(records) <= TOGETHER:
+        return _json(records)
+    pieces = [_json(records[i : i + TOGETHER]) for i in range(0, len(records), TOGETHER)]
+    return b"[" + b",".join(piece[1:-1] for piece in pieces) + b"]"
+
+
+def are_distinct(names: list[str]) -> bool:
+    """Whether all names differ; of many, other threads get their turn in between."""
+    seen: set[str] = set()
+    for i in range(0, len(names), TOGETHER):
+        seen.update(names[i : i + TOGETHER])
+    return len(seen) == len(names)
 
 
 def _blame(records: list[Record], context: Record) -> None:
@@ -137,7 +154,10 @@ def _where(i: int | None, name: str) -> str:
 def _check_sizes(records: list[Record], context: Record, schema: Schema | None) -> None:
     """Refuse what is too long, before a policy makes rows of it and remembers it."""
     everything = (*records, context)
-    for name in set().union(*everything):
+    fields: set[str] = set()
+    for i in range(0, len(everything), TOGETHER):
+        fields.update(*everything[i : i + TOGETHER])
+    for name in fields:
         if len(name) > MAX_FIELD_NAME:
             rule = f"have at most {MAX_FIELD_NAME} characters"
             raise InvalidInput("the name of a field", rule, f"{name[:40]!r}...")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import msgspec
 from starlette.concurrency import run_in_threadpool
 
@@ -10,11 +12,14 @@ from longrank.service import messages
 from longrank.service.export import parquet
 from longrank.service.http.problems import status_of
 from longrank.service.http.router import Reply, Service
+from longrank.service.http.workers import Lane
 
 
 async def decide(
     service: Service,
     name: str,
+    lane: Lane,
+    size: int,
     body: messages.DecisionRequest,
     idempotency_key: str | None = None,
 ) -> messages.DecisionAnswer:
@@ -23,8 +28,19 @@ async def decide(
             rule = "equal the id in the body if both are given"
             raise InvalidInput("Idempotency-Key", rule, repr(idempotency_key))
         body = msgspec.structs.replace(body, id=idempotency_key)
-    deciding = service.engine.aio.decide(name, body)
+    model, pace = service.engine.model(name), service.pace
+    shape = pace.shape(model, body, size)
+    ranking = partial(pace.timed, shape, partial(service.engine.aio.decide, name, body))
     del body  # a decision that waits for the disk does not need it any more
+    if pace.is_quick(model, shape):
+        deciding = ranking()
+    else:
+        pace.enter(model)
+        try:
+            deciding = await service.workers.run(lane, ranking)
+        finally:
+            pace.leave(model)
+    del ranking
     return await deciding
 
 
@@ -61,6 +77,6 @@ async def drop(service: Service, name: str, older_than: int) -> messages.Dropped
     return messages.Dropped(await run_in_threadpool(service.engine.drop, name, float(older_than)))
 
 
-async def export(service: Service, name: str) -> Reply:
-    data = await run_in_threadpool(parquet, service.engine, name)
+async def export(service: Service, name: str, lane: Lane) -> Reply:
+    data = await service.workers.run(lane, partial(parquet, service.engine, name))
     return Reply(data, {"Content-Disposition": f'attachment; filename="{name}.parquet"'})

@@ -5,57 +5,62 @@ Every request takes it, and it is all in one place: there are no further layers 
 
 from __future__ import annotations
 
+import hmac
 import logging
 import random
 import re
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from functools import partial
 from typing import Any, TextIO
 from urllib.parse import parse_qsl
 
 import msgspec
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from longrank.errors import InvalidInput, LongrankError
-from longrank.service.complaints import blamed, translate
-from longrank.service.engine.keys import ADMIN
-from longrank.service.http import problems
+from longrank.service.engine.keys import ADMIN, digest
+from longrank.service.http import body, problems
+from longrank.service.http.callers import Callers
+from longrank.service.http.limits import Quota
 from longrank.service.http.problems import Refused
 from longrank.service.http.router import Endpoint, Reply, Router, Service
-from longrank.service.http.routes import JSON, PATH, Route, Schema
+from longrank.service.http.routes import PAGES, PATH, ROUTES, Route, Schema
+from longrank.service.http.workers import Lane
 
 Headers = dict[bytes, bytes]
 
-_MSGPACK = ("application/msgpack", "application/x-msgpack", "application/vnd.msgpack")
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _PLAIN_PATH = re.compile(r"/[A-Za-z0-9._:~/-]{0,300}")
+CLOSED = 499  # status in logs and metrics of a request whose client went away while it sent it
+_SAFE = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
 _encode = msgspec.json.Encoder().encode
-_decoders: dict[tuple[type, bool], Any] = {}
 
 
 class Application:
     """The ASGI application: the path of a request around a router.
 
-    A body may have ``max_bytes``. When more than ``max_in_flight`` requests are in flight, those
-    to the API are refused with 503; ``access`` logs every request.
+    When more requests than ``max_in_flight`` are in flight, those to the API are refused with 503;
+    ``access`` logs every request.
     """
 
-    def __init__(
-        self,
-        service: Service,
-        lifespan: ASGIApp,
-        *,
-        access: Access | None,
-        max_bytes: int,
-        max_in_flight: int,
-    ) -> None:
+    def __init__(self, service: Service, lifespan: ASGIApp, *, access: Access | None) -> None:
         self._service, self._lifespan, self._router = service, lifespan, Router()
-        self._access, self._max_bytes, self._max_in_flight = access, max_bytes, max_in_flight
-        self._in_flight = 0
+        self._access, limits = access, service.limits
+        self._max_bytes, self._max_in_flight = limits.max_bytes, limits.max_in_flight
+        self._in_flight, self._quota = 0, Quota(limits)
+        self._bodies = body.Reader(limits.max_bytes, limits.max_buffered)
+        open_ones = {"metrics"} if service.auth else {route.name for route in (*ROUTES, *PAGES)}
+        self._keyless = open_ones - {"health", "ready"}  # what a page could use or read
+        self._callers = Callers(service.keys, service.engine.store.exclusive)
         service.metrics.in_flight.set_function(lambda: self._in_flight)
+        service.metrics.large.set_function(lambda: service.workers.waiting)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -74,15 +79,20 @@ class Application:
                 endpoint, values = self._router.find(scope["method"], scope["path"])
                 call = endpoint.route.name
                 answer = await self._handle(endpoint, values, scope, headers, receive)
-                status, extra, body = _reply(endpoint, answer)
+                status, extra, content = _reply(endpoint, answer)
             except (LongrankError, Refused) as error:
-                status, extra, body = problems.report(error, request_id.decode())
+                status, extra, content = problems.report(error, request_id.decode())
+                if status == 429:
+                    self._service.metrics.limited.inc()
+            except ClientDisconnect:  # there is nobody to answer
+                status = CLOSED
+                return
             except Exception:
                 close = {"Connection": "close"}  # as the server will, for the error goes on
                 failed = Refused(500, "the service failed on this request; see its log", close)
                 await _send(send, request_id, *problems.report(failed, request_id.decode()))
                 raise  # to the server's log
-            await _send(send, request_id, status, extra, body)
+            await _send(send, request_id, status, extra, content)
         finally:
             self._in_flight -= 1
             seconds = time.perf_counter() - started
@@ -95,8 +105,10 @@ class Application:
         """Refuse a body that is too long (413), and a request when there are too many (503)."""
         length = headers.get(b"content-length", b"")
         if length.isdigit() and int(length) > self._max_bytes:
-            raise self._too_large()
-        if self._in_flight > self._max_in_flight and path.startswith("/v1/"):
+            raise body.too_large(self._max_bytes)
+        # those that send a body slowly keep nobody else out; they count for their key
+        in_flight = self._in_flight - self._bodies.receiving
+        if in_flight > self._max_in_flight and path.startswith("/v1/"):
             self._service.metrics.shed.inc()
             raise Refused(503, "too many requests are in flight; try again later")
 
@@ -110,69 +122,85 @@ class Application:
     ) -> Any:
         """Check the key, read the parameters and the body, and call the handler."""
         route, service = endpoint.route, self._service
+        if route.name in self._keyless:
+            service.origins.check(scope["method"], headers)
+        if route.name == "metrics" and service.metrics_key is not None:
+            await self._check_metrics_key(headers)
         if route.scope != "open":
             if not service.engine.ready:
                 service.engine.check()  # refuses; the engine's verbs check for anything else
             if service.auth:
-                self._check_key(route, values, headers)
+                key = await self._check_key(route, values, headers)
+                connection = scope.get("longrank.connection")
+                if connection is not None:
+                    connection.claim(key)
+                self._quota.enter(key)
+                try:
+                    return await self._call(endpoint, values, scope, headers, receive, key)
+                finally:
+                    self._quota.leave(key)
+        return await self._call(endpoint, values, scope, headers, receive, b"")
+
+    async def _call(
+        self,
+        endpoint: Endpoint,
+        values: dict[str, str],
+        scope: Scope,
+        headers: Headers,
+        receive: Receive,
+        key: bytes,
+    ) -> Any:
+        """Read the parameters and the body, and call the handler."""
+        route, engine = endpoint.route, self._service.engine
         arguments = _parameters(route, values, scope, headers)
+        if route.looks_up and not engine.knows(arguments["name"]):
+            await run_in_threadpool(engine.model, arguments["name"])  # refuses if there is none
+        lane = Lane(key, values.get("name", ""))
+        if endpoint.takes_lane:
+            arguments["lane"] = lane
         if route.takes is None:
-            return await endpoint.handler(service, **arguments)
-        # the body has no name here, so that a handler that waits can free it
+            return await endpoint.handler(self._service, **arguments)
+        found = await self._bodies.read(headers, receive)
+        if endpoint.takes_size:
+            arguments["size"] = found.size
+        # what is decoded has no name here, so that a handler that waits can free it
+        if found.size <= body.LARGE:
+            return await endpoint.handler(
+                self._service, **arguments, body=body.decode(route.takes, found)
+            )
+        decoding = partial(body.decode, route.takes, found)
         return await endpoint.handler(
-            service, **arguments, body=await self._read(route.takes, headers, receive)
+            self._service, **arguments, body=await self._service.workers.run(lane, decoding)
         )
 
-    def _check_key(self, route: Route[..., Any], values: dict[str, str], headers: Headers) -> None:
-        """Refuse a request without a valid key (401) or with a key for something else (403)."""
-        scheme, _, key = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-        owner = (
-            self._service.keys.owner(key.strip()) if scheme.lower() == "bearer" and key else None
-        )
+    async def _check_key(
+        self, route: Route[..., Any], values: dict[str, str], headers: Headers
+    ) -> bytes:
+        """Refuse a request without a valid key (401) or with a key for something else (403).
+
+        Return the digest of the key.
+        """
+        key = _bearer(headers)
+        owner = await self._callers.owner(key) if key else None
         if owner is None:
-            detail = "a valid key is needed, in the header Authorization: Bearer KEY"
-            raise Refused(401, detail, {"WWW-Authenticate": "Bearer"})
-        if owner == ADMIN:
-            return
-        if route.scope == "admin":
-            raise Refused(403, "this endpoint needs the administrator's key")
-        name = _checked("name", values["name"], PATH["name"])
-        if self._service.engine.number(name) != owner:
-            raise Refused(403, "this key is for another model")
+            raise _no_key()
+        if owner != ADMIN:
+            if route.scope == "admin":
+                raise Refused(403, "this endpoint needs the administrator's key")
+            name = _checked("name", values["name"], PATH["name"])
+            find = self._service.engine.number
+            known = self._service.engine.knows(name)
+            if (find(name) if known else await run_in_threadpool(find, name)) != owner:
+                raise Refused(403, "this key is for another model")
+        return digest(key)
 
-    async def _read(self, kind: type, headers: Headers, receive: Receive) -> Any:
-        """Read the body: 415 for another media type, 400 if malformed, 422 if it breaks a rule."""
-        media = headers.get(b"content-type", b"").decode("latin-1").partition(";")[0]
-        packed = (media := media.strip().lower()) in _MSGPACK
-        if not packed and media != JSON and b"content-type" in headers:
-            raise Refused(415, f"the body must be {JSON} or {_MSGPACK[0]}")
-        decoder = _decoders.get((kind, packed))
-        if decoder is None:
-            make = msgspec.msgpack.Decoder if packed else msgspec.json.Decoder
-            decoder = _decoders[kind, packed] = make(kind)
-        chunks, size, more = [], 0, True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise ClientDisconnect
-            chunks.append(message.get("body", b""))
-            size += len(chunks[-1])
-            if size > self._max_bytes:
-                raise self._too_large()
-            more = message.get("more_body", False)
-        try:
-            return decoder.decode(b"".join(chunks))
-        except msgspec.ValidationError as error:
-            module = msgspec.msgpack if packed else msgspec.json
-            raise _refuse(error, kind, module.decode, b"".join(chunks)) from None
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise Refused(400, f"the body cannot be decoded: {error}") from None
-        except RecursionError:
-            raise Refused(400, "the body is nested too deeply") from None
-
-    def _too_large(self) -> Refused:
-        detail = f"the body is longer than the limit of {self._max_bytes} bytes"
-        return Refused(413, detail, {"Connection": "close"})
+    async def _check_metrics_key(self, headers: Headers) -> None:
+        """Refuse to show the metrics without their key or the administrator's."""
+        key, expected = _bearer(headers), self._service.metrics_key or ""
+        if not hmac.compare_digest(digest(key), digest(expected)) and (
+            not key or await self._callers.owner(key) != ADMIN
+        ):
+            raise _no_key()
 
     def _shown(self, path: str, status: int) -> str:
         """Return a path for the log, without what is or may be a key."""
@@ -181,18 +209,15 @@ class Application:
         return path if status < 400 else self._service.keys.hide(path)  # what was served is no key
 
 
-def _refuse(
-    error: msgspec.ValidationError, kind: type, decode: Callable[[bytes], Any], data: bytes
-) -> Exception:
-    """Return the error of a body that breaks a rule: with the value, where that can be told."""
-    try:
-        translated = translate(error, decode(data))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        translated = None  # it is malformed as well, further on
-    if translated is not None:
-        return translated
-    detail = f"the body is not a {kind.__name__}: {error}"
-    return Refused(422, detail, parameter=blamed(str(error)))
+def _bearer(headers: Headers) -> str:
+    """Return the key of a request, empty without one."""
+    scheme, _, key = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+    return key.strip() if scheme.lower() == "bearer" else ""
+
+
+def _no_key() -> Refused:
+    detail = "a valid key is needed, in the header Authorization: Bearer KEY"
+    return Refused(401, detail, {"WWW-Authenticate": "Bearer"})
 
 
 def _parameters(
@@ -247,7 +272,7 @@ async def _send(
     head = [(name.lower().encode(), text.encode("latin-1")) for name, text in headers.items()]
     if body is not None:
         head.append((b"content-length", b"%d" % len(body)))
-    head.append((b"x-request-id", request_id))
+    head += (*_SAFE, (b"x-request-id", request_id))
     await send({"type": "http.response.start", "status": status, "headers": head})
     await send({"type": "http.response.body", "body": body or b""})
 
@@ -282,7 +307,7 @@ class JsonLines(logging.Formatter):
             "time": round(record.created, 3),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": record.getMessage().encode(errors="backslashreplace").decode(),
         }
         if record.exc_info and record.exc_info[0] is not None:
             # the place, not the message: another library's message may quote a request

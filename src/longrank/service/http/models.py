@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+
 from starlette.concurrency import run_in_threadpool
 
+from longrank.errors import LongrankError
 from longrank.service import messages
+from longrank.service.errors import StoreFailed
 from longrank.service.http.router import Service
+
+log = logging.getLogger("longrank.service")
 
 
 async def create_model(
@@ -39,10 +45,20 @@ async def delete_model(service: Service, name: str) -> None:
 
 
 async def list_models(service: Service) -> messages.ModelList:
-    def describe() -> list[messages.ModelAnswer]:
-        return [service.engine.describe(model) for model in service.engine.models()]
+    def describe() -> messages.ModelList:
+        found, unavailable = [], []
+        for model in service.engine.models():
+            try:
+                found.append(service.engine.describe(model))
+            except StoreFailed:
+                raise  # the store does not answer for the others either
+            except Exception as error:
+                log.exception("model %s cannot be described", model.name)
+                reason = str(error) if isinstance(error, LongrankError) else "see the service's log"
+                unavailable.append(messages.UnavailableModel(model.name, reason))
+        return messages.ModelList(found, unavailable)
 
-    return messages.ModelList(await run_in_threadpool(describe))
+    return await run_in_threadpool(describe)
 
 
 async def create_key(service: Service, name: str) -> messages.KeyCreated:

@@ -14,12 +14,14 @@ from longrank.service.http.routes import FIELD, JSON, PATH, ROUTES, Route
 _REASONS = {
     400: "The body cannot be decoded.",
     401: "The key is missing or unknown.",
-    403: "The key is for something else.",
+    403: "The key is for something else, or the request comes from a page of another origin.",
     404: "There is no such model, decision or key.",
+    408: "The body took too long.",
     409: "It exists already, with other content.",
     413: "The body is too large.",
-    415: "The media type of the body is not supported.",
+    415: "The media type of the body is missing or not supported.",
     422: "The request breaks a rule; `detail` says which.",
+    429: "The key has too many requests: try again after `Retry-After` seconds.",
     500: "The store is damaged, or the service failed.",
     503: "Busy, starting, or the store cannot write: try again after `Retry-After` seconds.",
 }
@@ -66,11 +68,11 @@ def _is_message(kind: Any) -> bool:
 def _operation(route: Route[..., Any], found: dict[Any, Any]) -> dict[str, Any]:
     statuses = [503]
     if route.scope != "open":
-        statuses += [401, 403, 500]
+        statuses += [401, 403, 429, 500]
         if FIELD.search(route.path):
             statuses += [404, 422]
     if route.takes is not None:
-        statuses += [400, 409, 413, 415]
+        statuses += [400, 408, 409, 413, 415]
     problem = {"application/problem+json": {"schema": found[ProblemDetails]}}
     responses = {str(status): _answer(route, kind, found) for status, kind in route.answers.items()}
     for status in sorted(statuses):

@@ -7,14 +7,20 @@ import re
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
+from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.keys import Keys
+from longrank.service.http.limits import Limits
+from longrank.service.http.origins import Origins
+from longrank.service.http.pace import Pace
 from longrank.service.http.problems import Refused
+from longrank.service.http.readiness import Readiness
 from longrank.service.http.routes import FIELD, PAGES, ROUTES, Route
+from longrank.service.http.workers import Workers
 
 if TYPE_CHECKING:
     from longrank.service.http.status import Metrics
@@ -24,13 +30,18 @@ Handler = Callable[..., Awaitable[Any]]
 
 @dataclass
 class Service:
-    """What handlers work on; ``failed`` is set if the service could not start."""
+    """What handlers work on."""
 
     engine: Engine
     keys: Keys
     metrics: Metrics
+    workers: Workers
+    pace: Pace
+    limits: Limits
+    origins: Origins
+    readiness: Readiness
     auth: bool = True
-    failed: bool = False
+    metrics_key: str | None = None
 
 
 class Reply(NamedTuple):
@@ -41,11 +52,16 @@ class Reply(NamedTuple):
 
 
 class Endpoint(NamedTuple):
-    """A route with the function that handles it, and the status of each type of answer."""
+    """A route with the function that handles it, and the status of each type of answer.
+
+    ``takes_lane`` and ``takes_size`` say what else the handler wants to know of the request.
+    """
 
     route: Route[..., Any]
     handler: Handler
     statuses: dict[type, int]
+    takes_lane: bool = False
+    takes_size: bool = False
 
 
 class Router:
@@ -81,7 +97,8 @@ def endpoint(route: Route[..., Any]) -> Endpoint:
     file, _, function = route.handler.partition(":")
     handler: Handler = getattr(import_module(f"{__package__}.{file}"), function)
     statuses = {kind or type(None): status for status, kind in route.answers.items()}
-    return Endpoint(route, handler, statuses)
+    wanted = signature(handler).parameters
+    return Endpoint(route, handler, statuses, "lane" in wanted, "size" in wanted)
 
 
 class OneWrite(HttpToolsProtocol):

@@ -119,6 +119,11 @@ class Route(Generic[P, T]):
         found = get_type_hints(self.request)["return"]
         return None if found is type(None) else found
 
+    @cached_property
+    def looks_up(self) -> bool:
+        """Whether it is about a model that exists."""
+        return "{name}" in self.path and self.name not in ("createModel", "deleteModel")
+
     @property
     def summary(self) -> str:
         """The first line of its documentation."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.resources import files
+from typing import Any, cast
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -13,15 +15,19 @@ from starlette.concurrency import run_in_threadpool
 
 from longrank.service import messages
 from longrank.service.engine.engine import Engine
-from longrank.service.errors import NotReady
+from longrank.service.engine.model import Model, exact_sum
 from longrank.service.http.openapi import document
 from longrank.service.http.router import Reply, Service
 
+log = logging.getLogger("longrank.service")
+OTHERS = "(others)"  # no model has this name
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 _HEADERS = {
-    "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; base-uri 'none'; "
-    "frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; object-src 'none'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
@@ -32,12 +38,7 @@ async def health(service: Service) -> messages.Health:  # noqa: ARG001
 
 
 async def ready(service: Service) -> messages.Health:
-    engine = service.engine
-    if engine.broken is not None:
-        raise NotReady(engine.broken)
-    if not engine.ready:
-        failed, replaying = "the service could not start; see its log", "the log is being replayed"
-        raise NotReady(failed if service.failed else replaying)
+    await service.readiness.check()
     return messages.Health("ready")
 
 
@@ -69,7 +70,7 @@ async def openapi(service: Service) -> Reply:  # noqa: ARG001
 class Metrics:
     """Metrics of the requests, counted here, and of the engine, read when they are asked for."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, max_models: int) -> None:
         self.registry = CollectorRegistry()
         self.requests = Counter(
             "longrank_requests", "Requests by call and status.", ["call", "status"],
@@ -84,7 +85,15 @@ class Metrics:
             registry=self.registry,
         )  # fmt: skip
         self.in_flight = Gauge("longrank_in_flight", "Requests in flight.", registry=self.registry)
-        self.registry.register(_EngineCollector(engine))
+        self.large = Gauge(
+            "longrank_large_waiting", "Large requests that wait for a thread.",
+            registry=self.registry,
+        )  # fmt: skip
+        self.limited = Counter(
+            "longrank_limited", "Requests refused because their key had too many.",
+            registry=self.registry,
+        )  # fmt: skip
+        self.registry.register(_EngineCollector(engine, max_models))
         self._counters: dict[tuple[str, int], Counter] = {}
         self._histograms: dict[str, Histogram] = {}
 
@@ -101,8 +110,14 @@ class Metrics:
 
 
 class _EngineCollector(Collector):
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    """Metrics of the engine and of its models.
+
+    The oldest ``max_models`` models have a label of their own; the others share one, so that a
+    scrape stays small however many there are.
+    """
+
+    def __init__(self, engine: Engine, max_models: int) -> None:
+        self._engine, self._max_models = engine, max_models
 
     def collect(self) -> Iterator[Metric]:
         engine = self._engine
@@ -116,28 +131,50 @@ class _EngineCollector(Collector):
         yield CounterMetricFamily("longrank_commits", "Group commits.", value=writer.batches)
         if not engine.ready:
             return
-        families = {
-            name: CounterMetricFamily(f"longrank_model_{name}", text, labels=["model"])
-            for name, text in (
-                ("decisions", "Decisions."),
-                ("outcomes", "Outcomes."),
-                ("learned", "Outcomes that the model learned from."),
-            )
-        }
-        reward = GaugeMetricFamily("longrank_model_reward_sum", "Sum of rewards.", labels=["model"])
-        spent = GaugeMetricFamily(
-            "longrank_model_spent_sum", "Sum of what tries cost.", labels=["model"]
-        )
+        models = sorted(engine.models(), key=lambda model: model.number)
+        yield GaugeMetricFamily("longrank_models", "Models.", value=len(models))
+        counted = [_Counted(CounterMetricFamily, *row) for row in _COUNTERS]
+        counted += [_Counted(GaugeMetricFamily, *row) for row in _SUMS]
         pending = GaugeMetricFamily(
             "longrank_model_pending", "Decisions that wait for an outcome.", labels=["model"]
         )
-        for model in engine.models():
-            for name, family in families.items():
-                family.add_metric([model.name], getattr(model.stats, name))
-            reward.add_metric([model.name], model.stats.reward)
-            spent.add_metric([model.name], model.stats.spent)
-            pending.add_metric([model.name], engine.pending(model))
-        yield from families.values()
-        yield reward
-        yield spent
+        for i, model in enumerate(models):
+            try:
+                for one in counted:
+                    one.add(model, alone=i < self._max_models)
+                if i < self._max_models:
+                    pending.add_metric([model.name], engine.pending(model))
+            except Exception:  # the other models have theirs
+                log.exception("metrics of model %s cannot be told", model.name)
+        for one in counted:
+            yield one.family()
         yield pending
+
+
+_COUNTERS = (
+    ("decisions", "Decisions."),
+    ("outcomes", "Outcomes."),
+    ("learned", "Outcomes that the model learned from."),
+)
+_SUMS = (("reward_sum", "Sum of rewards."), ("spent_sum", "Sum of what tries cost."))
+
+
+class _Counted:
+    """A metric of all models: a value for each of some, and a sum for the rest."""
+
+    def __init__(self, kind: Callable[..., Any], name: str, text: str) -> None:
+        self._field = name.removesuffix("_sum")
+        self._family = kind(f"longrank_model_{name}", text, labels=["model"])
+        self._rest: list[float] = []
+
+    def add(self, model: Model, alone: bool) -> None:
+        value = getattr(model.stats, self._field)
+        if alone:
+            self._family.add_metric([model.name], value)
+        else:
+            self._rest.append(value)
+
+    def family(self) -> Metric:
+        if self._rest:
+            self._family.add_metric([OTHERS], exact_sum(*self._rest)[0])
+        return cast(Metric, self._family)

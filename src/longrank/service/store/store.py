@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import warnings
 from abc import ABC, abstractmethod
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Concatenate, ParamSpec, TypeVar
+from urllib.parse import unquote
 
 from longrank.service.errors import StoreDamaged, StoreFailed, sentence
 from longrank.service.store import sql
@@ -19,6 +21,9 @@ from longrank.service.store.writer import Writer
 
 P = ParamSpec("P")
 T = TypeVar("T")
+POSTGRES = ("postgresql://", "postgres://")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_PASSWORD = re.compile(r"\bpassword\s*=\s*('[^']*'|[^\s&]*)", re.IGNORECASE)
 
 
 def open_store(where: str, *, max_queued: int = 4096, most_waiting: int | None = None) -> Store:
@@ -29,13 +34,40 @@ def open_store(where: str, *, max_queued: int = 4096, most_waiting: int | None =
     if most_waiting is not None:
         warnings.warn("most_waiting is now max_queued", DeprecationWarning, stacklevel=2)
         max_queued = most_waiting
-    if where.startswith(("postgresql://", "postgres://")):
-        from longrank.service.store.postgres import PostgresStore
+    try:
+        if where.startswith(POSTGRES):
+            from longrank.service.store.postgres import PostgresStore
 
-        return PostgresStore(where, max_queued=max_queued)
-    from longrank.service.store.sqlite import SqliteStore
+            return PostgresStore(where, max_queued=max_queued)
+        if _SCHEME.match(where) or _PASSWORD.search(where):
+            begin = " or ".join(POSTGRES)
+            raise StoreFailed(f"the store must be a path, or begin with {begin}")
+        from longrank.service.store.sqlite import SqliteStore
 
-    return SqliteStore(where, max_queued=max_queued)
+        return SqliteStore(where, max_queued=max_queued)
+    except (StoreFailed, StoreDamaged) as error:  # databases quote what they cannot read
+        if (text := hide_password(str(error), where)) == str(error):
+            raise
+        raise type(error)(text) from None
+
+
+def plain_address(where: str) -> str:
+    """Return the address of a store without user, password and options."""
+    scheme, found, rest = where.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}" if found else where
+
+
+def hide_password(text: str, where: str) -> str:
+    """Replace what may be a password of a store's address, or a part of one, in a text."""
+    _, found, rest = where.partition("://")
+    secrets = [match[1] for match in _PASSWORD.finditer(where)]
+    if found:
+        secrets.append(rest.rpartition("@")[0].partition(":")[2])
+    parts = {part for one in secrets for part in (one, unquote(one), *re.split("[/:@?#&]", one))}
+    for part in sorted(parts, key=len, reverse=True):
+        if part:
+            text = re.sub(rf"(?<![A-Za-z]){re.escape(part)}(?![A-Za-z])", "***", text)
+    return text
 
 
 class Store(ABC):
@@ -90,6 +122,15 @@ class Store(ABC):
                 after = 0
                 while found := sql.after(session, row.model, after, 1000):
                     after = found[-1].seq
+
+    def probe(self) -> None:
+        """Write something that changes nothing; the error says why the store takes no writes.
+
+        Where other processes write too, nothing is locked that they may need.
+        """
+        rewrite, nothing = "SET version = version", "SET version = 0 WHERE version < 0"
+        sql = f"UPDATE format {rewrite if self.exclusive else nothing}"
+        self.writer.call(lambda session: session.execute(sql))
 
     def close(self) -> None:
         """Write what is queued, then close."""

@@ -1,0 +1,43 @@
+"""Warming: load or compile what the models will need, before the first request needs it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from longrank.cascade import Outcome
+from longrank.payoffs import Payoffs
+from longrank.service.engine.model import Model
+
+log = logging.getLogger("longrank.service")
+
+
+def warm(models: Iterable[Model]) -> None:
+    """Let a copy of one model of each kind rank and learn once; no model is changed."""
+    seen = set()
+    for model in models:
+        request = model.spec.request
+        kind = request.policy, request.dim is None, str(request.settings)
+        if kind not in seen:
+            seen.add(kind)
+            try:
+                _use(Model(model.number, model.name, model.created, model.spec, model.snapshot()))
+            except Exception:  # then a decision tells it, to whom it concerns
+                log.exception("model %s could not be warmed up", model.name)
+
+
+def _use(model: Model) -> None:
+    """Rank some candidates, and learn from an outcome."""
+    request = model.spec.request
+    items: Any = [{"id": name} for name in "abc"]
+    if request.dim is not None:
+        items = np.full((3, request.dim), 0.5 / request.dim)
+        items[1:, 0] *= (-1.0, 0.0)
+    budget = min(2, request.max_budget)
+    context: dict[str, Any] | None = {} if request.dim is None else None
+    payoffs = Payoffs.vanilla(budget)
+    model.rank(items, payoffs, budget, "warm", context)
+    model.policy.learn(model.receipt(items, [0], payoffs, context), Outcome(1, True))

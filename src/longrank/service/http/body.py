@@ -1,0 +1,142 @@
+"""The body of a request: received within its limits, decoded, checked."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import msgspec
+import msgspec.inspect
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive
+
+from longrank.errors import InvalidInput
+from longrank.service.complaints import blamed, translate
+from longrank.service.http import pieces
+from longrank.service.http.problems import Refused
+from longrank.service.http.routes import JSON
+
+LARGE = 64 << 10  # bytes that take about a millisecond to decode
+MSGPACK = ("application/msgpack", "application/x-msgpack", "application/vnd.msgpack")
+_decoders: dict[tuple[type, bool], Any] = {}
+
+
+class Body(NamedTuple):
+    """The bytes of a body, and whether they are MessagePack; :func:`decode` takes them out."""
+
+    chunks: list[bytes]
+    size: int
+    packed: bool
+
+
+class Reader:
+    """Receives bodies: at most ``max_bytes`` of one, and ``max_buffered`` of all at a time."""
+
+    def __init__(self, max_bytes: int, max_buffered: int) -> None:
+        self._max_bytes, self._max_buffered = max_bytes, max_buffered
+        self.receiving = 0  # bodies that are not complete
+        self._buffered = 0  # bytes of them
+
+    async def read(self, headers: dict[bytes, bytes], receive: Receive) -> Body:
+        """Receive a body: 415 for another media type, 413 if it is too long."""
+        media = headers.get(b"content-type", b"").decode("latin-1").partition(";")[0]
+        if (media := media.strip().lower()) != JSON and media not in MSGPACK:
+            raise Refused(415, f"the content type must be {JSON} or {MSGPACK[0]}")
+        chunks, size, more = [], 0, True
+        self.receiving += 1
+        try:
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientDisconnect
+                chunks.append(message.get("body", b""))
+                more = message.get("more_body", False)
+                size += len(chunks[-1])
+                self._buffered += len(chunks[-1])
+                if size > self._max_bytes:
+                    raise too_large(self._max_bytes)
+                if more and self._buffered > self._max_buffered:
+                    close = {"Connection": "close"}
+                    raise Refused(503, "too many bodies are being received; try again later", close)
+        finally:
+            self.receiving -= 1
+            self._buffered -= size
+        return Body(chunks, size, media != JSON)
+
+
+def too_large(max_bytes: int) -> Refused:
+    """Return the refusal of a body that is too long."""
+    detail = f"the body is longer than the limit of {max_bytes} bytes"
+    return Refused(413, detail, {"Connection": "close"})
+
+
+def decode(kind: type, body: Body) -> Any:
+    """Decode a body: 400 if it is malformed, 422 if it breaks a rule."""
+    chunks, size, packed = body
+    data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    chunks.clear()  # whoever waits for the answer does not need them any more
+    if size <= LARGE:
+        return _decode(kind, packed, data)
+    parts = pieces.split(data, packed)
+    if parts is None:
+        rule = "it is malformed, or has a long list of an unusual name or twice"
+        raise Refused(400, f"the body cannot be decoded: {rule}")
+    rest, lists = parts
+    del data
+    fields: dict[str, Any] = {}
+    for name, long, firsts in lists:
+        found: list[Any] = []
+        for piece, first in zip(long, firsts, strict=True):
+            try:
+                found += getattr(_decode(kind, packed, piece), name)
+            except InvalidInput as error:
+                where = pieces.shifted(error.parameter, name, first)
+                raise InvalidInput(where, error.rule, error.value) from None
+            except Refused as error:
+                detail = pieces.shifted(error.detail, name, first)
+                where = pieces.shifted(error.parameter or "", name, first)
+                raise Refused(error.status, detail, error.headers, where or None) from None
+        fields[name] = found
+        limit = _max_length(kind, name)
+        if limit is not None and len(found) > limit:
+            raise InvalidInput(name, f"have at most {limit} entries", len(found))
+    decoded = _decode(kind, packed, rest)
+    return msgspec.structs.replace(decoded, **fields) if fields else decoded
+
+
+def _decode(kind: type, packed: bool, data: bytes) -> Any:
+    decoder = _decoders.get((kind, packed))
+    if decoder is None:
+        make = msgspec.msgpack.Decoder if packed else msgspec.json.Decoder
+        decoder = _decoders[kind, packed] = make(kind)
+    try:
+        return decoder.decode(data)
+    except msgspec.ValidationError as error:
+        raise _refuse(error, kind, packed, data) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Refused(400, f"the body cannot be decoded: {error}") from None
+    except RecursionError:
+        raise Refused(400, "the body is nested too deeply") from None
+
+
+@cache
+def _max_length(kind: type, field: str) -> int | None:
+    """Return how many entries a list of a message may have."""
+    info = msgspec.inspect.type_info(kind)
+    for one in info.fields:  # type: ignore[attr-defined]
+        if one.name == field:
+            return getattr(one.type, "max_length", None)
+    return None
+
+
+def _refuse(error: msgspec.ValidationError, kind: type, packed: bool, data: bytes) -> Exception:
+    """Return the error of a body that breaks a rule: with the value, where that can be told."""
+    module = msgspec.msgpack if packed else msgspec.json
+    try:
+        translated = translate(error, module.decode(data))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        translated = None  # it is malformed as well, further on
+    if translated is not None:
+        return translated
+    detail = f"the body is not a {kind.__name__}: {error}"
+    return Refused(422, detail, parameter=blamed(str(error)))

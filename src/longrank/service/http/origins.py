@@ -1,0 +1,49 @@
+"""Where a request comes from: web pages of elsewhere may not use a service that asks for no key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from longrank.service.http.problems import Refused
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_HERE = (b"same-origin", b"none")  # what browsers say of our own page, and of an address typed in
+
+
+class Origins:
+    """Check the headers that a browser sets and a page cannot change.
+
+    A name that another site lets point here (DNS rebinding) is not among ``hosts``, and a page of
+    elsewhere has another origin. ``hosts`` are names without a port; None allows all.
+    """
+
+    def __init__(self, hosts: Iterable[str] | None) -> None:
+        self._hosts = None if hosts is None else frozenset(host.lower() for host in hosts)
+
+    def check(self, method: str, headers: dict[bytes, bytes]) -> None:
+        """Refuse a request for another host, or from a page of another origin, with 403."""
+        host = headers.get(b"host", b"").decode("latin-1").lower()
+        if self._hosts is not None and _name(host) not in self._hosts:
+            raise Refused(403, "the header Host names another host; see --allowed-hosts")
+        origin = headers.get(b"origin")
+        if origin is not None and _authority(origin.decode("latin-1").lower()) != host:
+            raise Refused(403, "the header Origin names a page of another origin")
+        changes = method not in ("GET", "HEAD")
+        if changes and headers.get(b"sec-fetch-site", b"none").lower() not in _HERE:
+            raise Refused(403, "the header Sec-Fetch-Site names a page of another site")
+
+
+def _name(host: str) -> str | None:
+    """Return the name in a header Host, without the port."""
+    try:
+        return urlsplit(f"//{host}").hostname
+    except ValueError:
+        return None
+
+
+def _authority(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc or None
+    except ValueError:
+        return None

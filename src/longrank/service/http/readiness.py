@@ -1,0 +1,85 @@
+"""Readiness: whether the service can answer well, and not only whether it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from longrank.service.engine.engine import Engine
+from longrank.service.errors import NotReady, ServiceError
+from longrank.service.upkeep import Upkeep
+
+FRESH = 1.0  # seconds for which a write that worked is trusted
+PATIENCE = 2.0  # seconds until a write must have worked
+STALLED = 10.0  # seconds until upkeep must have been round
+
+
+class Readiness:
+    """Ready: the log is replayed, kernels are warm, the store takes writes, and upkeep goes on.
+
+    ``warm`` is set when everything is loaded, ``failed`` if the service could not start.
+    """
+
+    def __init__(
+        self, engine: Engine, upkeep: Upkeep, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._engine, self._upkeep, self._clock = engine, upkeep, clock
+        self.warm, self.failed = False, False
+        self._written = -FRESH  # when a write last worked
+        self._writing: asyncio.Future[None] | None = None
+
+    async def check(self) -> None:
+        """Refuse with NotReady, and the reason."""
+        engine = self._engine
+        if engine.broken is not None:
+            raise NotReady(engine.broken)
+        if self.failed:
+            raise NotReady("the service could not start; see its log")
+        if not engine.ready:
+            raise NotReady("the log is being replayed")
+        if not self.warm:
+            raise NotReady("the kernels are being loaded or compiled")
+        since = self._clock() - self._upkeep.finished
+        if since > STALLED:
+            raise NotReady(f"upkeep has not been round for {since:.0f} seconds; see the log")
+        if self._clock() - self._written > FRESH:
+            await self._write()
+
+    async def _write(self) -> None:
+        """Write to the store, once for all who ask meanwhile, and wait a little."""
+        if self._writing is None:
+            loop = asyncio.get_running_loop()
+            self._writing = loop.create_future()
+            self._writing.add_done_callback(self._done)
+            arguments = (loop, self._writing)
+            threading.Thread(target=self._probe, args=arguments, daemon=True).start()
+        try:
+            await asyncio.wait_for(asyncio.shield(self._writing), PATIENCE)
+        except TimeoutError:
+            raise NotReady(f"the store has not taken a write for {PATIENCE:g} seconds") from None
+        except ServiceError as error:
+            raise NotReady(str(error)) from None
+
+    def _done(self, writing: asyncio.Future[None]) -> None:
+        self._writing = None
+        if writing.exception() is None:  # which has been looked at, if nobody waits any more
+            self._written = self._clock()
+
+    def _probe(self, loop: asyncio.AbstractEventLoop, writing: asyncio.Future[None]) -> None:
+        error: Exception | None = None
+        try:
+            self._engine.store.probe()
+        except Exception as raised:
+            error = raised
+
+        def deliver() -> None:
+            if error is None:
+                writing.set_result(None)
+            else:
+                writing.set_exception(error)
+
+        with suppress(RuntimeError):  # the event loop is closed
+            loop.call_soon_threadsafe(deliver)

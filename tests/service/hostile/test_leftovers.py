@@ -1,0 +1,142 @@
+"""Passwords in addresses, logs that stay JSON, damaged caches of kernels, fits without an end."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+import warnings
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from longrank import cli
+from longrank.learners import MaximumLikelihood
+from longrank.service.doctor import examine
+from longrank.service.errors import StoreFailed
+from longrank.service.http.middleware import configure_logging
+from longrank.service.store.store import hide_password, open_store, plain_address
+
+ADDRESSES = [
+    "postgresql://me:s3cret@127.0.0.1:1/db",
+    "postgresql://me:s3cret/s3cret@127.0.0.1:1/db",  # not encoded: half of it looks like a port
+    "postgresql://me:s3cret@s3cret@127.0.0.1:1/db",
+    "postgresql://127.0.0.1:1/db?user=me&password=s3cret",
+    "postgresql://127.0.0.1:s3cret/db?password=s3cret",
+    "postgresql://me:%733cret@127.0.0.1:1/db?nonsense=1",
+    "postgresl://me:s3cret@127.0.0.1:1/db",
+    "host=127.0.0.1 port=1 password=s3cret",
+    "host=127.0.0.1 port=1 password = 's3cret'",
+]
+
+
+@pytest.fixture
+def _logging():
+    """Puts back how the process logs."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    logging.captureWarnings(False)
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+@pytest.mark.usefixtures("_logging")
+def test_no_error_and_no_line_shows_the_password_of_a_store(address):
+    with pytest.raises(StoreFailed) as refused:
+        open_store(address)
+    assert "s3cret" not in str(refused.value)
+    assert refused.value.__cause__ is None or "s3cret" not in str(refused.value.__cause__)
+    assert "s3cret" not in "".join(finding.detail for finding in examine(address))
+    assert "s3cret" not in hide_password(address, address)
+    answer = CliRunner().invoke(cli.app, ["serve", "--port", "0", "--store", address])
+    assert "s3cret" not in answer.output + str(answer.exception)
+
+
+def test_an_address_is_shown_without_user_password_and_options():
+    shown = "postgresql://host:5432/db"
+    assert plain_address("postgresql://me:a@b@host:5432/db?password=c&sslmode=require") == shown
+    assert plain_address("postgresql://host:5432/db") == shown
+    assert plain_address("some/where.db") == "some/where.db"
+
+
+@pytest.fixture
+def lines(_logging):
+    """What is logged as the service logs it."""
+    stream = io.StringIO()
+    configure_logging("debug", stream)
+    return lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_warnings_and_odd_text_are_lines_of_json(lines):
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        logging.captureWarnings(False)
+        logging.captureWarnings(True)  # catch_warnings has put another function in its place
+        _ = np.array([1e308]) * 10.0
+    logging.getLogger("longrank").warning("a name that is not UTF-8: \udcff")
+    found = lines()
+    assert "overflow encountered" in found[0]["message"]
+    assert found[-1]["message"].endswith("\\udcff")
+
+
+SERVE = """
+import logging, sys
+from longrank.service.http.middleware import configure_logging
+configure_logging("info")
+from longrank import kernels
+print(kernels.probability(0, 0.5))
+"""
+
+
+def run(folder, code=SERVE):
+    """The lines on standard error of a process with a cache of its own, and what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"NUMBA_CACHE_DIR": str(folder), "NUMBA_DISABLE_JIT": "0"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [json.loads(line)["message"] for line in done.stderr.splitlines()], done.stdout
+
+
+@pytest.mark.parametrize(("suffix", "size"), [("nbi", 0), ("nbi", 0.5), ("nbc", 0), ("nbc", 0.5)])
+def test_a_truncated_cache_of_kernels_is_made_anew_and_said_in_json(tmp_path, suffix, size):
+    first, answer = run(tmp_path)
+    assert first[0].startswith("compiling")
+    for file in tmp_path.rglob(f"*.{suffix}"):
+        os.truncate(file, int(size * file.stat().st_size))
+    second, again = run(tmp_path)
+    assert again == answer
+    assert any("damaged" in line and "made anew" in line for line in second)
+    assert run(tmp_path) == ([], answer)
+
+
+def tiny_penalty():
+    """A learner as earlier versions let it be made, from its saved state."""
+    state = MaximumLikelihood(2).state()
+    huge = np.eye(2) * 1e300
+    return MaximumLikelihood.from_state(
+        state | {"penalty": 1e-300, "inverse": huge, "curvature": huge.copy()}
+    )
+
+
+def test_a_fit_with_hardly_any_penalty_ends():
+    learner, rng = tiny_penalty(), np.random.default_rng(0)
+
+    def observe():
+        for i in range(30):
+            learner.observe(rng.uniform(-0.5, 0.5, (2, 2)), i % 2 == 0)
+
+    thread = threading.Thread(target=observe, daemon=True)
+    thread.start()
+    thread.join(120)
+    assert not thread.is_alive()
+    assert np.isfinite(learner.weights).all()

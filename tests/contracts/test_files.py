@@ -79,7 +79,9 @@ def test_a_setting_that_was_accepted_when_the_file_was_written_is_still_read(lea
     assert getattr(loaded.learner, part) == value
     assert loaded.to_bytes() == pack(tree)
     tree["policy"]["learner"][part] = 0.0
-    with pytest.raises(BadFile, match=rf"'.*': {part} must be a number (from 1e-150|above 0) to 1e\+150, got 0"):
+    with pytest.raises(
+        BadFile, match=rf"'.*': {part} must be a number (from 1e-150|above 0) to 1e\+150, got 0"
+    ):
         from_bytes(pack(tree))
 
 

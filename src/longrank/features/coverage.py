@@ -55,6 +55,7 @@ class Coverage(Features):
            [-0.70710678,  0.        ]])
     """
 
+    max_square = checks.UNIT
     kind = "coverage"
     contents: ClassVar = {
         "topics_kind": one_of(("function", "matrix", "mixture")),

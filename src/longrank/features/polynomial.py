@@ -33,6 +33,7 @@ class Polynomial(Features):
     66
     """
 
+    max_square = 3.0 * checks.UNIT  # the item, the constant, the products
     independent = True
     kind = "polynomial"
     contents: ClassVar = {"degree": whole(1, 2)}

@@ -129,6 +129,7 @@ class Tabular(Features):
     4
     """
 
+    max_square = 1e6
     independent = True
     grows = True
     kind = "tabular"
@@ -268,6 +269,9 @@ class Tabular(Features):
 
     def recall(self, ranking: Ranking, count: int) -> Matrix:
         rows = ranking.rows(count)
+        if ranking.sample is not None and ranking.sample.shape[1] != self.dim:
+            rule = f"carry candidates of {self.dim} columns"
+            raise InvalidInput("ranking", rule, ranking.sample.shape[1])
         missing = self.length - rows.shape[1]  # of shapes that were added since
         return rows if missing <= 0 else np.pad(rows, ((0, 0), (0, missing)))
 

@@ -374,6 +374,8 @@ class Believer(Policy):
         self._check(ranking, outcome, self._dims)
         if outcome.tried:
             rows = self.features.recall(ranking, outcome.tried)
+            if ranking.from_elsewhere:
+                self._check_rows(rows)
             self.learner.observe(rows, outcome.succeeded)
             if outcome.costs is not None:
                 self._observe_costs(rows, np.array(outcome.costs))
@@ -382,6 +384,14 @@ class Believer(Policy):
                 self.patience.observe(len(ranking), outcome)
             if self.features.grows:
                 self._grow(ranking)
+
+    def _check_rows(self, rows: Any) -> None:
+        """Refuse rows that the features cannot have made; sparse ones were checked when read."""
+        if isinstance(rows, np.ndarray):
+            square, limit = kernels.worst_row(rows)[1], self.features.max_square
+            if not square <= limit:
+                rule = f"have rows of a squared norm of at most {limit:.6g}, as this policy's are"
+                raise InvalidInput("ranking", rule, f"{square:.6g}")
 
     @property
     def _dims(self) -> range:

@@ -14,10 +14,10 @@ from longrank.contents import listed, mapped, optional, text, tree
 from longrank.errors import InvalidInput
 from longrank.packing import Tree
 from longrank.parts import Part
-from longrank.rows import LISTS, Layout, Plan, Slot, SparseRows
+from longrank.rows import LISTS, MAX_FIELDS, Layout, Plan, Slot, SparseRows
 from longrank.schema.coder import atom_groups
 from longrank.schema.kinds import KINDS, Kind, checked_name, read_kind, shown, spell, spelled
-from longrank.schema.side import MAX_EMBEDDED, MAX_FIELDS, Side
+from longrank.schema.side import MAX_EMBEDDED, Side
 from longrank.schema.values import ID, Record
 
 MAX_ENTRIES = 1024  # of a row; fields and crosses that would exceed it are left out

@@ -14,7 +14,7 @@ from longrank.contents import Broken, Contents, Sizes, listed, mapped, numbers, 
 from longrank.errors import BadFile
 from longrank.kernels.numbers import SAMPLE
 from longrank.packing import Tree
-from longrank.rows import MEASURED, Slot
+from longrank.rows import MAX_FIELDS, MEASURED, Slot
 from longrank.schema.coder import MAX_NORM, Coder, Encoded, Matrix
 from longrank.schema.kinds import (
     KINDS,
@@ -31,7 +31,6 @@ from longrank.schema.kinds import (
 from longrank.schema.prices import PRICES
 from longrank.schema.values import ID, MAX_EMBEDDING, Record, infer, read_list
 
-MAX_FIELDS = 256  # of the candidates, and of the context
 MAX_EMBEDDED = 1024  # numbers of all their embeddings: what is known makes every row longer
 _MAX = sys.float_info.max
 _FEW = 10  # norms, of which one may have been an outlier that the next ones correct

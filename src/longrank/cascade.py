@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank import checks, packing, receipts
+from longrank import checks, packing, receipt
 from longrank.errors import InvalidInput
 from longrank.explanation import Names, Reason, Reasons, shorten
 from longrank.payoffs import MAX_PRICE, Payoffs
-from longrank.receipts import Prices as Prices
+from longrank.receipt import Prices as Prices
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -439,10 +439,10 @@ class Ranking:
     def _version(self) -> int:
         """The first version of the layout that has all of it."""
         if self._sample is not None:
-            return receipts.VERSION
+            return receipt.VERSION
         if self._prices is not None:
-            return receipts.PRICES
-        return receipts.ARRAYS if self._names is None else receipts.RECORDS
+            return receipt.PRICES
+        return receipt.ARRAYS if self._names is None else receipt.RECORDS
 
     def _more(self, *, plain: bool) -> dict[str, Any]:
         """What it has in addition; ``plain`` without arrays."""
@@ -472,22 +472,22 @@ class Ranking:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Ranking:
         """Rebuild the ranking that :meth:`to_dict` wrote, equal bit for bit."""
-        return cls._stored(receipts.read_lists(data))
+        return cls._stored(receipt.read_lists(data))
 
     def to_bytes(self) -> bytes:
         """Return the packed form: see :mod:`longrank.packing`."""
         parts = {
-            name: getattr(self, "_dense" if name == "features" else name) for name in receipts.PARTS
+            name: getattr(self, "_dense" if name == "features" else name) for name in receipt.PARTS
         }
         return packing.pack({"version": self._version} | parts | self._more(plain=False))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Ranking:
         """Rebuild the ranking that :meth:`to_bytes` wrote, equal bit for bit."""
-        return cls._stored(receipts.read_tree(packing.unpack(data, "the ranking")))
+        return cls._stored(receipt.read_tree(packing.unpack(data, "the ranking")))
 
     @classmethod
-    def _stored(cls, parts: receipts.Parts) -> Ranking:
+    def _stored(cls, parts: receipt.Parts) -> Ranking:
         ranking = cls(*parts[:-1]).planned(1.0, sample=parts.sample)
         ranking.from_elsewhere = True  # a policy checks it before it learns
         return ranking

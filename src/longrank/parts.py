@@ -32,7 +32,8 @@ class Part:
         version (written before versions existed) have version 0.
     contents
         What a state of the present layout holds: see :mod:`longrank.contents`. It is checked
-        before ``from_state`` sees the state.
+        before ``from_state`` sees the state. A class that has its own ``state`` and declares
+        nothing has none.
     """
 
     kind: ClassVar[str]
@@ -44,6 +45,8 @@ class Part:
         super().__init_subclass__(**more)
         if "kind" not in cls.__dict__:
             cls.kind = cls.__name__
+        if "state" in cls.__dict__ and "contents" not in cls.__dict__:
+            cls.contents = {}
 
     def state(self) -> Tree:
         """Return all that is needed to build it again, as a tree for :mod:`longrank.packing`."""

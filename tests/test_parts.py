@@ -19,6 +19,7 @@ from longrank import (
     load,
     named,
 )
+from longrank.contents import numbers, text, whole
 from longrank.packing import pack, unpack
 from longrank.parts import Kinds, Part
 from longrank.policies import from_bytes, registry
@@ -252,6 +253,39 @@ class _Grown(Part):
 class _Whole(_Grown):
     kind = "_Grown"
     migrations = {**_Grown.migrations, 1: lambda s: s}  # noqa: RUF012
+
+
+class _Checked(Part):
+    contents = {"size": whole(1), "rows": numbers("size", 2)}  # noqa: RUF012
+
+    def state(self):
+        return {"size": 1, "rows": np.zeros((1, 2))}
+
+
+class _Free(_Checked):
+    def state(self):
+        return {"anything": 1}
+
+
+class _Longer(_Checked):
+    contents = {**_Checked.contents, "name": text}  # noqa: RUF012
+
+    def state(self):
+        return super().state() | {"name": "x"}
+
+
+def test_a_part_that_declares_its_contents_is_checked_and_no_other():
+    for part in (_Checked(), _Free(), _Longer()):
+        assert type(part).migrate(part.saved())["version"] == 1
+    for part, name, wrong in (
+        (_Checked(), "size", 2),
+        (_Checked(), "rows", np.zeros((1, 3))),
+        (_Longer(), "rows", None),
+        (_Longer(), "name", ["x"]),
+    ):
+        with pytest.raises(BadFile, match=rf"^'{part.kind}': \w+ must "):
+            type(part).migrate(part.saved() | {name: wrong})
+    assert _Free.migrate({"rows": "what it likes"})["rows"] == "what it likes"
 
 
 def test_migrations_run_from_the_version_that_was_found():

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank import checks, packing
-from longrank.errors import BadFile, InvalidInput
-from longrank.explanation import Names, Reason, Reasons, read_names, shorten
+from longrank import checks, packing, receipt
+from longrank.errors import InvalidInput
+from longrank.explanation import Names, Reason, Reasons, shorten
 from longrank.payoffs import MAX_PRICE, Payoffs
+from longrank.receipt import Prices as Prices
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -78,19 +79,6 @@ class Outcome:
             raise InvalidInput("outcome.tried", rule, self.tried)
 
 
-class Prices(NamedTuple):
-    """What a receipt has in addition where candidates have costs and values of their own."""
-
-    costs: Vector
-    values: Vector
-    loss_bound: float
-
-    def take(self, positions: Sequence[int]) -> Prices:
-        """Return those of some tries."""
-        kept = list(positions)
-        return Prices(self.costs[kept], self.values[kept], self.loss_bound)
-
-
 class Ranking:
     """Receipt of a decision: what to try in which order, why, and what learning needs later.
 
@@ -98,8 +86,19 @@ class Ranking:
     """
 
     # All numbers are in one array, since allocating five takes longer than the decision: n
-    # probabilities, n estimates, n + 1 values and n rows, of which the first s are in use.
-    __slots__ = ("_dim", "_names", "_numbers", "_order", "_patience", "_prices", "_sample", "_stop")
+    # probabilities, n estimates, n + 1 values and up to n rows, of which the first s are in use.
+    __slots__ = (
+        "_dim",
+        "_names",
+        "_numbers",
+        "_order",
+        "_patience",
+        "_prices",
+        "_sample",
+        "_stop",
+        "_tries",
+        "from_elsewhere",
+    )
 
     def __init__(
         self,
@@ -112,12 +111,12 @@ class Ranking:
         prices: Prices | None = None,
     ) -> None:
         max_tries, s = len(values) - 1, len(order)
-        numbers = self.blank(max_tries, features.shape[1])[1]
+        numbers = np.empty(3 * max_tries + 1 + features.size)
         numbers[:s] = probabilities
         numbers[max_tries : max_tries + s] = estimates
         numbers[2 * max_tries : 3 * max_tries + 1] = values
         numbers[3 * max_tries + 1 : 3 * max_tries + 1 + features.size] = features.ravel()
-        self._fill(order, numbers, features.shape[1], names, prices)
+        self._fill(order, numbers, features.shape[1], max_tries, names, prices)
 
     @staticmethod
     def blank(max_tries: int, dim: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -134,7 +133,7 @@ class Ranking:
     ) -> Ranking:
         """Wrap what :meth:`blank` allocated, once filled; ``order`` cut to its length."""
         ranking = cls.__new__(cls)
-        ranking._fill(order, numbers, dim, names, None)
+        ranking._fill(order, numbers, dim, len(numbers) // (3 + dim), names, None)
         return ranking
 
     @classmethod
@@ -208,20 +207,18 @@ class Ranking:
         order: NDArray[np.int64],
         numbers: NDArray[np.float64],
         dim: int,
+        max_tries: int,
         names: Names | None,
         prices: Prices | None,
     ) -> None:
         order.setflags(write=False)
         numbers.setflags(write=False)
         self._order, self._numbers, self._dim, self._names = order, numbers, dim, names
-        self._prices, self._sample, self._patience, self._stop = prices, None, 1.0, ""
+        self._tries, self._prices, self._sample = max_tries, prices, None
+        self._patience, self._stop, self.from_elsewhere = 1.0, "", False
         if prices is not None:
             prices.costs.setflags(write=False)
             prices.values.setflags(write=False)
-
-    @property
-    def _max_tries(self) -> int:
-        return len(self._numbers) // (3 + self._dim)
 
     @property
     def order(self) -> NDArray[np.int64]:
@@ -316,7 +313,7 @@ class Ranking:
     @property
     def estimates(self) -> NDArray[np.float64]:
         """The same without the exploration bonus. Shape (s,)."""
-        max_tries = self._max_tries
+        max_tries = self._tries
         return self._numbers[max_tries : max_tries + len(self.order)]
 
     @property
@@ -326,7 +323,7 @@ class Ranking:
         They show why it stopped at s, and what each further try would have added; n is the
         maximum number of tries allowed.
         """
-        max_tries = self._max_tries
+        max_tries = self._tries
         return self._numbers[2 * max_tries : 3 * max_tries + 1]
 
     @property
@@ -339,7 +336,7 @@ class Ranking:
 
     def arrays(self) -> tuple[NDArray[np.int64], Vector, Vector, Vector]:
         """Return order, probabilities, estimates and values: all but the features, at once."""
-        numbers, s, n = self._numbers, len(self._order), self._max_tries
+        numbers, s, n = self._numbers, len(self._order), self._tries
         return (
             self._order,
             numbers[:s],
@@ -356,7 +353,7 @@ class Ranking:
     @property
     def _dense(self) -> NDArray[np.float64]:
         numbers, dim = self._numbers, self._dim
-        count, start = len(self._order), 3 * (len(numbers) // (3 + dim)) + 1
+        count, start = len(self._order), 3 * self._tries + 1
         return numbers[start : start + count * dim].reshape(count, dim)
 
     def __len__(self) -> int:
@@ -451,8 +448,10 @@ class Ranking:
     def _version(self) -> int:
         """The first version of the layout that has all of it."""
         if self._sample is not None:
-            return VERSION
-        return PRICES if self._prices else ARRAYS if self._names is None else RECORDS
+            return receipt.VERSION
+        if self._prices is not None:
+            return receipt.PRICES
+        return receipt.ARRAYS if self._names is None else receipt.RECORDS
 
     def _more(self, *, plain: bool) -> dict[str, Any]:
         """What it has in addition; ``plain`` without arrays."""
@@ -482,83 +481,25 @@ class Ranking:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Ranking:
         """Rebuild the ranking that :meth:`to_dict` wrote, equal bit for bit."""
-        try:
-            _check_version(data.get("version", 0))
-            order = np.array(data["order"], np.int64)
-            probabilities = np.array(data["probabilities"], np.float64)
-            estimates = np.array(data["estimates"], np.float64)
-            values = np.array(data["values"], np.float64)
-            features = np.array(data["features"], np.float64).reshape(len(order), data["dim"])
-            if not len(probabilities) == len(estimates) == len(order) < len(values):
-                raise ValueError("its parts have lengths that do not fit together")
-            if not np.isfinite(features).all():  # a learner would never recover
-                raise ValueError("features must be finite")
-            names, prices = read_names(data, len(order)), _read_prices(data, len(order))
-            ranking = cls(order, probabilities, estimates, values, features, names, prices)
-            return ranking.planned(1.0, sample=_read_sample(data))
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            if isinstance(error, BadFile):
-                raise
-            raise BadFile(f"not a ranking: {error!r}") from error
+        return cls._stored(receipt.read_lists(data))
 
     def to_bytes(self) -> bytes:
         """Return the packed form: see :mod:`longrank.packing`."""
-        parts = {name: getattr(self, "_dense" if name == "features" else name) for name in _PARTS}
+        parts = {
+            name: getattr(self, "_dense" if name == "features" else name) for name in receipt.PARTS
+        }
         return packing.pack({"version": self._version} | parts | self._more(plain=False))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Ranking:
         """Rebuild the ranking that :meth:`to_bytes` wrote, equal bit for bit."""
-        tree = packing.unpack(data, "the ranking")
-        _check_version(tree.pop("version", 0))
-        if set(tree) - {*_NAMED, *_PRICED, "sample"} != set(_PARTS):
-            raise BadFile(f"the ranking must have the parts {_PARTS}")
-        try:
-            count = len(tree["order"])
-            names, prices = read_names(tree, count), _read_prices(tree, count)
-            sample = _read_sample(tree)
-        except (TypeError, ValueError, KeyError) as error:
-            raise BadFile(f"not a ranking: {error!r}") from error
-        ranking = cls(**{part: tree[part] for part in _PARTS}, names=names, prices=prices)
-        return ranking.planned(1.0, sample=sample)
+        return cls._stored(receipt.read_tree(packing.unpack(data, "the ranking")))
 
-
-VERSION = 4  # of a receipt's layout; receipts without one were written before it was counted
-PRICES = 3  # that of receipts without a sample, which has not changed
-RECORDS = 2  # that of receipts without prices, which has not changed
-ARRAYS = 1  # that of receipts without names and prices, which has not changed
-_NAMED = ("ids", "reasons", "rows")
-_PRICED = ("costs", "success_values", "loss_bound")
-_PARTS = ("estimates", "features", "order", "probabilities", "values")
-
-
-def _check_version(found: object) -> None:
-    if type(found) is not int or not 0 <= found <= VERSION:
-        raise BadFile(
-            f"the ranking was saved in version {found!r} of its layout, and this longrank reads "
-            f"versions up to {VERSION}: upgrade longrank to read it"
-        )
-
-
-def _read_prices(tree: Mapping[str, Any], count: int) -> Prices | None:
-    if "costs" not in tree:
-        return None
-    costs, values = (np.array(tree[name], np.float64) for name in _PRICED[:2])
-    if not costs.shape == values.shape == (count,):
-        raise ValueError("its parts have lengths that do not fit together")
-    if not (np.isfinite(costs).all() and np.isfinite(values).all() and (costs >= 0.0).all()):
-        raise ValueError("costs and values must be finite, and costs at least 0")
-    bound = tree["loss_bound"]
-    return Prices(costs, values, math.nan if bound is None else float(bound))
-
-
-def _read_sample(tree: Mapping[str, Any]) -> Matrix | None:
-    if "sample" not in tree:
-        return None
-    sample = np.array(tree["sample"], np.float64)
-    if sample.ndim != 2 or not np.isfinite(sample).all():
-        raise ValueError("the sample must be finite numbers, the same in every row")
-    return sample
+    @classmethod
+    def _stored(cls, parts: receipt.Parts) -> Ranking:
+        ranking = cls(*parts[:-1]).planned(1.0, sample=parts.sample)
+        ranking.from_elsewhere = True  # a policy checks it before it learns
+        return ranking
 
 
 def _listed(array: NDArray[Any]) -> list[Any]:

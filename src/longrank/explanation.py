@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
@@ -108,8 +109,16 @@ def read_names(tree: Mapping[str, Any], count: int) -> Names | None:
     if "ids" not in tree:
         return None
     rows = None if tree["rows"] is None else SparseRows.from_state(tree["rows"])
-    reasons = [[(str(label), float(size)) for label, size in some] for some in tree["reasons"]]
+    reasons = [[_read_reason(*each) for each in some] for some in tree["reasons"]]
     ids = list(tree["ids"])
+    if not all(isinstance(each, str | int | float) for each in ids):
+        raise ValueError("ids must be text or numbers")
     if not len(ids) == len(reasons) == count or (rows is not None and len(rows) != count):
         raise ValueError("its parts have lengths that do not fit together")
     return Names(ids, rows, reasons)
+
+
+def _read_reason(label: Any, size: Any) -> Reason:
+    if not isinstance(label, str) or not -math.inf < float(size) < math.inf:
+        raise ValueError("reasons must be a text and a finite number each")
+    return label, float(size)

@@ -2,8 +2,8 @@
 
 A part (learner, feature map, policy) describes itself as a tree for :mod:`longrank.packing`, with
 its ``kind`` and the ``version`` of the layout. An older layout is brought up to date by the part's
-own ``migrations``; a newer one is refused by name. Kinds from outside the package are found
-through entry points.
+own ``migrations``; a newer one is refused by name, and so is one that does not hold the part's
+``contents``. Kinds from outside the package are found through entry points.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
+from longrank.contents import Contents, check, show
 from longrank.errors import BadFile
 from longrank.packing import Tree
 from longrank.plugins import load_entry_point
@@ -29,16 +30,23 @@ class Part:
     migrations
         ``migrations[n]`` turns a state of version n into one of version n + 1. States without a
         version (written before versions existed) have version 0.
+    contents
+        What a state of the present layout holds: see :mod:`longrank.contents`. It is checked
+        before ``from_state`` sees the state. A class that has its own ``state`` and declares
+        nothing has none.
     """
 
     kind: ClassVar[str]
     version: ClassVar[int] = 1
     migrations: ClassVar[Mapping[int, Callable[[Tree], Tree]]] = {}
+    contents: ClassVar[Contents] = {}
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
         if "kind" not in cls.__dict__:
             cls.kind = cls.__name__
+        if "state" in cls.__dict__ and "contents" not in cls.__dict__:
+            cls.contents = {}
 
     def state(self) -> Tree:
         """Return all that is needed to build it again, as a tree for :mod:`longrank.packing`."""
@@ -50,10 +58,12 @@ class Part:
 
     @classmethod
     def migrate(cls, state: Tree) -> Tree:
-        """Bring a state up to the present layout."""
+        """Bring a state up to the present layout, and check that it holds the part's contents."""
+        if not isinstance(state, dict):
+            raise BadFile(f"{cls.kind!r} has no state, but a {type(state).__name__}")
         found = state.get("version", 0)
         if type(found) is not int or found < 0:
-            raise BadFile(f"{cls.kind!r} has no valid version: {found!r}")
+            raise BadFile(f"{cls.kind!r} has no valid version: {show(found)}")
         if found > cls.version:
             raise BadFile(
                 f"{cls.kind!r} was saved in version {found} of its layout, and the installed code "
@@ -64,6 +74,7 @@ class Part:
                 state = cls.migrations[old](state)
             elif old > 0:  # what was written before versions may already be of version 1
                 raise BadFile(f"{cls.kind!r} has no migration from version {old} to {old + 1}")
+        check(repr(cls.kind), cls.contents, state)
         return {**state, "version": cls.version}
 
 
@@ -99,7 +110,7 @@ class Kinds(Generic[P]):
                 found = outside
         if found is None:
             raise BadFile(
-                f"unknown {self._what} {kind!r}: known are {sorted(self._own)}, and those that "
+                f"unknown {self._what} {show(kind)}: known are {sorted(self._own)}, and those that "
                 f"installed packages offer as entry points of {self._group!r}"
             )
         return found, found.migrate(state)

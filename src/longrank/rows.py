@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.contents import show
 from longrank.errors import BadFile
 from longrank.packing import Tree
 
@@ -111,6 +112,8 @@ class SparseRows:
     @classmethod
     def from_state(cls, state: Tree) -> SparseRows:
         """Rebuild the rows that :meth:`state` described."""
+        if not isinstance(state, dict):
+            raise BadFile(f"not the rows of a ranking: a {type(state).__name__}")
         try:
             candidate, context = (_slots(state[side]) for side in ("candidate", "context"))
             count, shared = len(state["keys"]), sum(field.width for field in context)
@@ -124,7 +127,7 @@ class SparseRows:
                 "context_raw": (1, _measured(context)),
             }
             arrays: dict[str, Any] = {
-                name: np.array(state[name], dtype).reshape(shapes[name])
+                name: _array(state[name], dtype).reshape(shapes[name])
                 for name, dtype in _ARRAYS.items()
             }
             for name in ("numbers", "context_numbers"):  # a learner would never recover
@@ -132,9 +135,15 @@ class SparseRows:
                     raise ValueError(f"numbers must be at most {MAX_ATOM:g}")
             if any(np.isinf(arrays[name]).any() for name in ("raw", "context_raw")):
                 raise ValueError("raw numbers must be finite or missing")
+            for fields, name in ((candidate, "raw"), (context, "context_raw")):
+                measured = [field.kind for field in fields if field.kind in MEASURED]
+                if "embedding" in measured:
+                    norms = arrays[name][:, np.array(measured) == "embedding"]
+                    if ((norms < 0.0) | (norms > MAX_NORM)).any():
+                        raise ValueError(f"norms must be from 0 to {MAX_NORM:g}")
             return cls(Layout(candidate, context), **arrays)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise BadFile(f"not the rows of a ranking: {error!r}") from error
+            raise BadFile(f"not the rows of a ranking: {error!s:.200}") from error
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SparseRows):
@@ -160,6 +169,8 @@ MEASURED = ("number", "embedding")  # the kinds whose scale is learned
 LISTS = ("tags", "embedding")  # those whose values are lists
 MAX_ATOM = 1e3  # of an atom's number, so that squares of products stay finite
 MAX_WIDTH = 256  # of a field, in atoms
+MAX_FIELDS = 256  # of the candidates, and of the context
+MAX_NORM = 1e103  # of an embedding, whose numbers are at most 1e100
 _ANY = range(1, MAX_WIDTH + 1)
 _WIDTHS = {
     "number": range(2, 3),
@@ -173,13 +184,22 @@ _WIDTHS = {
 def _slots(fields: Sequence[Any]) -> tuple[Slot, ...]:
     """Read the fields of a side; the kernels trust their widths."""
     found: dict[str, Slot] = {}
+    if len(fields) > MAX_FIELDS:
+        raise ValueError(f"there must be at most {MAX_FIELDS} fields, got {len(fields)}")
     for name, kind, width in fields:
-        if kind not in _WIDTHS:
-            raise ValueError(f"unknown kind of field {kind!r}")
+        if not isinstance(name, str) or kind not in _WIDTHS:
+            raise ValueError(f"unknown kind of field {show(kind)}")
         if name in found or int(width) not in _WIDTHS[kind]:
-            raise ValueError(f"field {name!r} stands twice, or has a width of {width!r}")
-        found[name] = Slot(str(name), str(kind), int(width))
+            raise ValueError(f"field {show(name)} stands twice, or has a width of {show(width)}")
+        found[name] = Slot(name, kind, int(width))
     return tuple(found.values())
+
+
+def _array(value: Any, dtype: Any) -> NDArray[Any]:
+    """Make an array of lists; one that is read must be of this type already."""
+    if isinstance(value, np.ndarray) and value.dtype.newbyteorder("=") != dtype:
+        raise ValueError(f"an array of {value.dtype} in place of {np.dtype(dtype)}")
+    return np.array(value, dtype)
 
 
 def _measured(fields: tuple[Slot, ...]) -> int:

@@ -249,7 +249,7 @@ def test_it_is_saved_and_loaded_at_any_time(seed, rounds):
 )
 def test_a_damaged_state_is_refused(part, value):
     state = unpack(pack(settled(5, lambda t: mixed(50, t)).features.saved()))
-    with pytest.raises(BadFile, match="tabular feature map"):
+    with pytest.raises(BadFile, match="tabular"):
         from_state(state | {part: value})
 
 

@@ -33,6 +33,8 @@ class Features(Part, ABC):
 
     Attributes
     ----------
+    max_square
+        The largest squared norm of a row: receipts from elsewhere with longer ones are refused.
     independent
         Whether the row of an item is the same whatever stands above it.
     sparse
@@ -43,6 +45,7 @@ class Features(Part, ABC):
         ``first_length`` is how long they were at first, and ``settled`` whether that is over.
     """
 
+    max_square: float = 1e300
     independent: bool = False
     sparse: bool = False
     grows: bool = False

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Protocol, Self
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
 from longrank.belief import Belief
+from longrank.contents import PART, check, numbers, one_of, optional
 from longrank.errors import BadFile, InvalidInput
 from longrank.features.base import Features, Greedy, Prepared
 from longrank.features.mixture import Mixture
@@ -54,7 +55,12 @@ class Coverage(Features):
            [-0.70710678,  0.        ]])
     """
 
+    max_square = checks.UNIT
     kind = "coverage"
+    contents: ClassVar = {
+        "topics_kind": one_of(("function", "matrix", "mixture")),
+        "topics": optional(PART),
+    }
 
     def __init__(self, topics: Topics | ArrayLike, *, gain: Gain | None = None) -> None:
         if not callable(topics):
@@ -150,6 +156,7 @@ class Coverage(Features):
         if state["topics_kind"] == "mixture":
             return cls(Mixture.from_state(state["topics"]))
         if state["topics_kind"] == "matrix":
+            check("topics", {"matrix": numbers("columns", "topics")}, state["topics"])
             return cls(state["topics"]["matrix"])
         raise BadFile(
             "the saved policy uses a function of yours as topics or gain, which a file cannot "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from longrank import kernels
 from longrank.belief import SparseBelief
 from longrank.cascade import Ranking
+from longrank.contents import PART
 from longrank.errors import InvalidInput
 from longrank.explanation import Names, Reasons
 from longrank.features.base import Features, Greedy
@@ -52,6 +53,7 @@ class Records(Features):
     independent = True
     sparse = True
     kind = "records"
+    contents: ClassVar = {"schema": PART}
 
     def __init__(self, schema: Schema | None = None) -> None:
         self.schema = Schema() if schema is None else schema

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks
+from longrank.contents import flag, numbers
 from longrank.errors import InvalidInput, MissingExtra
 from longrank.packing import Tree
 from longrank.parts import Part
@@ -29,6 +30,12 @@ class Mixture(Part):
     """
 
     kind = "mixture"
+    contents: ClassVar = {
+        "weights": numbers("m", minimum=0.0),
+        "means": numbers("m", "d"),
+        "factors": numbers("m", "d", "d"),
+        "unit": flag,
+    }
 
     def __init__(
         self, weights: ArrayLike, means: ArrayLike, factors: ArrayLike, *, unit: bool = False
@@ -44,6 +51,8 @@ class Mixture(Part):
             raise InvalidInput("factors", f"have shape {(m, d, d)}", self.factors.shape)
         # The constant of each component's log density; log |F| is half the log precision.
         self._constants = np.log(self.weights) + np.linalg.slogdet(self.factors)[1]
+        if not np.isfinite(self._constants).all():
+            raise InvalidInput("factors", "be finite, and none of them singular", "one that is not")
 
     @classmethod
     def fit(

@@ -19,6 +19,7 @@ from longrank.payoffs import Payoffs
 class Plain(Features):
     """The row of an item is the item, whatever stands above it (the paper's Algorithm 1)."""
 
+    max_square = checks.UNIT
     independent = True
     kind = "plain"
 

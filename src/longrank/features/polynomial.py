@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
 from longrank.belief import Belief
+from longrank.contents import whole
 from longrank.errors import InvalidInput
 from longrank.features.base import Features, Greedy, Prepared
 from longrank.packing import Tree
@@ -32,8 +33,10 @@ class Polynomial(Features):
     66
     """
 
+    max_square = 3.0 * checks.UNIT  # the item, the constant, the products
     independent = True
     kind = "polynomial"
+    contents: ClassVar = {"degree": whole(1, 2)}
 
     def __init__(self, degree: int = 2) -> None:
         self.degree = checks.whole("degree", degree, minimum=1)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from statistics import NormalDist
-from typing import Any, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from longrank import checks, kernels
 from longrank.belief import Belief
 from longrank.cascade import Ranking
+from longrank.contents import numbers, whole, wholes
 from longrank.errors import BadFile, InvalidInput
 from longrank.features.base import Features, Greedy, Outline, Prepared
 from longrank.features.many import outline, screen
@@ -37,6 +39,7 @@ _BENDS, _PRODUCTS = 0.7, 0.7  # the norm of its bends, and of its products
 _EMBEDDED = 1.0  # both for embeddings
 _SAME, _MOST = 0.003, 0.95  # how far norms may differ that count as one, and in how many rows
 _VARYING = 0.1  # least share of an embedding's square that differs between rows
+_MAX = sys.float_info.max
 _CARRIED = 8_192  # numbers that a receipt carries for the sample, unless a few rows have more
 
 
@@ -187,9 +190,20 @@ class Tabular(Features):
     4
     """
 
+    max_square = 1e6
     independent = True
     grows = True
     kind = "tabular"
+    contents: ClassVar = {
+        "dim": whole(1),
+        "sample": numbers("rows", "dim", minimum=-_MAX, maximum=_MAX),
+        "directions": numbers("m", "dim"),
+        "offsets": numbers("m"),
+        "kinds": wholes("shapes", maximum=LEVEL),
+        "first": wholes("shapes"),
+        "second": wholes("shapes"),
+        "bounds": numbers("shapes", 3, minimum=-math.inf, maximum=math.inf),
+    }
 
     def __init__(self, dim: int) -> None:
         self.dim = checks.whole("dim", dim, minimum=1)
@@ -325,6 +339,9 @@ class Tabular(Features):
 
     def recall(self, ranking: Ranking, count: int) -> Matrix:
         rows = ranking.rows(count)
+        if ranking.sample is not None and ranking.sample.shape[1] != self.dim:
+            rule = f"carry candidates of {self.dim} columns"
+            raise InvalidInput("ranking", rule, ranking.sample.shape[1])
         missing = self.length - rows.shape[1]  # of shapes that were added since
         return rows if missing <= 0 else np.pad(rows, ((0, 0), (0, missing)))
 
@@ -442,19 +459,15 @@ class Tabular(Features):
     @classmethod
     def from_state(cls, state: Tree) -> Self:
         features = cls(state["dim"])
-        features.sample = _matrix(state, "sample", features.dim)
-        features.directions = _matrix(state, "directions", features.dim)
-        features.offsets, bounds = np.array(state["offsets"]), _matrix(state, "bounds", 3)
-        kinds, first, second = (
-            np.array(state[name], np.int64) for name in ("kinds", "first", "second")
-        )
+        features.sample, features.directions = state["sample"], state["directions"]
+        features.offsets, bounds = state["offsets"], state["bounds"]
+        kinds, first, second = (state[name] for name in ("kinds", "first", "second"))
         columns = features.dim + len(features.directions)
         if not (
             len(features.sample) <= SAMPLE
-            and features.offsets.shape == (len(features.directions),)
-            and kinds.shape == first.shape == second.shape == (len(bounds),)
-            and all(((each >= 0) & (each < columns)).all() for each in (first, second))
+            and all((each < columns).all() for each in (first, second))
             and ((first < features.dim) | (kinds == PRODUCT)).all()
+            and np.isfinite(bounds[:, 2]).all()
         ):
             raise BadFile("the parts of a tabular feature map do not fit together")
         features.shapes = kinds, first, second, bounds
@@ -471,10 +484,3 @@ def _some(items: NDArray[np.floating], count: int) -> Matrix:
     if len(items) > count:
         items = items[np.arange(count) * len(items) // count]
     return np.array(items, np.float64)
-
-
-def _matrix(state: Tree, name: str, columns: int) -> Any:
-    matrix = np.array(state[name], np.float64)
-    if matrix.ndim != 2 or matrix.shape[1] != columns or np.isnan(matrix).any():
-        raise BadFile(f"{name!r} of a tabular feature map must be numbers in {columns} columns")
-    return matrix

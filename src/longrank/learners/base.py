@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
 from longrank.belief import Belief
+from longrank.contents import COUNT, MAX_NUMBER, Contents, covariance, numbers, one_of, real, whole
 from longrank.errors import InvalidInput
-from longrank.links import Link
+from longrank.links import LINKS, Link
 from longrank.packing import Tree
 from longrank.parts import Part
 
@@ -24,9 +25,8 @@ def checked_penalty(value: float) -> float:
     return checks.real("penalty", checks.real("penalty", value, above=0.0), minimum=MIN_PENALTY)
 
 
-def saved_penalty(state: Tree) -> float:
-    """The precision of a prior in a file: a smaller one was accepted in earlier versions."""
-    return checks.real("penalty", state["penalty"], above=0.0)
+# The precision of a prior in a file: a smaller one was accepted in earlier versions.
+SAVED_PENALTY = real(1.0 / MAX_NUMBER)
 
 
 _new = tuple.__new__
@@ -64,6 +64,13 @@ class Learner(Part, ABC):
         The names of arrays whose used part is never written again, so that copies can share them.
     """
 
+    contents: ClassVar[Contents] = {
+        "dim": whole(1),
+        "link": one_of(LINKS),
+        "updates": COUNT,
+        "weights": numbers("dim"),
+        "inverse": covariance("dim"),
+    }
     foresees: bool = False
     sparse: bool = False
     append_only: ClassVar[frozenset[str]] = frozenset()

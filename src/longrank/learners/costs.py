@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longrank import kernels
+from longrank.contents import COUNT, Contents, covariance, numbers, optional, real, tree, whole
 from longrank.learners.sparse import SparseLaplace
 from longrank.packing import Tree
 from longrank.payoffs import MAX_PRICE
@@ -34,6 +35,17 @@ class Costs:
     columns
         How many columns sparse rows may have, as for :class:`SparseLaplace`.
     """
+
+    contents: ClassVar[Contents] = {
+        "dim": whole(),
+        "columns": whole(),
+        "count": COUNT,
+        "unit": real(0.0, MAX_PRICE),
+        "squares": real(0.0),
+        "weights": numbers("dim"),
+        "inverse": covariance("dim"),
+        "table": optional(tree(SparseLaplace.contents)),
+    }
 
     def __init__(self, dim: int, columns: int = 0) -> None:
         self.dim, self.columns = dim, columns

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks, kernels
-from longrank.learners.base import MIN_PENALTY, Learner, checked_penalty, saved_penalty
+from longrank.contents import optional, real, whole
+from longrank.learners.base import MIN_PENALTY, SAVED_PENALTY, Learner, checked_penalty
 from longrank.links import LOGISTIC
 from longrank.packing import Tree
 
@@ -42,6 +43,11 @@ class Laplace(Learner):
     array([1.043, 0.   ])
     """
 
+    contents: ClassVar = Learner.contents | {
+        "penalty": SAVED_PENALTY,
+        "forgetting": real(0.0, 1.0),
+        "max_budget": optional(whole(1)),
+    }
     foresees = True
 
     def __init__(
@@ -86,7 +92,7 @@ class Laplace(Learner):
 
     @classmethod
     def from_state(cls, state: Tree) -> Self:
-        penalty = saved_penalty(state)
+        penalty = float(state["penalty"])
         learner = cls(
             state["dim"],
             penalty=max(penalty, MIN_PENALTY),

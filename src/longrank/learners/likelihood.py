@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longrank import kernels
-from longrank.learners.base import MIN_PENALTY, Learner, checked_penalty, saved_penalty
+from longrank.contents import array, covariance, numbers
+from longrank.learners.base import MIN_PENALTY, SAVED_PENALTY, Learner, checked_penalty
 from longrank.links import LINKS, LOGISTIC, Link, sigmoid
 from longrank.packing import Tree
 
@@ -31,6 +32,12 @@ class MaximumLikelihood(Learner):
         ``"logistic"`` or ``"probit"``.
     """
 
+    contents: ClassVar = Learner.contents | {
+        "penalty": SAVED_PENALTY,
+        "curvature": covariance("dim"),
+        "rows": numbers("updates", "dim"),
+        "successes": array(np.bool_, "updates"),
+    }
     append_only = frozenset({"_rows", "_successes"})  # the history
 
     def __init__(self, dim: int, *, penalty: float = 1.0, link: Link | str = LOGISTIC) -> None:
@@ -80,7 +87,7 @@ class MaximumLikelihood(Learner):
 
     @classmethod
     def from_state(cls, state: Tree) -> Self:
-        penalty = saved_penalty(state)
+        penalty = float(state["penalty"])
         link = LINKS[state["link"]]
         learner = cls(state["dim"], penalty=max(penalty, MIN_PENALTY), link=link)
         learner.penalty = learner.prior = penalty

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks, kernels
+from longrank.contents import real, whole
 from longrank.errors import InvalidInput
 from longrank.learners.base import Learner
 from longrank.links import LINKS, LOGISTIC, Link, sigmoid
@@ -44,6 +45,12 @@ class OnlineNewton(Learner):
     >>> learner.weights
     array([1.27154032, 0.        ])
     """
+
+    contents: ClassVar = Learner.contents | {
+        "max_budget": whole(1),
+        "radius": real(above=0.0),
+        "rate": real(above=0.0),  # earlier versions had no limit
+    }
 
     def __init__(
         self,
@@ -91,7 +98,7 @@ class OnlineNewton(Learner):
 
     @classmethod
     def from_state(cls, state: Tree) -> Self:
-        rate = checks.real("rate", state["rate"], above=0.0)  # earlier versions had no limit
+        rate = float(state["rate"])
         learner = cls(
             state["dim"],
             max_budget=state["max_budget"],

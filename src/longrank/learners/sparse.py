@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks, kernels
 from longrank.belief import SparseBelief
+from longrank.contents import COUNT, array, numbers, optional, whole, wholes
+from longrank.errors import BadFile
 from longrank.kernels.hash_table import MAX_GROUPS, SHARED
 from longrank.learners.base import Learner
 from longrank.links import LOGISTIC
@@ -18,6 +20,9 @@ from longrank.rows import SparseRows
 COLUMNS = 1 << 18
 _FIRST = 1 << 8  # columns that a new table has room for
 _NO_COSTS = np.empty(0)
+_MAX_COLUMNS = 1 << 40
+_MIN_VARIANCE = 1e-9  # of a group; that of the first is 0 as long as nothing shares it
+_SPARSE = 64  # places of a table for each column in use, at most, beyond those of the default
 
 
 class SparseLaplace(Learner):
@@ -38,6 +43,21 @@ class SparseLaplace(Learner):
         Budgets above it are refused, where it is given; nothing else depends on it.
     """
 
+    contents: ClassVar = {
+        "columns": whole(_FIRST, _MAX_COLUMNS),
+        "max_budget": optional(whole(1)),
+        "updates": COUNT,
+        "size": whole(_FIRST, _MAX_COLUMNS),
+        "counts": wholes(3),
+        "places": wholes("used", below="size", rising=True),
+        "keys": array(np.uint64, "used"),
+        "table": numbers("used", 4),
+        "group_of": wholes("used", maximum=MAX_GROUPS - 1),
+        "groups": wholes("known", maximum=MAX_GROUPS - 1, rising=True),
+        "group_keys": array(np.uint64, "known"),
+        "variances": numbers("known", minimum=0.0, maximum=1.0 / _MIN_VARIANCE),
+        "sums": numbers("known", 2),
+    }
     foresees = True
     sparse = True
 
@@ -142,6 +162,7 @@ class SparseLaplace(Learner):
 
     @classmethod
     def from_state(cls, state: Tree) -> Self:
+        _check_table(state)
         learner = cls(columns=state["columns"], max_budget=state["max_budget"])
         size, used, groups = state["size"], state["places"], state["groups"]
         learner._keys, learner._table = np.zeros(size, np.uint64), np.zeros((size, 4))
@@ -157,3 +178,19 @@ class SparseLaplace(Learner):
 
     def __repr__(self) -> str:
         return f"SparseLaplace(columns={self.columns})"
+
+
+def _check_table(state: Tree) -> None:
+    """Refuse a table whose parts do not fit together, or that is far larger than its columns."""
+    size, used, groups = state["size"], len(state["places"]), state["groups"]
+    shared = groups == 0
+    if not (
+        size & (size - 1) == 0
+        and size <= max(COLUMNS, _SPARSE * used)
+        and state["counts"][0] == used
+        and state["counts"][1] <= MAX_GROUPS
+        and (state["table"][:, 0] >= 0.0).all()
+        and (state["variances"][~shared] >= _MIN_VARIANCE).all()
+        and (state["group_keys"][shared] == SHARED).all()
+    ):
+        raise BadFile("the parts of the table of 'SparseLaplace' do not fit together")

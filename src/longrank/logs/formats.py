@@ -17,9 +17,11 @@ import numpy as np
 
 from longrank.errors import BadFile, InvalidInput, MissingExtra
 from longrank.logs.columns import CANDIDATE, COLUMNS, Row
+from longrank.logs.footer import text_columns
 from longrank.logs.violations import Violation
 
 BATCH = 1024  # rows in memory at once
+_NO_JSON = (ValueError, RecursionError)  # the latter of what is nested too deeply
 Rows = Iterator[tuple[int, Row | Violation]]
 Unneeded = frozenset[str]
 Names = Mapping[str, str]  # of columns: from their own to that in the format
@@ -123,19 +125,24 @@ def _parquet(path: Path, named: Names) -> LogTable:
         import pyarrow.parquet as pq
     except ImportError as error:
         raise MissingExtra("reading Parquet", "logs") from error
+    unreadable = (pa.ArrowException, LookupError, OSError, RuntimeError, TypeError, ValueError)
     try:
+        texts = text_columns(path)
         own = pq.read_schema(path).names
-    except (pa.ArrowInvalid, OSError) as error:
-        raise BadFile(f"{path} is not a Parquet file: {error}") from error
+    except unreadable as error:
+        if isinstance(error, BadFile):
+            raise
+        raise BadFile(f"{path} is not a Parquet file: {error!s:.200}") from error
 
     def rows(unneeded: Unneeded) -> Rows:
         wanted = [name for name in own if named.get(name, name) not in unneeded]
         names = tuple(named.get(name, name) for name in wanted)
-        with pq.ParquetFile(path) as file:
-            try:
+        try:
+            # Texts as dictionaries: then equal ones are held once.
+            with pq.ParquetFile(path, read_dictionary=texts) as file:
                 yield from _arrow_rows(file.iter_batches(BATCH, columns=wanted), names)
-            except (pa.ArrowInvalid, OSError) as error:
-                raise BadFile(f"{path} is damaged: {error}") from error
+        except unreadable as error:
+            raise BadFile(f"{path} is damaged: {error!s:.200}") from error
 
     return LogTable(path.name, tuple(named.get(name, name) for name in own), rows)
 
@@ -161,8 +168,14 @@ def _arrow_cells(column: Any) -> list[Any]:
     def lists(kind: Any) -> bool:
         return bool(types.is_list(kind) or types.is_large_list(kind))
 
-    if types.is_string(column.type) or types.is_large_string(column.type):
+    def texts(kind: Any) -> bool:
+        kind = kind.value_type if types.is_dictionary(kind) else kind
+        return bool(types.is_string(kind) or types.is_large_string(kind))
+
+    if texts(column.type):
         return _shared(column, column)
+    if types.is_struct(column.type) and not column.null_count:
+        return _shared(column, *column.flatten())
     if not lists(column.type) or column.null_count:
         return list(column.to_pylist())
     inner = column.values
@@ -170,9 +183,9 @@ def _arrow_cells(column: Any) -> list[Any]:
     if numbers(inner.type) and not inner.null_count:
         values = inner.to_numpy()
         return [values[a:b] for a, b in pairwise(starts)]
-    if types.is_struct(inner.type) and not inner.null_count:
+    if texts(inner.type) or (types.is_struct(inner.type) and not inner.null_count):
         used = inner.slice(starts[0], starts[-1] - starts[0])
-        records = _shared(used, *used.flatten())
+        records = _shared(used, *([used] if texts(inner.type) else used.flatten()))
         return [records[a:b] for a, b in pairwise((starts - starts[0]).tolist())]
     if (
         lists(inner.type)
@@ -199,10 +212,14 @@ def _shared(column: Any, *parts: Any) -> list[Any]:
     codes = np.zeros(len(column), np.int64)
     for part in parts:
         try:
-            encoded = part.dictionary_encode(null_encoding="encode")
+            if isinstance(part, pa.DictionaryArray):
+                encoded, missing = part, len(part.dictionary)
+            else:
+                encoded, missing = part.dictionary_encode(null_encoding="encode"), 0
         except (AttributeError, pa.ArrowNotImplementedError):  # lists or structs in structs
             return list(column.to_pylist())
-        codes = codes * max(len(encoded.dictionary), 1) + encoded.indices.to_numpy()
+        found = encoded.indices.fill_null(missing).to_numpy()
+        codes = codes * (len(encoded.dictionary) + 1) + found
         codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
     _, first = np.unique(codes, return_index=True)
     distinct = column.take(pa.array(first)).to_pylist()
@@ -246,7 +263,7 @@ def _csv_rows(path: Path, header: list[str], unneeded: Unneeded) -> Rows:
                     continue
                 try:
                     row[name] = _csv_value(name, cell)
-                except ValueError:
+                except _NO_JSON:
                     shown = cell if len(cell) < 40 else f"{cell[:40]}..."
                     broken = broken or Violation(
                         path.name, number, name, "be a JSON list", repr(shown)
@@ -266,7 +283,7 @@ def _csv_value(name: str, cell: str) -> Any:
     if column is not None and column.kind == "truth":
         return {"true": True, "1": True, "false": False, "0": False}.get(cell.lower(), cell)
     for kind in (int, float, *((json.loads,) if cell[0] in "[{" else ())):
-        with suppress(ValueError):
+        with suppress(*_NO_JSON):
             return kind(cell)
     return cell
 
@@ -294,8 +311,9 @@ def _json_rows(path: Path, unneeded: Unneeded, named: Names) -> Rows:
                 continue
             try:
                 row = json.loads(_without(line, keys))
-            except ValueError as error:
-                yield number, Violation(path.name, number, "the line", "be JSON", str(error))
+            except _NO_JSON as error:
+                shown = str(error)[:80]
+                yield number, Violation(path.name, number, "the line", "be JSON", shown)
                 continue
             if isinstance(row, dict):
                 row = _renamed(row, named) if named else row

@@ -80,6 +80,10 @@ class Rules:
                     )
                 )
                 return None
+            except RecursionError:  # of a message that shows it, say
+                deep = "the row", "be nested less deeply", "lists in lists"
+                problems.append(Violation(self.name, number, *deep))
+                return None
 
         id_ = take(self._id)
         time = take(self._moment)

@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels, learners, packing
 from longrank.cascade import Outcome, Ranking
-from longrank.errors import InvalidInput
-from longrank.features import Features, Plain, Records
+from longrank.contents import COUNT, PART, Contents, listed, optional, tree
+from longrank.errors import BadFile, InvalidInput
+from longrank.features import Features, Plain, Records, Tabular
 from longrank.features.base import Greedy, Prepared
 from longrank.learners import Costs, Learner
 from longrank.packing import Tree
@@ -271,6 +272,12 @@ class Believer(Policy):
 
     # Before versions: given_up came with probing; the first policies had neither.
     migrations: ClassVar = {0: lambda state: {"given_up": 0} | state}
+    contents: ClassVar[Contents] = {
+        "learner": PART,
+        "given_up": COUNT,
+        "patience": optional(listed(COUNT, exactly=2)),
+        "costs": optional(tree(Costs.contents)),
+    }
 
     bonus: float = 0.0  # how many standard deviations are added to a mean
     probing: bool = False  # whether it tries an item now and then where it would give up
@@ -289,6 +296,9 @@ class Believer(Policy):
             raise InvalidInput(
                 "features", "be Records for a learner of sparse rows", repr(features)
             )
+        if isinstance(features, Tabular) and features.length != learner.dim:
+            rule = f"have a dim of {features.length}, the length of a row of {features!r}"
+            raise InvalidInput("learner", rule, learner.dim)
         if features.sparse and not learner.sparse:
             raise InvalidInput(
                 "learner", "be one of sparse rows (SparseLaplace) for records", learner
@@ -376,6 +386,8 @@ class Believer(Policy):
         self._check(ranking, outcome, self._dims)
         if outcome.tried:
             rows = self.features.recall(ranking, outcome.tried)
+            if ranking.from_elsewhere:
+                self._check_rows(rows)
             self.learner.observe(rows, outcome.succeeded)
             if outcome.costs is not None:
                 self._observe_costs(rows, np.array(outcome.costs))
@@ -384,6 +396,14 @@ class Believer(Policy):
                 self.patience.observe(len(ranking), outcome)
             if self.features.grows:
                 self._grow(ranking)
+
+    def _check_rows(self, rows: Any) -> None:
+        """Refuse rows that the features cannot have made; sparse ones were checked when read."""
+        if isinstance(rows, np.ndarray):
+            square, limit = kernels.worst_row(rows)[1], self.features.max_square
+            if not square <= limit:
+                rule = f"have rows of a squared norm of at most {limit:.6g}, as this policy's are"
+                raise InvalidInput("ranking", rule, f"{square:.6g}")
 
     @property
     def _dims(self) -> range:
@@ -568,7 +588,10 @@ class Believer(Policy):
         """Take over what was learned of early stops and of costs."""
         patience, costs = state["patience"], state["costs"]
         self.patience = None if patience is None else Patience.from_state(patience)
-        self.costs = None if costs is None else Costs.from_state(costs)
+        if costs is not None:
+            self.costs = Costs.from_state(costs)
+            if (self.costs.dim, self.costs.columns > 0) != (self.learner.dim, self.learner.sparse):
+                raise BadFile("the learner and what it expects of costs do not fit together")
         return self
 
     @staticmethod

@@ -10,13 +10,15 @@ from numpy.typing import ArrayLike
 
 from longrank import checks, kernels
 from longrank.cascade import Ranking
+from longrank.contents import real
 from longrank.features import Features
 from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.policies.base import Believer, Candidates, Chance, Context, unlearned
-from longrank.policies.random import generator_from_state, generator_state, random_order
+from longrank.policies.generators import generator_from_state, generator_state, saved_generator
+from longrank.policies.random import random_order
 from longrank.policies.randomised import (
     Choices,
     Randomised,
@@ -47,6 +49,7 @@ class EpsilonGreedy(Believer, Randomised):
 
     version = 2
     migrations: ClassVar = Believer.migrations | {1: unlearned}
+    contents: ClassVar = Believer.contents | {"epsilon": real(0.0, 1.0), "rng": saved_generator}
 
     def __init__(
         self,

@@ -25,6 +25,9 @@ KINDS = Kinds(
     (UCB, EpsilonGreedy, PlackettLuce, Thompson, Random, Oracle),
 )
 
+# What states from outside the package may raise, whose contents are not declared.
+_UNFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+
 
 def load(path: str | os.PathLike[str], *, features: Features | None = None) -> Policy:
     """Load the policy that :meth:`Policy.save` wrote, equal bit for bit.
@@ -51,7 +54,7 @@ def from_bytes(data: bytes, *, features: Features | None = None, source: str = "
         if isinstance(policy, Believer):
             policy.given_up = state["given_up"]
         return policy
-    except (KeyError, TypeError, ValueError) as error:
+    except _UNFIT as error:
         if isinstance(error, BadFile):
             raise BadFile(f"{source}: {error}") from error
         raise BadFile(f"{source} holds a policy that does not fit together: {error!r}") from error

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
 from longrank.cascade import Ranking
+from longrank.contents import COUNT, PART, flag
 from longrank.features import Coverage, Features
 from longrank.features.base import Prepared
 from longrank.learners import Learner
@@ -60,6 +61,8 @@ class Oracle(Believer):
     exact
         Search all sequences. (With :class:`~longrank.Plain` features sorting is exact already.)
     """
+
+    contents: ClassVar = {"learner": PART, "given_up": COUNT, "exact": flag}
 
     def __init__(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import ClassVar, Self
 
@@ -11,13 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
 from longrank.cascade import Ranking
+from longrank.contents import real
 from longrank.features import Features
 from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.policies.base import Believer, Candidates, Chance, Context, unlearned
-from longrank.policies.random import generator_from_state, generator_state
+from longrank.policies.generators import generator_from_state, generator_state, saved_generator
 from longrank.policies.randomised import Choices, Randomised
 from longrank.schema import positions
 
@@ -64,6 +66,10 @@ class PlackettLuce(Believer, Randomised):
 
     version = 2
     migrations: ClassVar = Believer.migrations | {1: unlearned}
+    contents: ClassVar = Believer.contents | {
+        "temperature": real(above=0.0, maximum=sys.float_info.max),
+        "rng": saved_generator,
+    }
 
     def __init__(
         self,

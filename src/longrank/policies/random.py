@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
 from longrank.cascade import Outcome, Ranking
-from longrank.errors import BadFile, InvalidInput
+from longrank.errors import InvalidInput
 from longrank.explanation import Names
 from longrank.features import Features, Plain
 from longrank.kernels.ranking import top
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.policies.base import Candidates, Chance, Context, Policy, Seed
+from longrank.policies.generators import generator_from_state, generator_state, saved_generator
 from longrank.policies.randomised import Choices, Randomised, uniform_choices
 from longrank.schema import ID, Record, as_records, identities, positions, read_prices
 
@@ -29,6 +30,8 @@ class Random(Policy, Randomised):
     rng
         The generator of random numbers, or its seed.
     """
+
+    contents: ClassVar = {"rng": saved_generator}
 
     def __init__(self, *, rng: Seed) -> None:
         self.rng: np.random.Generator = checks.generator(rng)
@@ -132,19 +135,3 @@ def _blind(
 def random_order(rng: np.random.Generator, size: int, count: int) -> NDArray[np.int64]:
     """Draw ``count`` of ``size`` items in random order: the top of random scores."""
     return top(rng.random(size), count)
-
-
-def generator_state(rng: np.random.Generator) -> Tree:
-    """Return the state of a generator, as a tree for :mod:`longrank.packing`."""
-    state: Tree = dict(rng.bit_generator.state)
-    return state
-
-
-def generator_from_state(state: Tree) -> np.random.Generator:
-    """Return a generator that continues from a state."""
-    kind = getattr(np.random, str(state.get("bit_generator")), None)
-    if not (isinstance(kind, type) and issubclass(kind, np.random.BitGenerator)):
-        raise BadFile(f"unknown random generator {state.get('bit_generator')!r}")
-    bits = kind()
-    bits.state = state
-    return np.random.Generator(bits)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from longrank import checks, kernels
 from longrank.belief import Belief
 from longrank.cascade import Ranking
+from longrank.contents import flag, real, whole
 from longrank.errors import InvalidInput
 from longrank.features import Features
 from longrank.features.base import Prepared
@@ -19,7 +21,7 @@ from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.policies.base import Believer, Chance, unlearned
-from longrank.policies.random import generator_from_state, generator_state
+from longrank.policies.generators import generator_from_state, generator_state, saved_generator
 
 _RARE = 1.6448536269514722  # one normal number in ten is larger
 
@@ -61,6 +63,14 @@ class Thompson(Believer):
         1: lambda state: {"optimistic": False, "probing": False, "tail": 6.0} | state,
         2: lambda state: {"tail": 4.0} | unlearned(state),
         3: lambda state: {"foresight": 0} | state,
+    }
+    contents: ClassVar = Believer.contents | {
+        "scale": real(0.0, sys.float_info.max),
+        "rng": saved_generator,
+        "optimistic": flag,
+        "probing": flag,
+        "tail": real(1.0, sys.float_info.max),
+        "foresight": whole(),
     }
 
     def __init__(

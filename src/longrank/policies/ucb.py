@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import ClassVar, Self
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from longrank import checks, kernels
 from longrank.cascade import Ranking
+from longrank.contents import flag, optional, real, whole
 from longrank.errors import InvalidInput
 from longrank.features import Features, Tabular
 from longrank.features.base import Prepared
@@ -18,7 +20,7 @@ from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.policies.base import Believer, Chance, unlearned
-from longrank.policies.random import generator_from_state, generator_state
+from longrank.policies.generators import generator_from_state, generator_state, saved_generator
 
 _LOOKS = 128  # candidates of a round that are looked at: all of them, or so many draws
 _WIDE = 2.0  # standard deviations, at least, for the one that may be better than the leader
@@ -93,6 +95,12 @@ class UCB(Believer):
         0: lambda state: {"given_up": 0, "probing": False, "foresight": 0} | state,
         1: unlearned,
         2: lambda state: {"rng": None} | state,
+    }
+    contents: ClassVar = Believer.contents | {
+        "exploration": real(0.0, sys.float_info.max),
+        "probing": flag,
+        "foresight": whole(),
+        "rng": optional(saved_generator),
     }
 
     def __init__(

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from longrank.errors import BadFile, InvalidInput
+from longrank.contents import Broken, Sizes, show
+from longrank.errors import InvalidInput
 
 
 @dataclass(frozen=True)
@@ -71,9 +72,18 @@ def spell(kind: Kind) -> list[Any]:
     return [kind.name, kind.log] if isinstance(kind, Number) else [kind.name]
 
 
-def read_kind(spelled: Sequence[Any]) -> Kind:
-    """Return the kind that :func:`spell` wrote."""
-    name, *settings = spelled
+def spelled(value: Any, sizes: Sizes) -> None:  # noqa: ARG001
+    """A kind as :func:`spell` writes it: a rule of :mod:`longrank.contents`."""
+    if not isinstance(value, list | tuple) or not value or not isinstance(value[0], str):
+        raise Broken("be a kind of field", show(value))
+    name, *settings = value
     if name not in KINDS:
-        raise BadFile(f"unknown kind of field {name!r}: known are {sorted(KINDS)}")
+        raise Broken(f"be a kind of field, one of {', '.join(sorted(KINDS))}", show(name))
+    if list(map(type, settings)) not in ([], [bool] * (name == Number.name)):
+        raise Broken(f"have the settings of {name!r}", f"{len(settings)} others")
+
+
+def read_kind(written: Sequence[Any]) -> Kind:
+    """Return the kind that :func:`spell` wrote."""
+    name, *settings = written
     return KINDS[name](*settings)

@@ -5,18 +5,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from longrank import kernels
+from longrank.contents import listed, mapped, optional, text, tree
 from longrank.errors import InvalidInput
 from longrank.packing import Tree
 from longrank.parts import Part
-from longrank.rows import LISTS, Layout, Plan, Slot, SparseRows
+from longrank.rows import LISTS, MAX_FIELDS, Layout, Plan, Slot, SparseRows
 from longrank.schema.coder import atom_groups
-from longrank.schema.kinds import KINDS, Kind, checked_name, read_kind, shown, spell
-from longrank.schema.side import MAX_EMBEDDED, MAX_FIELDS, Side
+from longrank.schema.kinds import KINDS, Kind, checked_name, read_kind, shown, spell, spelled
+from longrank.schema.side import MAX_EMBEDDED, Side
 from longrank.schema.values import ID, Record
 
 MAX_ENTRIES = 1024  # of a row; fields and crosses that would exceed it are left out
@@ -57,6 +58,12 @@ class Schema(Part):
     """
 
     kind = "schema"
+    contents: ClassVar = {
+        "fields": mapped(spelled),
+        "cross": optional(listed(listed(text, exactly=2))),
+        "ignore": listed(text),
+        "sides": tree({side: tree(Side.contents) for side in SIDES}),
+    }
 
     def __init__(
         self,
@@ -159,15 +166,15 @@ class Schema(Part):
             first: list[str | None] = [name for name in own if name == ID]
             rest = [name for name in own if name != ID]
             return [(one, other, False) for one in [*first, *rest] for other in shared]
-        pairs: list[tuple[str | None, str, bool]] = []
+        pairs: dict[tuple[str | None, str, bool], None] = {}
         for one, other in self.cross:
             if one in own and other in shared:
-                pairs.append((one, other, False))
+                pairs[one, other, False] = None
             elif other in own and one in shared:
-                pairs.append((other, one, False))
+                pairs[other, one, False] = None
             elif one in own and other in own and one != other and (other, one, True) not in pairs:
-                pairs.append((one, other, True))
-        return list(dict.fromkeys(pairs))
+                pairs[one, other, True] = None
+        return list(pairs)
 
     def _make_plan(self, layout: Layout) -> Plan:
         own, shared = _blocks(layout.candidate, 1), _blocks(layout.context, 0)

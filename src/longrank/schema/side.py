@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longrank import kernels
+from longrank.contents import Broken, Contents, Sizes, listed, mapped, numbers, show, whole, wholes
+from longrank.errors import BadFile
 from longrank.kernels.numbers import SAMPLE
 from longrank.packing import Tree
-from longrank.rows import MEASURED, Slot
+from longrank.rows import MAX_FIELDS, MEASURED, Slot
 from longrank.schema.coder import MAX_NORM, Coder, Encoded, Matrix
 from longrank.schema.kinds import (
     KINDS,
@@ -23,13 +26,21 @@ from longrank.schema.kinds import (
     read_kind,
     shown,
     spell,
+    spelled,
 )
 from longrank.schema.prices import PRICES
 from longrank.schema.values import ID, MAX_EMBEDDING, Record, infer, read_list
 
-MAX_FIELDS = 256  # of the candidates, and of the context
 MAX_EMBEDDED = 1024  # numbers of all their embeddings: what is known makes every row longer
+_MAX = sys.float_info.max
 _FEW = 10  # norms, of which one may have been an outlier that the next ones correct
+
+
+def _field(value: Any, sizes: Sizes) -> None:
+    """A known field: its name, and its kind as written to files."""
+    if not isinstance(value, list | tuple) or not value or not isinstance(value[0], str):
+        raise Broken("begin with a name", show(value))
+    spelled(value[1:], sizes)
 
 
 class Side:
@@ -38,6 +49,15 @@ class Side:
     A field is known once a record that has it was learned from. Until then its kind is inferred
     anew in every round. Fields beyond ``MAX_FIELDS`` are left out.
     """
+
+    contents: ClassVar[Contents] = {
+        "known": listed(_field, MAX_FIELDS),
+        "widths": mapped(whole(1, MAX_EMBEDDING), MAX_FIELDS),
+        "samples": numbers("numbers", SAMPLE, minimum=-_MAX, maximum=_MAX),
+        "sizes": wholes("numbers", maximum=SAMPLE),
+        "seen": wholes("numbers"),
+        "norms": numbers("embeddings", 2, minimum=0.0),
+    }
 
     def __init__(self, name: str, declared: Mapping[str, Kind], ignored: frozenset[str]) -> None:
         self.name, self.declared = name, declared
@@ -232,7 +252,25 @@ class Side:
         self.widths = {name: int(width) for name, width in state["widths"].items()}
         for part in ("samples", "sizes", "seen", "norms"):
             setattr(self, part, state[part].copy())
+        if not self._fits_together(len(state["known"])):
+            raise BadFile(f"the parts of a schema's {self.name!r} do not fit together")
         self._coder = self._coder_of(self.known, self.widths)
+
+    def _fits_together(self, fields: int) -> bool:
+        """Whether there is a sample for every number, and a width and norms for every embedding."""
+        kinds = self.known.values()
+        numbers = [kind for kind in kinds if isinstance(kind, Number)]
+        embeddings = [name for name, kind in self.known.items() if isinstance(kind, Embedding)]
+        if not (
+            len(self.known) == fields
+            and len(self.sizes) == len(numbers)
+            and len(self.norms) == len(embeddings)
+            and self.widths.keys() == set(embeddings)
+        ):
+            return False
+        logs = [kind.log for kind in numbers]
+        used = np.arange(SAMPLE) < self.sizes[:, np.newaxis]
+        return bool((self.samples[logs] > 0.0)[used[logs]].all())
 
 
 def _fits(size: int, widths: Mapping[str, int]) -> bool:

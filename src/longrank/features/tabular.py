@@ -70,7 +70,7 @@ class _Scale:
             slopes[:, :-1] = np.diff(scores) / np.diff(knots)
         slopes[(np.arange(KNOTS) >= counts[:, np.newaxis] - 1) | ~np.isfinite(slopes)] = 0.0
         knots[np.arange(KNOTS) >= counts[:, np.newaxis]] = math.inf
-        curves = knots, scores, slopes, counts
+        curves = kernels.guide(knots, counts), knots, scores, slopes, counts
         square = float((kernels.normal_scores(sample, curves) ** 2).sum()) / max(n, 1)
         return cls(curves, _REACH / math.sqrt(square) if square > 0.0 else _REACH)
 

@@ -23,6 +23,7 @@ _ROUNDING = 1e-11  # relative; of bounds
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
+Screened = tuple[Vector, Indices, Vector]  # best lower bounds, items, their upper bounds
 
 
 class Many:
@@ -116,20 +117,28 @@ def screen(
     optimism: kernels.Optimism,
     few: int,
 ) -> Indices:
-    """Find the items that can be among the best ``few``, and those that are looked at."""
-    weights, inverse = belief.weights, belief.inverse
+    """Find the items that can be among the best ``few``, and those that are looked at.
 
-    def scan(start: int) -> tuple[Vector, Indices, Vector]:
+    A sketch of their scores rules out most of them, their exact means most of the rest.
+    """
+    weights, inverse = belief.weights, belief.inverse
+    rough = kernels.sketch(view, weights, optimism[0], optimism[3])
+
+    def scan(start: int) -> Screened:
         part = slice(start, start + PART)
-        best, some, bounds = kernels.screen_looking(
-            items[part], view, weights, looks[part], optimism, few
-        )
+        best, some, bounds = kernels.screen_roughly(items[part], view, rough, looks[part], few)
         return best, some + start, bounds.copy()
 
-    with ThreadPoolExecutor(THREADS) as pool:
-        found = list(pool.map(scan, range(0, len(items), PART)))
-    bar = np.partition(np.concatenate([best for best, *_ in found]), -few)[-few]
-    some = np.concatenate([some[bounds >= bar] for _, some, bounds in found])
+    def scan_again(start: int) -> Screened:
+        part = some[start : start + PART]
+        best, kept, bounds = kernels.screen_looking(
+            items[part], view, weights, looks[part], optimism, few
+        )
+        return best, part[kept], bounds.copy()
+
+    some = _reaching(_in_parts(scan, len(items)), few)
+    if len(some) > 2 * few:
+        some = _reaching(_in_parts(scan_again, len(some)), few)
     if len(some) <= TIED:
         return some
 
@@ -139,3 +148,17 @@ def screen(
         return part[kernels.strongest_looking(columns, *given)]
 
     return np.concatenate([best(part) for part in np.split(some, range(TIED, len(some), TIED))])
+
+
+def _in_parts(scan: Callable[[int], Screened], size: int) -> list[Screened]:
+    """Scan part after part, side by side; a single one here, since starting threads costs more."""
+    if size <= PART:
+        return [scan(0)]
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(scan, range(0, size, PART)))
+
+
+def _reaching(found: list[Screened], few: int) -> Indices:
+    """Return the items whose upper bound reaches ``few`` of the lower bounds."""
+    bar = np.partition(np.concatenate([best for best, *_ in found]), -few)[-few]
+    return np.concatenate([some[bounds >= bar] for _, some, bounds in found])

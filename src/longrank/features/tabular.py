@@ -63,8 +63,9 @@ class _Scale:
         knots, scores = np.full((d, KNOTS), math.inf), np.zeros((d, KNOTS))
         slopes = np.zeros((d, KNOTS))
         knots[:, :3], scores[:, :3] = (-norm, 0.0, norm), (-math.sqrt(d), 0.0, math.sqrt(d))
-        slopes[:, :2] = math.sqrt(d) / norm
-        return cls((knots, scores, slopes, np.full(d, 3)), _EMBEDDED / math.sqrt(d), True)
+        slopes[:, :2], counts = math.sqrt(d) / norm, np.full(d, 3)
+        curves = kernels.guide(knots, counts), knots, scores, slopes, counts
+        return cls(curves, _EMBEDDED / math.sqrt(d), True)
 
     @classmethod
     def _of_columns(cls, sample: Matrix) -> _Scale:
@@ -95,10 +96,11 @@ class _Scale:
             slopes[:, :-1] = np.diff(scores) / np.diff(knots)
         slopes[(np.arange(KNOTS) >= counts[:, np.newaxis] - 1) | ~np.isfinite(slopes)] = 0.0
         knots[np.arange(KNOTS) >= counts[:, np.newaxis]] = math.inf
-        curves = knots, scores, slopes, counts
+        curves = kernels.guide(knots, counts), knots, scores, slopes, counts
         scored = kernels.normal_scores(sample, curves)
         for j in _repeated(scored, counts):
             scored[j], scores[j], slopes[j], counts[j] = 0.0, 0.0, 0.0, 2
+        curves = kernels.guide(knots, counts), knots, scores, slopes, counts
         square = float((scored**2).sum()) / max(n, 1)
         return cls(curves, _rounded(_REACH / math.sqrt(square)) if square > 0.0 else _REACH)
 

@@ -28,6 +28,7 @@ from longrank.kernels.contenders import (
     Optimism,
     count_contenders,
     screen_looking,
+    screen_roughly,
     strongest_looking,
     widen,
 )
@@ -68,6 +69,7 @@ from longrank.kernels.rules import (
     random_rule,
 )
 from longrank.kernels.screening import scan
+from longrank.kernels.sketch import sketch
 from longrank.kernels.sparse import (
     State,
     choose_sparse,
@@ -89,6 +91,7 @@ from longrank.kernels.tabular import (
     View,
     expand_columns,
     expand_rows,
+    guide,
     normal_scores,
 )
 from longrank.kernels.update import newton_step, observe_cascade, observe_row
@@ -142,6 +145,7 @@ __all__ = [
     "greedy_sparse",
     "grow",
     "grow_and_fit",
+    "guide",
     "laplace_cascade",
     "laplace_step",
     "learn_costs",
@@ -174,7 +178,9 @@ __all__ = [
     "score_rows",
     "score_sparse",
     "screen_looking",
+    "screen_roughly",
     "sequence_values",
+    "sketch",
     "slope",
     "strongest_looking",
     "top",

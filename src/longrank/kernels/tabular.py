@@ -13,11 +13,14 @@ Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 PRODUCT, BEND, LEVEL = 0, 1, 2
-_MEAN, _DEVIATION = 0.7978845608028654, 0.6028102749890869  # of |z| for a standard normal z
+MEAN, DEVIATION = 0.7978845608028654, 0.6028102749890869  # of |z| for a standard normal z
 
 KNOTS = 32  # numbers by which a column's distribution is kept
-# Knots of each column, padded with infinity, their scores, the slopes after them, and how many.
-Curves = tuple[Matrix, Matrix, Matrix, Indices]
+# Where to look for a number among the knots of each column: see ``guide``.
+Guides = NDArray[np.uint8]
+# Guides, knots of each column, padded with infinity, their scores, the slopes after them, and how
+# many.
+Curves = tuple[Guides, Matrix, Matrix, Matrix, Indices]
 Shapes = tuple[Indices, Indices, Indices, Matrix]  # kind, first, second, (low, high, scale)
 # What makes rows of numbers: curves, the scale of scores, directions and their offsets, shapes.
 View = tuple[Curves, float, Matrix, Vector, Shapes]
@@ -25,10 +28,54 @@ View = tuple[Curves, float, Matrix, Vector, Shapes]
 BLOCK = 200  # items that are expanded side by side; a power of two would crowd the cache
 
 
+_CELLS = 254  # of equal width, into which the range of a column's knots is divided
+_INSIDE = _CELLS - 0.01  # the last knot of the range is in the last cell
+_STEPS = 3  # knots in a cell up to which a guide is worth its while
+_TRIMS = 3  # knots at either end beyond the range that is divided, at most, less one
+
+
 @compiled
-def _score_column(
+def guide(knots: Matrix, counts: Indices) -> Guides:
+    """Divide the range of each column's knots into cells, and count the knots before each. O(d).
+
+    The last two numbers of a column are how many knots share a cell at most, and how many at either
+    end lie outside of the range, as they may where tails are heavy.
+    """
+    guides = np.zeros((knots.shape[0], _CELLS + 2), np.uint8)
+    for j in range(knots.shape[0]):
+        own, count, best = knots[j], counts[j], KNOTS
+        cells = np.zeros(_CELLS, np.int64)
+        for trim in range(min(_TRIMS, (count + 1) // 2)):
+            low, high = own[trim], own[count - 1 - trim]
+            if not 1e-300 < high - low < 1e300:
+                continue
+            cells[:] = 0
+            for knot in range(count):
+                cells[_cell(own[knot], low, _INSIDE / (high - low))] += 1
+            most = cells.max()
+            if most < best:
+                best, before = most, -1
+                guides[j, _CELLS], guides[j, _CELLS + 1] = most, trim
+                for cell in range(_CELLS):
+                    # No step leads beyond the last knot.
+                    guides[j, cell] = min(max(before, 0), KNOTS - 1 - most)
+                    before += cells[cell]
+        if best == KNOTS:
+            guides[j, _CELLS] = KNOTS
+    return guides
+
+
+@compiled
+def _cell(x: float, low: float, per: float) -> int:
+    """Find the cell of a number; it does not fall as x rises."""
+    return int(min(max((x - low) * per, 0.0), _CELLS - 1.0))
+
+
+@compiled
+def score_column(
     items: NDArray[np.floating],
     j: int,
+    guides: NDArray[np.uint8],
     knots: Vector,
     scores: Vector,
     slopes: Vector,
@@ -45,24 +92,65 @@ def _score_column(
         for i in range(items.shape[0]):
             found[i] = np.sign(np.float64(items[i, j]) - first)
         return
+    steps, trim = guides[_CELLS], guides[_CELLS + 1]
+    if steps > _STEPS:
+        for i in range(items.shape[0]):
+            x = min(max(np.float64(items[i, j]), first), last)
+            at = 16 * np.int64(knots[16] <= x)  # five halvings, for as many knots as there are
+            at += 8 * np.int64(knots[at + 8] <= x)
+            at += 4 * np.int64(knots[at + 4] <= x)
+            at += 2 * np.int64(knots[at + 2] <= x)
+            at += np.int64(knots[at + 1] <= x)
+            found[i] = scores[at] + (x - knots[at]) * slopes[at]
+        return
+    low = knots[trim]
+    per = _INSIDE / (knots[count - 1 - trim] - low)
+    if steps == 1 and trim == 0:
+        for i in range(items.shape[0]):
+            x = min(max(np.float64(items[i, j]), first), last)
+            at = np.int64(guides[int((x - low) * per) & 255])  # what _cell finds
+            at += np.int64(knots[at + 1] <= x)
+            found[i] = scores[at] + (x - knots[at]) * slopes[at]
+        return
     for i in range(items.shape[0]):
         x = min(max(np.float64(items[i, j]), first), last)
-        at = 16 * np.int64(knots[16] <= x)  # five halvings, for as many knots as there are
-        at += 8 * np.int64(knots[at + 8] <= x)
-        at += 4 * np.int64(knots[at + 4] <= x)
-        at += 2 * np.int64(knots[at + 2] <= x)
-        at += np.int64(knots[at + 1] <= x)
+        at = np.int64(guides[_cell(x, low, per)])
+        for _ in range(steps):
+            at += np.int64(knots[at + 1] <= x)
         found[i] = scores[at] + (x - knots[at]) * slopes[at]
 
 
 @compiled
 def normal_scores(items: NDArray[np.floating], curves: Curves) -> Matrix:
     """Compute the scores of all numbers, column by column: shape (d, k). O(k d)."""
-    knots, scores, slopes, counts = curves
+    guides, knots, scores, slopes, counts = curves
     found = np.empty((items.shape[1], items.shape[0]))
     for j in range(items.shape[1]):
-        _score_column(items, j, knots[j], scores[j], slopes[j], counts[j], found[j])
+        score_column(items, j, guides[j], knots[j], scores[j], slopes[j], counts[j], found[j])
     return found
+
+
+@compiled
+def fill_shape(
+    kind: int,
+    items: NDArray[np.floating],
+    a: int,
+    one: Vector,
+    other: Vector,
+    bounds: Vector,
+    column: Vector,
+) -> None:
+    """Fill the column of a shape: ``one`` and ``other`` are the scores it is made of. O(k)."""
+    low, high, weight = bounds[0], bounds[1], bounds[2]
+    if kind == PRODUCT:
+        for i in range(column.shape[0]):
+            column[i] = weight * (one[i] * other[i])
+    elif kind == BEND:
+        for i in range(column.shape[0]):
+            column[i] = weight * ((abs(one[i]) - MEAN) / DEVIATION)
+    else:
+        for i in range(column.shape[0]):
+            column[i] = weight if low <= np.float64(items[i, a]) < high else 0.0
 
 
 @compiled
@@ -87,21 +175,10 @@ def expand_columns(items: NDArray[np.floating], view: View) -> Matrix:
         total[:] = -offsets[n]
         add_columns(scored, directions[n], total)
     for f in range(kinds.shape[0]):
-        kind, a, b, weight = kinds[f], first[f], second[f], bounds[f, 2]
-        column = columns[d + 1 + f]
-        if kind == PRODUCT:
-            one = scored[a] if a < d else sums[a - d]
-            other = scored[b] if b < d else sums[b - d]
-            for i in range(k):
-                column[i] = weight * (one[i] * other[i])
-        elif kind == BEND:
-            one = scored[a]
-            for i in range(k):
-                column[i] = weight * ((abs(one[i]) - _MEAN) / _DEVIATION)
-        else:
-            low, high = bounds[f, 0], bounds[f, 1]
-            for i in range(k):
-                column[i] = weight if low <= np.float64(items[i, a]) < high else 0.0
+        a, b = first[f], second[f]
+        one = scored[a] if a < d else sums[a - d]
+        other = scored[b] if b < d else sums[b - d]
+        fill_shape(kinds[f], items, a, one, other, bounds[f], columns[d + 1 + f])
     return columns
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from longrank.experiments.bench.default import measure_default
 from longrank.experiments.bench.learning import measure_likelihood, measure_long
 from longrank.experiments.bench.measure import Measure, Times, alternate, ratio
 from longrank.experiments.bench.ranking import measure_dependent, measure_many
@@ -9,6 +10,7 @@ from longrank.experiments.bench.rounds import measure_round, measure_simulated, 
 
 BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "round": measure_round,
+    "default": measure_default,
     "simulated": measure_simulated,
     "many": measure_many,
     "dependent": measure_dependent,

@@ -74,12 +74,12 @@ def measure_dependent() -> list[Measure]:
     return rows
 
 
-def many(count: int) -> Items:
+def many(count: int, dim: int = D) -> Items:
     """Rows on the unit sphere in float32, made in place."""
     rng = np.random.default_rng(1)
-    items = np.empty((count, D), np.float32)
+    items = np.empty((count, dim), np.float32)
     for start in range(0, count, 4096):
-        part = rng.standard_normal((min(4096, count - start), D), np.float32)
+        part = rng.standard_normal((min(4096, count - start), dim), np.float32)
         items[start : start + 4096] = part / (
             1.000001 * np.linalg.norm(part, axis=1, keepdims=True)
         )
@@ -161,24 +161,26 @@ def _plays(made: dict[str, Believer], items: Items, payoffs: Payoffs) -> dict[st
 
 
 def memory(items: Items) -> list[Measure]:
+    """What ranking items allocates, with a policy that has learned and one that has not."""
+    kind = "" if np.count_nonzero(items[0]) > 1 else "one-hot "
+    return [allocated(f"{kind}items, {name}", policy, items) for name, policy in policies().items()]
+
+
+def allocated(what: str, policy: Believer, items: Items) -> Measure:
     """The items and all that ranking them allocates, over the items alone.
 
     numpy's arrays are traced. Those inside kernels are not, so the long ones among them are added:
     the contenders of a part, at most 32 bytes for each item and thread.
     """
-    inside = 32 * PART * THREADS
-    rows, size, payoffs = [], len(items), Payoffs.exponential(B)
-    kind = "" if np.count_nonzero(items[0]) > 1 else "one-hot "
-    for name, policy in policies().items():
-        policy.rank(items, payoffs)
-        tracemalloc.start()
-        policy.rank(items, payoffs)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        raw = (
-            f"items {items.nbytes / 1e6:.0f} MB, traced {peak / 1e6:.1f} MB, "
-            f"kernels at most {inside / 1e6:.1f} MB"
-        )
-        value = 1.0 + (peak + inside) / items.nbytes
-        rows.append(Measure(f"memory to rank {size:,} {kind}items, {name}", value, 1.2, raw))
-    return rows
+    inside, payoffs = 32 * PART * THREADS, Payoffs.exponential(B)
+    policy.rank(items, payoffs)
+    tracemalloc.start()
+    policy.rank(items, payoffs)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    raw = (
+        f"items {items.nbytes / 1e6:.0f} MB, traced {peak / 1e6:.1f} MB, "
+        f"kernels at most {inside / 1e6:.1f} MB"
+    )
+    value = 1.0 + (peak + inside) / items.nbytes
+    return Measure(f"memory to rank {len(items):,} {what}", value, 1.2, raw)

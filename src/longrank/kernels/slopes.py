@@ -115,7 +115,8 @@ def _fill_hull(by_chance: Order, p: Vector, gains: Vector, hull: Order, cuts: Ve
             continue  # of those with the same p the first has the largest gain
         cut = -math.inf
         while n > 0:
-            cut = (gains[i] - gains[hull[n - 1]]) / (p[hull[n - 1]] - p[i])
+            last = hull[n - 1]
+            cut = float(gains[i] - gains[last]) / float(p[last] - p[i])  # infinite at worst
             if n == 1 or cut < cuts[n - 2]:
                 cuts[n - 1] = cut
                 break

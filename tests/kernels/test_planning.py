@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from longrank import Payoffs
 from longrank.kernels import best_stop, top
-from longrank.kernels.narrowing import _SAMPLE, narrow, narrow_bounds, range_of_worths
+from longrank.kernels.narrowing import _SAMPLE, narrow, narrow_bounds
 from longrank.kernels.planning import plan
 from longrank.kernels.programme import (
     Schedule,
@@ -408,10 +408,9 @@ def test_bounds_on_chances_lose_nothing_whatever_the_chances_are(kind, q):
     rng, k, b = np.random.default_rng(6), BIG // 2, 4
     rewards, losses = 1.0 - 0.04 * np.arange(b), -0.1 - 0.04 * np.arange(b + 1)
     p, c, v = many(rng, kind, k)
-    v = v - 1.0 if kind == "sorted" else v  # so that a success may be worse than a failure
+    v = 4.0 * v - 2.0 if kind == "sorted" else v  # so that a success may be worse than a failure
     sure, able = p * rng.random(k), p + (1.0 - p) * 0.1 * rng.random(k)
-    worst = range_of_worths(v, rewards, losses, q)[0]
-    turn = (able - sure) * np.maximum(-(v + worst), 0.0)
+    turn = (able - sure) * np.maximum(-(v + (rewards - losses[1:]).min()), 0.0)
     some = narrow_bounds(sure, c + turn, able, c - turn, v, rewards, losses, q, b)
     for share in (0.0, 1.0, rng.random(k), rng.integers(0, 2, k)):
         true = sure + share * (able - sure)

@@ -48,7 +48,7 @@ from longrank.kernels.length import (
     values_ahead,
 )
 from longrank.kernels.likelihood import fit_likelihood, grow_and_fit, likelihood_step
-from longrank.kernels.narrowing import narrow_bounds, range_of_worths
+from longrank.kernels.narrowing import narrow_bounds
 from longrank.kernels.numbers import Coding, code_rows, observe_numbers
 from longrank.kernels.outline import outline_plain, outline_tabular
 from longrank.kernels.planning import plan
@@ -170,7 +170,6 @@ __all__ = [
     "probability",
     "probe_is_due",
     "random_rule",
-    "range_of_worths",
     "residual",
     "room_for",
     "rows_along",

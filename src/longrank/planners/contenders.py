@@ -107,9 +107,10 @@ def _narrow(
     costs, values, rewards, losses, patience = prices
     rewards, losses = rewards[:count], losses[: count + 1]
     sure, able = kernels.probabilities(link, low), kernels.probabilities(link, high)
-    # Where a success would be worse than a failure, a larger chance makes a candidate worse.
-    worst = kernels.range_of_worths(values, rewards, losses, patience)[0]
-    turn = (able - sure) * np.maximum(-(values + worst), 0.0)
+    # Where a success is worse than a failure, a larger chance makes a candidate worse. It is then
+    # worth no try, and matters only where a plan can end.
+    ends = float((rewards - losses[1:]).min())
+    turn = (able - sure) * np.maximum(-(values + ends), 0.0)
     return kernels.narrow_bounds(
         sure, costs + turn, able, costs - turn, values, rewards, losses, patience, few
     )

@@ -13,6 +13,7 @@ import pytest
 from serving import ADMIN, DIM, asked, served, until, until_ready
 
 from longrank.service.app import build
+from longrank.service.client import _pause
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import Model
 from longrank.service.http.limits import Limits, Quota
@@ -183,6 +184,12 @@ def test_a_slow_rate_says_how_long_to_wait():
     assert refused.value.headers == {"Retry-After": "10"}
 
 
+def test_the_clients_wait_for_as_long_as_they_are_told_to():
+    seconds = _pause(0, 2, httpx.Response(429, headers={"Retry-After": "2"}))
+    assert seconds is not None
+    assert 1.0 <= seconds <= 2.0
+
+
 def test_a_rate_holds_for_each_key(path, clock):
     with serving(path, clock) as client:
         key = client.post("/v1/models/m/keys").json()["key"]
@@ -241,13 +248,12 @@ def test_an_error_in_a_thread_is_the_callers():
 
 
 def test_what_nobody_waits_for_any_more_is_closed():
-    workers, gate, entered = Workers(1, 1), threading.Event(), threading.Event()
+    workers, gate = Workers(1, 1), threading.Event()
 
     async def nothing():
         """What a decision would go on with."""
 
     def work():
-        entered.set()
         gate.wait(60)
         return nothing()
 

@@ -163,7 +163,7 @@ class Guarded(OneWrite):
             super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        if self._phase == _BUSY:
+        if self._phase == _BUSY and not self.pipeline:
             self._phase, self.since = _IDLE, self.loop.time()
         super().on_response_complete()
 

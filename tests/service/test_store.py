@@ -123,13 +123,6 @@ def test_the_newest_few_snapshots_are_kept_and_damaged_ones_are_told(store, mode
     assert second == snapshot(4)
 
 
-def test_a_published_state_is_replaced_by_newer_ones_only(store, model):
-    store.publish(model, snapshot(5))
-    store.publish(model, snapshot(3))
-    assert store.published(model, 0) == snapshot(5)
-    assert store.published(model, 5) is None
-
-
 def test_a_changed_entry_is_refused(store, model):
     append(store, decision(model, "x"))
     change = "UPDATE log SET body = ? WHERE id = 'x'"

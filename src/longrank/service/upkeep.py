@@ -5,64 +5,100 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import Model
-from longrank.service.errors import ServiceError
+from longrank.service.errors import ServiceError, StoreFailed
 
 log = logging.getLogger("longrank.service")
 TICK = 0.1  # seconds
+RENEWAL = 0.5  # seconds between two renewals of the leases
 MAX_EXPIRING = 1.0  # seconds that a model may spend on missing outcomes before others have a turn
 RETENTION = 60.0  # seconds between two runs of retention
+PROBE = 1.0  # seconds between two attempts to write to a store that has failed
 
 
 class Upkeep:
-    """A thread that does an engine's background work, every tenth of a second."""
+    """Threads that do an engine's background work, every tenth of a second.
+
+    Where other processes write too, one thread follows the log and one renews the leases, so that
+    neither waits for slow work.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._stopping = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []
         self._dropped = engine.clock()
+        self._probed = 0.0
 
     def start(self) -> None:
-        """Start the thread."""
-        self._thread = threading.Thread(target=self._run, name="longrank-upkeep", daemon=True)
-        self._thread.start()
+        """Start the threads."""
+        work = [("upkeep", self.keep, TICK)]
+        if not self._engine.store.exclusive:
+            work.append(("follower", self._engine.follow, TICK))
+            work.append(("leases", self._engine.renew, RENEWAL))
+        for each in work:
+            name = f"longrank-{each[0]}"
+            thread = threading.Thread(target=self._run, args=each, name=name, daemon=True)
+            self._threads.append(thread)
+            thread.start()
 
     def stop(self) -> None:
-        """Stop the thread and wait for it."""
+        """Stop the threads and wait for them."""
         self._stopping.set()
-        if self._thread is not None:
-            self._thread.join()
+        for thread in self._threads:
+            thread.join()
 
-    def _run(self) -> None:
-        while not self._stopping.wait(TICK):
+    def _run(self, name: str, once: Callable[[], None], tick: float) -> None:
+        while not self._stopping.wait(tick):
             try:
-                self.once()
+                once()
             except ServiceError as error:
-                log.warning("upkeep: %s", error)
+                log.warning("%s: %s", name, error)
             except Exception:
-                log.exception("upkeep: unexpected error; it goes on")
+                log.exception("%s: unexpected error; it goes on", name)
 
     def once(self) -> None:
         """Do everything that is due."""
+        self._engine.renew()
+        self._engine.follow()
+        self.keep()
+
+    def keep(self) -> None:
+        """Save snapshots, expire decisions and drop old ones, of the models led by this process."""
         engine = self._engine
         if not engine.ready or engine.broken:
             return
-        if not engine.store.exclusive:
-            engine.follow()
+        self._probe()
         now = engine.clock()
         retain = now - self._dropped >= RETENTION
         if retain:
             self._dropped = now
-        for model in engine.models():
-            if model.stats.outcomes - model.saved >= engine.snapshot_every:
-                engine.save(model)
-            if model.spec.request.missing == "failed":
-                self._expire(model, now)
-            if retain and model.spec.request.keep is not None:
-                engine.drop(model.name, model.spec.request.keep)
+        for model in filter(engine.leads, engine.models()):
+            try:
+                self._keep(model, now, retain)
+            except StoreFailed:
+                raise
+            except Exception:  # one model keeps no other from its upkeep
+                log.exception("upkeep of model %s failed; it is tried again", model.name)
+
+    def _keep(self, model: Model, now: float, retain: bool) -> None:
+        engine, request = self._engine, model.spec.request
+        if model.stats.outcomes - model.saved >= engine.snapshot_every:
+            engine.save(model)
+        if request.missing == "failed":
+            self._expire(model, now)
+        if retain and request.keep is not None:
+            engine.drop(model.name, request.keep)
+
+    def _probe(self) -> None:
+        """Try a store that has failed again, as it may be that nobody else writes meanwhile."""
+        now = time.monotonic()
+        if self._engine.store.writer.failing is not None and now - self._probed >= PROBE:
+            self._probed = now
+            self._engine.store.probe()
 
     def _expire(self, model: Model, now: float) -> None:
         """Log the outcomes that are missing; the rest in the next tick if learning takes long."""

@@ -1,4 +1,4 @@
-"""Apply the log to models: after each commit, at the start, and behind other processes."""
+"""Apply the log to models: after each commit, at the start, and on catching up."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -46,7 +46,7 @@ def apply(model: Model, entry: Entry, recent: Recent, known: Any = None) -> None
 
 
 class Applier:
-    """Apply what is committed, by this process or by others, to the models in memory.
+    """Apply what is committed to the models in memory.
 
     An outcome is applied before it is acknowledged, and so before a repetition of it is. Where
     learning may take long, a thread of the pool does it, so that neither the writer nor other
@@ -61,16 +61,12 @@ class Applier:
         self._store, self._models, self._recent = store, models, recent
         self.broken: str | None = None
         self._queues: dict[int, list[Append]] = {}  # of the models that learn in the pool
-        self._published: dict[int, int] = {}  # the last entry that this process published
         self._costs: dict[int, float] = {}  # seconds that a model took for an outcome
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(MAX_LEARNING, thread_name_prefix="longrank-learner")
 
     def committed(self, appends: list[Append]) -> list[Append]:
-        """Take what the writer has committed; return what it may acknowledge now.
-
-        Where other processes write too, :meth:`follow` applies it.
-        """
+        """Take what the writer has committed; return what it may acknowledge now."""
         batches: dict[int, list[Append]] = {}
         for append in appends:
             batches.setdefault(append.draft.model, []).append(append)
@@ -79,9 +75,6 @@ class Applier:
             model = self._models.get(number)
             if model is None:  # deleted meanwhile
                 done += batch
-            elif not self._store.exclusive:
-                done += batch
-                self._remember(batch)
             elif not self._quick(model, batch):
                 done += self._queue(model, batch)
             elif self._apply(model, batch):
@@ -89,16 +82,6 @@ class Applier:
             else:
                 refuse(batch, StoreFailed(self.broken))
         return done
-
-    def follow(self, model: Model) -> None:
-        """Catch up with other processes: whoever holds the model's lock applies and publishes."""
-        if self._store.lead(model.number):
-            catch_up(self._store, model, self._recent)
-            if model.seq > self._published.get(model.number, -1):  # also on taking the lead
-                self._store.publish(model.number, model.snapshot())
-                self._published[model.number] = model.seq
-        elif (newer := self._store.published(model.number, model.seq)) is not None:
-            model.restore(newer)
 
     def learning(self, model: Model) -> bool:
         """Return whether a model has outcomes to learn that may take long."""
@@ -117,7 +100,7 @@ class Applier:
 
     def _queue(self, model: Model, batch: list[Append]) -> list[Append]:
         """Leave a batch to the pool; return what may be acknowledged now: the decisions."""
-        self._remember(batch)
+        self._recent.remember_all(batch)
         with self._lock:
             learning = model.number in self._queues
             self._queues.setdefault(model.number, []).extend(batch)
@@ -155,7 +138,7 @@ class Applier:
                     apply(model, entry, self._recent, append.draft.known)
             model.publish()
         except Exception:
-            if self._deleted(model):  # and its log with it, so that nothing is lost
+            if is_deleted(self._store, model):  # and its log with it, so that nothing is lost
                 return True
             self.broken = f"model {model.name!r} could not learn entry {seq}"
             log.exception(self.broken)
@@ -165,21 +148,16 @@ class Applier:
             self._costs[model.number] = (time.perf_counter() - started) / learned
         return True
 
-    def _deleted(self, model: Model) -> bool:
-        try:
-            return all(row.model != model.number for row in self._store.models())
-        except Exception:  # then the store fails as well, and learning has failed
-            return False
 
-    def _remember(self, batch: list[Append]) -> None:
-        """Keep the decisions of a batch in memory."""
-        for append in batch:
-            entry, known = append.result, append.draft.known
-            if append.draft.kind == DECISION and isinstance(entry, Entry):
-                self._recent.remember(entry, known[0] if known else entry.decision())
+def is_deleted(store: Store, model: Model) -> bool:
+    """Return whether a model is in the store no more; not if the store cannot be read."""
+    try:
+        return all(row.model != model.number for row in store.models())
+    except Exception:
+        return False
 
 
-# at the start, and behind other processes
+# at the start, and on catching up
 
 
 def replay(store: Store, row: ModelRow, *, fresh: bool = False, complete: bool = False) -> Model:
@@ -298,9 +276,20 @@ class Recent:
             if len(self._known) > self._size:
                 self._known.popitem(last=False)
 
+    def remember_all(self, appends: Iterable[Append]) -> None:
+        """Keep the decisions among appends in memory."""
+        for append in appends:
+            entry, known = append.result, append.draft.known
+            if append.draft.kind == DECISION and isinstance(entry, Entry):
+                self.remember(entry, known[0] if known else entry.decision())
+
+    def known(self, model: int, name: str) -> tuple[Entry, DecisionRecord] | None:
+        """Return a decision by its id, None if it is not in memory."""
+        return self._known.get((model, name))
+
     def find(self, model: int, name: str) -> tuple[Entry, DecisionRecord] | None:
         """Return a decision by its id, None if there is none."""
-        known = self._known.get((model, name))
+        known = self.known(model, name)
         if known is not None:
             return known
         decided, _ = self.store.find(model, name)

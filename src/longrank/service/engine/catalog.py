@@ -46,6 +46,7 @@ class Catalog:
         self._names: dict[str, Model] = {}
         self.numbers: dict[int, Model] = {}
         self._suspended: dict[str, _Suspended] = {}
+        self._stamp: object = None  # the store's when the models were last read
         self._lock = threading.Lock()
 
     def all(self) -> list[Model]:
@@ -91,7 +92,11 @@ class Catalog:
         self._remove(name, number)
 
     def refresh(self) -> None:
-        """Read which models exist; replay those that are new here."""
+        """Read which models exist, unless that is known; replay those that are new here."""
+        stamp = self._store.stamp()
+        if stamp is not None and stamp == self._stamp and not self._due():
+            return
+        self._stamp = None
         rows = self._store.models()
         for row in rows:
             if self._waits(row):
@@ -113,6 +118,7 @@ class Catalog:
         for name, suspended in list(self._suspended.items()):
             if suspended.number not in here:
                 self._remove(name, suspended.number)
+        self._stamp = stamp
 
     def suspend(self, number: int, name: str, error: Exception) -> None:
         """Go on without a model that cannot be loaded or followed, and try it again later.
@@ -131,7 +137,6 @@ class Catalog:
             RETRY,
             exc_info=None if isinstance(error, LongrankError) else error,
         )
-        self._store.resign(number)
         self._remove(name, number)
         self._suspended[name] = _Suspended(number, reason, time.monotonic() + RETRY)
 
@@ -165,6 +170,10 @@ class Catalog:
         """Whether it is too early to try a suspended model again."""
         found = self._suspended.get(row.name)
         return found is not None and found.number == row.model and time.monotonic() < found.until
+
+    def _due(self) -> bool:
+        """Whether a suspended model is to be tried again."""
+        return any(time.monotonic() >= found.until for found in self._suspended.values())
 
 
 def _first(spec: Spec) -> Snapshot:

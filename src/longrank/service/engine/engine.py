@@ -12,6 +12,7 @@ from longrank.service import messages
 from longrank.service.engine import decide, settle
 from longrank.service.engine.apply import Applier, Recent, upgrade
 from longrank.service.engine.catalog import Catalog
+from longrank.service.engine.follower import Follower
 from longrank.service.engine.model import Model
 from longrank.service.engine.views import Views
 from longrank.service.errors import NotReady, StoreFailed, Unknown
@@ -19,6 +20,8 @@ from longrank.service.store.records import Draft, Entry
 from longrank.service.store.store import Store
 
 MAX_RECENT = 2000  # decisions kept in memory
+MAX_WAIT = 3.0  # seconds that a write may wait, or another process go unheard, in a ready service
+MAX_BEHIND = 10.0  # seconds that the follower may take
 _RENAMED = {"decided": "decide", "settled": "settle", "settled_many": "settle_many"}
 T = TypeVar("T")
 
@@ -50,11 +53,16 @@ class Engine:
     ) -> None:
         self.store, self.clock, self.snapshot_every = store, clock, snapshot_every
         self.ready = False
-        self.aio = Verbs(self, store.writer.append_soon)
-        self._blocking = Verbs(self, self._append)
+        self.aio = Verbs(self, store.writer.append_soon, asyncio.to_thread)
+        self._blocking = Verbs(self, self._append, _read)
         self._catalog = Catalog(store, clock)
         self._recent = Recent(store, MAX_RECENT)
-        self._applier = Applier(store, self._catalog.numbers, self._recent)
+        numbers, suspend = self._catalog.numbers, self._catalog.suspend
+        self._follower = (
+            None if store.exclusive else Follower(store, numbers, self._recent, suspend)
+        )
+        self._applier = self._follower or Applier(store, numbers, self._recent)
+        self._renewed = self._followed = 0.0  # when the store last answered, of the monotonic clock
         self._views = Views(store, clock)
 
     def start(self) -> Engine:
@@ -62,6 +70,8 @@ class Engine:
         upgrade(self.store)
         self._catalog.refresh()
         self.store.writer.committed = self._applier.committed
+        self.store.probe()
+        self._renewed = self._followed = time.monotonic()
         self.ready = True
         return self
 
@@ -71,7 +81,7 @@ class Engine:
         self.ready = False
         try:
             for model in models:
-                if model.stats.outcomes > model.saved:
+                if model.stats.outcomes > model.saved and self.leads(model):
                     self.save(model)
         finally:
             self.store.close()
@@ -87,6 +97,24 @@ class Engine:
     def broken(self) -> str | None:
         """Why the engine refuses all work, after a failure that it cannot recover from."""
         return self._applier.broken
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the engine cannot do all of its work at the moment; None if it can."""
+        if self.broken is not None:
+            return self.broken
+        writer, now = self.store.writer, time.monotonic()
+        if writer.failing is not None:
+            return writer.failing
+        if writer.waited > MAX_WAIT:
+            return f"a write has waited for {writer.waited:.0f} seconds"
+        if self._follower is None or not self.ready:
+            return None
+        if now - self._renewed > MAX_WAIT:
+            return f"the database has not answered for {now - self._renewed:.0f} seconds"
+        if now - self._followed > MAX_BEHIND:
+            return f"the log has not been followed for {now - self._followed:.0f} seconds"
+        return None
 
     def check(self) -> None:
         """Refuse to work before the start, or after a failure."""
@@ -210,12 +238,19 @@ class Engine:
 
     def follow(self) -> None:
         """Catch up with other processes on the same store."""
-        self._catalog.refresh()
-        for model in self._catalog.all():
-            try:
-                self._applier.follow(model)
-            except Exception as error:
-                self._catalog.suspend(model.number, model.name, error)
+        if self._follower is not None:
+            self._catalog.refresh()
+            self._follower.follow()
+            self._followed = time.monotonic()
+
+    def renew(self) -> None:
+        """Renew the leases of the models whose upkeep this process does, and take free ones."""
+        self.store.renew(list(self._catalog.numbers))
+        self._renewed = time.monotonic()
+
+    def leads(self, model: Model) -> bool:
+        """Return whether this process does a model's upkeep."""
+        return self.store.lead(model.number)
 
     async def _append(self, draft: Draft) -> Entry:
         """Append to the log and wait in this thread."""
@@ -223,10 +258,12 @@ class Engine:
 
 
 class Verbs:
-    """The verbs that write, over one way to wait for a commit; each returns an awaitable."""
+    """The verbs that write, over one way to wait for the store; each returns an awaitable."""
 
-    def __init__(self, engine: Engine, append: Callable[[Draft], Awaitable[Entry]]) -> None:
-        self._engine, self._append = engine, append
+    def __init__(
+        self, engine: Engine, append: Callable[[Draft], Awaitable[Entry]], read: settle.Reading
+    ) -> None:
+        self._engine, self._append, self._read = engine, append, read
 
     def decide(
         self, name: str, request: messages.DecisionRequest
@@ -242,7 +279,8 @@ class Verbs:
         """Log what became of a decision, and learn from it."""
         engine = self._engine
         model = engine.model(name)
-        return settle.settle(model, decision, request, engine._recent, engine.clock, self._append)
+        known, how = engine._recent, (self._append, self._read)
+        return settle.settle(model, decision, request, known, engine.clock, *how)
 
     def settle_many(
         self, name: str, items: Sequence[messages.BatchItem]
@@ -250,7 +288,13 @@ class Verbs:
         """Log many outcomes at once; an error in place of one refused."""
         engine = self._engine
         model = engine.model(name)
-        return settle.settle_many(model, items, engine._recent, engine.clock, self._append)
+        known, how = engine._recent, (self._append, self._read)
+        return settle.settle_many(model, items, known, engine.clock, *how)
+
+
+async def _read(work: Callable[..., T], *args: Any) -> T:
+    """Read the store in this thread."""
+    return work(*args)
 
 
 def _finish(coroutine: Coroutine[Any, Any, T]) -> T:

@@ -33,8 +33,9 @@ async def health(service: Service) -> messages.Health:  # noqa: ARG001
 
 async def ready(service: Service) -> messages.Health:
     engine = service.engine
-    if engine.broken is not None:
-        raise NotReady(engine.broken)
+    trouble = engine.trouble
+    if trouble is not None:
+        raise NotReady(trouble)
     if not engine.ready:
         failed, replaying = "the service could not start; see its log", "the log is being replayed"
         raise NotReady(failed if service.failed else replaying)

@@ -57,34 +57,38 @@ class KeyRow(NamedTuple):
 
 # schema
 
-SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS format(version BIGINT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS counter(seq BIGINT NOT NULL, model BIGINT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS models(model BIGINT PRIMARY KEY, name TEXT NOT NULL UNIQUE, "
+SCHEMA = {
+    "format": "TABLE format(version BIGINT NOT NULL)",
+    "counter": "TABLE counter(seq BIGINT NOT NULL, model BIGINT NOT NULL)",
+    "models": "TABLE models(model BIGINT PRIMARY KEY, name TEXT NOT NULL UNIQUE, "
     "created DOUBLE PRECISION NOT NULL, floor BIGINT NOT NULL, spec {blob} NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS keys(digest {blob} PRIMARY KEY, model BIGINT NOT NULL, "
+    "keys": "TABLE keys(digest {blob} PRIMARY KEY, model BIGINT NOT NULL, "
     "id TEXT NOT NULL, created DOUBLE PRECISION NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS log(seq {key}, model BIGINT NOT NULL, "
+    "log": "TABLE log(seq {key}, model BIGINT NOT NULL, "
     "kind BIGINT NOT NULL, id TEXT NOT NULL, at DOUBLE PRECISION NOT NULL, "
     "expires DOUBLE PRECISION NOT NULL, body {blob} NOT NULL, sum {blob} NOT NULL)",
-    "CREATE UNIQUE INDEX IF NOT EXISTS log_id ON log(model, id, kind)",
-    "CREATE INDEX IF NOT EXISTS log_expires ON log(model, expires) WHERE kind = 0",
-    "CREATE INDEX IF NOT EXISTS log_order ON log(model, seq)",
-    "CREATE TABLE IF NOT EXISTS snapshots(model BIGINT NOT NULL, seq BIGINT NOT NULL, "
+    "log_id": "UNIQUE INDEX log_id ON log(model, id, kind)",
+    "log_expires": "INDEX log_expires ON log(model, expires) WHERE kind = 0",
+    "log_order": "INDEX log_order ON log(model, seq)",
+    "snapshots": "TABLE snapshots(model BIGINT NOT NULL, seq BIGINT NOT NULL, "
     "body {blob} NOT NULL, sum {blob} NOT NULL, PRIMARY KEY(model, seq))",
-    "CREATE TABLE IF NOT EXISTS published(model BIGINT PRIMARY KEY, seq BIGINT NOT NULL, "
+    # states for processes of versions up to 0.5.0, which do not apply the log themselves
+    "published": "TABLE published(model BIGINT PRIMARY KEY, seq BIGINT NOT NULL, "
     "body {blob} NOT NULL, sum {blob} NOT NULL)",
-)
+}
 
 
-def prepare(session: Session, blob: str, key: str) -> int:
-    """Create missing tables; return the version of their format.
+def prepare(session: Session, blob: str, key: str, exists: str) -> int:
+    """Create what is missing; return the version of the format.
 
-    ``blob`` and ``key`` are the database's names of these types.
+    ``blob`` and ``key`` are the database's names of these types, ``exists`` is the statement that
+    finds a table or an index by its name. Where nothing is missing no table is locked, so that a
+    process that starts stops no other.
     """
     session.begin()
-    for statement in SCHEMA:
-        session.execute(statement.format(blob=blob, key=key))
+    for name, what in SCHEMA.items():
+        if not session.execute(exists, (name,)):
+            session.execute(f"CREATE {what.format(blob=blob, key=key)}")
     rows = session.execute("SELECT version FROM format")
     if not rows:
         session.execute("INSERT INTO format(version) VALUES(?)", (FORMAT,))
@@ -107,6 +111,11 @@ def upgrade(session: Session, firsts: Mapping[int, tuple[bytes, bytes]]) -> None
     session.execute("UPDATE format SET version = ? WHERE version < ?", (FORMAT, FORMAT))
     for model, (body, total) in firsts.items():
         _insert_snapshot(session, model, 0, body, total)
+
+
+def probe(session: Session) -> None:
+    """Write something that changes nothing."""
+    session.execute("UPDATE format SET version = version")
 
 
 # models
@@ -250,10 +259,22 @@ def after(session: Session, model: int, seq: int, limit: int) -> list[Entry]:
     return [checked(row) for row in session.execute(sql, (model, seq, limit))]
 
 
-def after_of_all(session: Session, seq: int) -> list[Entry]:
-    """Return the entries of all models after ``seq``, in order."""
-    sql = f"SELECT {_COLUMNS} FROM log WHERE seq > ? ORDER BY seq"
-    return [checked(row) for row in session.execute(sql, (seq,))]
+def after_of_all(session: Session, seq: int, last: int = 2**62) -> list[Entry]:
+    """Return the entries of all models after ``seq`` and up to ``last``, in order."""
+    sql = f"SELECT {_COLUMNS} FROM log WHERE seq > ? AND seq <= ? ORDER BY seq"
+    return [checked(row) for row in session.execute(sql, (seq, last))]
+
+
+def heads(session: Session, seq: int, limit: int) -> list[tuple[int, int, int]]:
+    """Return number, model and size of the entries of all models after ``seq``, in order."""
+    sql = "SELECT seq, model, length(body) FROM log WHERE seq > ? ORDER BY seq LIMIT ?"
+    return [(row[0], row[1], row[2]) for row in session.execute(sql, (seq, limit))]
+
+
+def dropped_beyond(session: Session, seq: int) -> list[int]:
+    """Return the models whose log has been dropped beyond entry ``seq``."""
+    sql = "SELECT model FROM models WHERE floor > ?"
+    return [model for (model,) in session.execute(sql, (seq,))]
 
 
 def latest(session: Session, model: int, before: int | None, limit: int) -> list[Settled]:
@@ -316,7 +337,7 @@ def drop(session: Session, model: int, before: float, now: float, upto: int) -> 
     return sum(kind == DECISION for (kind,) in kinds)
 
 
-# snapshots, and states published to other processes
+# snapshots
 
 
 def save_snapshot(session: Session, model: int, seq: int, body: bytes, total: bytes) -> None:
@@ -342,23 +363,3 @@ def snapshots(session: Session, model: int) -> list[Snapshot | StoreDamaged]:
     sql = "SELECT seq, body, sum FROM snapshots WHERE model = ? ORDER BY seq DESC"
     rows = session.execute(sql, (model,))
     return [read_snapshot(seq, blob(body), blob(total)) for seq, body, total in rows]
-
-
-def publish(session: Session, model: int, seq: int, body: bytes, total: bytes) -> None:
-    """Publish a packed state to other processes, unless a newer one is published."""
-    session.execute(
-        "INSERT INTO published(model, seq, body, sum) VALUES(?, ?, ?, ?) ON CONFLICT(model) "
-        "DO UPDATE SET seq = excluded.seq, body = excluded.body, sum = excluded.sum "
-        "WHERE published.seq < excluded.seq",
-        (model, seq, body, total),
-    )
-
-
-def published(session: Session, model: int, beyond: int) -> Snapshot | None:
-    """Return the published state if it is newer than entry ``beyond``."""
-    sql = "SELECT seq, body, sum FROM published WHERE model = ? AND seq > ?"
-    for seq, body, total in session.execute(sql, (model, beyond)):
-        found = read_snapshot(seq, blob(body), blob(total))
-        if isinstance(found, Snapshot):
-            return found
-    return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Concatenate, ParamSpec, TypeVar
@@ -50,6 +50,7 @@ class Store(ABC):
     outdated = False
     failures: tuple[type[Exception], ...] = ()
     blob, key = "BLOB", "INTEGER PRIMARY KEY"
+    exists = "SELECT 1 FROM sqlite_master WHERE name = ?"
 
     def __init__(self, *, max_queued: int = 4096) -> None:
         self._closed = False
@@ -60,7 +61,9 @@ class Store(ABC):
                 self._prepare(session)
             finally:
                 session.close()
-            self.writer = Writer(lambda: self.connect(write=True), self.failures, max_queued)
+            self.writer = Writer(
+                lambda: self.connect(write=True), self.failures, max_queued, alone=self.exclusive
+            )
         except self.failures as error:
             raise self.failed(error) from error
 
@@ -73,11 +76,22 @@ class Store(ABC):
         return StoreFailed(f"the store failed: {sentence(error)}")
 
     def lead(self, model: int) -> bool:  # noqa: ARG002
-        """Whether this process applies a model's outcomes; one process at a time does."""
+        """Whether this process does a model's upkeep; one process at a time does."""
         return True
 
-    def resign(self, model: int) -> None:  # noqa: B027
-        """Let another process apply a model's outcomes."""
+    def renew(self, models: Collection[int]) -> None:  # noqa: B027
+        """Renew the lease of the models that this process leads, and take those that are free.
+
+        It must be called every second at least; the lease of other models is given up.
+        """
+
+    def probe(self) -> None:
+        """Write something that changes nothing; StoreFailed if the store cannot be written."""
+        self.writer.call(sql.probe)
+
+    def stamp(self) -> object:
+        """Return what changes when a model is made, changed or deleted; None if it is not known."""
+        return None
 
     def worth_verifying(self) -> bool:
         """Whether the whole store is read at the start."""
@@ -154,6 +168,22 @@ class Store(ABC):
         """Return a model's entries after ``seq``, in order."""
         return self._read(sql.after, model, seq, limit)
 
+    def last_seq(self) -> int:
+        """Return the number of the newest entry of any model."""
+        return self._read(sql.last_seq)
+
+    def heads(self, seq: int, limit: int = 1000) -> list[tuple[int, int, int]]:
+        """Return number, model and size of the entries of all models after ``seq``, in order."""
+        return self._read(sql.heads, seq, limit)
+
+    def between(self, seq: int, last: int) -> list[Entry]:
+        """Return the entries of all models after ``seq`` and up to ``last``, in order."""
+        return self._read(sql.after_of_all, seq, last)
+
+    def dropped_beyond(self, seq: int) -> list[int]:
+        """Return the models whose log has been dropped beyond entry ``seq``."""
+        return self._read(sql.dropped_beyond, seq)
+
     def latest(self, model: int, before: int | None, limit: int) -> list[Settled]:
         """Return decisions with their outcomes, newest first."""
         return self._read(sql.latest, model, before, limit)
@@ -184,14 +214,6 @@ class Store(ABC):
         """List a model's snapshots, newest first; an error in place of a damaged one."""
         return self._read(sql.snapshots, model)
 
-    def publish(self, model: int, snapshot: Snapshot) -> None:
-        """Publish a state to other processes, unless a newer one is published."""
-        self._write(sql.publish, model, snapshot.seq, *snapshot.packed())
-
-    def published(self, model: int, beyond: int) -> Snapshot | None:
-        """Return the published state if it is newer than entry ``beyond``."""
-        return self._read(sql.published, model, beyond)
-
     # inside
 
     @contextmanager
@@ -215,7 +237,7 @@ class Store(ABC):
         return self.writer.call(lambda session: work(session, *args, **more))
 
     def _prepare(self, session: Session) -> None:
-        self.outdated = sql.prepare(session, self.blob, self.key) < sql.FORMAT
+        self.outdated = sql.prepare(session, self.blob, self.key, self.exists) < sql.FORMAT
 
 
 class _Pool:

@@ -39,7 +39,7 @@ def build(
     administrator's key if one is generated, ``failed`` with the error if it cannot start.
     """
     service = Service(engine, Keys(engine.store, admin, engine.clock), Metrics(engine), auth)
-    upkeep = Upkeep(engine)
+    upkeep = Upkeep(engine, service.keys)
 
     def begin() -> None:
         try:

@@ -228,9 +228,10 @@ class KeyInfo(Struct, frozen=True):
 
     id: str
     created: float
+    expires: float | None = None
 
 
-class KeyCreated(KeyInfo, frozen=True):
+class KeyCreated(KeyInfo, frozen=True, kw_only=True):
     """A new key, which is shown only in this answer."""
 
     key: str
@@ -240,6 +241,22 @@ class KeyList(Struct, frozen=True):
     """The keys of a model."""
 
     keys: list[KeyInfo]
+
+
+class EventInfo(Struct, frozen=True):
+    """Who did what: a key that was created, replaced or revoked."""
+
+    at: float
+    who: str
+    what: str
+    model: str
+    detail: str
+
+
+class EventList(Struct, frozen=True):
+    """Events, newest first."""
+
+    events: list[EventInfo]
 
 
 # decisions

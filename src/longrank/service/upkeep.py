@@ -8,12 +8,14 @@ import time
 from collections.abc import Callable
 
 from longrank.service.engine.engine import Engine
+from longrank.service.engine.keys import Keys
 from longrank.service.engine.model import Model
 from longrank.service.errors import ServiceError, StoreFailed
 
 log = logging.getLogger("longrank.service")
 TICK = 0.1  # seconds
 RENEWAL = 0.5  # seconds between two renewals of the leases
+REFRESHING = 0.25  # seconds between two looks at the keys
 MAX_EXPIRING = 1.0  # seconds that a model may spend on missing outcomes before others have a turn
 RETENTION = 60.0  # seconds between two runs of retention
 PROBE = 1.0  # seconds between two attempts to write to a store that has failed
@@ -22,12 +24,12 @@ PROBE = 1.0  # seconds between two attempts to write to a store that has failed
 class Upkeep:
     """Threads that do an engine's background work, every tenth of a second.
 
-    Where other processes write too, one thread follows the log and one renews the leases, so that
-    neither waits for slow work.
+    Where other processes write too, threads of their own follow the log, renew the leases and read
+    the keys, so that none of this waits for slow work.
     """
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, keys: Keys | None = None) -> None:
+        self._engine, self._keys = engine, keys
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._dropped = engine.clock()
@@ -39,6 +41,8 @@ class Upkeep:
         if not self._engine.store.exclusive:
             work.append(("follower", self._engine.follow, TICK))
             work.append(("leases", self._engine.renew, RENEWAL))
+            if self._keys is not None:
+                work.append(("keys", self._keys.refresh, REFRESHING))
         for each in work:
             name = f"longrank-{each[0]}"
             thread = threading.Thread(target=self._run, args=each, name=name, daemon=True)
@@ -52,13 +56,14 @@ class Upkeep:
             thread.join()
 
     def _run(self, name: str, once: Callable[[], None], tick: float) -> None:
-        while not self._stopping.wait(tick):
+        while not self._stopping.is_set():
             try:
                 once()
             except ServiceError as error:
                 log.warning("%s: %s", name, error)
             except Exception:
                 log.exception("%s: unexpected error; it goes on", name)
+            self._stopping.wait(tick)
 
     def once(self) -> None:
         """Do everything that is due."""

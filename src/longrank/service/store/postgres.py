@@ -92,6 +92,10 @@ class PostgresStore(Store):
     failures = (psycopg.Error, OSError)
     blob, key = "BYTEA", "BIGINT PRIMARY KEY"
     exists = "SELECT 1 FROM to_regclass(?) AS found WHERE found IS NOT NULL"
+    column = (
+        "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass(?) AND attname = ? "
+        "AND NOT attisdropped"
+    )
 
     def __init__(self, url: str, *, max_queued: int = 4096) -> None:
         self._url = url
@@ -140,6 +144,11 @@ class PostgresStore(Store):
     def stamp(self) -> object:
         digest = "count(*), coalesce(sum(hashtextextended(encode(spec, 'hex'), model)), 0)"
         return self._read(lambda session: session.execute(f"SELECT {digest} FROM models"))
+
+    def keys_stamp(self) -> object:
+        digest = "hashtextextended(id || ' ' || coalesce(expires::text, ''), model)"
+        found = f"SELECT count(*), coalesce(sum({digest}), 0) FROM keys"
+        return self._read(lambda session: session.execute(found))
 
     def close(self) -> None:
         self._leases.close()

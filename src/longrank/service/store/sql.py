@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
@@ -53,6 +54,17 @@ class KeyRow(NamedTuple):
     model: int
     id: str
     created: float
+    expires: float | None = None  # None: never
+
+
+class Event(NamedTuple):
+    """A row of the table of events: who did what, and to what."""
+
+    at: float
+    who: str
+    what: str
+    model: str
+    detail: str
 
 
 # schema
@@ -72,23 +84,31 @@ SCHEMA = {
     "log_order": "INDEX log_order ON log(model, seq)",
     "snapshots": "TABLE snapshots(model BIGINT NOT NULL, seq BIGINT NOT NULL, "
     "body {blob} NOT NULL, sum {blob} NOT NULL, PRIMARY KEY(model, seq))",
+    "events": "TABLE events(event TEXT PRIMARY KEY, at DOUBLE PRECISION NOT NULL, "
+    "who TEXT NOT NULL, what TEXT NOT NULL, model TEXT NOT NULL, detail TEXT NOT NULL)",
+    "events_order": "INDEX events_order ON events(at, event)",
     # states for processes of versions up to 0.5.0, which do not apply the log themselves
     "published": "TABLE published(model BIGINT PRIMARY KEY, seq BIGINT NOT NULL, "
     "body {blob} NOT NULL, sum {blob} NOT NULL)",
 }
+# Columns of later versions, which those before neither read nor write.
+COLUMNS = {("keys", "expires"): "DOUBLE PRECISION"}
 
 
-def prepare(session: Session, blob: str, key: str, exists: str) -> int:
+def prepare(session: Session, blob: str, key: str, exists: str, column: str) -> int:
     """Create what is missing; return the version of the format.
 
-    ``blob`` and ``key`` are the database's names of these types, ``exists`` is the statement that
-    finds a table or an index by its name. Where nothing is missing no table is locked, so that a
-    process that starts stops no other.
+    ``blob`` and ``key`` are the database's names of these types; ``exists`` and ``column`` are the
+    statements that find a table or an index by its name, and a column by its table's and its own.
+    Where nothing is missing no table is locked, so that a process that starts stops no other.
     """
     session.begin()
     for name, what in SCHEMA.items():
         if not session.execute(exists, (name,)):
             session.execute(f"CREATE {what.format(blob=blob, key=key)}")
+    for (table, name), kind in COLUMNS.items():
+        if not session.execute(column, (table, name)):
+            session.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
     rows = session.execute("SELECT version FROM format")
     if not rows:
         session.execute("INSERT INTO format(version) VALUES(?)", (FORMAT,))
@@ -170,19 +190,51 @@ def delete_model(session: Session, model: int) -> None:
 
 def keys(session: Session) -> list[KeyRow]:
     """List all keys, oldest first."""
-    rows = session.execute("SELECT digest, model, id, created FROM keys ORDER BY created")
-    return [KeyRow(blob(digest), model, name, at) for digest, model, name, at in rows]
+    rows = session.execute("SELECT digest, model, id, created, expires FROM keys ORDER BY created")
+    return [KeyRow(blob(row[0]), *row[1:]) for row in rows]
 
 
-def add_key(session: Session, key: KeyRow) -> None:
+def add_key(session: Session, key: KeyRow, event: Event) -> None:
     """Add a key."""
-    session.execute("INSERT INTO keys(digest, model, id, created) VALUES(?, ?, ?, ?)", key)
+    sql = "INSERT INTO keys(digest, model, id, created, expires) VALUES(?, ?, ?, ?, ?)"
+    session.execute(sql, key)
+    add_event(session, event)
 
 
-def delete_key(session: Session, model: int, name: str) -> bool:
+def expire_key(session: Session, model: int, name: str, at: float, event: Event) -> bool:
+    """Let a key expire at a time, unless it does so earlier; return whether it existed."""
+    sql = (
+        "UPDATE keys SET expires = CASE WHEN expires < ? THEN expires ELSE ? END "
+        "WHERE model = ? AND id = ? RETURNING id"
+    )
+    found = bool(session.execute(sql, (at, at, model, name)))
+    if found:
+        add_event(session, event)
+    return found
+
+
+def delete_key(session: Session, model: int, name: str, event: Event) -> bool:
     """Delete a key; return whether it existed."""
     sql = "DELETE FROM keys WHERE model = ? AND id = ? RETURNING id"
-    return bool(session.execute(sql, (model, name)))
+    found = bool(session.execute(sql, (model, name)))
+    if found:
+        add_event(session, event)
+    return found
+
+
+# events
+
+
+def add_event(session: Session, event: Event) -> None:
+    """Add an event."""
+    sql = "INSERT INTO events(event, at, who, what, model, detail) VALUES(?, ?, ?, ?, ?, ?)"
+    session.execute(sql, (secrets.token_hex(8), *event))
+
+
+def events(session: Session, limit: int) -> list[Event]:
+    """List the latest events, newest first."""
+    sql = "SELECT at, who, what, model, detail FROM events ORDER BY at DESC, event LIMIT ?"
+    return [Event(*row) for row in session.execute(sql, (limit,))]
 
 
 # appending to the log

@@ -14,7 +14,7 @@ from longrank.service.errors import StoreDamaged, StoreFailed, sentence
 from longrank.service.store import sql
 from longrank.service.store.records import Draft, Entry
 from longrank.service.store.snapshots import Snapshot
-from longrank.service.store.sql import KeyRow, ModelRow, Session, Settled
+from longrank.service.store.sql import Event, KeyRow, ModelRow, Session, Settled
 from longrank.service.store.writer import Writer
 
 P = ParamSpec("P")
@@ -51,6 +51,7 @@ class Store(ABC):
     failures: tuple[type[Exception], ...] = ()
     blob, key = "BLOB", "INTEGER PRIMARY KEY"
     exists = "SELECT 1 FROM sqlite_master WHERE name = ?"
+    column = "SELECT 1 FROM pragma_table_info(?) WHERE name = ?"
 
     def __init__(self, *, max_queued: int = 4096) -> None:
         self._closed = False
@@ -146,13 +147,25 @@ class Store(ABC):
         """List all keys, oldest first."""
         return self._read(sql.keys)
 
-    def add_key(self, key: KeyRow) -> None:
+    def add_key(self, key: KeyRow, event: Event) -> None:
         """Add a key."""
-        self._write(sql.add_key, key)
+        self._write(sql.add_key, key, event)
 
-    def delete_key(self, model: int, name: str) -> bool:
+    def expire_key(self, model: int, name: str, at: float, event: Event) -> bool:
+        """Let a key expire at a time, unless it does so earlier; return whether it existed."""
+        return self._write(sql.expire_key, model, name, at, event)
+
+    def delete_key(self, model: int, name: str, event: Event) -> bool:
         """Delete a key; return whether it existed."""
-        return self._write(sql.delete_key, model, name)
+        return self._write(sql.delete_key, model, name, event)
+
+    def keys_stamp(self) -> object:
+        """Return what changes when a key is made, changed or deleted; None if it is not known."""
+        return None
+
+    def events(self, limit: int) -> list[Event]:
+        """List the latest events of keys, newest first: who did what."""
+        return self._read(sql.events, limit)
 
     # the log
 
@@ -237,7 +250,8 @@ class Store(ABC):
         return self.writer.call(lambda session: work(session, *args, **more))
 
     def _prepare(self, session: Session) -> None:
-        self.outdated = sql.prepare(session, self.blob, self.key, self.exists) < sql.FORMAT
+        finding = self.exists, self.column
+        self.outdated = sql.prepare(session, self.blob, self.key, *finding) < sql.FORMAT
 
 
 class _Pool:

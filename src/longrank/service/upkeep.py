@@ -18,6 +18,9 @@ RENEWAL = 0.5  # seconds between two renewals of the leases
 REFRESHING = 0.25  # seconds between two looks at the keys
 MAX_EXPIRING = 1.0  # seconds that a model may spend on missing outcomes before others have a turn
 RETENTION = 60.0  # seconds between two runs of retention
+SHARE = 0.1  # of a model's decisions that may expire, or be dropped, in a period
+MIN_EXPIRING, MIN_DROPPED = 10, 1000  # decisions that may in any case
+PERIOD = 60.0  # seconds
 PROBE = 1.0  # seconds between two attempts to write to a store that has failed
 
 
@@ -34,6 +37,7 @@ class Upkeep:
         self._threads: list[threading.Thread] = []
         self._dropped = engine.clock()
         self._probed = 0.0
+        self._allowed: dict[int, tuple[float, int]] = {}  # since when, and how many more expire
 
     def start(self) -> None:
         """Start the threads."""
@@ -67,8 +71,9 @@ class Upkeep:
 
     def once(self) -> None:
         """Do everything that is due."""
-        self._engine.renew()
-        self._engine.follow()
+        if not self._engine.store.exclusive:
+            self._engine.renew()
+            self._engine.follow()
         self.keep()
 
     def keep(self) -> None:
@@ -96,7 +101,8 @@ class Upkeep:
         if request.missing == "failed":
             self._expire(model, now)
         if retain and request.keep is not None:
-            engine.drop(model.name, request.keep)
+            limit = max(MIN_DROPPED, int(SHARE * engine.store.count(model.number)))
+            engine.drop(model.name, request.keep, limit)
 
     def _probe(self) -> None:
         """Try a store that has failed again, as it may be that nobody else writes meanwhile."""
@@ -106,12 +112,16 @@ class Upkeep:
             self._engine.store.probe()
 
     def _expire(self, model: Model, now: float) -> None:
-        """Log the outcomes that are missing; the rest in the next tick if learning takes long."""
+        """Log the outcomes that are missing; the rest later if learning takes long.
+
+        A clock that was wrong at the start can make all decisions look expired. So only a share of
+        those that wait for an outcome expires in a period.
+        """
         engine, deadline = self._engine, time.monotonic() + MAX_EXPIRING
         while overdue := engine.store.overdue(model.number, model.swept, now):
             for entry in overdue:
                 left = deadline - time.monotonic()
-                if left < 0.0 or engine.learning(model):
+                if left < 0.0 or engine.learning(model) or not self._may_expire(model):
                     return
                 try:
                     engine.expire(model, entry, timeout=left)
@@ -120,3 +130,15 @@ class Upkeep:
             if len(overdue) < 500:
                 break
         model.swept = now
+
+    def _may_expire(self, model: Model) -> bool:
+        """Count a decision that is about to expire; return whether it may in this period."""
+        now = time.monotonic()
+        since, left = self._allowed.get(model.number, (-PERIOD, 0))
+        if now - since >= PERIOD:
+            waiting = self._engine.store.pending(model.number, 0.0)
+            since, left = now, max(MIN_EXPIRING, int(SHARE * waiting))
+            if waiting > left:
+                log.info("model %s: at most %d missing outcomes a minute", model.name, left)
+        self._allowed[model.number] = since, max(0, left - 1)
+        return left > 0

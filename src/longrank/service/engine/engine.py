@@ -12,6 +12,7 @@ from longrank.service import messages
 from longrank.service.engine import decide, settle
 from longrank.service.engine.apply import Applier, Recent, upgrade
 from longrank.service.engine.catalog import Catalog
+from longrank.service.engine.clock import SteadyClock
 from longrank.service.engine.follower import Follower
 from longrank.service.engine.model import Model
 from longrank.service.engine.views import Views
@@ -43,15 +44,20 @@ class Engine:
     store
         Where the log is.
     clock
-        Returns the time in seconds since 1970.
+        Returns the time in seconds since 1970; the system's without its jumps if it is not given.
     snapshot_every
         Number of outcomes between two snapshots of a model.
     """
 
     def __init__(
-        self, store: Store, *, clock: Callable[[], float] = time.time, snapshot_every: int = 1000
+        self,
+        store: Store,
+        *,
+        clock: Callable[[], float] | None = None,
+        snapshot_every: int = 1000,
     ) -> None:
-        self.store, self.clock, self.snapshot_every = store, clock, snapshot_every
+        self.store, self.snapshot_every = store, snapshot_every
+        self.clock = clock = clock or SteadyClock()
         self.ready = False
         self.aio = Verbs(self, store.writer.append_soon, asyncio.to_thread)
         self._blocking = Verbs(self, self._append, _read)
@@ -68,6 +74,7 @@ class Engine:
     def start(self) -> Engine:
         """Replay the log; the engine is ready afterwards."""
         upgrade(self.store)
+        self.store.clean()
         self._catalog.refresh()
         self.store.writer.committed = self._applier.committed
         self.store.probe()
@@ -220,10 +227,11 @@ class Engine:
         """
         settle.expire(model, decided, self.store, self.clock(), timeout)
 
-    def drop(self, name: str, older_than: float) -> int:
-        """Delete expired decisions that are older than this many seconds; count them.
+    def drop(self, name: str, older_than: float, limit: int | None = None) -> int:
+        """Delete expired decisions that are older than this many seconds, at most ``limit``.
 
-        Only up to the oldest snapshot that is kept, so that a replay from any of them is complete.
+        Return how many. Only up to the oldest snapshot that is kept, so that a replay from any of
+        them is complete.
         """
         model = self.model(name)
         self.save(model)
@@ -232,16 +240,16 @@ class Engine:
         if not kept:
             return 0
         now = self.clock()
-        dropped = self.store.drop(model.number, now - older_than, now, min(kept))
+        dropped = self.store.drop(model.number, now - older_than, now, min(kept), limit)
         self._recent.clear()
         return dropped
 
     def follow(self) -> None:
         """Catch up with other processes on the same store."""
+        self._catalog.refresh()
         if self._follower is not None:
-            self._catalog.refresh()
             self._follower.follow()
-            self._followed = time.monotonic()
+        self._followed = time.monotonic()
 
     def renew(self) -> None:
         """Renew the leases of the models whose upkeep this process does, and take free ones."""

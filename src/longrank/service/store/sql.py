@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from longrank.service.errors import Conflict, Duplicate, StoreDamaged
@@ -140,7 +140,7 @@ def probe(session: Session) -> None:
 
 # models
 
-_MODEL_TABLES = ("models", "keys", "log", "snapshots", "published")
+_MODEL_TABLES = ("models", "keys", "snapshots", "published")  # and the log
 
 
 def models(session: Session) -> list[ModelRow]:
@@ -180,9 +180,29 @@ def update_model(session: Session, model: int, spec: bytes) -> None:
 
 
 def delete_model(session: Session, model: int) -> None:
-    """Delete a model with its keys, log and snapshots."""
+    """Delete a model with its keys and snapshots; its log is left over."""
     for table in _MODEL_TABLES:
         session.execute(f"DELETE FROM {table} WHERE model = ?", (model,))
+
+
+def leftover(session: Session) -> list[int]:
+    """List deleted models that have entries in the log."""
+    sql = (
+        "WITH RECURSIVE n(model) AS (SELECT min(model) FROM log UNION ALL "
+        "SELECT (SELECT min(l.model) FROM log l WHERE l.model > n.model) FROM n "
+        "WHERE n.model IS NOT NULL) SELECT model FROM n WHERE model IS NOT NULL "
+        "AND model NOT IN (SELECT model FROM models)"
+    )
+    return [model for (model,) in session.execute(sql)]
+
+
+def delete_log(session: Session, model: int, limit: int) -> int:
+    """Delete some entries of a model that has been deleted; count them."""
+    sql = (
+        "DELETE FROM log WHERE seq IN (SELECT seq FROM log WHERE model = ? AND model NOT IN "
+        "(SELECT model FROM models) ORDER BY seq LIMIT ?)"
+    )
+    return session.change(sql, (model, limit))
 
 
 # keys
@@ -371,18 +391,48 @@ def overdue(session: Session, model: int, since: float, now: float, limit: int) 
     return [checked(row) for row in session.execute(sql, (model, since, now, limit))]
 
 
-def drop(session: Session, model: int, before: float, now: float, upto: int) -> int:
-    """Delete decisions made before a time and expired by ``now``, up to an entry; count them.
+def count(session: Session, model: int) -> int:
+    """Count the decisions of a model that are in the log."""
+    sql = "SELECT count(*) FROM log WHERE model = ? AND kind = 0"
+    return int(session.execute(sql, (model,))[0][0])
 
-    A decision whose outcome comes after that entry stays: a replay from there needs it.
-    """
-    old = (
-        "SELECT d.id FROM log d LEFT JOIN log o ON o.model = d.model AND o.id = d.id "
-        "AND o.kind = 1 WHERE d.model = ? AND d.kind = 0 AND d.expires <= ? AND d.at < ? "
-        "AND d.seq <= ? AND (o.seq IS NULL OR o.seq <= ?)"
+
+class Old(NamedTuple):
+    """A decision that may be dropped: ``outcome`` is the entry of its outcome, if it has one."""
+
+    seq: int
+    id: str
+    at: float
+    expires: float
+    outcome: int | None
+
+
+def old(session: Session, model: int, after: int, upto: int, limit: int) -> list[Old]:
+    """List decisions after an entry and up to another one, oldest first."""
+    sql = (
+        "SELECT d.seq, d.id, d.at, d.expires, o.seq FROM log d LEFT JOIN log o "
+        "ON o.model = d.model AND o.id = d.id AND o.kind = 1 "
+        "WHERE d.model = ? AND d.kind = 0 AND d.seq > ? AND d.seq <= ? ORDER BY d.seq LIMIT ?"
     )
-    sql = f"DELETE FROM log WHERE model = ? AND id IN ({old}) RETURNING kind"
-    kinds = session.execute(sql, (model, model, now, before, upto, upto))
+    return [Old(*row) for row in session.execute(sql, (model, after, upto, limit))]
+
+
+def drop(session: Session, model: int, ids: Sequence[str], upto: int) -> int:
+    """Delete decisions with their outcomes; count them.
+
+    A decision whose outcome comes after entry ``upto`` stays: a replay from there needs it.
+    """
+    session.execute("UPDATE counter SET seq = seq")  # no outcome is appended meanwhile
+    late = (
+        "SELECT 1 FROM log o WHERE o.model = log.model AND o.id = log.id AND o.kind = 1 "
+        "AND o.seq > ?"
+    )
+    listed = ", ".join("?" * len(ids))
+    sql = (
+        f"DELETE FROM log WHERE model = ? AND id IN ({listed}) AND NOT EXISTS({late}) "
+        "RETURNING kind"
+    )
+    kinds = session.execute(sql, (model, *ids, upto))
     if kinds:
         raised = "UPDATE models SET floor = ? WHERE model = ? AND floor < ?"
         session.execute(raised, (upto, model, upto))

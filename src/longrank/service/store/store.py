@@ -17,6 +17,7 @@ from longrank.service.store.snapshots import Snapshot
 from longrank.service.store.sql import Event, KeyRow, ModelRow, Session, Settled
 from longrank.service.store.writer import Writer
 
+BATCH = 1000  # rows that are deleted in one transaction
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -140,8 +141,18 @@ class Store(ABC):
         self._write(sql.update_model, model, spec)
 
     def delete_model(self, model: int) -> None:
-        """Delete a model with its keys, log and snapshots."""
+        """Delete a model with its keys, snapshots and log, of the log a part at a time."""
         self._write(sql.delete_model, model)
+        self._delete_log(model)
+
+    def clean(self) -> None:
+        """Delete the log of models whose deletion was interrupted."""
+        for model in self._read(sql.leftover):
+            self._delete_log(model)
+
+    def _delete_log(self, model: int) -> None:
+        while self._write(sql.delete_log, model, BATCH) == BATCH:
+            pass
 
     def all_keys(self) -> list[KeyRow]:
         """List all keys, oldest first."""
@@ -213,9 +224,35 @@ class Store(ABC):
         """Return decisions without an outcome that expired after ``since`` and by ``now``."""
         return self._read(sql.overdue, model, since, now, limit)
 
-    def drop(self, model: int, before: float, now: float, upto: int) -> int:
-        """Delete decisions made before a time, expired by ``now``, up to an entry; count them."""
-        return self._write(sql.drop, model, before, now, upto)
+    def count(self, model: int) -> int:
+        """Count the decisions of a model that are in the log."""
+        return self._read(sql.count, model)
+
+    def drop(
+        self, model: int, before: float, now: float, upto: int, limit: int | None = None
+    ) -> int:
+        """Delete decisions made before a time, expired by ``now``, up to an entry; count them.
+
+        They are deleted a part at a time, so that appends need not wait for all of it, the oldest
+        first, and at most ``limit``.
+        """
+        after, dropped = 0, 0
+        while limit is None or dropped < limit:
+            size = BATCH if limit is None else min(BATCH, limit - dropped)
+            found = self._read(sql.old, model, after, upto, size)
+            if not any(each.at < before for each in found):
+                break  # and those after it are no older
+            after = found[-1].seq
+            ids = [
+                each.id
+                for each in found
+                if each.at < before
+                and each.expires <= now
+                and (each.outcome is None or each.outcome <= upto)
+            ]
+            if ids:
+                dropped += self._write(sql.drop, model, ids, upto)
+        return dropped
 
     # snapshots
 

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 from longrank.errors import LongrankError
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.keys import Keys
-from longrank.service.errors import ServiceError
+from longrank.service.errors import ServiceError, Stopped
 from longrank.service.http.middleware import Access, Application
 from longrank.service.http.router import Service
 from longrank.service.http.status import Metrics
@@ -48,10 +48,12 @@ def build(
             if made is not None:
                 show_key(made)
             if engine.store.worth_verifying():
-                engine.store.verify()
+                engine.store.verify(engine.stopping.is_set)
             engine.start()
             upkeep.start()
             log.info("ready: the log is replayed")
+        except Stopped as error:
+            log.info("%s", error)
         except Exception as error:
             if isinstance(error, LongrankError):
                 log.error("cannot start: %s", error)
@@ -65,6 +67,7 @@ def build(
         starting = threading.Thread(target=begin, name="longrank-start", daemon=True)
         starting.start()
         yield
+        engine.stopping.set()
         starting.join()
         upkeep.stop()
         try:

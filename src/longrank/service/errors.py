@@ -7,6 +7,7 @@ LongrankError
     ├── Duplicate     the log has this entry already
     ├── Busy          too many writes are queued; try again later
     ├── NotReady      the log is being replayed
+    ├── Stopped       the service was told to stop meanwhile
     ├── StoreFailed   the store could not read or write; nothing was acknowledged
     └── StoreDamaged  the store does not hold what was written
 """
@@ -38,6 +39,10 @@ class Busy(ServiceError):
 
 class NotReady(ServiceError):
     """The service is starting, or cannot work any more."""
+
+
+class Stopped(ServiceError):
+    """The service was told to stop before this was done."""
 
 
 class StoreFailed(ServiceError):

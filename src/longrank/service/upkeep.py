@@ -10,7 +10,7 @@ from collections.abc import Callable
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.keys import Keys
 from longrank.service.engine.model import Model
-from longrank.service.errors import ServiceError, StoreFailed
+from longrank.service.errors import ServiceError, Stopped, StoreFailed
 
 log = logging.getLogger("longrank.service")
 TICK = 0.1  # seconds
@@ -63,6 +63,8 @@ class Upkeep:
         while not self._stopping.is_set():
             try:
                 once()
+            except Stopped:
+                return
             except ServiceError as error:
                 log.warning("%s: %s", name, error)
             except Exception:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from longrank.errors import BadFile
 from longrank.service.engine import legacy
 from longrank.service.engine.model import Model, Spec, Stats, pack, read_spec
-from longrank.service.errors import StoreDamaged, StoreFailed, Unknown
+from longrank.service.errors import Stopped, StoreDamaged, StoreFailed, Unknown
 from longrank.service.store.records import DECISION, OUTCOME, DecisionRecord, Entry
 from longrank.service.store.snapshots import Snapshot
 from longrank.service.store.sql import ModelRow
@@ -24,6 +24,7 @@ log = logging.getLogger("longrank.service")
 T = TypeVar("T")
 MAX_LEARNING = 32  # models that learn in the pool at the same time
 MAX_INLINE = 0.002  # seconds that the writer may spend on a batch of a model
+SAVING = 5.0  # seconds between two snapshots of a replay
 _MAX_REPLAYED = 5000  # decisions kept in memory by a replay
 
 
@@ -160,12 +161,41 @@ def is_deleted(store: Store, model: Model) -> bool:
 # at the start, and on catching up
 
 
-def replay(store: Store, row: ModelRow, *, fresh: bool = False, complete: bool = False) -> Model:
+class Progress:
+    """Interrupts a replay that is told to stop, and saves every few seconds what it has done.
+
+    However often a start is interrupted, or killed, the next one goes on from there.
+    """
+
+    def __init__(self, store: Store, stopping: threading.Event) -> None:
+        self._store, self._stopping = store, stopping
+        self._saved = time.monotonic()
+
+    def step(self, model: Model) -> None:
+        """Go on, unless it is time to save or to stop; Stopped in that case."""
+        stop = self._stopping.is_set()
+        if stop or time.monotonic() - self._saved > SAVING:
+            self.save(model)
+        if stop:
+            raise Stopped(f"stopped while the log of model {model.name!r} was replayed")
+
+    def save(self, model: Model) -> None:
+        """Save a snapshot of a model, if that saves a replay any work."""
+        model.publish()
+        if model.stats.outcomes > model.saved:
+            self._store.save_snapshot(model.number, model.snapshot())
+            model.saved = model.stats.outcomes
+        self._saved = time.monotonic()
+
+
+def replay(
+    store: Store, row: ModelRow, *, fresh: bool = False, progress: Progress | None = None
+) -> Model:
     """Return the model that the log defines, from its newest good snapshot.
 
-    ``fresh`` begins with the oldest one: the first, unless the log after it was dropped.
-    ``complete`` stores the first snapshot of a model that was created without one, by a process of
-    an older longrank. Unknown if the model has been deleted.
+    ``fresh`` begins with the oldest one: the first, unless the log after it was dropped. With
+    ``progress`` snapshots are stored: those of a long replay, and the first one of a model that was
+    created without one, by a process of an older longrank. Unknown if the model has been deleted.
     """
     spec = read_spec(row.spec, row.name)
 
@@ -177,10 +207,13 @@ def replay(store: Store, row: ModelRow, *, fresh: bool = False, complete: bool =
         first = _missing_first(row, spec, found)
         if first is not None:
             found.append(first)
-            if complete:
+            if progress is not None:
                 store.save_snapshot(row.model, first)
         model = _load(found[::-1] if fresh else found, row.name, row.floor, load)
-        catch_up(store, model, Recent(store, _MAX_REPLAYED))
+        started = time.monotonic()
+        catch_up(store, model, Recent(store, _MAX_REPLAYED), progress)
+        if progress is not None and time.monotonic() - started > SAVING:
+            progress.save(model)
     except StoreDamaged as error:
         if all(row.model != other.model for other in store.models()):
             raise Unknown(f"there is no model {row.name!r} any more") from error
@@ -188,7 +221,7 @@ def replay(store: Store, row: ModelRow, *, fresh: bool = False, complete: bool =
     return model
 
 
-def catch_up(store: Store, model: Model, recent: Recent) -> None:
+def catch_up(store: Store, model: Model, recent: Recent, progress: Progress | None = None) -> None:
     """Apply the rest of the log to a model."""
     while True:
         entries = store.after(model.number, model.seq)
@@ -202,6 +235,8 @@ def catch_up(store: Store, model: Model, recent: Recent) -> None:
         try:
             for entry in entries:
                 apply(model, entry, recent)
+                if progress is not None:
+                    progress.step(model)
         except StoreDamaged as error:
             raise StoreDamaged(f"model {model.name!r}: {error}") from error
         model.publish()

@@ -13,9 +13,9 @@ from longrank.errors import InvalidInput, LongrankError
 from longrank.policies import Policy, registry
 from longrank.policies.base import Believer
 from longrank.schema import Number, Schema
-from longrank.service.engine.apply import replay
+from longrank.service.engine.apply import Progress, replay
 from longrank.service.engine.model import Model, Spec, Stats, pack, read_spec
-from longrank.service.errors import Conflict, ServiceError, StoreDamaged, Unknown
+from longrank.service.errors import Conflict, ServiceError, Stopped, StoreDamaged, Unknown
 from longrank.service.messages import ModelRequest, SchemaRequest
 from longrank.service.store.snapshots import Snapshot
 from longrank.service.store.sql import ModelRow
@@ -41,8 +41,8 @@ class Catalog:
     load. It is suspended, and the others go on. Where nobody else writes, it is an error.
     """
 
-    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
-        self._store, self._clock = store, clock
+    def __init__(self, store: Store, clock: Callable[[], float], stopping: threading.Event) -> None:
+        self._store, self._clock, self._stopping = store, clock, stopping
         self._names: dict[str, Model] = {}
         self.numbers: dict[int, Model] = {}
         self._suspended: dict[str, _Suspended] = {}
@@ -98,17 +98,20 @@ class Catalog:
             return
         self._stamp = None
         rows = self._store.models()
+        progress = Progress(self._store, self._stopping)
         for row in rows:
             if self._waits(row):
                 continue
             try:
                 model = self.numbers.get(row.model)
                 if model is None:
-                    self._add(replay(self._store, row, complete=True))
+                    self._add(replay(self._store, row, progress=progress))
                 elif not self._store.exclusive:
                     model.spec = read_spec(row.spec, row.name)
             except Unknown:  # deleted meanwhile
                 continue
+            except Stopped:
+                raise
             except Exception as error:
                 self.suspend(row.model, row.name, error)
         here = {row.model for row in rows}

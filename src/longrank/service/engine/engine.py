@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -61,12 +62,13 @@ class Engine:
         self.ready = False
         self.aio = Verbs(self, store.writer.append_soon, asyncio.to_thread)
         self._blocking = Verbs(self, self._append, _read)
-        self._catalog = Catalog(store, clock)
+        self.stopping = threading.Event()
+        self._catalog = Catalog(store, clock, self.stopping)
         self._recent = Recent(store, MAX_RECENT)
         numbers, suspend = self._catalog.numbers, self._catalog.suspend
-        self._follower = (
-            None if store.exclusive else Follower(store, numbers, self._recent, suspend)
-        )
+        self._follower = None
+        if not store.exclusive:
+            self._follower = Follower(store, numbers, self._recent, suspend, self.stopping)
         self._applier = self._follower or Applier(store, numbers, self._recent)
         self._renewed = self._followed = 0.0  # when the store last answered, of the monotonic clock
         self._views = Views(store, clock)
@@ -83,7 +85,11 @@ class Engine:
         return self
 
     def close(self) -> None:
-        """Save a snapshot of each model and close the store."""
+        """Save a snapshot of each model and close the store.
+
+        A replay stops at once if ``stopping`` is set, and keeps what it did.
+        """
+        self.stopping.set()
         models = self._catalog.all() if self.ready and self.broken is None else []
         self.ready = False
         try:

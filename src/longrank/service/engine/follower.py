@@ -8,9 +8,16 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from longrank.service.engine.apply import MAX_LEARNING, Recent, apply, catch_up, is_deleted
+from longrank.service.engine.apply import (
+    MAX_LEARNING,
+    Progress,
+    Recent,
+    apply,
+    catch_up,
+    is_deleted,
+)
 from longrank.service.engine.model import Model
-from longrank.service.errors import ServiceError
+from longrank.service.errors import ServiceError, Stopped
 from longrank.service.store.records import OUTCOME, Entry
 from longrank.service.store.store import Store
 from longrank.service.store.writer import Append
@@ -35,10 +42,15 @@ class Follower:
     broken: str | None = None
 
     def __init__(
-        self, store: Store, models: Mapping[int, Model], recent: Recent, suspend: Suspend
+        self,
+        store: Store,
+        models: Mapping[int, Model],
+        recent: Recent,
+        suspend: Suspend,
+        stopping: threading.Event,
     ) -> None:
         self._store, self._models, self._recent = store, models, recent
-        self._suspend = suspend
+        self._suspend, self._stopping = suspend, stopping
         self._position = 0  # entries up to this one are applied to the models that are followed
         self._followed: dict[int, Model] = {}
         self._own: dict[int, Append] = {}
@@ -147,8 +159,10 @@ class Follower:
         if self.learning(model):
             return
         try:
-            catch_up(self._store, model, self._recent)
+            catch_up(self._store, model, self._recent, Progress(self._store, self._stopping))
             self._followed[model.number] = model
+        except Stopped:
+            raise
         except Exception as error:
             self._failed(model, error)
 
@@ -159,7 +173,7 @@ class Follower:
             while more:
                 goal = self._goals[model.number]
                 before, started = model.stats.learned, time.perf_counter()
-                catch_up(self._store, model, self._recent)
+                catch_up(self._store, model, self._recent, Progress(self._store, self._stopping))
                 learned = model.stats.learned - before
                 if learned:
                     self._costs[model.number] = (time.perf_counter() - started) / learned
@@ -167,6 +181,8 @@ class Follower:
                     more = self._goals[model.number] != goal
                     if not more:
                         del self._goals[model.number]
+        except Stopped:
+            pass  # the next start goes on from the log
         except Exception as error:
             with self._lock:
                 self._goals.pop(model.number, None)

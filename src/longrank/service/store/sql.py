@@ -103,23 +103,24 @@ def prepare(session: Session, blob: str, key: str, exists: str, column: str) -> 
     Where nothing is missing no table is locked, so that a process that starts stops no other.
     """
     session.begin()
+    known = bool(session.execute(exists, ("format",)))
+    version = int(session.execute("SELECT version FROM format")[0][0]) if known else FORMAT
+    if not 1 <= version <= FORMAT:
+        session.rollback()
+        raise StoreDamaged(
+            f"the store has format version {version}; this longrank reads versions up to "
+            f"{FORMAT}: upgrade longrank"
+        )
     for name, what in SCHEMA.items():
         if not session.execute(exists, (name,)):
             session.execute(f"CREATE {what.format(blob=blob, key=key)}")
     for (table, name), kind in COLUMNS.items():
         if not session.execute(column, (table, name)):
             session.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
-    rows = session.execute("SELECT version FROM format")
-    if not rows:
+    if not known:
         session.execute("INSERT INTO format(version) VALUES(?)", (FORMAT,))
         session.execute("INSERT INTO counter(seq, model) VALUES(0, 0)")
     session.commit()
-    version = int(rows[0][0]) if rows else FORMAT
-    if not 1 <= version <= FORMAT:
-        raise StoreDamaged(
-            f"the store has format version {version}; this longrank reads versions up to "
-            f"{FORMAT}: upgrade longrank"
-        )
     return version
 
 

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Concatenate, ParamSpec, TypeVar
 
-from longrank.service.errors import StoreDamaged, StoreFailed, sentence
+from longrank.service.errors import Stopped, StoreDamaged, StoreFailed, sentence
 from longrank.service.store import sql
 from longrank.service.store.records import Draft, Entry
 from longrank.service.store.snapshots import Snapshot
@@ -99,13 +99,18 @@ class Store(ABC):
         """Whether the whole store is read at the start."""
         return False
 
-    def verify(self) -> None:
-        """Read the whole store; StoreDamaged if an entry is not as it was written."""
+    def verify(self, stopping: Callable[[], bool] = lambda: False) -> None:
+        """Read the whole store; StoreDamaged if an entry is not as it was written.
+
+        Stopped if ``stopping`` says so meanwhile.
+        """
         with self.reading() as session:
             for row in sql.models(session):
                 after = 0
                 while found := sql.after(session, row.model, after, 1000):
                     after = found[-1].seq
+                    if stopping():
+                        raise Stopped("stopped while the store was read")
 
     def close(self) -> None:
         """Write what is queued, then close."""

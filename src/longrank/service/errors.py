@@ -10,6 +10,7 @@ LongrankError
     ├── Stopped       the service was told to stop meanwhile
     ├── StoreFailed   the store could not read or write; nothing was acknowledged
     └── StoreDamaged  the store does not hold what was written
+        └── OtherVersion  it does, but another version of longrank wrote it
 """
 
 from __future__ import annotations
@@ -51,6 +52,10 @@ class StoreFailed(ServiceError):
 
 class StoreDamaged(ServiceError):
     """The store does not hold what was written, or has another format."""
+
+
+class OtherVersion(StoreDamaged):
+    """The store holds what was written, but by a version of longrank that this one cannot read."""
 
 
 def sentence(error: Exception) -> str:

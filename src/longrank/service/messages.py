@@ -531,10 +531,11 @@ class Dropped(Struct, frozen=True):
     dropped: int
 
 
-class Health(Struct, frozen=True):
-    """Whether the service is alive, or ready."""
+class Health(Struct, frozen=True, omit_defaults=True):
+    """Whether the service is alive, or ready; and why models cannot be used, by name."""
 
     status: str
+    suspended: dict[str, str] = {}
 
 
 def declared_kinds(schema: Schema) -> dict[str, FieldKind]:

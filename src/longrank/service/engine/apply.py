@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from longrank.errors import BadFile
 from longrank.service.engine import legacy
 from longrank.service.engine.model import Model, Spec, Stats, pack, read_spec
-from longrank.service.errors import Stopped, StoreDamaged, StoreFailed, Unknown
+from longrank.service.errors import OtherVersion, Stopped, StoreDamaged, StoreFailed, Unknown
 from longrank.service.store.records import DECISION, OUTCOME, DecisionRecord, Entry
 from longrank.service.store.snapshots import Snapshot
 from longrank.service.store.sql import ModelRow
@@ -238,7 +238,7 @@ def catch_up(store: Store, model: Model, recent: Recent, progress: Progress | No
                 if progress is not None:
                     progress.step(model)
         except StoreDamaged as error:
-            raise StoreDamaged(f"model {model.name!r}: {error}") from error
+            raise type(error)(f"model {model.name!r}: {error}") from error
         model.publish()
 
 
@@ -247,8 +247,11 @@ def upgrade(store: Store) -> None:
     if store.outdated:
         firsts = {}
         for row in store.models():
-            spec = read_spec(row.spec, row.name)
-            first = _missing_first(row, spec, _snapshots(store, row.model, row.name))
+            try:
+                spec = read_spec(row.spec, row.name)
+                first = _missing_first(row, spec, _snapshots(store, row.model, row.name))
+            except OtherVersion:
+                continue  # the catalog says so, and goes on without it
             if first is not None:
                 firsts[row.model] = first
         store.upgrade(firsts)
@@ -275,7 +278,7 @@ def _snapshots(store: Store, number: int, name: str) -> list[Snapshot | StoreDam
     try:
         return store.snapshots(number)
     except StoreDamaged as error:
-        raise StoreDamaged(f"model {name!r} cannot be loaded: {error}") from error
+        raise type(error)(f"model {name!r} cannot be loaded: {error}") from error
 
 
 def _load(
@@ -289,7 +292,7 @@ def _load(
             try:
                 return load(snapshot)
             except BadFile as error:  # not damaged, but written by other code than this
-                raise StoreDamaged(f"model {name!r} cannot be loaded: {error}") from error
+                raise OtherVersion(f"model {name!r} cannot be loaded: {error}") from error
     raise StoreDamaged(
         f"model {name!r} has no good snapshot from which its log is complete (entry {floor} or "
         "later); restore the store from a backup"

@@ -143,6 +143,11 @@ class Engine:
         self.check()
         return self._catalog.all()
 
+    @property
+    def suspended(self) -> dict[str, str]:
+        """Why models cannot be used by this process, by name; the others can."""
+        return self._catalog.suspended()
+
     def model(self, name: str) -> Model:
         """Return the model of a name."""
         self.check()

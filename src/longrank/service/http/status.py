@@ -39,7 +39,7 @@ async def ready(service: Service) -> messages.Health:
     if not engine.ready:
         failed, replaying = "the service could not start; see its log", "the log is being replayed"
         raise NotReady(failed if service.failed else replaying)
-    return messages.Health("ready")
+    return messages.Health("ready", engine.suspended)
 
 
 async def metrics(service: Service) -> bytes:

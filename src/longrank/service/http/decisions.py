@@ -7,7 +7,7 @@ from starlette.concurrency import run_in_threadpool
 
 from longrank.errors import InvalidInput
 from longrank.service import messages
-from longrank.service.export import parquet
+from longrank.service.export import spooled
 from longrank.service.http.problems import status_of
 from longrank.service.http.router import Reply, Service
 
@@ -62,5 +62,5 @@ async def drop(service: Service, name: str, older_than: int) -> messages.Dropped
 
 
 async def export(service: Service, name: str) -> Reply:
-    data = await run_in_threadpool(parquet, service.engine, name)
-    return Reply(data, {"Content-Disposition": f'attachment; filename="{name}.parquet"'})
+    file = await run_in_threadpool(spooled, service.engine, name)
+    return Reply(file, {"Content-Disposition": f'attachment; filename="{name}.parquet"'})

@@ -51,7 +51,7 @@ class Follower:
     ) -> None:
         self._store, self._models, self._recent = store, models, recent
         self._suspend, self._stopping = suspend, stopping
-        self._position = 0  # entries up to this one are applied to the models that are followed
+        self._position: int | None = None  # entries up to this one are applied to all models
         self._followed: dict[int, Model] = {}
         self._own: dict[int, Append] = {}
         self._goals: dict[int, int] = {}  # the last entry of each model that learns in the pool
@@ -78,12 +78,14 @@ class Follower:
             for model in list(self._models.values()):
                 if self._followed.get(model.number) is not model:  # it is new here
                     self._catch_up(model)
+            if self._position is None:
+                self._position = last
             if last > self._position:
                 for number in self._store.dropped_beyond(self._position):
                     if number in self._followed:
                         self._catch_up(self._followed[number])
             while last > self._position:
-                self._position = self._read(last)
+                self._position = self._read(self._position, last)
 
     def learning(self, model: Model) -> bool:
         """Return whether a model has outcomes to learn that may take long."""
@@ -93,9 +95,9 @@ class Follower:
         """Stop learning; the next start goes on from the log."""
         self._pool.shutdown(cancel_futures=True)
 
-    def _read(self, last: int) -> int:
+    def _read(self, position: int, last: int) -> int:
         """Apply the next entries, up to the last one; return the number of the last applied."""
-        found = self._store.heads(self._position, MAX_ENTRIES)
+        found = self._store.heads(position, MAX_ENTRIES)
         heads: list[tuple[int, int, int]] = []
         size, complete = 0, len(found) < MAX_ENTRIES
         for head in found:
@@ -107,16 +109,20 @@ class Follower:
                 complete = False
                 break
             heads.append(head)
-        wanted = {seq for seq, model, _ in heads if model in self._followed}
-        own = {seq: self._own.pop(seq) for seq in wanted & self._own.keys()}
+        own = {head[0]: self._own.pop(head[0]) for head in heads if head[0] in self._own}
+        wanted = [seq for seq, model, _ in heads if self._wants(model, seq)]
         items: dict[int, list[Item]] = {}
-        for entry, known in self._entries(sorted(wanted), own):
+        for entry, known in self._entries(wanted, own):
             items.setdefault(entry.model, []).append((entry, known))
         for number, batch in items.items():
             model = self._followed.get(number)
             if model is not None:
                 self._take(model, batch)
         return last if complete else heads[-1][0]
+
+    def _wants(self, number: int, seq: int) -> bool:
+        model = self._followed.get(number)
+        return model is not None and seq > model.seq
 
     def _entries(self, wanted: list[int], own: dict[int, Append]) -> list[Item]:
         """Return entries by their numbers: those of other processes from the log."""

@@ -17,6 +17,7 @@ from longrank.service.store.records import Draft, Entry
 
 T = TypeVar("T")
 log = logging.getLogger("longrank.service")
+MAX_BYTES = 16 << 20  # of the entries in a transaction, unless there is only one
 MAX_GATHERED = 32  # drafts of an event loop that go to the writer at once
 
 
@@ -143,7 +144,7 @@ class Writer:
                     self._wake.wait()
                 if not self._queue:
                     return
-                batch, self._queue = self._queue, []
+                batch = self._next()
             try:
                 acknowledge(self._write(batch))
             except ServiceError as error:
@@ -153,6 +154,18 @@ class Writer:
                 refuse(batch, StoreFailed("a batch failed; the service's log says why"))
             with self._wake:
                 self._since = time.monotonic() if self._queue else None
+
+    def _next(self) -> list[Append | _Call]:
+        """Take what is queued, but not more bytes than go into a transaction."""
+        size = 0
+        for i, item in enumerate(self._queue):
+            if isinstance(item, Append):
+                size += len(item.draft.body)
+                if i and size > MAX_BYTES:
+                    batch, self._queue = self._queue[:i], self._queue[i:]
+                    return batch
+        batch, self._queue = self._queue, []
+        return batch
 
     def _write(self, batch: list[Append | _Call]) -> Sequence[Append | _Call]:
         """Write a batch; return what may be acknowledged now, with its results."""

@@ -73,8 +73,8 @@ class Follower:
         """Apply what has been committed since the last time."""
         with self._one:
             last = self._store.last_seq()
-            for number in self._followed.keys() - self._models.keys():
-                del self._followed[number]
+            for number in set(self._followed) - set(self._models):
+                self._followed.pop(number, None)
             for model in list(self._models.values()):
                 if self._followed.get(model.number) is not model:  # it is new here
                     self._catch_up(model)
@@ -109,7 +109,7 @@ class Follower:
                 complete = False
                 break
             heads.append(head)
-        own = {head[0]: self._own.pop(head[0]) for head in heads if head[0] in self._own}
+        own = {seq: self._own.pop(seq, None) for seq, _, _ in heads}
         wanted = [seq for seq, model, _ in heads if self._wants(model, seq)]
         items: dict[int, list[Item]] = {}
         for entry, known in self._entries(wanted, own):
@@ -124,10 +124,12 @@ class Follower:
         model = self._followed.get(number)
         return model is not None and seq > model.seq
 
-    def _entries(self, wanted: list[int], own: dict[int, Append]) -> list[Item]:
+    def _entries(self, wanted: list[int], own: dict[int, Append | None]) -> list[Item]:
         """Return entries by their numbers: those of other processes from the log."""
         items: dict[int, Item] = {
-            seq: (append.result, append.draft.known) for seq, append in own.items()
+            seq: (append.result, append.draft.known)
+            for seq, append in own.items()
+            if append is not None
         }
         missing = [seq for seq in wanted if seq not in items]
         if missing:

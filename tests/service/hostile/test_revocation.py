@@ -18,6 +18,13 @@ from longrank.service.store.sqlite import SqliteStore
 from longrank.service.upkeep import Upkeep
 
 
+def refused(keys, key):
+    try:
+        return keys.known(key) is None
+    except NotReady:  # a busy machine
+        return False
+
+
 @pytest.mark.postgres
 def test_a_key_revoked_at_one_process_is_refused_by_the_others_within_a_second(database, clock):
     with Engine(PostgresStore(database), clock=clock) as here:
@@ -30,7 +37,7 @@ def test_a_key_revoked_at_one_process_is_refused_by_the_others_within_a_second(d
             upkeep.start()
             try:
                 mine.remove(model.number, row.id)
-                until(lambda: others.known(key) is None, engine_keys.MAX_AGE)
+                until(lambda: refused(others, key))
             finally:
                 upkeep.stop()
 
@@ -41,8 +48,7 @@ def test_a_process_that_was_stopped_trusts_no_key_that_it_read_before(database, 
         model = make(engine, "m")
         keys = Keys(engine.store, ADMIN, clock)
         _, key = keys.make(model.number)
-        keys.load()
-        assert keys.known(key) == model.number
+        assert keys.owner(key) == model.number
         monkeypatch.setattr(engine_keys, "MAX_AGE", 0.0)
         with pytest.raises(NotReady, match="keys cannot be read"):
             keys.known(key)

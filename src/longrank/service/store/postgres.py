@@ -33,6 +33,7 @@ IDLE = 2.0  # seconds that a process may be silent within a transaction
 LEASE = 3.0  # seconds that it may be silent and keep its leases
 CERTAIN = LEASE - 1.0  # seconds after which it does not rely on them any more
 LOCK_WAIT = 3.0  # seconds that a statement waits for a lock
+PREPARING = 4.0  # seconds that a process may be silent while it creates tables
 APPEND = 4.0  # seconds that a statement of the writer may take
 STATEMENT = 30.0  # seconds that any other may take
 CONNECT = 3  # seconds to connect
@@ -162,8 +163,13 @@ class PostgresStore(Store):
             return _transact(session, lambda found: work(found, *args, **more))
 
     def _prepare(self, session: Session) -> None:
-        session.execute(f"SET idle_session_timeout = {1000 * LEASE:.0f}")
+        """Create what is missing, one process after the other; the next waits for its turn."""
+        session.execute(f"SET idle_session_timeout = {1000 * PREPARING:.0f}")
+        session.execute(f"SET idle_in_transaction_session_timeout = {1000 * PREPARING:.0f}")
+        session.execute(f"SET statement_timeout = {1000 * STATEMENT:.0f}")
+        session.execute(f"SET lock_timeout = {1000 * STATEMENT:.0f}")
         session.execute("SELECT pg_advisory_lock(?, 0)", (LOCK,))
+        session.execute(f"SET lock_timeout = {1000 * LOCK_WAIT:.0f}")
         try:
             super()._prepare(session)
         finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ class Belief(NamedTuple):
 
     weights: NDArray[np.float64]
     inverse: NDArray[np.float64]
-    bonus: float | Vector
+    bonus: float
     ceiling: float
     link: int
 
@@ -51,7 +51,7 @@ class Belief(NamedTuple):
 
     def take(self, chosen: Order) -> Belief:
         """Return it for some of the rows: of bonuses of their own, theirs."""
-        bonus = self.bonus
+        bonus: Any = self.bonus
         return self._replace(bonus=bonus[chosen]) if isinstance(bonus, np.ndarray) else self
 
     def foresee(

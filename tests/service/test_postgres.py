@@ -13,7 +13,7 @@ from longrank.service import messages
 from longrank.service.engine import catalog
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.keys import Keys
-from longrank.service.errors import Busy, StoreDamaged, StoreFailed, Unknown
+from longrank.service.errors import StoreDamaged, StoreFailed, Unknown
 from longrank.service.store.postgres import PostgresStore
 
 pytestmark = pytest.mark.postgres
@@ -31,10 +31,11 @@ def engines(database, clock):
 
 def follow(engines):
     for engine in engines:
+        engine.renew()
         engine.follow()
 
 
-def test_one_process_applies_and_the_other_takes_over_its_state(engines):
+def test_each_process_applies_what_all_of_them_have_logged(engines):
     first, second = engines
     decision = second.decide("m", asked("x"))
     assert first.decide("m", asked("x")) == decision
@@ -47,19 +48,7 @@ def test_one_process_applies_and_the_other_takes_over_its_state(engines):
     assert first.model("m").snapshot() == second.model("m").snapshot()
 
 
-def test_whoever_takes_the_lead_publishes_what_it_has_replayed(engines, database, clock):
-    first, second = engines
-    assert second.model("m").version == 0
-    first.decide("m", asked("x"))
-    first.settle("m", "x", told())
-    with Engine(PostgresStore(database), clock=clock) as late:  # knows the whole log from its start
-        late.follow()
-        assert late.model("m").version == 1
-        second.follow()
-        assert second.model("m").version == 1
-
-
-def test_when_the_leader_is_gone_another_goes_on_where_it_was(engines):
+def test_when_a_process_is_gone_another_does_the_upkeep(engines):
     first, second = engines
     follow(engines)
     for i in range(10):
@@ -69,15 +58,17 @@ def test_when_the_leader_is_gone_another_goes_on_where_it_was(engines):
             follow(engines)
     first.ready = False
     first.store.close()  # without a word
+    second.follow()
+    assert second.model("m").version == 10
 
     def taken_over() -> bool:  # once the server has noticed that the connection is gone
-        second.follow()
-        return second.model("m").version == 10
+        second.renew()
+        return second.leads(second.model("m"))
 
     until(taken_over)
 
 
-def test_a_leader_that_is_behind_when_another_drops_goes_on_from_a_snapshot(
+def test_a_process_that_is_behind_when_another_drops_goes_on_from_a_snapshot(
     engines, database, clock
 ):
     first, second = engines
@@ -187,18 +178,19 @@ def test_a_model_that_one_process_cannot_follow_is_left_to_another(engines, monk
     assert first.model("m").version == 1
 
 
-def test_a_model_whose_state_cannot_be_published_now_is_not_suspended(engines, monkeypatch):
-    first, _ = engines
+def test_a_model_that_cannot_be_read_now_is_not_suspended(engines, monkeypatch):
+    first, second = engines
     first.decide("m", asked("x"))
 
-    def busy(*_):
-        raise Busy("too many writes are queued")
+    def away(*_):
+        raise StoreFailed("the database is away")
 
     with monkeypatch.context() as patch:
-        patch.setattr(first.store, "publish", busy)
-        with pytest.raises(Busy):
-            first.follow()
-    assert first.model("m").stats.decisions == 1
+        patch.setattr(second.store, "between", away)
+        with pytest.raises(StoreFailed):
+            second.follow()
+    second.follow()
+    assert second.model("m").stats.decisions == 1
 
 
 def test_two_servers_and_a_restarted_database_under_load_lose_nothing(cluster, database):

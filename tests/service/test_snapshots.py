@@ -22,7 +22,7 @@ from longrank.service.engine import legacy
 from longrank.service.engine.apply import upgrade
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import read_spec
-from longrank.service.errors import StoreDamaged
+from longrank.service.errors import OtherVersion, StoreDamaged
 from longrank.service.store import snapshots, sql
 from longrank.service.store.snapshots import Snapshot, state_hash
 from longrank.service.store.sqlite import SqliteStore
@@ -217,10 +217,8 @@ def test_a_model_that_is_deleted_during_the_upgrade_leaves_nothing(path):
 
 
 def refused(path, *parts):
-    engine = Engine(SqliteStore(path))
-    with pytest.raises(StoreDamaged) as caught:
-        engine.start()
-    engine.close()
+    with Engine(SqliteStore(path)) as engine, pytest.raises(OtherVersion) as caught:
+        engine.model("m")
     for part in (*parts, "upgrade longrank"):
         assert part in str(caught.value)
 

@@ -7,8 +7,10 @@ from drafts import append, decision, outcome, snapshot
 
 from longrank.service.errors import Conflict, Duplicate, StoreDamaged, StoreFailed
 from longrank.service.store.records import DECISION, OUTCOME, Draft
-from longrank.service.store.sql import MAX_SNAPSHOTS, KeyRow
+from longrank.service.store.sql import MAX_SNAPSHOTS, Event, KeyRow
 from longrank.service.store.store import open_store
+
+DONE = Event(1.0, "somebody", "did something", "m", "k")
 
 
 @pytest.fixture
@@ -92,7 +94,7 @@ def test_models_are_listed_changed_and_deleted_with_all_that_is_theirs(store, mo
     (row,) = store.models()
     assert (row.model, row.name, row.created, row.floor, row.spec) == (model, "m", 1.5, 0, b"new")
     append(store, decision(model, "x"))
-    store.add_key(KeyRow(b"\x00digest", model, "k", 2.0))
+    store.add_key(KeyRow(b"\x00digest", model, "k", 2.0), DONE)
     store.save_snapshot(model, snapshot(1))
     store.delete_model(model)
     assert (store.models(), store.all_keys()) == ([], [])
@@ -103,10 +105,10 @@ def test_models_are_listed_changed_and_deleted_with_all_that_is_theirs(store, mo
 def test_keys_come_and_go(store, model):
     rows = [KeyRow(bytes([i]) * 32, model, f"k{i}", float(i)) for i in range(2)]
     for row in rows:
-        store.add_key(row)
+        store.add_key(row, DONE)
     assert store.all_keys() == rows
-    assert store.delete_key(model, "k0")
-    assert not store.delete_key(model, "k0")
+    assert store.delete_key(model, "k0", DONE)
+    assert not store.delete_key(model, "k0", DONE)
     assert store.all_keys() == rows[1:]
 
 
@@ -121,13 +123,6 @@ def test_the_newest_few_snapshots_are_kept_and_damaged_ones_are_told(store, mode
     first, second, *_ = store.snapshots(model)
     assert isinstance(first, StoreDamaged)
     assert second == snapshot(4)
-
-
-def test_a_published_state_is_replaced_by_newer_ones_only(store, model):
-    store.publish(model, snapshot(5))
-    store.publish(model, snapshot(3))
-    assert store.published(model, 0) == snapshot(5)
-    assert store.published(model, 5) is None
 
 
 def test_a_changed_entry_is_refused(store, model):

@@ -11,6 +11,7 @@ from drafts import append, decision, snapshot
 from serving import until
 
 from longrank.service.errors import Busy, Duplicate, StoreFailed
+from longrank.service.store import writer
 from longrank.service.store.writer import MAX_GATHERED, Append
 
 
@@ -84,6 +85,15 @@ def test_no_more_wait_than_may_and_those_who_do_are_served(store, model):
             store.append(decision(model, "d3"))
     assert [future.result(30).id for future in futures] == ["d0", "d1", "d2"]
     assert [entry.id for entry in store.after(model, 0)] == ["d0", "d1", "d2"]
+
+
+def test_entries_of_many_bytes_do_not_all_go_into_one_transaction(store, model, monkeypatch):
+    monkeypatch.setattr(writer, "MAX_BYTES", 1)
+    before = store.writer.batches
+    with held_up(store):
+        futures = [store.append(decision(model, name)) for name in "abc"]
+    assert [future.result(30).id for future in futures] == ["a", "b", "c"]
+    assert store.writer.batches - before == 4  # with the one that held it up
 
 
 def test_who_cannot_be_told_keeps_nobody_else_from_it(store, model, caplog):

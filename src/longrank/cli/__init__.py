@@ -8,7 +8,19 @@ from typing import Annotated
 import typer
 
 from longrank import __version__
-from longrank.cli import bench, data, demo, doctor, evaluate, logs, report, reproduce, run, serve
+from longrank.cli import (
+    backup,
+    bench,
+    data,
+    demo,
+    doctor,
+    evaluate,
+    logs,
+    report,
+    reproduce,
+    run,
+    serve,
+)
 from longrank.cli.terminal import console, refuse
 from longrank.errors import LongrankError
 
@@ -24,6 +36,7 @@ app.command()(report.report)
 app.command()(reproduce.reproduce)
 app.command()(serve.serve)
 app.command()(doctor.doctor)
+app.command()(backup.backup)
 app.command()(bench.bench)
 app.command()(evaluate.evaluate)
 app.add_typer(data.app, name="data")

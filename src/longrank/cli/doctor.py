@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from longrank.cli.terminal import console, needs
+
+if TYPE_CHECKING:
+    from longrank.service.doctor import Finding
 
 
 @needs("service")
@@ -28,11 +32,16 @@ def doctor(
     """
     from longrank.service.doctor import examine
 
+    if not show(examine(store)):
+        raise typer.Exit(1)
+
+
+def show(findings: Iterable[Finding]) -> bool:
+    """Print findings as they come; return whether all are good."""
     good = True
-    for finding in examine(store):
+    for finding in findings:
         good = good and finding.good
         mark = "[green]ok[/green]  " if finding.good else "[red]bad[/red] "
         console.print(f"{mark} {finding.what:<12}", end=" ")
         console.print(finding.detail, markup=False, highlight=False, soft_wrap=True)
-    if not good:
-        raise typer.Exit(1)
+    return good

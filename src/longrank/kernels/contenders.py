@@ -111,9 +111,9 @@ def _differences(columns: Matrix, leader: int, marks: Flags, inverse: Matrix) ->
     """
     mark = -1
     for j in range(columns.shape[0]):
-        if marks[j] and columns[j, leader] != 0.0:
-            if mark < 0 or inverse[j, j] > inverse[mark, mark]:
-                mark = j
+        marked = marks[j] and columns[j, leader] != 0.0
+        if marked and (mark < 0 or inverse[j, j] > inverse[mark, mark]):
+            mark = j
     size = columns[mark, leader] if mark >= 0 else 0.0
     found = np.zeros(columns.shape[1])
     for j in range(columns.shape[0]):

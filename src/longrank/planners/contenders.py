@@ -92,7 +92,7 @@ def _largest_eigenvalue(matrix: NDArray[np.float64]) -> float:
         return 0.0
     square = (matrix / size) @ (matrix / size)
     fourth = square @ square
-    return min(eigenvalue_bounds(matrix)[1], size * float((fourth * fourth).sum()) ** 0.125)
+    return min(float(eigenvalue_bounds(matrix)[1]), size * float((fourth * fourth).sum()) ** 0.125)
 
 
 def _narrow(

@@ -15,7 +15,7 @@ from longrank.errors import LongrankError
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.keys import Keys
 from longrank.service.engine.warming import warm
-from longrank.service.errors import ServiceError
+from longrank.service.errors import ServiceError, Stopped
 from longrank.service.http.limits import Limits
 from longrank.service.http.middleware import Access, Application
 from longrank.service.http.origins import LOOPBACK, Origins
@@ -49,10 +49,11 @@ def build(
     else any). With a ``metrics_key`` the metrics need it, or the administrator's. ``limits`` are
     those of :class:`Limits`.
     """
-    limit, upkeep = Limits(**limits), Upkeep(engine)
+    limit, keys = Limits(**limits), Keys(engine.store, admin, engine.clock)
+    upkeep = Upkeep(engine, keys)
     service = Service(
         engine=engine,
-        keys=Keys(engine.store, admin, engine.clock),
+        keys=keys,
         metrics=Metrics(engine, limit.max_metric_models),
         workers=Workers(limit.max_workers, limit.max_large),
         pace=Pace(limit.max_work),
@@ -70,12 +71,14 @@ def build(
             if made is not None:
                 show_key(made)
             if engine.store.worth_verifying():
-                engine.store.verify()
+                engine.store.verify(engine.stopping.is_set)
             engine.start()
             upkeep.start()
             warm(engine.models())
             service.readiness.warm = True
             log.info("ready: the log is replayed")
+        except Stopped as error:
+            log.info("%s", error)
         except Exception as error:
             if isinstance(error, LongrankError):
                 log.error("cannot start: %s", error)
@@ -89,6 +92,7 @@ def build(
         starting = threading.Thread(target=begin, name="longrank-start", daemon=True)
         starting.start()
         yield
+        engine.stopping.set()
         starting.join()
         service.workers.close()
         upkeep.stop()

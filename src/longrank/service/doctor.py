@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from longrank.service.engine.apply import replay
-from longrank.service.errors import ServiceError, StoreDamaged, Unknown
+from longrank.service.errors import OtherVersion, ServiceError, StoreDamaged, Unknown
 from longrank.service.store import sqlite
 from longrank.service.store.sql import ModelRow
 from longrank.service.store.store import Store, hide_password, open_store
@@ -106,8 +106,11 @@ def replayed(store: Store, row: ModelRow) -> Finding:
     """Replay a model from its newest snapshot and from its oldest, and compare."""
     try:
         model, fresh = replay(store, row), replay(store, row, fresh=True)
+    except OtherVersion as error:
+        detail = f"not damaged, but of another version of longrank: {error}"
+        return Finding(f"model {row.name}", False, detail)
     except StoreDamaged as error:
-        return Finding(f"model {row.name}", False, str(error))
+        return Finding(f"model {row.name}", False, f"damaged: {error}")
     same = model.state_hash() == fresh.state_hash()
     detail = f"{model.stats.decisions} decisions, {model.stats.learned} learned; state "
     detail += model.state_hash()[:16] if same else "differs between snapshot and replay"

@@ -7,8 +7,10 @@ LongrankError
     ├── Duplicate     the log has this entry already
     ├── Busy          too many writes are queued; try again later
     ├── NotReady      the log is being replayed
+    ├── Stopped       the service was told to stop meanwhile
     ├── StoreFailed   the store could not read or write; nothing was acknowledged
     └── StoreDamaged  the store does not hold what was written
+        └── OtherVersion  it does, but another version of longrank wrote it
 """
 
 from __future__ import annotations
@@ -40,12 +42,20 @@ class NotReady(ServiceError):
     """The service is starting, or cannot work any more."""
 
 
+class Stopped(ServiceError):
+    """The service was told to stop before this was done."""
+
+
 class StoreFailed(ServiceError):
     """The store could not read or write; the request is not acknowledged."""
 
 
 class StoreDamaged(ServiceError):
     """The store does not hold what was written, or has another format."""
+
+
+class OtherVersion(StoreDamaged):
+    """The store holds what was written, but by a version of longrank that this one cannot read."""
 
 
 def sentence(error: Exception) -> str:

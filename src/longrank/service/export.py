@@ -5,10 +5,10 @@ Records and their context are JSON text, as in all Parquet files of that format.
 
 from __future__ import annotations
 
-import io
 import math
+import tempfile
 from collections.abc import Iterator
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,18 @@ from longrank.service.engine.engine import Engine
 from longrank.service.store.receipts import doubles
 from longrank.service.store.records import DecisionRecord, Entry
 
-ROWS = 2000
+FIRST, ROWS = 10, 2000  # rows that are read at first, and at most, at once
+BYTES = 16 << 20  # of the decisions that are read at once, about
 
 
 def parquet(engine: Engine, name: str) -> bytes:
     """All decisions of a model that are in the log, oldest first, one row each."""
+    with spooled(engine, name) as file:
+        return file.read()
+
+
+def spooled(engine: Engine, name: str) -> IO[bytes]:
+    """Write the same into a temporary file, so that it need not be in memory; return the file."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -56,18 +63,25 @@ def parquet(engine: Engine, name: str) -> bytes:
         {"longrank": "decisions 1", "model": name}
         | ({} if currency is None else {"currency": currency}),
     )  # fmt: skip
-    target = io.BytesIO()
-    with pq.ParquetWriter(target, schema, compression="zstd") as writer:
-        for rows in _chunks(engine, name):
-            writer.write_table(pa.Table.from_pylist(rows, schema))
-    return target.getvalue()
+    target = tempfile.TemporaryFile(prefix="longrank-export-")  # noqa: SIM115 - its reader closes it
+    try:
+        with pq.ParquetWriter(target, schema, compression="zstd") as writer:
+            for rows in _chunks(engine, name):
+                writer.write_table(pa.Table.from_pylist(rows, schema))
+        target.seek(0)
+    except BaseException:
+        target.close()
+        raise
+    return target
 
 
 def _chunks(engine: Engine, name: str) -> Iterator[list[dict[str, Any]]]:
     model = engine.model(name)
-    after, time = 0, 0.0
-    while pairs := engine.store.oldest(model.number, after, ROWS):
+    after, time, count = 0, 0.0, FIRST
+    while pairs := engine.store.oldest(model.number, after, count):
         after = pairs[-1][0].seq
+        size = sum(len(entry.body) for entry, _ in pairs) // len(pairs) + 1
+        count = min(max(1, BYTES // size), ROWS)
         rows = [_row(entry, settled) for entry, settled in pairs]
         for row in rows:
             # The log is in the order of commits. Threads that read the clock one after the other

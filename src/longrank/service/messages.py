@@ -236,9 +236,10 @@ class KeyInfo(Struct, frozen=True):
 
     id: str
     created: float
+    expires: float | None = None
 
 
-class KeyCreated(KeyInfo, frozen=True):
+class KeyCreated(KeyInfo, frozen=True, kw_only=True):
     """A new key, which is shown only in this answer."""
 
     key: str
@@ -248,6 +249,22 @@ class KeyList(Struct, frozen=True):
     """The keys of a model."""
 
     keys: list[KeyInfo]
+
+
+class EventInfo(Struct, frozen=True):
+    """Who did what: a key that was created, replaced or revoked."""
+
+    at: float
+    who: str
+    what: str
+    model: str
+    detail: str
+
+
+class EventList(Struct, frozen=True):
+    """Events, newest first."""
+
+    events: list[EventInfo]
 
 
 # decisions
@@ -522,10 +539,11 @@ class Dropped(Struct, frozen=True):
     dropped: int
 
 
-class Health(Struct, frozen=True):
-    """Whether the service is alive, or ready."""
+class Health(Struct, frozen=True, omit_defaults=True):
+    """Whether the service is alive, or ready; and why models cannot be used, by name."""
 
     status: str
+    suspended: dict[str, str] = {}
 
 
 def declared_kinds(schema: Schema) -> dict[str, FieldKind]:

@@ -9,7 +9,7 @@ import numpy as np
 from longrank import Outcome, Payoffs, named, recommended
 from longrank.experiments.bench.measure import Measure, Play, Times, alternate
 from longrank.experiments.bench.ranking import Items, allocated, many
-from longrank.experiments.bench.rounds import B, D, ROUNDS, playing, rounds, through
+from longrank.experiments.bench.rounds import ROUNDS, B, D, playing, rounds, through
 from longrank.policies.base import Believer
 
 SETTLING = 400  # rounds of 100 candidates after which both are measured

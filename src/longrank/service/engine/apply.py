@@ -1,4 +1,4 @@
-"""Apply the log to models: after each commit, at the start, and behind other processes."""
+"""Apply the log to models: after each commit, at the start, and on catching up."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from longrank.errors import BadFile
 from longrank.service.engine import legacy
 from longrank.service.engine.model import Model, Spec, Stats, pack, read_spec
-from longrank.service.errors import StoreDamaged, StoreFailed, Unknown
+from longrank.service.errors import OtherVersion, Stopped, StoreDamaged, StoreFailed, Unknown
 from longrank.service.store.records import DECISION, OUTCOME, DecisionRecord, Entry
 from longrank.service.store.snapshots import Snapshot
 from longrank.service.store.sql import ModelRow
@@ -24,6 +24,7 @@ log = logging.getLogger("longrank.service")
 T = TypeVar("T")
 MAX_LEARNING = 32  # models that learn in the pool at the same time
 MAX_INLINE = 0.002  # seconds that the writer may spend on a batch of a model
+SAVING = 5.0  # seconds between two snapshots of a replay
 _MAX_REPLAYED = 5000  # decisions kept in memory by a replay
 
 
@@ -46,7 +47,7 @@ def apply(model: Model, entry: Entry, recent: Recent, known: Any = None) -> None
 
 
 class Applier:
-    """Apply what is committed, by this process or by others, to the models in memory.
+    """Apply what is committed to the models in memory.
 
     An outcome is applied before it is acknowledged, and so before a repetition of it is. Where
     learning may take long, a thread of the pool does it, so that neither the writer nor other
@@ -61,16 +62,12 @@ class Applier:
         self._store, self._models, self._recent = store, models, recent
         self.broken: str | None = None
         self._queues: dict[int, list[Append]] = {}  # of the models that learn in the pool
-        self._published: dict[int, int] = {}  # the last entry that this process published
         self._costs: dict[int, float] = {}  # seconds that a model took for an outcome
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(MAX_LEARNING, thread_name_prefix="longrank-learner")
 
     def committed(self, appends: list[Append]) -> list[Append]:
-        """Take what the writer has committed; return what it may acknowledge now.
-
-        Where other processes write too, :meth:`follow` applies it.
-        """
+        """Take what the writer has committed; return what it may acknowledge now."""
         batches: dict[int, list[Append]] = {}
         for append in appends:
             batches.setdefault(append.draft.model, []).append(append)
@@ -79,9 +76,6 @@ class Applier:
             model = self._models.get(number)
             if model is None:  # deleted meanwhile
                 done += batch
-            elif not self._store.exclusive:
-                done += batch
-                self._remember(batch)
             elif not self._quick(model, batch):
                 done += self._queue(model, batch)
             elif self._apply(model, batch):
@@ -89,16 +83,6 @@ class Applier:
             else:
                 refuse(batch, StoreFailed(self.broken))
         return done
-
-    def follow(self, model: Model) -> None:
-        """Catch up with other processes: whoever holds the model's lock applies and publishes."""
-        if self._store.lead(model.number):
-            catch_up(self._store, model, self._recent)
-            if model.seq > self._published.get(model.number, -1):  # also on taking the lead
-                self._store.publish(model.number, model.snapshot())
-                self._published[model.number] = model.seq
-        elif (newer := self._store.published(model.number, model.seq)) is not None:
-            model.restore(newer)
 
     def learning(self, model: Model) -> bool:
         """Return whether a model has outcomes to learn that may take long."""
@@ -117,7 +101,7 @@ class Applier:
 
     def _queue(self, model: Model, batch: list[Append]) -> list[Append]:
         """Leave a batch to the pool; return what may be acknowledged now: the decisions."""
-        self._remember(batch)
+        self._recent.remember_all(batch)
         with self._lock:
             learning = model.number in self._queues
             self._queues.setdefault(model.number, []).extend(batch)
@@ -155,7 +139,7 @@ class Applier:
                     apply(model, entry, self._recent, append.draft.known)
             model.publish()
         except Exception:
-            if self._deleted(model):  # and its log with it, so that nothing is lost
+            if is_deleted(self._store, model):  # and its log with it, so that nothing is lost
                 return True
             self.broken = f"model {model.name!r} could not learn entry {seq}"
             log.exception(self.broken)
@@ -165,29 +149,53 @@ class Applier:
             self._costs[model.number] = (time.perf_counter() - started) / learned
         return True
 
-    def _deleted(self, model: Model) -> bool:
-        try:
-            return all(row.model != model.number for row in self._store.models())
-        except Exception:  # then the store fails as well, and learning has failed
-            return False
 
-    def _remember(self, batch: list[Append]) -> None:
-        """Keep the decisions of a batch in memory."""
-        for append in batch:
-            entry, known = append.result, append.draft.known
-            if append.draft.kind == DECISION and isinstance(entry, Entry):
-                self._recent.remember(entry, known[0] if known else entry.decision())
+def is_deleted(store: Store, model: Model) -> bool:
+    """Return whether a model is in the store no more; not if the store cannot be read."""
+    try:
+        return all(row.model != model.number for row in store.models())
+    except Exception:
+        return False
 
 
-# at the start, and behind other processes
+# at the start, and on catching up
 
 
-def replay(store: Store, row: ModelRow, *, fresh: bool = False, complete: bool = False) -> Model:
+class Progress:
+    """Interrupts a replay that is told to stop, and saves every few seconds what it has done.
+
+    However often a start is interrupted, or killed, the next one goes on from there.
+    """
+
+    def __init__(self, store: Store, stopping: threading.Event) -> None:
+        self._store, self._stopping = store, stopping
+        self._saved = time.monotonic()
+
+    def step(self, model: Model) -> None:
+        """Go on, unless it is time to save or to stop; Stopped in that case."""
+        stop = self._stopping.is_set()
+        if stop or time.monotonic() - self._saved > SAVING:
+            self.save(model)
+        if stop:
+            raise Stopped(f"stopped while the log of model {model.name!r} was replayed")
+
+    def save(self, model: Model) -> None:
+        """Save a snapshot of a model, if that saves a replay any work."""
+        model.publish()
+        if model.stats.outcomes > model.saved:
+            self._store.save_snapshot(model.number, model.snapshot())
+            model.saved = model.stats.outcomes
+        self._saved = time.monotonic()
+
+
+def replay(
+    store: Store, row: ModelRow, *, fresh: bool = False, progress: Progress | None = None
+) -> Model:
     """Return the model that the log defines, from its newest good snapshot.
 
-    ``fresh`` begins with the oldest one: the first, unless the log after it was dropped.
-    ``complete`` stores the first snapshot of a model that was created without one, by a process of
-    an older longrank. Unknown if the model has been deleted.
+    ``fresh`` begins with the oldest one: the first, unless the log after it was dropped. With
+    ``progress`` snapshots are stored: those of a long replay, and the first one of a model that was
+    created without one, by a process of an older longrank. Unknown if the model has been deleted.
     """
     spec = read_spec(row.spec, row.name)
 
@@ -199,10 +207,13 @@ def replay(store: Store, row: ModelRow, *, fresh: bool = False, complete: bool =
         first = _missing_first(row, spec, found)
         if first is not None:
             found.append(first)
-            if complete:
+            if progress is not None:
                 store.save_snapshot(row.model, first)
         model = _load(found[::-1] if fresh else found, row.name, row.floor, load)
-        catch_up(store, model, Recent(store, _MAX_REPLAYED))
+        started = time.monotonic()
+        catch_up(store, model, Recent(store, _MAX_REPLAYED), progress)
+        if progress is not None and time.monotonic() - started > SAVING:
+            progress.save(model)
     except StoreDamaged as error:
         if all(row.model != other.model for other in store.models()):
             raise Unknown(f"there is no model {row.name!r} any more") from error
@@ -210,7 +221,7 @@ def replay(store: Store, row: ModelRow, *, fresh: bool = False, complete: bool =
     return model
 
 
-def catch_up(store: Store, model: Model, recent: Recent) -> None:
+def catch_up(store: Store, model: Model, recent: Recent, progress: Progress | None = None) -> None:
     """Apply the rest of the log to a model."""
     while True:
         entries = store.after(model.number, model.seq)
@@ -224,8 +235,10 @@ def catch_up(store: Store, model: Model, recent: Recent) -> None:
         try:
             for entry in entries:
                 apply(model, entry, recent)
+                if progress is not None:
+                    progress.step(model)
         except StoreDamaged as error:
-            raise StoreDamaged(f"model {model.name!r}: {error}") from error
+            raise type(error)(f"model {model.name!r}: {error}") from error
         model.publish()
 
 
@@ -234,8 +247,11 @@ def upgrade(store: Store) -> None:
     if store.outdated:
         firsts = {}
         for row in store.models():
-            spec = read_spec(row.spec, row.name)
-            first = _missing_first(row, spec, _snapshots(store, row.model, row.name))
+            try:
+                spec = read_spec(row.spec, row.name)
+                first = _missing_first(row, spec, _snapshots(store, row.model, row.name))
+            except OtherVersion:
+                continue  # the catalog says so, and goes on without it
             if first is not None:
                 firsts[row.model] = first
         store.upgrade(firsts)
@@ -262,7 +278,7 @@ def _snapshots(store: Store, number: int, name: str) -> list[Snapshot | StoreDam
     try:
         return store.snapshots(number)
     except StoreDamaged as error:
-        raise StoreDamaged(f"model {name!r} cannot be loaded: {error}") from error
+        raise type(error)(f"model {name!r} cannot be loaded: {error}") from error
 
 
 def _load(
@@ -276,7 +292,7 @@ def _load(
             try:
                 return load(snapshot)
             except BadFile as error:  # not damaged, but written by other code than this
-                raise StoreDamaged(f"model {name!r} cannot be loaded: {error}") from error
+                raise OtherVersion(f"model {name!r} cannot be loaded: {error}") from error
     raise StoreDamaged(
         f"model {name!r} has no good snapshot from which its log is complete (entry {floor} or "
         "later); restore the store from a backup"
@@ -298,9 +314,20 @@ class Recent:
             if len(self._known) > self._size:
                 self._known.popitem(last=False)
 
+    def remember_all(self, appends: Iterable[Append]) -> None:
+        """Keep the decisions among appends in memory."""
+        for append in appends:
+            entry, known = append.result, append.draft.known
+            if append.draft.kind == DECISION and isinstance(entry, Entry):
+                self.remember(entry, known[0] if known else entry.decision())
+
+    def known(self, model: int, name: str) -> tuple[Entry, DecisionRecord] | None:
+        """Return a decision by its id, None if it is not in memory."""
+        return self._known.get((model, name))
+
     def find(self, model: int, name: str) -> tuple[Entry, DecisionRecord] | None:
         """Return a decision by its id, None if there is none."""
-        known = self._known.get((model, name))
+        known = self.known(model, name)
         if known is not None:
             return known
         decided, _ = self.store.find(model, name)

@@ -13,9 +13,16 @@ from longrank.errors import InvalidInput, LongrankError
 from longrank.policies import Policy, registry
 from longrank.policies.base import Believer
 from longrank.schema import Number, Schema
-from longrank.service.engine.apply import replay
+from longrank.service.engine.apply import Progress, replay
 from longrank.service.engine.model import Model, Spec, Stats, pack, read_spec
-from longrank.service.errors import Conflict, ServiceError, StoreDamaged, Unknown
+from longrank.service.errors import (
+    Conflict,
+    OtherVersion,
+    ServiceError,
+    Stopped,
+    StoreDamaged,
+    Unknown,
+)
 from longrank.service.messages import ModelRequest, SchemaRequest
 from longrank.service.store.snapshots import Snapshot
 from longrank.service.store.sql import ModelRow
@@ -30,22 +37,24 @@ class _Suspended(NamedTuple):
     """A model that exists but cannot be used by this process."""
 
     number: int
-    reason: str
+    error: StoreDamaged  # with the reason
     until: float  # of the monotonic clock
 
 
 class Catalog:
     """Models by name and by number.
 
-    Where other processes write too, one of a newer longrank may create a model that this one cannot
-    load. It is suspended, and the others go on. Where nobody else writes, it is an error.
+    A newer longrank may have written a model that this one cannot load. It is suspended, and the
+    others go on. What is damaged is suspended as well where other processes write too, as it may be
+    that they can use it; where nobody else writes, it is an error.
     """
 
-    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
-        self._store, self._clock = store, clock
+    def __init__(self, store: Store, clock: Callable[[], float], stopping: threading.Event) -> None:
+        self._store, self._clock, self._stopping = store, clock, stopping
         self._names: dict[str, Model] = {}
         self.numbers: dict[int, Model] = {}
         self._suspended: dict[str, _Suspended] = {}
+        self._stamp: object = None  # the store's when the models were last read
         self._lock = threading.Lock()
 
     def all(self) -> list[Model]:
@@ -63,10 +72,14 @@ class Catalog:
             self.refresh()  # another process may have made it
             model = self._names.get(name)
         if model is None and name in self._suspended:
-            raise StoreDamaged(self._suspended[name].reason)
+            raise self._suspended[name].error
         if model is None:
             raise Unknown(f"there is no model {name!r}")
         return model
+
+    def suspended(self) -> dict[str, str]:
+        """Return why models cannot be used, by name."""
+        return {name: str(found.error) for name, found in sorted(self._suspended.items())}
 
     def create(self, name: str, request: ModelRequest) -> tuple[Model, bool]:
         """Create a model, or change what may change of one; return it and whether it is new."""
@@ -95,19 +108,26 @@ class Catalog:
         self._remove(name, number)
 
     def refresh(self) -> None:
-        """Read which models exist; replay those that are new here."""
+        """Read which models exist, unless that is known; replay those that are new here."""
+        stamp = self._store.stamp()
+        if stamp is not None and stamp == self._stamp and not self._due():
+            return
+        self._stamp = None
         rows = self._store.models()
+        progress = Progress(self._store, self._stopping)
         for row in rows:
             if self._waits(row):
                 continue
             try:
                 model = self.numbers.get(row.model)
                 if model is None:
-                    self._add(replay(self._store, row, complete=True))
+                    self._add(replay(self._store, row, progress=progress))
                 elif not self._store.exclusive:
                     model.spec = read_spec(row.spec, row.name)
             except Unknown:  # deleted meanwhile
                 continue
+            except Stopped:
+                raise
             except Exception as error:
                 self.suspend(row.model, row.name, error)
         here = {row.model for row in rows}
@@ -117,27 +137,28 @@ class Catalog:
         for name, suspended in list(self._suspended.items()):
             if suspended.number not in here:
                 self._remove(name, suspended.number)
+        self._stamp = stamp
 
     def suspend(self, number: int, name: str, error: Exception) -> None:
         """Go on without a model that cannot be loaded or followed, and try it again later.
 
-        Raise the error where no other process can have caused it, and where it is not about this
-        model: the database is away, or busy.
+        Raise the error where nobody else can have caused it, and where it is not about this model:
+        the database is away, or busy.
         """
         passing = isinstance(error, ServiceError) and not isinstance(error, StoreDamaged)
-        if self._store.exclusive or passing:
+        if passing or (self._store.exclusive and not isinstance(error, OtherVersion)):
             raise error
         reason = f"model {name!r} cannot be used by this process: {error}"
         log.error(
             "%s; other models are served. Upgrade longrank, or delete the model; it is tried again "
-            "in %g seconds",
+            "%s",
             reason,
-            RETRY,
+            "at the next start" if self._store.exclusive else f"in {RETRY:g} seconds",
             exc_info=None if isinstance(error, LongrankError) else error,
         )
-        self._store.resign(number)
         self._remove(name, number)
-        self._suspended[name] = _Suspended(number, reason, time.monotonic() + RETRY)
+        kind = OtherVersion if isinstance(error, OtherVersion) else StoreDamaged
+        self._suspended[name] = _Suspended(number, kind(reason), time.monotonic() + RETRY)
 
     def _changed(self, model: Model, request: ModelRequest) -> Model:
         old = model.spec.request
@@ -169,6 +190,10 @@ class Catalog:
         """Whether it is too early to try a suspended model again."""
         found = self._suspended.get(row.name)
         return found is not None and found.number == row.model and time.monotonic() < found.until
+
+    def _due(self) -> bool:
+        """Whether a suspended model is to be tried again."""
+        return any(time.monotonic() >= found.until for found in self._suspended.values())
 
 
 def _first(spec: Spec) -> Snapshot:

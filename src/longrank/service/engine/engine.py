@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -13,6 +14,8 @@ from longrank.service import messages
 from longrank.service.engine import decide, settle
 from longrank.service.engine.apply import Applier, Recent, upgrade
 from longrank.service.engine.catalog import Catalog
+from longrank.service.engine.clock import SteadyClock
+from longrank.service.engine.follower import Follower
 from longrank.service.engine.model import Model
 from longrank.service.engine.views import Views
 from longrank.service.errors import NotReady, ServiceError, StoreFailed, Unknown
@@ -21,6 +24,8 @@ from longrank.service.store.store import Store
 
 log = logging.getLogger("longrank.service")
 MAX_RECENT = 2000  # decisions kept in memory
+MAX_WAIT = 3.0  # seconds that a write may wait, or another process go unheard, in a ready service
+MAX_BEHIND = 10.0  # seconds that the follower may take
 _RENAMED = {"decided": "decide", "settled": "settle", "settled_many": "settle_many"}
 T = TypeVar("T")
 
@@ -42,38 +47,56 @@ class Engine:
     store
         Where the log is.
     clock
-        Returns the time in seconds since 1970.
+        Returns the time in seconds since 1970; the system's without its jumps if it is not given.
     snapshot_every
         Number of outcomes between two snapshots of a model.
     """
 
     def __init__(
-        self, store: Store, *, clock: Callable[[], float] = time.time, snapshot_every: int = 1000
+        self,
+        store: Store,
+        *,
+        clock: Callable[[], float] | None = None,
+        snapshot_every: int = 1000,
     ) -> None:
-        self.store, self.clock, self.snapshot_every = store, clock, snapshot_every
+        self.store, self.snapshot_every = store, snapshot_every
+        self.clock = clock = clock or SteadyClock()
         self.ready = False
-        self.aio = Verbs(self, store.writer.append_soon)
-        self._blocking = Verbs(self, self._append)
-        self._catalog = Catalog(store, clock)
+        self.aio = Verbs(self, store.writer.append_soon, asyncio.to_thread)
+        self._blocking = Verbs(self, self._append, _read)
+        self.stopping = threading.Event()
+        self._catalog = Catalog(store, clock, self.stopping)
         self._recent = Recent(store, MAX_RECENT)
-        self._applier = Applier(store, self._catalog.numbers, self._recent)
+        numbers, suspend = self._catalog.numbers, self._catalog.suspend
+        self._follower = None
+        if not store.exclusive:
+            self._follower = Follower(store, numbers, self._recent, suspend, self.stopping)
+        self._applier = self._follower or Applier(store, numbers, self._recent)
+        self._renewed = self._followed = 0.0  # when the store last answered, of the monotonic clock
         self._views = Views(store, clock)
 
     def start(self) -> Engine:
         """Replay the log; the engine is ready afterwards."""
         upgrade(self.store)
+        self.store.clean()
         self._catalog.refresh()
         self.store.writer.committed = self._applier.committed
+        self.store.probe()
+        self._renewed = self._followed = time.monotonic()
         self.ready = True
         return self
 
     def close(self) -> None:
-        """Save a snapshot of each model and close the store."""
+        """Save a snapshot of each model and close the store.
+
+        A replay stops at once if ``stopping`` is set, and keeps what it did.
+        """
+        self.stopping.set()
         models = self._catalog.all() if self.ready and self.broken is None else []
         self.ready = False
         try:
             for model in models:
-                if model.stats.outcomes > model.saved:
+                if model.stats.outcomes > model.saved and self.leads(model):
                     try:
                         self.save(model)
                     except ServiceError:
@@ -95,6 +118,24 @@ class Engine:
         """Why the engine refuses all work, after a failure that it cannot recover from."""
         return self._applier.broken
 
+    @property
+    def trouble(self) -> str | None:
+        """Why the engine cannot do all of its work at the moment; None if it can."""
+        if self.broken is not None:
+            return self.broken
+        writer, now = self.store.writer, time.monotonic()
+        if writer.failing is not None:
+            return writer.failing
+        if writer.waited > MAX_WAIT:
+            return f"a write has waited for {writer.waited:.0f} seconds"
+        if self._follower is None or not self.ready:
+            return None
+        if now - self._renewed > MAX_WAIT:
+            return f"the database has not answered for {now - self._renewed:.0f} seconds"
+        if now - self._followed > MAX_BEHIND:
+            return f"the log has not been followed for {now - self._followed:.0f} seconds"
+        return None
+
     def check(self) -> None:
         """Refuse to work before the start, or after a failure."""
         if not self.ready:
@@ -108,6 +149,11 @@ class Engine:
         """Return all models, sorted by name."""
         self.check()
         return self._catalog.all()
+
+    @property
+    def suspended(self) -> dict[str, str]:
+        """Why models cannot be used by this process, by name; the others can."""
+        return self._catalog.suspended()
 
     def model(self, name: str) -> Model:
         """Return the model of a name."""
@@ -203,10 +249,11 @@ class Engine:
         """
         settle.expire(model, decided, self.store, self.clock(), timeout)
 
-    def drop(self, name: str, older_than: float) -> int:
-        """Delete expired decisions that are older than this many seconds; count them.
+    def drop(self, name: str, older_than: float, limit: int | None = None) -> int:
+        """Delete expired decisions that are older than this many seconds, at most ``limit``.
 
-        Only up to the oldest snapshot that is kept, so that a replay from any of them is complete.
+        Return how many. Only up to the oldest snapshot that is kept, so that a replay from any of
+        them is complete.
         """
         model = self.model(name)
         self.save(model)
@@ -215,18 +262,25 @@ class Engine:
         if not kept:
             return 0
         now = self.clock()
-        dropped = self.store.drop(model.number, now - older_than, now, min(kept))
+        dropped = self.store.drop(model.number, now - older_than, now, min(kept), limit)
         self._recent.clear()
         return dropped
 
     def follow(self) -> None:
         """Catch up with other processes on the same store."""
         self._catalog.refresh()
-        for model in self._catalog.all():
-            try:
-                self._applier.follow(model)
-            except Exception as error:
-                self._catalog.suspend(model.number, model.name, error)
+        if self._follower is not None:
+            self._follower.follow()
+        self._followed = time.monotonic()
+
+    def renew(self) -> None:
+        """Renew the leases of the models whose upkeep this process does, and take free ones."""
+        self.store.renew(list(self._catalog.numbers))
+        self._renewed = time.monotonic()
+
+    def leads(self, model: Model) -> bool:
+        """Return whether this process does a model's upkeep."""
+        return self.store.lead(model.number)
 
     async def _append(self, draft: Draft) -> Entry:
         """Append to the log and wait in this thread."""
@@ -234,10 +288,12 @@ class Engine:
 
 
 class Verbs:
-    """The verbs that write, over one way to wait for a commit; each returns an awaitable."""
+    """The verbs that write, over one way to wait for the store; each returns an awaitable."""
 
-    def __init__(self, engine: Engine, append: Callable[[Draft], Awaitable[Entry]]) -> None:
-        self._engine, self._append = engine, append
+    def __init__(
+        self, engine: Engine, append: Callable[[Draft], Awaitable[Entry]], read: settle.Reading
+    ) -> None:
+        self._engine, self._append, self._read = engine, append, read
 
     def decide(
         self, name: str, request: messages.DecisionRequest
@@ -253,7 +309,8 @@ class Verbs:
         """Log what became of a decision, and learn from it."""
         engine = self._engine
         model = engine.model(name)
-        return settle.settle(model, decision, request, engine._recent, engine.clock, self._append)
+        known, how = engine._recent, (self._append, self._read)
+        return settle.settle(model, decision, request, known, engine.clock, *how)
 
     def settle_many(
         self, name: str, items: Sequence[messages.BatchItem]
@@ -261,7 +318,13 @@ class Verbs:
         """Log many outcomes at once; an error in place of one refused."""
         engine = self._engine
         model = engine.model(name)
-        return settle.settle_many(model, items, engine._recent, engine.clock, self._append)
+        known, how = engine._recent, (self._append, self._read)
+        return settle.settle_many(model, items, known, engine.clock, *how)
+
+
+async def _read(work: Callable[..., T], *args: Any) -> T:
+    """Read the store in this thread."""
+    return work(*args)
 
 
 def _finish(coroutine: Coroutine[Any, Any, T]) -> T:

@@ -19,7 +19,7 @@ from longrank.payoffs import Payoffs
 from longrank.policies import Policy, Randomised, from_bytes
 from longrank.policies.base import Believer, Candidates, Context
 from longrank.schema import Schema
-from longrank.service.errors import StoreDamaged
+from longrank.service.errors import OtherVersion, StoreDamaged
 from longrank.service.messages import Curve, ModelRequest, ModelStats, PositionStats
 from longrank.service.store.records import DecisionRecord, OutcomeRecord
 from longrank.service.store.snapshots import FORMAT, Snapshot, state_hash
@@ -56,16 +56,20 @@ class _Version(msgspec.Struct):
 
 
 def read_spec(data: bytes, model: str) -> Spec:
-    """Unpack the spec of a model; StoreDamaged if a newer longrank wrote it."""
+    """Unpack the spec of a model; OtherVersion if a newer longrank wrote it."""
     try:
         found = msgspec.json.decode(data, type=_Version).version
         if found > SPEC_VERSION:
-            raise StoreDamaged(
+            raise OtherVersion(
                 f"the spec of model {model!r} has version {found}; this longrank reads versions "
                 f"up to {SPEC_VERSION}: upgrade longrank"
             )
         return msgspec.json.decode(data, type=Spec)
-    except msgspec.DecodeError as error:
+    except msgspec.ValidationError as error:
+        raise OtherVersion(
+            f"the spec of model {model!r} was written by another version of longrank: {error}"
+        ) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise StoreDamaged(f"the spec of model {model!r} cannot be read: {error}") from error
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from longrank.errors import InvalidInput
 from longrank.service import messages
@@ -18,6 +19,7 @@ from longrank.service.store.records import OUTCOME, DecisionRecord, Draft, Entry
 from longrank.service.store.store import Store
 
 log = logging.getLogger("longrank.service")
+Reading = Callable[..., Awaitable[Any]]  # of the store: a function and its arguments
 MAX_TOGETHER = 256  # outcomes of a batch that share a commit
 
 
@@ -28,9 +30,15 @@ async def settle(
     recent: Recent,
     clock: Callable[[], float],
     append: Appending,
+    read: Reading,
 ) -> messages.OutcomeAnswer:
-    """Log what became of a decision. The same report again gets the same answer."""
-    found = recent.find(model.number, decision)
+    """Log what became of a decision. The same report again gets the same answer.
+
+    ``read`` calls a function that reads the store; an event loop goes on meanwhile.
+    """
+    found = recent.known(model.number, decision)
+    if found is None:
+        found = await read(recent.find, model.number, decision)
     if found is None:
         raise Unknown(f"there is no decision {decision!r}")
     decided, record = found
@@ -40,7 +48,7 @@ async def settle(
     try:
         return answer(await append(_draft(model, decision, outcome, record, now)), outcome, record)
     except Duplicate:
-        _, existing = recent.store.find(model.number, decision)
+        _, existing = await read(recent.store.find, model.number, decision)
     if existing is None:
         raise Unknown(f"there is no decision {decision!r}")
     before = existing.outcome()
@@ -58,12 +66,13 @@ async def settle_many(
     recent: Recent,
     clock: Callable[[], float],
     append: Appending,
+    read: Reading,
 ) -> list[messages.OutcomeAnswer | Exception]:
     """Log many outcomes, some of which share a commit; an error in place of one refused."""
 
     async def one(item: messages.BatchItem) -> messages.OutcomeAnswer | Exception:
         try:
-            return await settle(model, item.id, item, recent, clock, append)
+            return await settle(model, item.id, item, recent, clock, append, read)
         except (InvalidInput, ServiceError) as error:
             return error
 

@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 
 from longrank.errors import InvalidInput
 from longrank.service import messages
-from longrank.service.export import parquet
+from longrank.service.export import spooled
 from longrank.service.http.problems import status_of
 from longrank.service.http.router import Reply, Service
 from longrank.service.http.workers import Lane
@@ -78,5 +78,5 @@ async def drop(service: Service, name: str, older_than: int) -> messages.Dropped
 
 
 async def export(service: Service, name: str, lane: Lane) -> Reply:
-    data = await service.workers.run(lane, partial(parquet, service.engine, name))
-    return Reply(data, {"Content-Disposition": f'attachment; filename="{name}.parquet"'})
+    file = await service.workers.run(lane, partial(spooled, service.engine, name))
+    return Reply(file, {"Content-Disposition": f'attachment; filename="{name}.parquet"'})

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import hmac
 import logging
+import os
 import random
 import re
 import sys
 import time
 import traceback
 from functools import partial
-from typing import Any, TextIO
+from typing import IO, Any, TextIO
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -32,6 +33,7 @@ from longrank.service.http.routes import PAGES, PATH, ROUTES, Route, Schema
 from longrank.service.http.workers import Lane
 
 Headers = dict[bytes, bytes]
+Body = bytes | IO[bytes] | None
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _PLAIN_PATH = re.compile(r"/[A-Za-z0-9._:~/-]{0,300}")
@@ -40,6 +42,7 @@ _SAFE = (
     (b"x-content-type-options", b"nosniff"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
+_PART = 1 << 20  # bytes of a file that are sent at once
 _encode = msgspec.json.Encoder().encode
 
 
@@ -255,7 +258,7 @@ def _checked(parameter: str, text: str | None, schema: Schema) -> Any:
     return text
 
 
-def _reply(endpoint: Endpoint, answer: Any) -> tuple[int, dict[str, str], bytes | None]:
+def _reply(endpoint: Endpoint, answer: Any) -> tuple[int, dict[str, str], Body]:
     """Return the status, the headers and the body of what a handler answered."""
     if answer is None:
         return endpoint.statuses[type(None)], {}, None
@@ -267,13 +270,19 @@ def _reply(endpoint: Endpoint, answer: Any) -> tuple[int, dict[str, str], bytes 
 
 
 async def _send(
-    send: Send, request_id: bytes, status: int, headers: dict[str, str], body: bytes | None
+    send: Send, request_id: bytes, status: int, headers: dict[str, str], body: Body
 ) -> None:
     head = [(name.lower().encode(), text.encode("latin-1")) for name, text in headers.items()]
     if body is not None:
-        head.append((b"content-length", b"%d" % len(body)))
+        size = len(body) if isinstance(body, bytes) else os.fstat(body.fileno()).st_size
+        head.append((b"content-length", b"%d" % size))
     head += (*_SAFE, (b"x-request-id", request_id))
     await send({"type": "http.response.start", "status": status, "headers": head})
+    if body is not None and not isinstance(body, bytes):
+        with body:
+            while part := await run_in_threadpool(body.read, _PART):
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+        body = None
     await send({"type": "http.response.body", "body": body or b""})
 
 

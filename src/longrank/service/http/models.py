@@ -22,7 +22,7 @@ async def create_model(
         described = service.engine.describe(model)
         if not new:
             return described
-        _, key = service.keys.make(model.number)
+        _, key = service.keys.make(model.number, name=name, who=_who(service))
         values = {part: getattr(described, part) for part in described.__struct_fields__}
         return messages.ModelCreated(**values, key=key)
 
@@ -61,18 +61,35 @@ async def list_models(service: Service) -> messages.ModelList:
     return await run_in_threadpool(describe)
 
 
-async def create_key(service: Service, name: str) -> messages.KeyCreated:
-    model = service.engine.model(name)
-    row, key = await run_in_threadpool(service.keys.make, model.number)
-    return messages.KeyCreated(row.id, row.created, key)
+async def create_key(
+    service: Service, name: str, ttl: int | None, replaces: str | None, grace: int
+) -> messages.KeyCreated:
+    model, who = service.engine.model(name), _who(service)
+
+    def create() -> messages.KeyCreated:
+        if replaces is not None:
+            service.keys.retire(model.number, replaces, grace, name=name, who=who)
+        row, key = service.keys.make(model.number, name=name, ttl=ttl, who=who)
+        return messages.KeyCreated(row.id, row.created, row.expires, key=key)
+
+    return await run_in_threadpool(create)
 
 
 async def list_keys(service: Service, name: str) -> messages.KeyList:
     model = service.engine.model(name)
-    found = [messages.KeyInfo(row.id, row.created) for row in service.keys.of(model.number)]
-    return messages.KeyList(found)
+    rows = service.keys.of(model.number)
+    return messages.KeyList([messages.KeyInfo(row.id, row.created, row.expires) for row in rows])
 
 
 async def delete_key(service: Service, name: str, id: str) -> None:
-    model = service.engine.model(name)
-    await run_in_threadpool(service.keys.remove, model.number, id)
+    model, who = service.engine.model(name), _who(service)
+    await run_in_threadpool(service.keys.remove, model.number, id, name=name, who=who)
+
+
+async def list_events(service: Service, limit: int) -> messages.EventList:
+    found = await run_in_threadpool(service.engine.store.events, limit)
+    return messages.EventList([messages.EventInfo(*event) for event in found])
+
+
+def _who(service: Service) -> str:
+    return "administrator" if service.auth else "anybody (--no-auth)"

@@ -71,6 +71,8 @@ def _operation(route: Route[..., Any], found: dict[Any, Any]) -> dict[str, Any]:
         statuses += [401, 403, 429, 500]
         if FIELD.search(route.path):
             statuses += [404, 422]
+        elif route.query:
+            statuses += [422]
     if route.takes is not None:
         statuses += [400, 408, 409, 413, 415]
     problem = {"application/problem+json": {"schema": found[ProblemDetails]}}

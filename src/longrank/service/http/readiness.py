@@ -34,8 +34,9 @@ class Readiness:
     async def check(self) -> None:
         """Refuse with NotReady, and the reason."""
         engine = self._engine
-        if engine.broken is not None:
-            raise NotReady(engine.broken)
+        trouble = engine.trouble
+        if trouble is not None:
+            raise NotReady(trouble)
         if self.failed:
             raise NotReady("the service could not start; see its log")
         if not engine.ready:

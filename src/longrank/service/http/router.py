@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from inspect import signature
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -45,9 +45,9 @@ class Service:
 
 
 class Reply(NamedTuple):
-    """An answer that is not a message: bytes, with headers of their own."""
+    """An answer that is not a message: bytes, or a file to close, with headers of their own."""
 
-    body: bytes
+    body: bytes | IO[bytes]
     headers: dict[str, str]
 
 

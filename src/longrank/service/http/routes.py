@@ -63,6 +63,8 @@ PATH: dict[str, Schema] = {
 _KEY = PATH["id"]
 _CURSOR: Schema = {"type": "string", "pattern": "^[0-9]{1,18}$"}
 _LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": 500, "default": 50}
+_TTL: Schema = {"type": "integer", "minimum": 1, "maximum": messages.MAX_SECONDS}
+_GRACE: Schema = {"type": "integer", "minimum": 0, "maximum": messages.MAX_SECONDS, "default": 3600}
 _OLDER_THAN: Schema = {"type": "integer", "minimum": 1, "maximum": messages.MAX_SECONDS}
 
 
@@ -342,9 +344,16 @@ class Endpoints:
         """List all models."""
 
     @endpoint("createKey", "POST", "/v1/models/{name}/keys", "models:create_key", "admin",
-              messages.KeyCreated, status=201)  # fmt: skip
-    def create_key(self, model: str) -> None:
-        """Create another key of a model."""
+              messages.KeyCreated, status=201,
+              query={"ttl": _TTL, "replaces": _KEY, "grace": _GRACE})  # fmt: skip
+    def create_key(
+        self, model: str, ttl: int | None = None, replaces: str | None = None, grace: int = 3600
+    ) -> None:
+        """Create another key of a model.
+
+        It expires after ``ttl`` seconds, if that is given. The key with the id ``replaces`` expires
+        ``grace`` seconds from now.
+        """
 
     @endpoint("listKeys", "GET", "/v1/models/{name}/keys", "models:list_keys", "admin",
               messages.KeyList)  # fmt: skip
@@ -355,6 +364,11 @@ class Endpoints:
               NoneType, status=204)  # fmt: skip
     def delete_key(self, model: str, key: str) -> None:
         """Delete a key by its id."""
+
+    @endpoint("listEvents", "GET", "/v1/events", "models:list_events", "admin",
+              messages.EventList, query={"limit": _LIMIT})  # fmt: skip
+    def events(self, limit: int = 50) -> None:
+        """List who created, replaced and revoked keys, newest first."""
 
     @endpoint("health", "GET", "/healthz", "status:health", "open", messages.Health)
     def health(self) -> None:

@@ -39,7 +39,7 @@ async def health(service: Service) -> messages.Health:  # noqa: ARG001
 
 async def ready(service: Service) -> messages.Health:
     await service.readiness.check()
-    return messages.Health("ready")
+    return messages.Health("ready", service.engine.suspended)
 
 
 async def metrics(service: Service) -> bytes:

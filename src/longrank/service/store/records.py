@@ -6,16 +6,17 @@ import hashlib
 import math
 import struct
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 
 from longrank.cascade import Outcome, Ranking
 from longrank.payoffs import Payoffs
-from longrank.service.errors import StoreDamaged
+from longrank.service.errors import OtherVersion, StoreDamaged
 from longrank.service.store.receipts import PricesRecord, RowsRecord, Sequence, doubles
 
+T = TypeVar("T")
 DECISION, OUTCOME = 0, 1
 VERSION = 4  # of the records' layout
 _PRICES = 3  # that of decisions without a sample and of outcomes, which has not changed
@@ -224,22 +225,31 @@ class Entry(NamedTuple):
 
     def decision(self) -> DecisionRecord:
         """Read the decision in the body."""
-        return _read_decision.decode(self._record())
+        return self._read(_read_decision)
 
     def outcome(self) -> OutcomeRecord:
         """Read the outcome in the body."""
-        return _read_outcome.decode(self._record())
+        return self._read(_read_outcome)
 
-    def _record(self) -> bytes | memoryview:
-        """Return the record in the body without its version."""
-        if self.body[:1] != _PAIR:
-            return self.body  # written before records had a version; the layout is that of 1
-        if self.body[1] > VERSION:
-            raise StoreDamaged(
-                f"log entry {self.seq} ({self.id!r}) has version {self.body[1]}; this longrank "
-                f"reads versions up to {VERSION}: upgrade longrank"
-            )
-        return memoryview(self.body)[2:]
+    def _read(self, decoder: msgspec.msgpack.Decoder[T]) -> T:
+        """Read the record in the body, after its version."""
+        body: bytes | memoryview = self.body
+        if (
+            self.body[:1] == _PAIR
+        ):  # else from before records had a version: the layout is that of 1
+            if self.body[1] > VERSION:
+                raise OtherVersion(
+                    f"log entry {self.seq} ({self.id!r}) has version {self.body[1]}; this longrank "
+                    f"reads versions up to {VERSION}: upgrade longrank"
+                )
+            body = memoryview(self.body)[2:]
+        try:
+            return decoder.decode(body)
+        except msgspec.DecodeError as error:  # its checksum says that it is as it was written
+            raise OtherVersion(
+                f"log entry {self.seq} ({self.id!r}) was written by another version of longrank: "
+                f"{error}"
+            ) from error
 
 
 def checked(row: tuple[Any, ...]) -> Entry:

@@ -6,7 +6,7 @@ import hashlib
 
 import msgspec
 
-from longrank.service.errors import StoreDamaged
+from longrank.service.errors import OtherVersion, StoreDamaged
 
 FORMAT = 1
 
@@ -45,13 +45,13 @@ def read_snapshot(seq: int, body: bytes, total: bytes) -> Snapshot | StoreDamage
     try:
         found = msgspec.msgpack.decode(body, type=_Format).format
         if found > FORMAT:
-            raise StoreDamaged(
+            raise OtherVersion(
                 f"snapshot {seq} has format {found}; this longrank reads formats up to {FORMAT}: "
                 "upgrade longrank"
             )
         snapshot = msgspec.msgpack.decode(body, type=Snapshot)
-    except msgspec.DecodeError as error:
-        return StoreDamaged(f"snapshot {seq} cannot be read: {error}")
+    except msgspec.DecodeError as error:  # its checksum says that it is as it was written
+        return OtherVersion(f"snapshot {seq} was written by another version of longrank: {error}")
     if snapshot.seq != seq or state_hash(snapshot.policy) != snapshot.state_hash:
         return StoreDamaged(f"snapshot {seq} does not fit together")
     return snapshot

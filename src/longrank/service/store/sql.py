@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import secrets
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from longrank.service.errors import Conflict, Duplicate, StoreDamaged
@@ -53,49 +54,73 @@ class KeyRow(NamedTuple):
     model: int
     id: str
     created: float
+    expires: float | None = None  # None: never
+
+
+class Event(NamedTuple):
+    """A row of the table of events: who did what, and to what."""
+
+    at: float
+    who: str
+    what: str
+    model: str
+    detail: str
 
 
 # schema
 
-SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS format(version BIGINT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS counter(seq BIGINT NOT NULL, model BIGINT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS models(model BIGINT PRIMARY KEY, name TEXT NOT NULL UNIQUE, "
+SCHEMA = {
+    "format": "TABLE format(version BIGINT NOT NULL)",
+    "counter": "TABLE counter(seq BIGINT NOT NULL, model BIGINT NOT NULL)",
+    "models": "TABLE models(model BIGINT PRIMARY KEY, name TEXT NOT NULL UNIQUE, "
     "created DOUBLE PRECISION NOT NULL, floor BIGINT NOT NULL, spec {blob} NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS keys(digest {blob} PRIMARY KEY, model BIGINT NOT NULL, "
+    "keys": "TABLE keys(digest {blob} PRIMARY KEY, model BIGINT NOT NULL, "
     "id TEXT NOT NULL, created DOUBLE PRECISION NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS log(seq {key}, model BIGINT NOT NULL, "
+    "log": "TABLE log(seq {key}, model BIGINT NOT NULL, "
     "kind BIGINT NOT NULL, id TEXT NOT NULL, at DOUBLE PRECISION NOT NULL, "
     "expires DOUBLE PRECISION NOT NULL, body {blob} NOT NULL, sum {blob} NOT NULL)",
-    "CREATE UNIQUE INDEX IF NOT EXISTS log_id ON log(model, id, kind)",
-    "CREATE INDEX IF NOT EXISTS log_expires ON log(model, expires) WHERE kind = 0",
-    "CREATE INDEX IF NOT EXISTS log_order ON log(model, seq)",
-    "CREATE TABLE IF NOT EXISTS snapshots(model BIGINT NOT NULL, seq BIGINT NOT NULL, "
+    "log_id": "UNIQUE INDEX log_id ON log(model, id, kind)",
+    "log_expires": "INDEX log_expires ON log(model, expires) WHERE kind = 0",
+    "log_order": "INDEX log_order ON log(model, seq)",
+    "snapshots": "TABLE snapshots(model BIGINT NOT NULL, seq BIGINT NOT NULL, "
     "body {blob} NOT NULL, sum {blob} NOT NULL, PRIMARY KEY(model, seq))",
-    "CREATE TABLE IF NOT EXISTS published(model BIGINT PRIMARY KEY, seq BIGINT NOT NULL, "
+    "events": "TABLE events(event TEXT PRIMARY KEY, at DOUBLE PRECISION NOT NULL, "
+    "who TEXT NOT NULL, what TEXT NOT NULL, model TEXT NOT NULL, detail TEXT NOT NULL)",
+    "events_order": "INDEX events_order ON events(at, event)",
+    # states for processes of versions up to 0.5.0, which do not apply the log themselves
+    "published": "TABLE published(model BIGINT PRIMARY KEY, seq BIGINT NOT NULL, "
     "body {blob} NOT NULL, sum {blob} NOT NULL)",
-)
+}
+# Columns of later versions, which those before neither read nor write.
+COLUMNS = {("keys", "expires"): "DOUBLE PRECISION"}
 
 
-def prepare(session: Session, blob: str, key: str) -> int:
-    """Create missing tables; return the version of their format.
+def prepare(session: Session, blob: str, key: str, exists: str, column: str) -> int:
+    """Create what is missing; return the version of the format.
 
-    ``blob`` and ``key`` are the database's names of these types.
+    ``blob`` and ``key`` are the database's names of these types; ``exists`` and ``column`` are the
+    statements that find a table or an index by its name, and a column by its table's and its own.
+    Where nothing is missing no table is locked, so that a process that starts stops no other.
     """
     session.begin()
-    for statement in SCHEMA:
-        session.execute(statement.format(blob=blob, key=key))
-    rows = session.execute("SELECT version FROM format")
-    if not rows:
-        session.execute("INSERT INTO format(version) VALUES(?)", (FORMAT,))
-        session.execute("INSERT INTO counter(seq, model) VALUES(0, 0)")
-    session.commit()
-    version = int(rows[0][0]) if rows else FORMAT
+    known = bool(session.execute(exists, ("format",)))
+    version = int(session.execute("SELECT version FROM format")[0][0]) if known else FORMAT
     if not 1 <= version <= FORMAT:
+        session.rollback()
         raise StoreDamaged(
             f"the store has format version {version}; this longrank reads versions up to "
             f"{FORMAT}: upgrade longrank"
         )
+    for name, what in SCHEMA.items():
+        if not session.execute(exists, (name,)):
+            session.execute(f"CREATE {what.format(blob=blob, key=key)}")
+    for (table, name), kind in COLUMNS.items():
+        if not session.execute(column, (table, name)):
+            session.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
+    if not known:
+        session.execute("INSERT INTO format(version) VALUES(?)", (FORMAT,))
+        session.execute("INSERT INTO counter(seq, model) VALUES(0, 0)")
+    session.commit()
     return version
 
 
@@ -109,9 +134,14 @@ def upgrade(session: Session, firsts: Mapping[int, tuple[bytes, bytes]]) -> None
         _insert_snapshot(session, model, 0, body, total)
 
 
+def probe(session: Session) -> None:
+    """Write something that changes nothing."""
+    session.execute("UPDATE format SET version = version")
+
+
 # models
 
-_MODEL_TABLES = ("models", "keys", "log", "snapshots", "published")
+_MODEL_TABLES = ("models", "keys", "snapshots", "published")  # and the log
 
 
 def models(session: Session) -> list[ModelRow]:
@@ -151,9 +181,29 @@ def update_model(session: Session, model: int, spec: bytes) -> None:
 
 
 def delete_model(session: Session, model: int) -> None:
-    """Delete a model with its keys, log and snapshots."""
+    """Delete a model with its keys and snapshots; its log is left over."""
     for table in _MODEL_TABLES:
         session.execute(f"DELETE FROM {table} WHERE model = ?", (model,))
+
+
+def leftover(session: Session) -> list[int]:
+    """List deleted models that have entries in the log."""
+    sql = (
+        "WITH RECURSIVE n(model) AS (SELECT min(model) FROM log UNION ALL "
+        "SELECT (SELECT min(l.model) FROM log l WHERE l.model > n.model) FROM n "
+        "WHERE n.model IS NOT NULL) SELECT model FROM n WHERE model IS NOT NULL "
+        "AND model NOT IN (SELECT model FROM models)"
+    )
+    return [model for (model,) in session.execute(sql)]
+
+
+def delete_log(session: Session, model: int, limit: int) -> int:
+    """Delete some entries of a model that has been deleted; count them."""
+    sql = (
+        "DELETE FROM log WHERE seq IN (SELECT seq FROM log WHERE model = ? AND model NOT IN "
+        "(SELECT model FROM models) ORDER BY seq LIMIT ?)"
+    )
+    return session.change(sql, (model, limit))
 
 
 # keys
@@ -161,19 +211,51 @@ def delete_model(session: Session, model: int) -> None:
 
 def keys(session: Session) -> list[KeyRow]:
     """List all keys, oldest first."""
-    rows = session.execute("SELECT digest, model, id, created FROM keys ORDER BY created")
-    return [KeyRow(blob(digest), model, name, at) for digest, model, name, at in rows]
+    rows = session.execute("SELECT digest, model, id, created, expires FROM keys ORDER BY created")
+    return [KeyRow(blob(row[0]), *row[1:]) for row in rows]
 
 
-def add_key(session: Session, key: KeyRow) -> None:
+def add_key(session: Session, key: KeyRow, event: Event) -> None:
     """Add a key."""
-    session.execute("INSERT INTO keys(digest, model, id, created) VALUES(?, ?, ?, ?)", key)
+    sql = "INSERT INTO keys(digest, model, id, created, expires) VALUES(?, ?, ?, ?, ?)"
+    session.execute(sql, key)
+    add_event(session, event)
 
 
-def delete_key(session: Session, model: int, name: str) -> bool:
+def expire_key(session: Session, model: int, name: str, at: float, event: Event) -> bool:
+    """Let a key expire at a time, unless it does so earlier; return whether it existed."""
+    sql = (
+        "UPDATE keys SET expires = CASE WHEN expires < ? THEN expires ELSE ? END "
+        "WHERE model = ? AND id = ? RETURNING id"
+    )
+    found = bool(session.execute(sql, (at, at, model, name)))
+    if found:
+        add_event(session, event)
+    return found
+
+
+def delete_key(session: Session, model: int, name: str, event: Event) -> bool:
     """Delete a key; return whether it existed."""
     sql = "DELETE FROM keys WHERE model = ? AND id = ? RETURNING id"
-    return bool(session.execute(sql, (model, name)))
+    found = bool(session.execute(sql, (model, name)))
+    if found:
+        add_event(session, event)
+    return found
+
+
+# events
+
+
+def add_event(session: Session, event: Event) -> None:
+    """Add an event."""
+    sql = "INSERT INTO events(event, at, who, what, model, detail) VALUES(?, ?, ?, ?, ?, ?)"
+    session.execute(sql, (secrets.token_hex(8), *event))
+
+
+def events(session: Session, limit: int) -> list[Event]:
+    """List the latest events, newest first."""
+    sql = "SELECT at, who, what, model, detail FROM events ORDER BY at DESC, event LIMIT ?"
+    return [Event(*row) for row in session.execute(sql, (limit,))]
 
 
 # appending to the log
@@ -250,10 +332,22 @@ def after(session: Session, model: int, seq: int, limit: int) -> list[Entry]:
     return [checked(row) for row in session.execute(sql, (model, seq, limit))]
 
 
-def after_of_all(session: Session, seq: int) -> list[Entry]:
-    """Return the entries of all models after ``seq``, in order."""
-    sql = f"SELECT {_COLUMNS} FROM log WHERE seq > ? ORDER BY seq"
-    return [checked(row) for row in session.execute(sql, (seq,))]
+def after_of_all(session: Session, seq: int, last: int = 2**62) -> list[Entry]:
+    """Return the entries of all models after ``seq`` and up to ``last``, in order."""
+    sql = f"SELECT {_COLUMNS} FROM log WHERE seq > ? AND seq <= ? ORDER BY seq"
+    return [checked(row) for row in session.execute(sql, (seq, last))]
+
+
+def heads(session: Session, seq: int, limit: int) -> list[tuple[int, int, int]]:
+    """Return number, model and size of the entries of all models after ``seq``, in order."""
+    sql = "SELECT seq, model, length(body) FROM log WHERE seq > ? ORDER BY seq LIMIT ?"
+    return [(row[0], row[1], row[2]) for row in session.execute(sql, (seq, limit))]
+
+
+def dropped_beyond(session: Session, seq: int) -> list[int]:
+    """Return the models whose log has been dropped beyond entry ``seq``."""
+    sql = "SELECT model FROM models WHERE floor > ?"
+    return [model for (model,) in session.execute(sql, (seq,))]
 
 
 def latest(session: Session, model: int, before: int | None, limit: int) -> list[Settled]:
@@ -298,25 +392,55 @@ def overdue(session: Session, model: int, since: float, now: float, limit: int) 
     return [checked(row) for row in session.execute(sql, (model, since, now, limit))]
 
 
-def drop(session: Session, model: int, before: float, now: float, upto: int) -> int:
-    """Delete decisions made before a time and expired by ``now``, up to an entry; count them.
+def count(session: Session, model: int) -> int:
+    """Count the decisions of a model that are in the log."""
+    sql = "SELECT count(*) FROM log WHERE model = ? AND kind = 0"
+    return int(session.execute(sql, (model,))[0][0])
 
-    A decision whose outcome comes after that entry stays: a replay from there needs it.
-    """
-    old = (
-        "SELECT d.id FROM log d LEFT JOIN log o ON o.model = d.model AND o.id = d.id "
-        "AND o.kind = 1 WHERE d.model = ? AND d.kind = 0 AND d.expires <= ? AND d.at < ? "
-        "AND d.seq <= ? AND (o.seq IS NULL OR o.seq <= ?)"
+
+class Old(NamedTuple):
+    """A decision that may be dropped: ``outcome`` is the entry of its outcome, if it has one."""
+
+    seq: int
+    id: str
+    at: float
+    expires: float
+    outcome: int | None
+
+
+def old(session: Session, model: int, after: int, upto: int, limit: int) -> list[Old]:
+    """List decisions after an entry and up to another one, oldest first."""
+    sql = (
+        "SELECT d.seq, d.id, d.at, d.expires, o.seq FROM log d LEFT JOIN log o "
+        "ON o.model = d.model AND o.id = d.id AND o.kind = 1 "
+        "WHERE d.model = ? AND d.kind = 0 AND d.seq > ? AND d.seq <= ? ORDER BY d.seq LIMIT ?"
     )
-    sql = f"DELETE FROM log WHERE model = ? AND id IN ({old}) RETURNING kind"
-    kinds = session.execute(sql, (model, model, now, before, upto, upto))
+    return [Old(*row) for row in session.execute(sql, (model, after, upto, limit))]
+
+
+def drop(session: Session, model: int, ids: Sequence[str], upto: int) -> int:
+    """Delete decisions with their outcomes; count them.
+
+    A decision whose outcome comes after entry ``upto`` stays: a replay from there needs it.
+    """
+    session.execute("UPDATE counter SET seq = seq")  # no outcome is appended meanwhile
+    late = (
+        "SELECT 1 FROM log o WHERE o.model = log.model AND o.id = log.id AND o.kind = 1 "
+        "AND o.seq > ?"
+    )
+    listed = ", ".join("?" * len(ids))
+    sql = (
+        f"DELETE FROM log WHERE model = ? AND id IN ({listed}) AND NOT EXISTS({late}) "
+        "RETURNING kind"
+    )
+    kinds = session.execute(sql, (model, *ids, upto))
     if kinds:
         raised = "UPDATE models SET floor = ? WHERE model = ? AND floor < ?"
         session.execute(raised, (upto, model, upto))
     return sum(kind == DECISION for (kind,) in kinds)
 
 
-# snapshots, and states published to other processes
+# snapshots
 
 
 def save_snapshot(session: Session, model: int, seq: int, body: bytes, total: bytes) -> None:
@@ -342,23 +466,3 @@ def snapshots(session: Session, model: int) -> list[Snapshot | StoreDamaged]:
     sql = "SELECT seq, body, sum FROM snapshots WHERE model = ? ORDER BY seq DESC"
     rows = session.execute(sql, (model,))
     return [read_snapshot(seq, blob(body), blob(total)) for seq, body, total in rows]
-
-
-def publish(session: Session, model: int, seq: int, body: bytes, total: bytes) -> None:
-    """Publish a packed state to other processes, unless a newer one is published."""
-    session.execute(
-        "INSERT INTO published(model, seq, body, sum) VALUES(?, ?, ?, ?) ON CONFLICT(model) "
-        "DO UPDATE SET seq = excluded.seq, body = excluded.body, sum = excluded.sum "
-        "WHERE published.seq < excluded.seq",
-        (model, seq, body, total),
-    )
-
-
-def published(session: Session, model: int, beyond: int) -> Snapshot | None:
-    """Return the published state if it is newer than entry ``beyond``."""
-    sql = "SELECT seq, body, sum FROM published WHERE model = ? AND seq > ?"
-    for seq, body, total in session.execute(sql, (model, beyond)):
-        found = read_snapshot(seq, blob(body), blob(total))
-        if isinstance(found, Snapshot):
-            return found
-    return None

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from longrank.service.errors import StoreDamaged, StoreFailed
+from longrank.service.errors import Stopped, StoreDamaged, StoreFailed
 from longrank.service.store.sql import Session
 from longrank.service.store.store import Store
 
 MIN_VERSION = (3, 51, 3)  # older ones can corrupt a write-ahead log of several connections
 CHECKPOINT_PAGES = 8000  # 32 MB
+_STEPS = 10_000  # of SQLite's machine, a millisecond or so, between two looks whether to stop
 CHECKED_BYTES = 1 << 30  # larger files are read in full by `longrank doctor` only
 
 
@@ -80,6 +81,9 @@ class SqliteStore(Store):
             raise
 
     def connect(self, *, write: bool) -> Session:
+        return SqliteSession(self._open(write=write))
+
+    def _open(self, *, write: bool = False) -> apsw.Connection:
         connection = apsw.Connection(str(self.path), vfs=self._vfs)
         try:
             connection.set_busy_timeout(10_000)
@@ -94,7 +98,7 @@ class SqliteStore(Store):
         except BaseException:
             connection.close()
             raise
-        return SqliteSession(connection)
+        return connection
 
     def failed(self, error: Exception) -> StoreFailed | StoreDamaged:
         if isinstance(error, apsw.CorruptError | apsw.NotADBError | UnicodeDecodeError):
@@ -103,12 +107,20 @@ class SqliteStore(Store):
             )
         return super().failed(error)
 
-    def verify(self) -> None:
-        with self.reading() as session:
+    def verify(self, stopping: Callable[[], bool] = lambda: False) -> None:
+        session = SqliteSession(self._open())
+        try:
+            session.connection.set_progress_handler(stopping, _STEPS)
             for (found,) in session.execute("PRAGMA integrity_check(1)"):
                 if found != "ok":
                     raise StoreDamaged(f"{self.path} is damaged: {found}; restore it from a backup")
-        super().verify()
+        except apsw.InterruptError as error:
+            raise Stopped("stopped while the store was read") from error
+        except self.failures as error:
+            raise self.failed(error) from error
+        finally:
+            session.close()
+        super().verify(stopping)
 
     def worth_verifying(self) -> bool:
         """Whether reading the whole file takes seconds at most."""

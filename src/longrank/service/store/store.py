@@ -6,19 +6,20 @@ import re
 import threading
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Concatenate, ParamSpec, TypeVar
 from urllib.parse import unquote
 
-from longrank.service.errors import StoreDamaged, StoreFailed, sentence
+from longrank.service.errors import Stopped, StoreDamaged, StoreFailed, sentence
 from longrank.service.store import sql
 from longrank.service.store.records import Draft, Entry
 from longrank.service.store.snapshots import Snapshot
-from longrank.service.store.sql import KeyRow, ModelRow, Session, Settled
+from longrank.service.store.sql import Event, KeyRow, ModelRow, Session, Settled
 from longrank.service.store.writer import Writer
 
+BATCH = 1000  # rows that are deleted in one transaction
 P = ParamSpec("P")
 T = TypeVar("T")
 POSTGRES = ("postgresql://", "postgres://")
@@ -82,6 +83,8 @@ class Store(ABC):
     outdated = False
     failures: tuple[type[Exception], ...] = ()
     blob, key = "BLOB", "INTEGER PRIMARY KEY"
+    exists = "SELECT 1 FROM sqlite_master WHERE name = ?"
+    column = "SELECT 1 FROM pragma_table_info(?) WHERE name = ?"
 
     def __init__(self, *, max_queued: int = 4096) -> None:
         self._closed = False
@@ -92,7 +95,9 @@ class Store(ABC):
                 self._prepare(session)
             finally:
                 session.close()
-            self.writer = Writer(lambda: self.connect(write=True), self.failures, max_queued)
+            self.writer = Writer(
+                lambda: self.connect(write=True), self.failures, max_queued, alone=self.exclusive
+            )
         except self.failures as error:
             raise self.failed(error) from error
 
@@ -105,32 +110,39 @@ class Store(ABC):
         return StoreFailed(f"the store failed: {sentence(error)}")
 
     def lead(self, model: int) -> bool:  # noqa: ARG002
-        """Whether this process applies a model's outcomes; one process at a time does."""
+        """Whether this process does a model's upkeep; one process at a time does."""
         return True
 
-    def resign(self, model: int) -> None:  # noqa: B027
-        """Let another process apply a model's outcomes."""
+    def renew(self, models: Collection[int]) -> None:  # noqa: B027
+        """Renew the lease of the models that this process leads, and take those that are free.
+
+        It must be called every second at least; the lease of other models is given up.
+        """
+
+    def probe(self) -> None:
+        """Write something that changes nothing; StoreFailed if the store cannot be written."""
+        self.writer.call(sql.probe)
+
+    def stamp(self) -> object:
+        """Return what changes when a model is made, changed or deleted; None if it is not known."""
+        return None
 
     def worth_verifying(self) -> bool:
         """Whether the whole store is read at the start."""
         return False
 
-    def verify(self) -> None:
-        """Read the whole store; StoreDamaged if an entry is not as it was written."""
+    def verify(self, stopping: Callable[[], bool] = lambda: False) -> None:
+        """Read the whole store; StoreDamaged if an entry is not as it was written.
+
+        Stopped if ``stopping`` says so meanwhile.
+        """
         with self.reading() as session:
             for row in sql.models(session):
                 after = 0
                 while found := sql.after(session, row.model, after, 1000):
                     after = found[-1].seq
-
-    def probe(self) -> None:
-        """Write something that changes nothing; the error says why the store takes no writes.
-
-        Where other processes write too, nothing is locked that they may need.
-        """
-        rewrite, nothing = "SET version = version", "SET version = 0 WHERE version < 0"
-        sql = f"UPDATE format {rewrite if self.exclusive else nothing}"
-        self.writer.call(lambda session: session.execute(sql))
+                    if stopping():
+                        raise Stopped("stopped while the store was read")
 
     def close(self) -> None:
         """Write what is queued, then close."""
@@ -166,20 +178,42 @@ class Store(ABC):
         self._write(sql.update_model, model, spec)
 
     def delete_model(self, model: int) -> None:
-        """Delete a model with its keys, log and snapshots."""
+        """Delete a model with its keys, snapshots and log, of the log a part at a time."""
         self._write(sql.delete_model, model)
+        self._delete_log(model)
+
+    def clean(self) -> None:
+        """Delete the log of models whose deletion was interrupted."""
+        for model in self._read(sql.leftover):
+            self._delete_log(model)
+
+    def _delete_log(self, model: int) -> None:
+        while self._write(sql.delete_log, model, BATCH) == BATCH:
+            pass
 
     def all_keys(self) -> list[KeyRow]:
         """List all keys, oldest first."""
         return self._read(sql.keys)
 
-    def add_key(self, key: KeyRow) -> None:
+    def add_key(self, key: KeyRow, event: Event) -> None:
         """Add a key."""
-        self._write(sql.add_key, key)
+        self._write(sql.add_key, key, event)
 
-    def delete_key(self, model: int, name: str) -> bool:
+    def expire_key(self, model: int, name: str, at: float, event: Event) -> bool:
+        """Let a key expire at a time, unless it does so earlier; return whether it existed."""
+        return self._write(sql.expire_key, model, name, at, event)
+
+    def delete_key(self, model: int, name: str, event: Event) -> bool:
         """Delete a key; return whether it existed."""
-        return self._write(sql.delete_key, model, name)
+        return self._write(sql.delete_key, model, name, event)
+
+    def keys_stamp(self) -> object:
+        """Return what changes when a key is made, changed or deleted; None if it is not known."""
+        return None
+
+    def events(self, limit: int) -> list[Event]:
+        """List the latest events of keys, newest first: who did what."""
+        return self._read(sql.events, limit)
 
     # the log
 
@@ -194,6 +228,22 @@ class Store(ABC):
     def after(self, model: int, seq: int, limit: int = 1000) -> list[Entry]:
         """Return a model's entries after ``seq``, in order."""
         return self._read(sql.after, model, seq, limit)
+
+    def last_seq(self) -> int:
+        """Return the number of the newest entry of any model."""
+        return self._read(sql.last_seq)
+
+    def heads(self, seq: int, limit: int = 1000) -> list[tuple[int, int, int]]:
+        """Return number, model and size of the entries of all models after ``seq``, in order."""
+        return self._read(sql.heads, seq, limit)
+
+    def between(self, seq: int, last: int) -> list[Entry]:
+        """Return the entries of all models after ``seq`` and up to ``last``, in order."""
+        return self._read(sql.after_of_all, seq, last)
+
+    def dropped_beyond(self, seq: int) -> list[int]:
+        """Return the models whose log has been dropped beyond entry ``seq``."""
+        return self._read(sql.dropped_beyond, seq)
 
     def latest(self, model: int, before: int | None, limit: int) -> list[Settled]:
         """Return decisions with their outcomes, newest first."""
@@ -211,9 +261,35 @@ class Store(ABC):
         """Return decisions without an outcome that expired after ``since`` and by ``now``."""
         return self._read(sql.overdue, model, since, now, limit)
 
-    def drop(self, model: int, before: float, now: float, upto: int) -> int:
-        """Delete decisions made before a time, expired by ``now``, up to an entry; count them."""
-        return self._write(sql.drop, model, before, now, upto)
+    def count(self, model: int) -> int:
+        """Count the decisions of a model that are in the log."""
+        return self._read(sql.count, model)
+
+    def drop(
+        self, model: int, before: float, now: float, upto: int, limit: int | None = None
+    ) -> int:
+        """Delete decisions made before a time, expired by ``now``, up to an entry; count them.
+
+        They are deleted a part at a time, so that appends need not wait for all of it, the oldest
+        first, and at most ``limit``.
+        """
+        after, dropped = 0, 0
+        while limit is None or dropped < limit:
+            size = BATCH if limit is None else min(BATCH, limit - dropped)
+            found = self._read(sql.old, model, after, upto, size)
+            if not any(each.at < before for each in found):
+                break  # and those after it are no older
+            after = found[-1].seq
+            ids = [
+                each.id
+                for each in found
+                if each.at < before
+                and each.expires <= now
+                and (each.outcome is None or each.outcome <= upto)
+            ]
+            if ids:
+                dropped += self._write(sql.drop, model, ids, upto)
+        return dropped
 
     # snapshots
 
@@ -224,14 +300,6 @@ class Store(ABC):
     def snapshots(self, model: int) -> list[Snapshot | StoreDamaged]:
         """List a model's snapshots, newest first; an error in place of a damaged one."""
         return self._read(sql.snapshots, model)
-
-    def publish(self, model: int, snapshot: Snapshot) -> None:
-        """Publish a state to other processes, unless a newer one is published."""
-        self._write(sql.publish, model, snapshot.seq, *snapshot.packed())
-
-    def published(self, model: int, beyond: int) -> Snapshot | None:
-        """Return the published state if it is newer than entry ``beyond``."""
-        return self._read(sql.published, model, beyond)
 
     # inside
 
@@ -256,7 +324,8 @@ class Store(ABC):
         return self.writer.call(lambda session: work(session, *args, **more))
 
     def _prepare(self, session: Session) -> None:
-        self.outdated = sql.prepare(session, self.blob, self.key) < sql.FORMAT
+        finding = self.exists, self.column
+        self.outdated = sql.prepare(session, self.blob, self.key, *finding) < sql.FORMAT
 
 
 class _Pool:

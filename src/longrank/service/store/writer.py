@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -16,6 +17,7 @@ from longrank.service.store.records import Draft, Entry
 
 T = TypeVar("T")
 log = logging.getLogger("longrank.service")
+MAX_BYTES = 16 << 20  # of the entries in a transaction, unless there is only one
 MAX_GATHERED = 32  # drafts of an event loop that go to the writer at once
 
 
@@ -48,9 +50,10 @@ class Writer:
     """Run what is submitted, in order, in a thread and with a connection of its own.
 
     ``failures`` are the exceptions that a session raises when the database fails. After one,
-    nothing of the batch is acknowledged, and the connection is reopened before the next batch; the
-    log is then read on from the last known entry, since a commit that failed may have reached it
-    all the same.
+    nothing of the batch is acknowledged, and the connection is reopened before the next batch. Who
+    is ``alone`` then reads the log on from the last known entry, since a commit that failed may
+    have reached it all the same; others follow the log anyway. ``failing`` is the last failure, if
+    nothing was written since.
 
     ``committed`` is called with the appends of a batch after its commit, duplicates included; it
     returns those to acknowledge at once, and must acknowledge the others: see :func:`acknowledge`.
@@ -61,11 +64,15 @@ class Writer:
         connect: Callable[[], sql.Session],
         failures: tuple[type[Exception], ...],
         max_queued: int,
+        *,
+        alone: bool = True,
     ) -> None:
-        self._connect, self._failures = connect, failures
+        self._connect, self._failures, self._alone = connect, failures, alone
         self.max_queued = max_queued
         self.committed: Committed = lambda appends: appends
         self.batches = 0
+        self.failing: str | None = None
+        self._since: float | None = None  # when the oldest write that waits was queued
         self._queue: list[Append | _Call] = []
         self._wake = threading.Condition()
         self._closing = False
@@ -105,7 +112,15 @@ class Writer:
             if len(self._queue) >= self.max_queued:
                 raise Busy(f"{len(self._queue)} writes are waiting; try again later")
             self._queue.extend(items)
+            if self._since is None:
+                self._since = time.monotonic()
             self._wake.notify()
+
+    @property
+    def waited(self) -> float:
+        """Seconds that the oldest write has waited, about; 0 if none waits."""
+        since = self._since
+        return 0.0 if since is None else time.monotonic() - since
 
     @property
     def queued(self) -> int:
@@ -129,7 +144,7 @@ class Writer:
                     self._wake.wait()
                 if not self._queue:
                     return
-                batch, self._queue = self._queue, []
+                batch = self._next()
             try:
                 acknowledge(self._write(batch))
             except ServiceError as error:
@@ -137,6 +152,20 @@ class Writer:
             except Exception:  # the thread must survive, and nobody may wait forever
                 log.exception("a batch of writes failed")
                 refuse(batch, StoreFailed("a batch failed; the service's log says why"))
+            with self._wake:
+                self._since = time.monotonic() if self._queue else None
+
+    def _next(self) -> list[Append | _Call]:
+        """Take what is queued, but not more bytes than go into a transaction."""
+        size = 0
+        for i, item in enumerate(self._queue):
+            if isinstance(item, Append):
+                size += len(item.draft.body)
+                if i and size > MAX_BYTES:
+                    batch, self._queue = self._queue[:i], self._queue[i:]
+                    return batch
+        batch, self._queue = self._queue, []
+        return batch
 
     def _write(self, batch: list[Append | _Call]) -> Sequence[Append | _Call]:
         """Write a batch; return what may be acknowledged now, with its results."""
@@ -147,10 +176,11 @@ class Writer:
             self._abandon()  # nothing of it may be left half done
             if not isinstance(error, self._failures):
                 raise
-            reason = f"the store could not write: {sentence(error)}"
-            log.error(reason)
-            raise StoreFailed(reason) from error
+            self.failing = f"the store could not write: {sentence(error)}"
+            log.error(self.failing)
+            raise StoreFailed(self.failing) from error
         self.batches += 1
+        self.failing = None
         done: list[Append | _Call] = []
         appends: list[Append] = []
         for item in batch:
@@ -175,7 +205,7 @@ class Writer:
     def _reopen(self) -> sql.Session:
         session = self._connect()
         try:
-            missed = sql.after_of_all(session, self._last)
+            missed = sql.after_of_all(session, self._last) if self._alone else []
         except BaseException:
             session.close()
             raise

@@ -1,0 +1,31 @@
+"""``longrank backup``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longrank.cli.doctor import show
+from longrank.cli.terminal import needs
+
+
+@needs("service")
+def backup(
+    out: Annotated[Path, typer.Argument(help="The file to write; it must not exist yet.")],
+    store: Annotated[str, typer.Option(help="The SQLite file.")] = "decisions.db",
+) -> None:
+    """Copy the store of a running service to a file, and verify the copy.
+
+    The service goes on meanwhile. Every checksum of the copy is compared and every model is
+    replayed before the file appears; if something is wrong it does not, and the exit code is 1.
+
+    Needs `pip install 'longrank[service]'`.
+
+    Example: `longrank backup --store decisions.db backups/monday.db`
+    """
+    from longrank.service.backup import backup
+
+    if not show(backup(store, out)):
+        raise typer.Exit(1)

@@ -1,0 +1,71 @@
+"""``longrank backup``: copy a SQLite store while the service uses it, and verify the copy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+
+from longrank import disk
+from longrank.errors import InvalidInput
+from longrank.service.doctor import Finding, stored
+from longrank.service.errors import StoreFailed
+
+BUSY = 10_000  # milliseconds to wait for the store's lock
+
+
+def backup(store: str, target: Path) -> Iterator[Finding]:
+    """Copy a store to a file that does not exist yet; yield what is found in the copy.
+
+    The file appears once the copy is complete, verified and on disk: every checksum is compared,
+    and every model is replayed from its newest snapshot and from its oldest. It does not appear
+    if anything is wrong.
+    """
+    if "://" in store:
+        rule = "be a SQLite file (for PostgreSQL use pg_dump, or its continuous archiving)"
+        raise InvalidInput("store", rule, "the address of a database")
+    if not Path(store).is_file():
+        raise InvalidInput("store", "be a file that exists", store)
+    if target.exists():
+        raise InvalidInput("out", "be a file that does not exist yet", target)
+    try:
+        with disk.atomic(target, replace=False) as part:
+            try:
+                _copy(store, part)
+                good = True
+                for finding in stored(str(part)):
+                    good = good and finding.good
+                    yield finding
+            finally:
+                for ending in ("-wal", "-shm", ".lock"):
+                    Path(f"{part}{ending}").unlink(missing_ok=True)
+            if not good:
+                raise _Bad
+    except _Bad:
+        yield Finding("backup", False, f"not made: {store} has to be repaired first")
+        return
+    yield Finding("backup", True, f"{target}, {target.stat().st_size:,} bytes")
+
+
+class _Bad(Exception):
+    """The copy is not good."""
+
+
+def _copy(store: str, part: Path) -> None:
+    """Copy all pages in one read transaction, so that writers go on and need not be repeated."""
+    try:
+        source = apsw.Connection(store, flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            source.set_busy_timeout(BUSY)
+            target = apsw.Connection(str(part))
+            try:
+                with target.backup("main", source, "main") as copying:
+                    while not copying.done:
+                        copying.step(-1)
+            finally:
+                target.close()
+        finally:
+            source.close()
+    except (apsw.Error, OSError) as error:
+        raise StoreFailed(f"cannot copy {store}: {error}") from error

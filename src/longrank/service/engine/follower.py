@@ -1,0 +1,205 @@
+"""Follow a log that several processes append to: each applies all of it to its own models."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from longrank.service.engine.apply import (
+    MAX_LEARNING,
+    Progress,
+    Recent,
+    apply,
+    catch_up,
+    is_deleted,
+)
+from longrank.service.engine.model import Model
+from longrank.service.errors import ServiceError, Stopped
+from longrank.service.store.records import OUTCOME, Entry
+from longrank.service.store.store import Store
+from longrank.service.store.writer import Append
+
+log = logging.getLogger("longrank.service")
+MAX_INLINE = 0.05  # seconds that the follower may spend on entries of a model that it has read
+MAX_ENTRIES, MAX_BYTES = 1000, 16 << 20  # that are read at once
+MAX_OWN = 10_000  # entries of this process that need not be read from the log
+Suspend = Callable[[int, str, Exception], None]
+Item = tuple[Entry, object]  # an entry, and what its draft knew
+
+
+class Follower:
+    """Apply what any process has committed to the models in memory, a moment later.
+
+    The state of a model is determined by the log, so that processes need not tell each other any;
+    one that was stopped, or cut off, goes on from where it was. A model that learns slowly does so
+    in a thread of its own, and others do not wait. ``suspend`` is called with a model that cannot
+    be followed; it raises what is not the model's fault.
+    """
+
+    broken: str | None = None
+
+    def __init__(
+        self,
+        store: Store,
+        models: Mapping[int, Model],
+        recent: Recent,
+        suspend: Suspend,
+        stopping: threading.Event,
+    ) -> None:
+        self._store, self._models, self._recent = store, models, recent
+        self._suspend, self._stopping = suspend, stopping
+        self._position: int | None = None  # entries up to this one are applied to all models
+        self._followed: dict[int, Model] = {}
+        self._own: dict[int, Append] = {}
+        self._goals: dict[int, int] = {}  # the last entry of each model that learns in the pool
+        self._costs: dict[int, float] = {}  # seconds that a model took for an outcome
+        self._lock, self._one = threading.Lock(), threading.Lock()
+        self._pool = ThreadPoolExecutor(MAX_LEARNING, thread_name_prefix="longrank-learner")
+
+    def committed(self, appends: list[Append]) -> list[Append]:
+        """Take what this process has committed; all of it may be acknowledged."""
+        self._recent.remember_all(appends)
+        if len(self._own) > MAX_OWN:  # the follower is behind, and reads them from the log
+            self._own.clear()
+        for append in appends:
+            if isinstance(append.result, Entry):
+                self._own[append.result.seq] = append
+        return appends
+
+    def follow(self) -> None:
+        """Apply what has been committed since the last time."""
+        with self._one:
+            last = self._store.last_seq()
+            for number in set(self._followed) - set(self._models):
+                self._followed.pop(number, None)
+            for model in list(self._models.values()):
+                if self._followed.get(model.number) is not model:  # it is new here
+                    self._catch_up(model)
+            if self._position is None:
+                self._position = last
+            if last > self._position:
+                for number in self._store.dropped_beyond(self._position):
+                    if number in self._followed:
+                        self._catch_up(self._followed[number])
+            while last > self._position:
+                self._position = self._read(self._position, last)
+
+    def learning(self, model: Model) -> bool:
+        """Return whether a model has outcomes to learn that may take long."""
+        return model.number in self._goals
+
+    def close(self) -> None:
+        """Stop learning; the next start goes on from the log."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def _read(self, position: int, last: int) -> int:
+        """Apply the next entries, up to the last one; return the number of the last applied."""
+        found = self._store.heads(position, MAX_ENTRIES)
+        heads: list[tuple[int, int, int]] = []
+        size, complete = 0, len(found) < MAX_ENTRIES
+        for head in found:
+            size += head[2]
+            if head[0] > last:
+                complete = True
+                break
+            if heads and size > MAX_BYTES:
+                complete = False
+                break
+            heads.append(head)
+        own = {seq: self._own.pop(seq, None) for seq, _, _ in heads}
+        wanted = [seq for seq, model, _ in heads if self._wants(model, seq)]
+        items: dict[int, list[Item]] = {}
+        for entry, known in self._entries(wanted, own):
+            items.setdefault(entry.model, []).append((entry, known))
+        for number, batch in items.items():
+            model = self._followed.get(number)
+            if model is not None:
+                self._take(model, batch)
+        return last if complete else heads[-1][0]
+
+    def _wants(self, number: int, seq: int) -> bool:
+        model = self._followed.get(number)
+        return model is not None and seq > model.seq
+
+    def _entries(self, wanted: list[int], own: dict[int, Append | None]) -> list[Item]:
+        """Return entries by their numbers: those of other processes from the log."""
+        items: dict[int, Item] = {
+            seq: (append.result, append.draft.known)
+            for seq, append in own.items()
+            if append is not None
+        }
+        missing = [seq for seq in wanted if seq not in items]
+        if missing:
+            for entry in self._store.between(missing[0] - 1, missing[-1]):
+                items.setdefault(entry.seq, (entry, None))
+        return [items[seq] for seq in wanted if seq in items]
+
+    def _take(self, model: Model, batch: list[Item]) -> None:
+        """Apply entries to their model, in the pool if that may take long."""
+        outcomes = sum(entry.kind == OUTCOME for entry, _ in batch)
+        quick = outcomes * self._costs.get(model.number, 0.0) < MAX_INLINE
+        with self._lock:
+            learning = model.number in self._goals
+            if learning or not quick:
+                self._goals[model.number] = batch[-1][0].seq
+        if not learning and not quick:
+            self._pool.submit(self._learn, model)
+        elif not learning:
+            self._apply(model, batch)
+
+    def _apply(self, model: Model, batch: list[Item]) -> None:
+        before, started = model.stats.learned, time.perf_counter()
+        try:
+            for entry, known in batch:
+                apply(model, entry, self._recent, known)
+            model.publish()
+        except Exception as error:
+            self._failed(model, error)
+        learned = model.stats.learned - before
+        if learned:
+            self._costs[model.number] = (time.perf_counter() - started) / learned
+
+    def _catch_up(self, model: Model) -> None:
+        """Apply the rest of the log to a model that nobody else is teaching."""
+        if self.learning(model):
+            return
+        try:
+            catch_up(self._store, model, self._recent, Progress(self._store, self._stopping))
+            self._followed[model.number] = model
+        except Stopped:
+            raise
+        except Exception as error:
+            self._failed(model, error)
+
+    def _learn(self, model: Model) -> None:
+        """Apply the rest of the log to a slow model, until no more has come meanwhile."""
+        try:
+            more = True
+            while more:
+                goal = self._goals[model.number]
+                before, started = model.stats.learned, time.perf_counter()
+                catch_up(self._store, model, self._recent, Progress(self._store, self._stopping))
+                learned = model.stats.learned - before
+                if learned:
+                    self._costs[model.number] = (time.perf_counter() - started) / learned
+                with self._lock:
+                    more = self._goals[model.number] != goal
+                    if not more:
+                        del self._goals[model.number]
+        except Stopped:
+            pass  # the next start goes on from the log
+        except Exception as error:
+            with self._lock:
+                self._goals.pop(model.number, None)
+            try:
+                self._failed(model, error)
+            except ServiceError as passing:
+                log.warning("model %s: %s; it catches up later", model.name, passing)
+
+    def _failed(self, model: Model, error: Exception) -> None:
+        self._followed.pop(model.number, None)  # once it can be used it catches up from the log
+        if not is_deleted(self._store, model):
+            self._suspend(model.number, model.name, error)

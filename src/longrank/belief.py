@@ -36,7 +36,7 @@ class Belief(NamedTuple):
 
     weights: NDArray[np.float64]
     inverse: NDArray[np.float64]
-    bonus: float
+    bonus: Any  # a number, or an array
     ceiling: float
     link: int
 
@@ -51,8 +51,8 @@ class Belief(NamedTuple):
 
     def take(self, chosen: Order) -> Belief:
         """Return it for some of the rows: of bonuses of their own, theirs."""
-        bonus: Any = self.bonus
-        return self._replace(bonus=bonus[chosen]) if isinstance(bonus, np.ndarray) else self
+        own = isinstance(self.bonus, np.ndarray)
+        return self._replace(bonus=self.bonus[chosen]) if own else self
 
     def foresee(
         self, rows: NDArray[np.float64], count: int, depth: int

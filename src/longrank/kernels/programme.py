@@ -21,7 +21,7 @@ from longrank.kernels.compilation import compiled
 
 Vector = NDArray[np.float64]
 Order = NDArray[np.int64]
-Numbers = TypeVar("Numbers", Vector, Order)
+Numbers = TypeVar("Numbers", Vector, Order, NDArray[np.bool_])
 
 
 _RUN = 8  # candidates that are sorted by insertion

@@ -92,7 +92,8 @@ def _largest_eigenvalue(matrix: NDArray[np.float64]) -> float:
         return 0.0
     square = (matrix / size) @ (matrix / size)
     fourth = square @ square
-    return min(float(eigenvalue_bounds(matrix)[1]), size * float((fourth * fourth).sum()) ** 0.125)
+    by_norm = size * math.pow((fourth * fourth).sum(), 0.125)
+    return min(float(eigenvalue_bounds(matrix)[1]), by_norm)
 
 
 def _narrow(

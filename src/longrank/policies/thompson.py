@@ -134,7 +134,7 @@ class Thompson(Believer):
             return self._best(prepared, count, payoffs, minimum, belief)
         if self.optimistic:
             bonus = self._bonus(self._deviates(rng, len(prepared)))
-            belief = self.learner.belief()._replace(bonus=bonus)  # type: ignore[arg-type]
+            belief = self.learner.belief()._replace(bonus=bonus)
             if payoffs.has_prices:
                 return self._planned(prepared, count, payoffs, minimum, belief)
             rows, inverse = self.features.rows(prepared), belief.inverse

@@ -78,8 +78,8 @@ class UCB(Believer):
     rng
         With a generator of random numbers, or its seed, no candidate is locked out by a bad start:
         in each round one that an indicator marks (a route, say) has a bonus of 2 standard
-        deviations or more, if it may be better than the leader. It is found among 128 candidates, drawn at
-        random where there are more. Needs :class:`Tabular` features.
+        deviations or more, if it may be better than the leader. It is found among 128 candidates,
+        drawn at random where there are more. Needs :class:`Tabular` features.
 
     Examples
     --------

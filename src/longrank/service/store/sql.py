@@ -134,9 +134,10 @@ def upgrade(session: Session, firsts: Mapping[int, tuple[bytes, bytes]]) -> None
         _insert_snapshot(session, model, 0, body, total)
 
 
-def probe(session: Session) -> None:
-    """Write something that changes nothing."""
-    session.execute("UPDATE format SET version = version")
+def probe(session: Session, alone: bool) -> None:
+    """Write something that changes nothing; where others write too, nothing is locked."""
+    change = "SET version = version" if alone else "SET version = 0 WHERE version < 0"
+    session.execute(f"UPDATE format {change}")
 
 
 # models

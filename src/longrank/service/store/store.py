@@ -121,7 +121,7 @@ class Store(ABC):
 
     def probe(self) -> None:
         """Write something that changes nothing; StoreFailed if the store cannot be written."""
-        self.writer.call(sql.probe)
+        self.writer.call(lambda session: sql.probe(session, self.exclusive))
 
     def stamp(self) -> object:
         """Return what changes when a model is made, changed or deleted; None if it is not known."""

@@ -11,6 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.kernels.ceiling import Ceiling, fill_ceilings
 from longrank.kernels.compilation import compiled
 from longrank.kernels.foresight import fill_scores, first_largest, foresee, pull
 from longrank.kernels.programme import take
@@ -26,6 +27,8 @@ Flags = NDArray[np.bool_]
 # Bonus, that of a look, columns that mark candidates, precision of the prior.
 Optimism = tuple[float, float, Flags, float]
 
+_WIDE = 16  # numbers of a candidate from which on a ceiling is worth its while
+_TRIAL = 2_000  # candidates after which it is given up, if more than half of them reach it
 _CONTENDERS = 128  # candidates among which foresight looks, or twice as many as are chosen
 _ROUNDING = 1.0 + 1e-6
 _RATIO = 2.0  # a candidate is far less known if so many times as much variance is left
@@ -109,13 +112,14 @@ def _leader(
     bonuses: Vector,
 ) -> int:
     """Find the best score, computing widths as far as needed."""
-    scores, direction = np.empty(means.shape[0]), np.empty(columns.shape[0])
+    scores = np.empty(means.shape[0])
+    row, direction = np.empty(columns.shape[0]), np.empty(columns.shape[0])
     while True:
         fill_scores(means, squares, bonuses, scores)
         leader = first_largest(scores)
         if exact[leader]:
             return leader
-        squares[leader], exact[leader] = pull(columns, leader, inverse, direction), True
+        squares[leader], exact[leader] = pull(columns, leader, inverse, row, direction), True
 
 
 @compiled
@@ -139,7 +143,7 @@ def choose_looking(
     bound_squares(columns, optimism[3], squares)
     widen(columns, means, squares, exact, inverse, looks, optimism, bonuses)
     if n > few:
-        tighten(columns, means, squares, inverse, bonuses, few)
+        tighten(columns, means, squares, exact, inverse, bonuses, few)
         some = _strongest(means, squares, bonuses, few)
         columns = _gather(columns, some)
         means, squares, bonuses = take(means, some), take(squares, some), take(bonuses, some)
@@ -163,13 +167,19 @@ def _gather(columns: Matrix, some: Indices) -> Matrix:
 
 @compiled
 def tighten(
-    columns: Matrix, means: Vector, squares: Vector, inverse: Matrix, bonuses: Vector, few: int
+    columns: Matrix,
+    means: Vector,
+    squares: Vector,
+    exact: Flags,
+    inverse: Matrix,
+    bonuses: Vector,
+    few: int,
 ) -> None:
-    """Replace the bounds on the squares of widths as far as the best ``few`` depend on them.
+    """Tighten the bounds on the squares of widths as far as the best ``few`` depend on them.
 
     First those of the best means, whose scores then rule out most of the others.
     """
-    certain, scores = np.zeros(means.shape[0], np.bool_), np.empty(means.shape[0])
+    certain, scores = exact.copy(), np.empty(means.shape[0])
     _tighten_some(columns, top(means, few), squares, inverse, certain)
     fill_scores(means, squares, bonuses, scores)
     bar = math.inf
@@ -195,8 +205,9 @@ def _tighten_some(
         means, widths, nothing = np.empty(n), np.empty(n), np.zeros(columns.shape[0])
         score_columns(_gather(columns, part), nothing, inverse, np.empty(n), means, widths)
         for i in range(n):
+            if not certain[part[i]]:
+                squares[part[i]] = widths[i] * widths[i] * _ROUNDING
             certain[part[i]] = True
-            squares[part[i]] = widths[i] * widths[i] * _ROUNDING
 
 
 @compiled
@@ -228,7 +239,8 @@ def strongest_looking(
     means, squares, bonuses = np.zeros(n), np.empty(n), np.full(n, optimism[0])
     add_columns(columns, weights, means)
     bound_squares(columns, optimism[3], squares)
-    tighten(columns, means, squares, inverse, bonuses, min(few, n))
+    exact = np.zeros(n, np.bool_)
+    tighten(columns, means, squares, exact, inverse, bonuses, min(few, n))
     for i in range(n):
         if looks[i]:
             means[i] = math.inf
@@ -271,22 +283,72 @@ def screen_looking(
 
 @compiled
 def screen_roughly(
-    items: NDArray[np.floating], view: View, rough: Sketch, looks: Flags, few: int
+    items: NDArray[np.floating],
+    view: View,
+    rough: Sketch,
+    cap: Ceiling,
+    looks: Flags,
+    few: int,
+    bar: float,
 ) -> tuple[Vector, Indices, Vector]:
-    """Find the same from a sketch: more of them, and at a fraction of the cost. O(k d)."""
+    """Find the same from a sketch: more of them, and at a fraction of the cost. O(k d).
+
+    Items whose ceiling is too low are not even sketched. ``bar`` is a score that ``few`` items
+    elsewhere are known to reach.
+    """
     best = np.full(few, -math.inf)
     chosen, bounds, found = np.empty(items.shape[0], np.int64), np.empty(items.shape[0]), 0
     size = block_size(items.shape[1])
-    lows, highs = np.empty(size), np.empty(size)
+    tops, some, waiting = np.empty(size, np.float32), np.empty(size, np.int64), 0
+    capped, passed = cap[3] < math.inf and items.shape[1] >= _WIDE, 0
     for start in range(0, items.shape[0], size):
         n = min(size, items.shape[0] - start)
-        bound_scores(items[start : start + n], view, rough, lows[:n], highs[:n])
+        if capped:
+            fill_ceilings(items[start : start + n], cap, tops)
         for i in range(n):
-            if lows[i] > best[0]:
-                replace_smallest(best, lows[i])
-        for i in range(n):
-            bound = math.inf if looks[start + i] else highs[i]
-            if bound >= best[0]:
-                chosen[found], bounds[found] = start + i, bound
-                found += 1
+            if not capped or tops[i] >= max(best[0], bar) or looks[start + i]:
+                some[waiting] = start + i
+                waiting += 1
+            if waiting == size or (waiting and start + i == items.shape[0] - 1):
+                passed += waiting
+                found = _take_in(
+                    items, some[:waiting], view, rough, looks, best, bar, chosen, bounds, found
+                )
+                waiting = 0
+        if start > _TRIAL and 2 * passed > start:  # of no use here
+            capped = False
     return best, chosen[:found], bounds[:found]
+
+
+@compiled
+def _take_in(
+    items: NDArray[np.floating],
+    some: Indices,
+    view: View,
+    rough: Sketch,
+    looks: Flags,
+    best: Vector,
+    bar: float,
+    chosen: Indices,
+    bounds: Vector,
+    found: int,
+) -> int:
+    """Add those of some items to ``chosen`` that can be among the best; return how many it has."""
+    n = some.shape[0]
+    lows, highs = np.empty(n), np.empty(n)
+    if some[n - 1] - some[0] == n - 1:
+        bound_scores(items[some[0] : some[0] + n], view, rough, lows, highs)
+    else:
+        gathered = np.empty((n, items.shape[1]), items.dtype)
+        for i in range(n):
+            gathered[i] = items[some[i]]
+        bound_scores(gathered, view, rough, lows, highs)
+    for i in range(n):
+        if lows[i] > best[0]:
+            replace_smallest(best, lows[i])
+    for i in range(n):
+        bound = math.inf if looks[some[i]] else highs[i]
+        if bound >= max(best[0], bar):
+            chosen[found], bounds[found] = some[i], bound
+            found += 1
+    return found

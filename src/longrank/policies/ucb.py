@@ -28,7 +28,8 @@ def _look(rng: np.random.Generator, size: int) -> NDArray[np.bool_]:
     """Draw which candidates of a round are looked at."""
     looks, drawn = np.zeros(size, np.bool_), rng.random(_LOOKS)
     if size:
-        looks[(drawn * size).astype(np.int64)] = True
+        for share in drawn.tolist():  # so few are faster one by one
+            looks[int(share * size)] = True
     return looks
 
 

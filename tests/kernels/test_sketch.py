@@ -1,4 +1,4 @@
-"""Sketches and ceilings bound the scores that exact rows have, whatever the columns are like."""
+"""A sketch bounds the scores that exact rows have, whatever the columns are like."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import pytest
 
 from longrank.features import Tabular
 from longrank.kernels import KNOTS, normal_scores
-from longrank.kernels.ceiling import ceiling, fill_ceilings
-from longrank.kernels.sketch import bound_scores, largest_product, sketch
+from longrank.kernels.sketch import bound_scores, sketch
 
 BONUS, PRIOR = 0.4, 0.5
 
@@ -80,44 +79,3 @@ def test_no_mean_is_below_and_no_score_above_its_bound(dtype, wide):
         assert (highs >= scores).all()
         # not as far as to be of no use
         assert np.median(highs - scores) <= 0.3 + 2.0 * means.std()
-
-
-@pytest.mark.parametrize("dim", [3, 12, 30])
-@pytest.mark.parametrize("size", [0.0, 0.02, 1.0])
-def test_no_score_is_above_its_ceiling(dim, size):
-    rng = np.random.default_rng(dim)
-    items = rng.normal(size=(500, dim)) @ rng.normal(size=(dim, dim))
-    items[:, 0] = 7.0
-    items[:, 1] = rng.standard_cauchy(500)
-    items[:, 2] = rng.random(500) < 0.1
-    features = features_of(items[:256])
-    assert bool(len(features.directions)) == (dim == 30)
-    items[:3, 0] = 6.0, 8.0, 7.0
-    items[-5:] *= 100.0  # far beyond what the sample has
-    prepared = features.prepare(items, None)
-    rows, view = prepared.rows, prepared.view
-    weights = size * rng.normal(size=features.length)
-    highs = np.empty(500, np.float32)
-    fill_ceilings(items, ceiling(view, sketch(view, weights, BONUS, PRIOR)), highs)
-    scores = rows @ weights + BONUS * np.sqrt((rows * rows).sum(axis=1) / PRIOR)
-    assert (highs >= scores).all()
-    if size == 0.02:
-        assert np.median(highs - scores) < 3.0
-
-
-def test_there_is_no_ceiling_for_columns_with_levels():
-    sample = columns(np.random.default_rng(3), 256)
-    features = features_of(sample)
-    view = features.prepare(sample, None).view
-    rough = sketch(view, np.ones(features.length), BONUS, PRIOR)
-    assert ceiling(view, rough)[3] == np.inf
-
-
-def test_the_largest_product_is_near_the_largest_eigenvalue():
-    rng = np.random.default_rng(4)
-    for n in (1, 2, 16):
-        table = np.triu(rng.normal(size=(n, n))).astype(np.float32)
-        form = 0.5 * (table + table.T).astype(np.float64)
-        largest = np.abs(np.linalg.eigvalsh(form)).max()
-        assert largest <= largest_product(table) <= 1.2 * largest
-    assert largest_product(np.zeros((3, 3), np.float32)) == 0.0

@@ -10,7 +10,6 @@ and return them as :class:`Rule`, :class:`Selection` or :class:`Step`; for recor
 :class:`RecordRule`, :class:`RecordSelection` or :class:`RecordStep`.
 """
 
-from longrank.kernels.ceiling import ceiling
 from longrank.kernels.compilation import compiled, generic
 from longrank.kernels.composition import (
     RecordRule,
@@ -114,7 +113,6 @@ __all__ = [
     "View",
     "best_length",
     "best_stop",
-    "ceiling",
     "choose_sparse",
     "code_rows",
     "compiled",

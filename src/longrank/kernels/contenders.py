@@ -11,7 +11,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.kernels.ceiling import Ceiling, fill_ceilings
 from longrank.kernels.compilation import compiled
 from longrank.kernels.foresight import fill_scores, first_largest, foresee, pull
 from longrank.kernels.programme import take
@@ -27,8 +26,6 @@ Flags = NDArray[np.bool_]
 # Bonus, that of a look, columns that mark candidates, precision of the prior.
 Optimism = tuple[float, float, Flags, float]
 
-_WIDE = 16  # numbers of a candidate from which on a ceiling is worth its while
-_TRIAL = 2_000  # candidates after which it is given up, if more than half of them reach it
 _CONTENDERS = 128  # candidates among which foresight looks, or twice as many as are chosen
 _ROUNDING = 1.0 + 1e-6
 _RATIO = 2.0  # a candidate is far less known if so many times as much variance is left
@@ -147,7 +144,8 @@ def choose_looking(
         some = _strongest(means, squares, bonuses, few)
         columns = _gather(columns, some)
         means, squares, bonuses = take(means, some), take(squares, some), take(bonuses, some)
-        exact = take(exact, some)
+        for i in range(few):
+            exact[i] = exact[some[i]]
     order, rows, means, scores = foresee(
         columns, means, squares, exact, inverse, bonuses, count, foresight
     )
@@ -283,72 +281,25 @@ def screen_looking(
 
 @compiled
 def screen_roughly(
-    items: NDArray[np.floating],
-    view: View,
-    rough: Sketch,
-    cap: Ceiling,
-    looks: Flags,
-    few: int,
-    bar: float,
+    items: NDArray[np.floating], view: View, rough: Sketch, looks: Flags, few: int, bar: float
 ) -> tuple[Vector, Indices, Vector]:
     """Find the same from a sketch: more of them, and at a fraction of the cost. O(k d).
 
-    Items whose ceiling is too low are not even sketched. ``bar`` is a score that ``few`` items
-    elsewhere are known to reach.
+    ``bar`` is a score that ``few`` items elsewhere are known to reach.
     """
     best = np.full(few, -math.inf)
     chosen, bounds, found = np.empty(items.shape[0], np.int64), np.empty(items.shape[0]), 0
     size = block_size(items.shape[1])
-    tops, some, waiting = np.empty(size, np.float32), np.empty(size, np.int64), 0
-    capped, passed = cap[3] < math.inf and items.shape[1] >= _WIDE, 0
+    lows, highs = np.empty(size), np.empty(size)
     for start in range(0, items.shape[0], size):
         n = min(size, items.shape[0] - start)
-        if capped:
-            fill_ceilings(items[start : start + n], cap, tops)
+        bound_scores(items[start : start + n], view, rough, lows[:n], highs[:n])
         for i in range(n):
-            if not capped or tops[i] >= max(best[0], bar) or looks[start + i]:
-                some[waiting] = start + i
-                waiting += 1
-            if waiting == size or (waiting and start + i == items.shape[0] - 1):
-                passed += waiting
-                found = _take_in(
-                    items, some[:waiting], view, rough, looks, best, bar, chosen, bounds, found
-                )
-                waiting = 0
-        if start > _TRIAL and 2 * passed > start:  # of no use here
-            capped = False
+            if lows[i] > best[0]:
+                replace_smallest(best, lows[i])
+        for i in range(n):
+            bound = math.inf if looks[start + i] else highs[i]
+            if bound >= max(best[0], bar):
+                chosen[found], bounds[found] = start + i, bound
+                found += 1
     return best, chosen[:found], bounds[:found]
-
-
-@compiled
-def _take_in(
-    items: NDArray[np.floating],
-    some: Indices,
-    view: View,
-    rough: Sketch,
-    looks: Flags,
-    best: Vector,
-    bar: float,
-    chosen: Indices,
-    bounds: Vector,
-    found: int,
-) -> int:
-    """Add those of some items to ``chosen`` that can be among the best; return how many it has."""
-    n = some.shape[0]
-    lows, highs = np.empty(n), np.empty(n)
-    if some[n - 1] - some[0] == n - 1:
-        bound_scores(items[some[0] : some[0] + n], view, rough, lows, highs)
-    else:
-        gathered = np.empty((n, items.shape[1]), items.dtype)
-        for i in range(n):
-            gathered[i] = items[some[i]]
-        bound_scores(gathered, view, rough, lows, highs)
-    for i in range(n):
-        if lows[i] > best[0]:
-            replace_smallest(best, lows[i])
-    for i in range(n):
-        bound = math.inf if looks[some[i]] else highs[i]
-        if bound >= max(best[0], bar):
-            chosen[found], bounds[found] = some[i], bound
-            found += 1
-    return found

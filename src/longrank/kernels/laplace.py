@@ -93,9 +93,7 @@ def foreseen_failure(mean: float, square: float) -> tuple[float, float]:
 
 
 @compiled
-def _move(
-    weights: Vector, direction: Vector, mean: float, square: float, success: bool
-) -> float:
+def _move(weights: Vector, direction: Vector, mean: float, square: float, success: bool) -> float:
     """Move the weights to the mode of their posterior; return by how much M^-1 shrinks. O(d)."""
     g = implicit_residual(mean, square, success)
     for i in range(weights.shape[0]):

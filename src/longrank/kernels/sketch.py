@@ -109,9 +109,7 @@ def sketch(view: View, weights: Vector, bonus: float, prior: float) -> Sketch:
     offs, largest = np.empty(d), np.empty(d)
     for j in range(d):
         largest[j] = max(1.0, np.abs(scores[j]).max())
-        off = simplify(
-            knots[j], scores[j], counts[j], breaks[j], turns[j], ends[j], _COARSE
-        )
+        off = simplify(knots[j], scores[j], counts[j], breaks[j], turns[j], ends[j], _COARSE)
         if off == math.inf:
             turns[j, 0] = math.nan  # evaluated exactly
             off = 0.0
@@ -182,31 +180,6 @@ def sketch(view: View, weights: Vector, bonus: float, prior: float) -> Sketch:
         (others[:rest], weights),
         numbers,
     )
-
-
-@compiled
-def largest_product(table: Floats) -> float:
-    """Bound p'Ap / |p|^2 from above, for a quadratic form given by its upper half. O(n^3).
-
-    The sum of the 16th powers of eigenvalues is at least that of the largest.
-    """
-    n, size = table.shape[0], 0.0
-    form = np.zeros((n, n))
-    for a in range(n):
-        for b in range(a, n):
-            half = np.float64(table[a, b]) * (1.0 if a == b else 0.5)
-            form[a, b] = form[b, a] = half
-            size = max(size, abs(half))
-    if size == 0.0:
-        return 0.0
-    form /= size
-    for _ in range(3):
-        before, form = form, np.zeros((n, n))
-        for a in range(n):
-            for b in range(n):
-                for c in range(n):
-                    form[a, c] += before[a, b] * before[b, c]
-    return float(size * (form * form).sum() ** (1.0 / 16.0) * (1.0 + 1e-6))
 
 
 @compiled

@@ -11,7 +11,15 @@ from typer.testing import CliRunner
 from longrank import kernels
 from longrank.cli import app
 from longrank.experiments import bench
-from longrank.experiments.bench import growth, learning, measure, ranking, reference, rounds
+from longrank.experiments.bench import (
+    default,
+    growth,
+    learning,
+    measure,
+    ranking,
+    reference,
+    rounds,
+)
 from longrank.experiments.bench.measure import Measure, Times, alternate, ratio, shown
 
 
@@ -123,6 +131,28 @@ def test_every_figure_is_the_ratio_of_what_was_measured_beside_its_aim(name, mon
     assert found == [(pytest.approx(value), aim) for value, aim in expected]
     assert [row.met for row in bench.BENCHMARKS[name]()] == [
         aim is None or value <= aim for value, aim in expected
+    ]
+
+
+def test_the_default_is_measured_against_ind_by_the_minima(monkeypatch):
+    def pretended(plays, blocks):  # noqa: ARG001
+        for play in plays.values():
+            play()
+        return {"default": Times((6.0, 12.0, 15.0)), "Ind": Times((2.0, 3.0, 4.0))}
+
+    monkeypatch.setattr(default, "alternate", pretended)
+    monkeypatch.setattr(default, "SETTLING", 30)
+    monkeypatch.setattr(default, "SIZES", ((300, 10, 6.0), (400, 10, 8.0)))
+    monkeypatch.setattr(default, "LARGE", 400)
+    rows = default.measure_default()
+    assert [row.value for row in rows[:4]] == [3.0] * 4
+    assert [row.aim for row in rows] == [3.0, 4.0, 6.0, 8.0, 1.2]
+    assert [row.what.split(",")[0] for row in rows] == [
+        "a round of the default",
+        "learning from 10 failures",
+        "rank 300 x 10",
+        "rank 400 x 10",
+        "memory to rank 400 x 10",
     ]
 
 

@@ -68,6 +68,23 @@ def test_lazy_widths_choose_what_all_exact_widths_choose(policy, foresight):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
+def test_of_many_the_best_by_exact_scores_are_foreseen(policy):
+    rng = np.random.default_rng(5)
+    weights, inverse, prior = policy.learner.weights, policy.learner.inverse, policy.learner.prior
+    for bonus in (0.0, 0.2, 2.0):
+        prepared = policy.features.prepare(candidates(rng, 400), None)
+        columns, none = prepared.rows.T.copy(), np.zeros(400, np.bool_)
+        optimism = bonus, 3.0, policy.features.marks(), prior
+        found = choose_looking(columns, weights, inverse, none, optimism, 5, 5)
+        means, squares = weights @ columns, np.einsum("ji,jk,ki->i", columns, inverse, columns)
+        best = np.sort(np.argsort(-means - bonus * np.sqrt(squares))[: count_contenders(5)])
+        given = np.ascontiguousarray(columns[:, best]), means[best], squares[best]
+        ones = np.ones(len(best), np.bool_), inverse, np.full(len(best), bonus)
+        expected = foresee(*given, *ones, 5, 5)
+        assert np.array_equal(found[0], best[expected[0]])
+        np.testing.assert_allclose(found[3], expected[3], rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("tied", [200, 4_096])
 def test_screening_many_candidates_changes_nothing(policy, monkeypatch, tied):
     monkeypatch.setattr(many, "PART", 700)  # several parts
@@ -81,6 +98,31 @@ def test_screening_many_candidates_changes_nothing(policy, monkeypatch, tied):
     order, rows, *_ = choose_looking(
         columns, weights, inverse, looks, optimism(policy), 5, policy.foresight
     )
+    assert np.array_equal(ranking.order, order[: len(ranking)])
+    assert ranking.features.tobytes() == rows[: len(ranking)].tobytes()
+
+
+@pytest.mark.parametrize("size", [0.05, 5.0])  # with products that matter little, and much
+def test_screening_wide_candidates_changes_nothing(monkeypatch, size):
+    monkeypatch.setattr(many, "PART", 3_000)
+    rng = np.random.default_rng(7)
+    policy, payoffs = recommended(dim=20, rng=0), Payoffs.exponential(4)
+    for _ in range(20):
+        items = rng.normal(size=(40, 20))
+        ranking = policy.rank(items, payoffs)
+        policy.learn(ranking, Outcome(min(1, len(ranking)), False))
+    assert policy.features.settled
+    weights = policy.learner.weights
+    weights[:] = rng.normal(size=len(weights))
+    weights[policy.features.dim + 1 :] *= size
+    items = rng.normal(size=(7_000, 20)).astype(np.float32)
+    ranking = policy.propose(items, payoffs, rng=3, probe=False)
+    columns = policy.features.prepare(items, None).rows.T.copy()
+    looks = _look(np.random.default_rng(3), 7_000)
+    order, rows, *_ = choose_looking(
+        columns, weights, policy.learner.inverse, looks, optimism(policy), 4, policy.foresight
+    )
+    assert len(ranking)
     assert np.array_equal(ranking.order, order[: len(ranking)])
     assert ranking.features.tobytes() == rows[: len(ranking)].tobytes()
 

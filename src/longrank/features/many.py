@@ -123,10 +123,14 @@ def screen(
     """
     weights, inverse = belief.weights, belief.inverse
     rough = kernels.sketch(view, weights, optimism[0], optimism[3])
+    bars = [-math.inf]  # of the parts so far; the highest is as good for all of them
 
     def scan(start: int) -> Screened:
         part = slice(start, start + PART)
-        best, some, bounds = kernels.screen_roughly(items[part], view, rough, looks[part], few)
+        best, some, bounds = kernels.screen_roughly(
+            items[part], view, rough, looks[part], few, max(bars)
+        )
+        bars.append(float(best[0]))
         return best, some + start, bounds.copy()
 
     def scan_again(start: int) -> Screened:

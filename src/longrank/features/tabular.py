@@ -278,7 +278,8 @@ class Tabular(Features):
             some = screen(items, looks, prepared.view, belief, optimism, few)
             items, looks = items[some], looks[some]
         length = kernels.decide_looking(
-            kernels.expand_columns(items, prepared.view),
+            items,
+            prepared.view,
             belief.weights,
             belief.inverse,
             looks,

@@ -86,8 +86,8 @@ def widen(
     if not spreads.any():
         return
     if not exact[leader]:
-        direction = np.empty(columns.shape[0])
-        squares[leader], exact[leader] = pull(columns, leader, inverse, direction), True
+        row, direction = np.empty(columns.shape[0]), np.empty(columns.shape[0])
+        squares[leader], exact[leader] = pull(columns, leader, inverse, row, direction), True
     first = 0.0
     for j in range(columns.shape[0]):
         first += columns[j, leader] * columns[j, leader]
@@ -150,11 +150,12 @@ def choose_looking(
     bound_squares(columns, optimism[3], squares)
     widen(columns, means, squares, exact, inverse, looks, optimism, bonuses)
     if n > few:
-        tighten(columns, means, squares, inverse, bonuses, few)
+        tighten(columns, means, squares, exact, inverse, bonuses, few)
         some = _strongest(means, squares, bonuses, few)
         columns = _gather(columns, some)
         means, squares, bonuses = take(means, some), take(squares, some), take(bonuses, some)
-        exact = take(exact, some)
+        for i in range(few):
+            exact[i] = exact[some[i]]
     order, rows, means, scores = foresee(
         columns, means, squares, exact, inverse, bonuses, count, foresight
     )
@@ -174,13 +175,19 @@ def _gather(columns: Matrix, some: Indices) -> Matrix:
 
 @compiled
 def tighten(
-    columns: Matrix, means: Vector, squares: Vector, inverse: Matrix, bonuses: Vector, few: int
+    columns: Matrix,
+    means: Vector,
+    squares: Vector,
+    exact: Flags,
+    inverse: Matrix,
+    bonuses: Vector,
+    few: int,
 ) -> None:
-    """Replace the bounds on the squares of widths as far as the best ``few`` depend on them.
+    """Tighten the bounds on the squares of widths as far as the best ``few`` depend on them.
 
     First those of the best means, whose scores then rule out most of the others.
     """
-    certain, scores = np.zeros(means.shape[0], np.bool_), np.empty(means.shape[0])
+    certain, scores = exact.copy(), np.empty(means.shape[0])
     _tighten_some(columns, top(means, few), squares, inverse, certain)
     fill_scores(means, squares, bonuses, scores)
     bar = math.inf
@@ -206,8 +213,9 @@ def _tighten_some(
         means, widths, nothing = np.empty(n), np.empty(n), np.zeros(columns.shape[0])
         score_columns(_gather(columns, part), nothing, inverse, np.empty(n), means, widths)
         for i in range(n):
+            if not certain[part[i]]:
+                squares[part[i]] = widths[i] * widths[i] * _ROUNDING
             certain[part[i]] = True
-            squares[part[i]] = widths[i] * widths[i] * _ROUNDING
 
 
 @compiled
@@ -239,7 +247,8 @@ def strongest_looking(
     means, squares, bonuses = np.zeros(n), np.empty(n), np.full(n, optimism[0])
     add_columns(columns, weights, means)
     bound_squares(columns, optimism[3], squares)
-    tighten(columns, means, squares, inverse, bonuses, min(few, n))
+    exact = np.zeros(n, np.bool_)
+    tighten(columns, means, squares, exact, inverse, bonuses, min(few, n))
     for i in range(n):
         if looks[i]:
             means[i] = math.inf
@@ -282,9 +291,12 @@ def screen_looking(
 
 @compiled
 def screen_roughly(
-    items: NDArray[np.floating], view: View, rough: Sketch, looks: Flags, few: int
+    items: NDArray[np.floating], view: View, rough: Sketch, looks: Flags, few: int, bar: float
 ) -> tuple[Vector, Indices, Vector]:
-    """Find the same from a sketch: more of them, and at a fraction of the cost. O(k d)."""
+    """Find the same from a sketch: more of them, and at a fraction of the cost. O(k d).
+
+    ``bar`` is a score that ``few`` items elsewhere are known to reach.
+    """
     best = np.full(few, -math.inf)
     chosen, bounds, found = np.empty(items.shape[0], np.int64), np.empty(items.shape[0]), 0
     size = block_size(items.shape[1])
@@ -297,7 +309,7 @@ def screen_roughly(
                 replace_smallest(best, lows[i])
         for i in range(n):
             bound = math.inf if looks[start + i] else highs[i]
-            if bound >= best[0]:
+            if bound >= max(best[0], bar):
                 chosen[found], bounds[found] = start + i, bound
                 found += 1
     return best, chosen[:found], bounds[:found]

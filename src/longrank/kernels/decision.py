@@ -11,6 +11,7 @@ from longrank.kernels.curve import probability
 from longrank.kernels.length import best_length, fill_values
 from longrank.kernels.ranking import greedy_plain
 from longrank.kernels.sparse import Plan, Rows, Table, contributions, greedy_sparse
+from longrank.kernels.tabular import View, expand_columns
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -77,7 +78,8 @@ def decide_plain(
 
 @compiled
 def decide_looking(
-    columns: Matrix,
+    items: NDArray[np.floating],
+    view: View,
     weights: Vector,
     inverse: Matrix,
     looks: NDArray[np.bool_],
@@ -91,7 +93,8 @@ def decide_looking(
     numbers: Vector,
     patience: float = 1.0,
 ) -> int:
-    """Run ``choose_looking`` and ``decide`` in one call."""
+    """Run ``expand_columns``, ``choose_looking`` and ``decide`` in one call."""
+    columns = expand_columns(items, view)
     order, rows, means, scores = choose_looking(
         columns, weights, inverse, looks, optimism, chosen.shape[0], foresight
     )

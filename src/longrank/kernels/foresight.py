@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.kernels.compilation import compiled
-from longrank.kernels.curve import LOGISTIC, slope
-from longrank.kernels.laplace import implicit_residual
+from longrank.kernels.laplace import foreseen_failure
 from longrank.kernels.ranking import Greedy, add_columns, score_rows
 from longrank.kernels.screening import largest
 from longrank.kernels.update import times_row
@@ -34,9 +33,8 @@ def greedy_foreseeing(
 
 
 @compiled
-def pull(columns: Matrix, item: int, inverse: Matrix, direction: Vector) -> float:
-    """Fill direction = M^-1 x of an item and return the square of its width. O(d^2)."""
-    row = np.empty(columns.shape[0])
+def pull(columns: Matrix, item: int, inverse: Matrix, row: Vector, direction: Vector) -> float:
+    """Fill an item's row x and direction = M^-1 x; return the square of its width. O(d^2)."""
     for i in range(columns.shape[0]):
         row[i] = columns[i, item]
     return max(times_row(inverse, row, direction), 0.0)
@@ -89,14 +87,14 @@ def foresee(
     order, means, scores = np.empty(count, np.int64), np.empty(count), np.empty(count)
     rows, products, factors = np.empty((count, d)), np.zeros((ahead, k)), np.empty(ahead)
     pulls, pulled, pull_of = np.empty((min(2 * count, k), d)), 0, np.full(k, -1)
-    failed, position = 0, 0
+    failed, position, row = 0, 0, np.empty(d)
     while position < count:
         best = first_largest(score_of)
         if pull_of[best] < 0 and (failed < min(ahead, count - 1) or not exact[best]):
             if pulled == pulls.shape[0]:  # seldom, so that little memory is asked for
                 before, pulls = pulls, np.empty((min(2 * pulled, k), d))
                 pulls[:pulled] = before
-            square = pull(columns, best, inverse, pulls[pulled])
+            square = pull(columns, best, inverse, row, pulls[pulled])
             pull_of[best] = pulled
             pulled += 1
             if not exact[best]:
@@ -119,8 +117,7 @@ def foresee(
                 earlier = pulls[pull_of[order[above]]]
                 for i in range(d):
                     direction[i] -= taken * earlier[i]
-            g = implicit_residual(mean, square, False)
-            kappa = slope(LOGISTIC, mean + g * square)
+            g, kappa = foreseen_failure(mean, square)
             factor = kappa / (1.0 + kappa * square)
             factors[failed] = factor
             add_columns(columns, direction, along)

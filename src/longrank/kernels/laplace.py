@@ -67,16 +67,49 @@ def implicit_residual(mean: float, square: float, success: bool) -> float:
 
 
 @compiled
-def _move(weights: Vector, row: Vector, direction: Vector, square: float, success: bool) -> float:
+def foreseen_failure(mean: float, square: float) -> tuple[float, float]:
+    """Solve what ``implicit_residual`` solves for a failure; also return the slope at the root.
+
+    It is the same to rounding: nothing that is kept depends on the last bits of what is foreseen.
+    """
+    far, steepness = _residual_and_slope(mean, False)
+    low, high = far, 0.0
+    g, before = far / (1.0 + square * steepness), -far
+    for _ in range(100):
+        there, steepness = _residual_and_slope(mean + g * square, False)
+        miss = g - there
+        if miss > 0.0:
+            high = g
+        else:
+            low = g
+        following = g - miss / (1.0 + square * steepness)
+        if not low <= following <= high or abs(following - g) > 0.5 * before:
+            following = 0.5 * (low + high)
+        before = abs(following - g)
+        g = following
+        if before <= 1e-16 - 1e-10 * g:  # the next step would be as its square
+            break
+    return g, -g * (1.0 + g)
+
+
+@compiled
+def _move(weights: Vector, direction: Vector, mean: float, square: float, success: bool) -> float:
     """Move the weights to the mode of their posterior; return by how much M^-1 shrinks. O(d)."""
-    mean = 0.0
-    for i in range(row.shape[0]):
-        mean += weights[i] * row[i]
     g = implicit_residual(mean, square, success)
-    for i in range(row.shape[0]):
+    for i in range(weights.shape[0]):
         weights[i] += g * direction[i]
     kappa = slope(LOGISTIC, mean + g * square)
     return float(kappa / (1.0 + kappa * square))
+
+
+@compiled
+def _mean_and_square(weights: Vector, row: Vector, direction: Vector) -> tuple[float, float]:
+    """Compute w.x and x' M^-1 x, given M^-1 x: together, since each addition waits for the last."""
+    mean, square = 0.0, 0.0
+    for i in range(row.shape[0]):
+        mean += weights[i] * row[i]
+        square += row[i] * direction[i]
+    return mean, square
 
 
 @compiled
@@ -105,13 +138,15 @@ def laplace_cascade(
         forget(inverse, prior, forgetting)
     n, last = rows.shape[0], rows.shape[0] - 1
     direction, following = np.empty(weights.shape[0]), np.empty(weights.shape[0])
-    square = times_row(inverse, rows[0], direction) if n else 0.0
+    if n:
+        times_row(inverse, rows[0], direction)
     for i in range(n):
-        factor = _move(weights, rows[i], direction, square, succeeded and i == last)
+        mean, square = _mean_and_square(weights, rows[i], direction)
+        factor = _move(weights, direction, mean, square, succeeded and i == last)
         if i == last:
             shrink(inverse, direction, factor)
         else:
-            square = shrink_times(inverse, direction, factor, rows[i + 1], following)
+            shrink_times(inverse, direction, factor, rows[i + 1], following)
             direction, following = following, direction
 
 

@@ -31,9 +31,9 @@ Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float32]
 
-_PIECES = 8  # of a curve
+PIECES = 8  # of a curve
 _COARSE = 0.2  # a curve that is off by more is evaluated exactly
-_EPSILON = 1.2e-7  # of float32
+EPSILON = 1.2e-7  # of float32
 # Breaks and turns of the curves, their first and last numbers; factors of z, |z|, and in the square
 # of z^2, |z|; the sources of products and their factors; directions and offsets; other shapes with
 # their weights; and numbers: see ``sketch``.
@@ -48,17 +48,26 @@ Sketch = tuple[
 
 
 @compiled
-def _simplify(
-    knots: Vector, scores: Vector, count: int, breaks: Floats, turns: Floats, ends: Floats
+def simplify(
+    knots: Vector,
+    scores: Vector,
+    count: int,
+    breaks: Floats,
+    turns: Floats,
+    ends: Floats,
+    coarse: float,
 ) -> float:
-    """Draw a curve with few pieces; return by how much it can be off, infinity if much. O(1)."""
+    """Draw a curve with few pieces; return by how much it can be off.
+
+    Infinity if that is more than ``coarse``, or if float32 cannot hold it. O(1).
+    """
     size = max(abs(knots[0]), abs(knots[count - 1]))
     span = knots[count - 1] - knots[0]
     if count == 1 or not (size < 1e30 and span > 1e-30):
         return math.inf
     kept, off = np.zeros(KNOTS, np.bool_), 0.0
     kept[0] = kept[count - 1] = True
-    for _ in range(_PIECES):
+    for _ in range(PIECES):
         worst, off, left = 0, 0.0, 0
         for right in range(1, count):
             if not kept[right]:
@@ -69,7 +78,7 @@ def _simplify(
                 if miss > off:
                     worst, off = at, miss
             left = right
-        if off == 0.0 or kept.sum() > _PIECES:
+        if off == 0.0 or kept.sum() > PIECES:
             break
         kept[worst] = True
     piece, left, before, steep = 0, 0, 0.0, 0.0
@@ -80,8 +89,8 @@ def _simplify(
             steep += abs(slope - before)
             piece, left, before = piece + 1, right, slope
     ends[0], ends[1] = scores[0], knots[count - 1]
-    off += 16.0 * _EPSILON * steep * size
-    return off if off <= _COARSE else math.inf
+    off += 16.0 * EPSILON * steep * size
+    return off if off <= coarse else math.inf
 
 
 @compiled
@@ -95,16 +104,16 @@ def sketch(view: View, weights: Vector, bonus: float, prior: float) -> Sketch:
     curves, scale, directions, offsets, (kinds, first, second, bounds) = view
     _, knots, scores, _, counts = curves
     d, n = knots.shape[0], directions.shape[0]
-    breaks, turns = np.zeros((d, _PIECES), np.float32), np.zeros((d, _PIECES), np.float32)
+    breaks, turns = np.zeros((d, PIECES), np.float32), np.zeros((d, PIECES), np.float32)
     ends, factors = np.zeros((d, 2), np.float32), np.zeros((d, 4))
     offs, largest = np.empty(d), np.empty(d)
     for j in range(d):
         largest[j] = max(1.0, np.abs(scores[j]).max())
-        off = _simplify(knots[j], scores[j], counts[j], breaks[j], turns[j], ends[j])
+        off = simplify(knots[j], scores[j], counts[j], breaks[j], turns[j], ends[j], _COARSE)
         if off == math.inf:
             turns[j, 0] = math.nan  # evaluated exactly
             off = 0.0
-        offs[j] = off + 4.0 * _EPSILON * largest[j]
+        offs[j] = off + 4.0 * EPSILON * largest[j]
         factors[j, 0], factors[j, 2] = scale * weights[j], scale * scale
     mean, square, product = weights[d], 1.0, 0.0
     place, used = np.full(d + n, -1), 0
@@ -148,7 +157,7 @@ def sketch(view: View, weights: Vector, bonus: float, prior: float) -> Sketch:
         plain += steep * offs[j]
         total += steep * largest[j]
         along += factors[j, 2] * offs[j] * offs[j]
-    plain += (d + 8.0) * _EPSILON * total
+    plain += (d + 8.0) * EPSILON * total
     root = math.sqrt(product)
     numbers = np.array(
         [
@@ -157,7 +166,7 @@ def sketch(view: View, weights: Vector, bonus: float, prior: float) -> Sketch:
             product,
             plain,
             2.0 * size * spread,
-            4.0 * (used + 4.0) * _EPSILON * size,
+            4.0 * (used + 4.0) * EPSILON * size,
             math.sqrt(along) + root * spread * spread,
             2.0 * root * spread,
             bonus * math.sqrt(1.0 / prior) * (1.0 + 1e-4),
@@ -197,7 +206,7 @@ def _spread(
                 row += abs(dot)
             one_by_one += off_by * off_by
             norm = max(norm, row)
-            rounding += ((d + 4.0) * _EPSILON * at_most) ** 2
+            rounding += ((d + 4.0) * EPSILON * at_most) ** 2
         for j in range(d):
             off += offs[j] * offs[j]
         summed = min(one_by_one, norm * off)  # of each, or of all by the norm of the matrix
@@ -255,23 +264,25 @@ def _add_rows(rows: Floats, factors: Floats, sums: Floats) -> None:
 
 
 @orderly
-def _add_products(sources: Floats, table: Floats, means: Floats, norms: Floats) -> None:
+def _add_products(
+    rows: Floats, sources: Indices, table: Floats, means: Floats, norms: Floats
+) -> None:
     """Add the quadratic form of the sources, and the sum of their squares. O(k n^2)."""
     n, total = sources.shape[0], np.empty(means.shape[0], np.float32)
     for a in range(n):
-        own, weight = sources[a], table[a, a]
+        own, weight = rows[sources[a]], table[a, a]
         for i in range(total.shape[0]):
             total[i] = weight * own[i]
         b = a + 1
         while b + 4 <= n:
             p, q, r, s = table[a, b], table[a, b + 1], table[a, b + 2], table[a, b + 3]
-            one, two = sources[b], sources[b + 1]
-            three, four = sources[b + 2], sources[b + 3]
+            one, two = rows[sources[b]], rows[sources[b + 1]]
+            three, four = rows[sources[b + 2]], rows[sources[b + 3]]
             for i in range(total.shape[0]):
                 total[i] += (p * one[i] + q * two[i]) + (r * three[i] + s * four[i])
             b += 4
         while b < n:
-            p, one = table[a, b], sources[b]
+            p, one = table[a, b], rows[sources[b]]
             for i in range(total.shape[0]):
                 total[i] += p * one[i]
             b += 1
@@ -283,7 +294,7 @@ def _add_products(sources: Floats, table: Floats, means: Floats, norms: Floats) 
 @compiled
 def block_size(d: int) -> int:
     """How many items of d numbers are sketched side by side, so that they stay in the cache."""
-    return 96 if d > 20 else 192
+    return 192 if d <= 32 else 96  # whole vectors
 
 
 @compiled
@@ -319,11 +330,8 @@ def bound_scores(
         last = np.zeros((2, d), np.float32)
         last[0] = directions[n - 1]
         _add_rows(rows[:d], last, rows[d + n - 1 : d + n + 1])
-    chosen = np.empty((sources.shape[0], k), np.float32)
-    for a in range(sources.shape[0]):
-        chosen[a] = rows[sources[a]]
     norms = np.zeros(k, np.float32)
-    _add_products(chosen, table, means, norms)
+    _add_products(rows, sources, table, means, norms)
     more, wider = np.zeros(k), np.full(k, numbers[1])
     _add_others(items, view, others, more, wider)
     for i in range(k):

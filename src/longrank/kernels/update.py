@@ -52,8 +52,8 @@ def shrink(inverse: Matrix, direction: Vector, factor: float) -> None:
 @compiled
 def shrink_times(
     inverse: Matrix, direction: Vector, factor: float, row: Vector, following: Vector
-) -> float:
-    """``shrink`` for one row and ``times_row`` for the next, in one pass. O(d^2).
+) -> None:
+    """``shrink`` for one row and M^-1 x of the next, in one pass. O(d^2).
 
     Gives the bits of one after the other.
     """
@@ -77,10 +77,6 @@ def shrink_times(
             inverse[i, j] -= (direction[i] * direction[j]) * factor
             following[j] += inverse[i, j] * row[i]
         i += 1
-    square = 0.0
-    for i in range(d):
-        square += row[i] * following[i]
-    return square
 
 
 @compiled

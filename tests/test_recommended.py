@@ -138,26 +138,6 @@ def test_it_never_gives_up_for_ever_where_playing_is_better_nor_plays_where_it_i
     assert near <= 2
 
 
-def test_a_route_that_failed_at_first_is_not_locked_out():
-    """The best of eight routes fails five times at first, while another one does well."""
-    routes, best, payoffs = np.eye(8), 7, Payoffs.linear(3, attempt_cost=0.1)
-    chances = np.array([0.7, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.83])
-    for seed in range(5):
-        policy, rng = recommended(dim=8, rng=seed), np.random.default_rng(seed)
-        for t in range(100):
-            for route in (0, 1 + t % 6, best) if t < 5 else (0, 1 + t % 6):
-                won = bool(route != best and rng.random() < chances[route])
-                policy.learn(policy.receipt(routes, payoffs, [route]), Outcome(1, won))
-        first = []
-        for _ in range(600):
-            ranking = policy.rank(routes, payoffs)
-            wins = rng.random(len(ranking)) < chances[ranking.order]
-            tried = int(np.argmax(wins)) + 1 if wins.any() else len(ranking)
-            policy.learn(ranking, Outcome(tried, bool(wins.any())))
-            first.append(ranking.order[0] == best)
-        assert np.mean(first[-100:]) > 0.5, seed
-
-
 def test_it_learns_digits_without_tuning():
     data = table("digits-3", 0)
     world = TableWorld(data.items, data.chances, size=100, seed=0, passes=10)

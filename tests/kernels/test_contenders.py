@@ -7,12 +7,7 @@ import pytest
 
 from longrank import Outcome, Payoffs, recommended
 from longrank.features import many
-from longrank.kernels.contenders import (
-    choose_looking,
-    count_contenders,
-    screen_looking,
-    widen,
-)
+from longrank.kernels.contenders import choose_looking, count_contenders, screen_looking
 from longrank.kernels.foresight import foresee
 from longrank.kernels.tabular import expand_columns, expand_rows
 from longrank.policies.ucb import _look
@@ -42,7 +37,7 @@ def candidates(rng, count):
 
 
 def optimism(policy):
-    return policy.bonus, 2.0, policy.features.marks(), policy.learner.prior
+    return policy.bonus, 1.5, policy.features.marks(), policy.learner.prior
 
 
 @pytest.fixture(scope="module")
@@ -152,31 +147,3 @@ def test_rows_and_columns_are_the_same_numbers_whatever_stands_beside_them(polic
     assert expand_rows(prepared.items, prepared.view).tobytes() == columns.T.tobytes()
     alone = expand_columns(prepared.items[7:8], prepared.view)
     assert alone.tobytes() == columns[:, 7:8].tobytes()
-
-
-def widened(means, variances, marks=(True, True, True), looks=(True, True, True)):
-    """The bonuses of three items, each marked by a column of its own, with a prior of 1."""
-    means, bonuses = np.array(means), np.full(3, 0.2)
-    exact, inverse = np.zeros(3, np.bool_), np.diag(variances)
-    optimism = 0.2, 2.0, np.array(marks), 1.0
-    widen(np.eye(3), means, np.ones(3), exact, inverse, np.array(looks), optimism, bonuses)
-    return bonuses.tolist()
-
-
-def test_the_one_that_may_be_better_than_the_leader_has_a_wide_bonus():
-    assert widened([1.0, 0.0, -0.1], [0.5, 0.5, 1.0]) == [0.2, 0.2, 2.0]
-    assert widened([1.0, 0.0, -2.0], [0.5, 0.5, 1.0]) == [0.2, 2.0, 0.2]
-    assert widened([1.0, 0.0, -0.1], [0.5, 0.5, 1.0], looks=(True, True, False)) == [0.2, 2.0, 0.2]
-
-
-def test_nobody_has_a_wide_bonus_who_is_unmarked_or_cannot_be_better():
-    assert widened([1.0, 0.0, -0.1], [0.5, 0.5, 1.0], marks=(True, False, False)) == [0.2] * 3
-    assert widened([1.0, 0.0, -0.1], [0.5, 0.5, 1.0], marks=(False,) * 3) == [0.2] * 3
-    assert widened([1.0, -3.0, -3.0], [0.5, 0.5, 0.5]) == [0.2] * 3
-
-
-def test_the_wide_bonus_grows_as_the_leader_becomes_known():
-    means, spreads = [1.0, -1.0, -3.0], (0.2, 0.5, 0.2)
-    assert widened(means, spreads) == [0.2] * 3
-    bonuses = [widened(means, (known, 0.5, 0.2))[1] for known in (1e-3, 1e-6, 1e-12)]
-    np.testing.assert_allclose(bonuses, 0.8 * np.sqrt(2.0 * np.log([1e3, 1e6, 1e12])))

@@ -28,8 +28,8 @@ Optimism = tuple[float, float, Flags, float]
 
 _CONTENDERS = 128  # candidates among which foresight looks, or twice as many as are chosen
 _ROUNDING = 1.0 + 1e-6
-_GROWTH = 0.8  # deviations of a wide bonus for sqrt(2 log n) = 1
-_SMALLEST = 1e-300  # square of a width
+_RATIO = 2.0  # a candidate is far less known if so many times as much variance is left
+_FLOOR = 0.03  # of the first variance: with less than that left, enough is known
 
 
 @compiled
@@ -70,63 +70,53 @@ def widen(
     optimism: Optimism,
     bonuses: Vector,
 ) -> None:
-    """Widen the bonus of the marked candidate that is the likeliest to be better than the leader.
+    """Widen the bonus of candidates that are far less known than the leader.
 
-    The leader has the best mean. Of the others with ``looks``, the one with the largest upper
-    bound gets ``wide`` deviations, if that bound exceeds the leader's mean. What is uncertain about
-    a candidate is here the difference between a column that marks it and the one that marks the
-    leader. As the leader becomes n times as well known as at first, the bonus grows like
-    sqrt(log n): so no bad start keeps a candidate out for good. O(k marks), and O(d^2).
+    How little is known of a candidate is the largest share of the first variance that is left in
+    a column that marks it. Only those with ``looks`` are considered: a few, O(k), and O(d^2) for
+    the leader.
     """
     _, wide, marks, prior = optimism
-    if means.shape[0] < 2 or not marks.any():
-        return
-    leader = first_largest(means)
-    spreads = _differences(columns, leader, marks, inverse)
-    if not spreads.any():
-        return
-    if not exact[leader]:
-        row, direction = np.empty(columns.shape[0]), np.empty(columns.shape[0])
-        squares[leader], exact[leader] = pull(columns, leader, inverse, row, direction), True
-    first = 0.0
-    for j in range(columns.shape[0]):
-        first += columns[j, leader] * columns[j, leader]
-    known = first / (prior * max(squares[leader], _SMALLEST))
-    wide = max(wide, _GROWTH * math.sqrt(2.0 * math.log(max(known, 1.0))))
-    best, highest = -1, means[leader]
+    bar = -1.0
     for i in range(means.shape[0]):
-        if looks[i] and spreads[i] > 0.0 and i != leader:
-            bound = means[i] + wide * math.sqrt(spreads[i])
-            if bound > highest:
-                best, highest = i, bound
-    if best >= 0:
-        bonuses[best] = max(bonuses[best], wide)
+        if not looks[i]:
+            continue
+        known = _least_known(columns, i, marks, inverse) * prior
+        if known > _FLOOR and bar < 0.0:
+            leader = _leader(columns, means, squares, exact, inverse, bonuses)
+            bar = max(_FLOOR, _RATIO * prior * _least_known(columns, leader, marks, inverse))
+        if bar >= 0.0 and known > bar:
+            bonuses[i] = max(bonuses[i], wide)
 
 
 @compiled
-def _differences(columns: Matrix, leader: int, marks: Flags, inverse: Matrix) -> Vector:
-    """Find the variance of the difference between the marks of each item and of the leader.
+def _least_known(columns: Matrix, item: int, marks: Flags, inverse: Matrix) -> float:
+    """Find the largest variance in a column that marks an item, 0 if none does. O(d)."""
+    largest = 0.0
+    for j in range(columns.shape[0]):
+        if marks[j] and columns[j, item] != 0.0:
+            largest = max(largest, inverse[j, j])
+    return float(largest)
 
-    Of several marks the least known one counts. 0 for items without any. O(k marks)
-    """
-    mark = -1
-    for j in range(columns.shape[0]):
-        marked = marks[j] and columns[j, leader] != 0.0
-        if marked and (mark < 0 or inverse[j, j] > inverse[mark, mark]):
-            mark = j
-    size = columns[mark, leader] if mark >= 0 else 0.0
-    found = np.zeros(columns.shape[1])
-    for j in range(columns.shape[0]):
-        if marks[j] and j != mark:
-            own, variance = columns[j], inverse[j, j]
-            shared = 2.0 * size * inverse[mark, j]
-            for i in range(found.shape[0]):
-                found[i] = max(found[i], own[i] * (own[i] * variance - shared))
-    if mark >= 0:
-        for i in range(found.shape[0]):
-            if found[i] > 0.0:
-                found[i] += size * size * inverse[mark, mark]
-    return found
+
+@compiled
+def _leader(
+    columns: Matrix,
+    means: Vector,
+    squares: Vector,
+    exact: Flags,
+    inverse: Matrix,
+    bonuses: Vector,
+) -> int:
+    """Find the best score, computing widths as far as needed."""
+    scores = np.empty(means.shape[0])
+    row, direction = np.empty(columns.shape[0]), np.empty(columns.shape[0])
+    while True:
+        fill_scores(means, squares, bonuses, scores)
+        leader = first_largest(scores)
+        if exact[leader]:
+            return leader
+        squares[leader], exact[leader] = pull(columns, leader, inverse, row, direction), True
 
 
 @compiled

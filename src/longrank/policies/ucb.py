@@ -22,16 +22,15 @@ from longrank.payoffs import Payoffs
 from longrank.policies.base import Believer, Chance, unlearned
 from longrank.policies.generators import generator_from_state, generator_state, saved_generator
 
-_LOOKS = 128  # candidates of a round that are looked at: all of them, or so many draws
-_WIDE = 2.0  # standard deviations, at least, for the one that may be better than the leader
+_LOOKS = 3  # candidates of a round that are looked at
+_WIDE = 1.5  # standard deviations that are added to one of them, if little is known of it
 
 
 def _look(rng: np.random.Generator, size: int) -> NDArray[np.bool_]:
     """Draw which candidates of a round are looked at."""
-    if size <= _LOOKS:
-        return np.ones(size, np.bool_)
-    looks = np.zeros(size, np.bool_)
-    looks[(rng.random(_LOOKS) * size).astype(np.int64)] = True
+    looks, drawn = np.zeros(size, np.bool_), rng.random(_LOOKS)
+    if size:
+        looks[(drawn * size).astype(np.int64)] = True
     return looks
 
 
@@ -77,9 +76,9 @@ class UCB(Believer):
         is to go on after a failure, and to plan with that.
     rng
         With a generator of random numbers, or its seed, no candidate is locked out by a bad start:
-        in each round one that an indicator marks (a route, say) has a bonus of 2 standard
-        deviations or more, if it may be better than the leader. It is found among 128 candidates,
-        drawn at random where there are more. Needs :class:`Tabular` features.
+        three a round, drawn at random, are looked at, and have a bonus of 1.5 standard deviations
+        if an indicator marks them (a route, say) of which far less is known than of what marks the
+        leader. Needs :class:`Tabular` features.
 
     Examples
     --------

@@ -41,9 +41,10 @@ def large_state(cluster: Cluster) -> None:
     engines = [Engine(PostgresStore(cluster.url())).start() for _ in range(2)]
     request = messages.ModelRequest(dim=DIM, policy="c-ucb1", max_budget=1)
     engines[0].create("large", request)
-    row = np.full((1, DIM), 1.0 / DIM).tolist()
+    rng = np.random.default_rng(0)
     before = number(cluster, "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')")
     for i in range(OUTCOMES):
+        row = rng.normal(0.0, 0.5 / DIM**0.5, (1, DIM)).tolist()
         decision = messages.DecisionRequest(id=f"d{i}", ids=["a"], features=row)
         engines[0].decide("large", decision)
         engines[0].settle("large", f"d{i}", told())

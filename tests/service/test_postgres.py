@@ -180,6 +180,7 @@ def test_a_model_that_one_process_cannot_follow_is_left_to_another(engines, monk
 
 def test_a_model_that_cannot_be_read_now_is_not_suspended(engines, monkeypatch):
     first, second = engines
+    follow(engines)
     first.decide("m", asked("x"))
 
     def away(*_):

@@ -195,20 +195,27 @@ class _Leases:
         """Renew the leases; take those of other models that are free, and give up the rest."""
         with self._lock:
             try:
-                began = time.monotonic()
-                if self._session is None:
-                    self._session = self._store.connect_for_leases()
-                wanted = sorted(set(models) - self._held)
-                take = "SELECT m FROM unnest(?::int[]) AS m WHERE pg_try_advisory_lock(?, m)"
-                taken = self._session.execute(take, (wanted, UPKEEP))
-                self._held.update(model for (model,) in taken)
-                for model in self._held - set(models):
-                    self._session.execute("SELECT pg_advisory_unlock(?, ?)", (UPKEEP, model))
-                    self._held.discard(model)
-                self._renewed = began
-            except self._store.failures:
+                self._renew(models)
+            except self._store.failures:  # the server has ended the session, and the leases with it
                 self._abandon()
-                raise
+                try:
+                    self._renew(models)
+                except self._store.failures:
+                    self._abandon()
+                    raise
+
+    def _renew(self, models: Collection[int]) -> None:
+        began = time.monotonic()
+        if self._session is None:
+            self._session = self._store.connect_for_leases()
+        wanted = sorted(set(models) - self._held)
+        take = "SELECT m FROM unnest(?::int[]) AS m WHERE pg_try_advisory_lock(?, m)"
+        taken = self._session.execute(take, (wanted, UPKEEP))
+        self._held.update(model for (model,) in taken)
+        for model in self._held - set(models):
+            self._session.execute("SELECT pg_advisory_unlock(?, ?)", (UPKEEP, model))
+            self._held.discard(model)
+        self._renewed = began
 
     def write(self, work: Callable[[Session], T]) -> T:
         """Write as the holder of the leases: it fails if the server has ended the session."""

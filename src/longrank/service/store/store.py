@@ -339,7 +339,7 @@ class _Pool:
 
     @contextmanager
     def lend(self) -> Iterator[Session]:
-        """Lend a connection; after a failure it is closed and not reused."""
+        """Lend a connection; after a failure it is closed and not reused, nor are the free ones."""
         with self._lock:
             session = self._free.pop() if self._free else None
         if session is None:
@@ -348,6 +348,7 @@ class _Pool:
             yield session
         except BaseException:
             session.close()
+            self._clear()  # what has ended one may have ended all
             raise
         with self._lock:
             if not self._closed:
@@ -357,7 +358,11 @@ class _Pool:
 
     def close(self) -> None:
         """Close the free connections; lent ones are closed when they are returned."""
+        self._closed = True
+        self._clear()
+
+    def _clear(self) -> None:
         with self._lock:
-            self._closed = True
-            while self._free:
-                self._free.pop().close()
+            free, self._free = self._free, []
+        for session in free:
+            session.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -38,22 +37,25 @@ class Quota:
 
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits, self._clock = limits, clock
-        self._in_flight: Counter[bytes] = Counter()
+        self._in_flight: dict[bytes, int] = {}
         self._buckets: dict[bytes, tuple[float, float]] = {}
 
     def enter(self, key: bytes) -> None:
         """Count a request of a key; refuse it with 429 if the key has too many."""
         limit, rate = self._limits.max_per_key, self._limits.max_rate
-        if self._in_flight[key] >= limit:
+        in_flight = self._in_flight.get(key, 0)
+        if in_flight >= limit:
             raise _too_many(f"this key has {limit} requests in progress, its limit", 1)
         if rate:
             self._take(key, rate)
-        self._in_flight[key] += 1
+        self._in_flight[key] = in_flight + 1
 
     def leave(self, key: bytes) -> None:
         """Count a request of a key as done."""
-        self._in_flight[key] -= 1
-        if not self._in_flight[key]:
+        left = self._in_flight[key] - 1
+        if left:
+            self._in_flight[key] = left
+        else:
             del self._in_flight[key]
 
     def _take(self, key: bytes, rate: float) -> None:

@@ -28,7 +28,6 @@ from pathlib import Path
 import numpy as np
 from servers import ADMIN, call, free_port, launch, round_body, wait_ready
 
-HEAD = f"Host: 127.0.0.1\r\nAuthorization: Bearer {ADMIN}\r\nContent-Type: application/json\r\n"
 TIMEOUT = 30.0
 Attack = Callable[[int, threading.Event], None]
 
@@ -139,12 +138,13 @@ def heads(port: int, stop: threading.Event) -> None:
 
 
 def bodies(port: int, stop: threading.Event) -> None:
-    """513 bodies that are never finished."""
-    wires = []
+    """513 bodies that are never finished, with the key of another model."""
+    wires, key = [], call(port, "POST", "/v1/models/draws/keys")[1]["key"]
+    head = f"POST /v1/models/draws/decisions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {key}\r\n"
+    head += "Content-Type: application/json\r\nContent-Length: 9\r\n\r\n"
     with contextlib.suppress(OSError):
         for _ in range(513):
             wires.append(_connect(port))
-            head = f"POST /v1/models/small/decisions HTTP/1.1\r\n{HEAD}Content-Length: 9\r\n\r\n"
             wires[-1].sendall(head.encode())
     stop.wait()
     for wire in wires:

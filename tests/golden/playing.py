@@ -228,7 +228,7 @@ def serving(where: str, now: float) -> Iterator[tuple[Callable[..., Step], Any]]
                     step.method,
                     step.path,
                     content=None if step.body is None else json.dumps(step.body).encode(),
-                    headers={"Authorization": f"Bearer {key}"},
+                    headers={"Authorization": f"Bearer {key}", "Content-Type": "application/json"},
                 )
 
             writes = step.method != "GET" and "/decisions" in step.path

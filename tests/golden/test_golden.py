@@ -48,8 +48,8 @@ LABELS = sorted(path.name for path in HERE.iterdir() if (path / "rounds.json").i
 RELEASED = [label for label in LABELS if label not in EARLY]
 
 # Ranking arrays with these goes through LAPACK, BLAS or einsum, whose last bits depend on the
-# machine. Records never do.
-ROUNDED = ("mixture", "thompson", "plackett-luce", "oracle-exact")
+# machine, or foresees failures, whose last bits depend on the version. Records never do.
+ROUNDED = ("mixture", "thompson", "plackett-luce", "oracle-exact", "recommended")
 # A model that draws weights along eigenvectors, of which LAPACK gives others on another processor
 # where eigenvalues are equal: what it knew is compared, not what it drew afterwards.
 DRAWN = "thompson"
@@ -154,18 +154,28 @@ def test_a_receipt_comes_back_from_bytes_and_from_json(path):
 
 
 def same(expected, found, where="answer"):
-    """All that was said is said again; hashes of the state, which depend on its layout, aside."""
+    """All that was said is said again; hashes of the state, which depend on its layout, aside.
+
+    An explanation may say more than it did.
+    """
     if isinstance(expected, dict):
         assert isinstance(found, dict), where
         for key in expected.keys() - {"state_hash"}:
             assert key in found, f"{where}.{key}"
-            same(expected[key], found[key], f"{where}.{key}")
+            if key == "explanation":
+                assert found[key].startswith(expected[key]), f"{where}.{key}"
+            elif key == "patience" and expected[key] == 1.0:  # also: learned, which was not told
+                assert 0.0 < found[key] <= 1.0, f"{where}.{key}"
+            else:
+                same(expected[key], found[key], f"{where}.{key}")
     elif isinstance(expected, list):
         assert len(found) == len(expected), where
         for i, pair in enumerate(zip(expected, found, strict=True)):
             same(*pair, f"{where}[{i}]")
     elif isinstance(expected, float) and isinstance(found, float):
         assert math.isclose(expected, found, rel_tol=1e-9, abs_tol=1e-12), where
+    elif isinstance(expected, str):
+        assert expected.replace(" 1 tries", " 1 try") == found, where  # as it is said since 0.5.0
     else:
         assert expected == found, where
 

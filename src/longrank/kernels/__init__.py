@@ -69,7 +69,7 @@ from longrank.kernels.rules import (
     random_rule,
 )
 from longrank.kernels.screening import scan
-from longrank.kernels.sketch import sketch
+from longrank.kernels.sketches import sketch
 from longrank.kernels.sparse import (
     State,
     choose_sparse,

@@ -16,7 +16,7 @@ from longrank.kernels.foresight import fill_scores, first_largest, foresee, pull
 from longrank.kernels.programme import take
 from longrank.kernels.ranking import Greedy, add_columns, score_columns, top
 from longrank.kernels.screening import replace_smallest
-from longrank.kernels.sketch import Sketch, block_size, bound_scores
+from longrank.kernels.sketches import Sketch, block_size, bound_scores
 from longrank.kernels.tabular import BLOCK, View, expand_columns
 
 Vector = NDArray[np.float64]

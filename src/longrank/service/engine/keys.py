@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from longrank.errors import InvalidInput
 from longrank.service.errors import NotReady, Unknown
-from longrank.service.store.sql import Event, KeyRow
+from longrank.service.store.sql import EventRow, KeyRow
 from longrank.service.store.store import Store
 
 log = logging.getLogger("longrank.service")
@@ -152,10 +152,10 @@ class Keys:
     def _is_admins(self, found: bytes) -> bool:
         return self._admin is not None and hmac.compare_digest(found, self._admin)
 
-    def _event(self, who: str, what: str, model: str, key: str) -> Event:
-        return Event(self._clock(), who, what, model, key)
+    def _event(self, who: str, what: str, model: str, key: str) -> EventRow:
+        return EventRow(self._clock(), who, what, model, key)
 
 
-def _tell(event: Event) -> None:
+def _tell(event: EventRow) -> None:
     """Log who did what."""
     log.info("%s: %s %s of model %s", event.who, event.what, event.detail, event.model or "(none)")

@@ -34,7 +34,8 @@ def _use(model: Model) -> None:
     request = model.spec.request
     items: Any = [{"id": name} for name in "abc"]
     if request.dim is not None:
-        items = np.full((3, request.dim), 0.5 / request.dim)
+        columns = len((request.settings or {}).get("topics", ())) or request.dim  # a row for each
+        items = np.full((3, columns), 0.5 / columns)
         items[1:, 0] *= (-1.0, 0.0)
     budget = min(2, request.max_budget)
     context: dict[str, Any] | None = {} if request.dim is None else None

@@ -27,7 +27,7 @@ from longrank.service.store.snapshots import Snapshot
 from longrank.service.store.sql import Session
 from longrank.service.store.store import Store
 
-LOCK = 0x6C72  # "lr": the class of the advisory locks of versions up to 0.5.0; 0 guards the schema
+LOCK = 0x6C72  # "lr": the class of the advisory locks of versions up to 0.4.0; 0 guards the schema
 UPKEEP = LOCK + 1  # the class of the leases
 IDLE = 2.0  # seconds that a process may be silent within a transaction
 LEASE = 3.0  # seconds that it may be silent and keep its leases

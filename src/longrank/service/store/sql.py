@@ -57,7 +57,7 @@ class KeyRow(NamedTuple):
     expires: float | None = None  # None: never
 
 
-class Event(NamedTuple):
+class EventRow(NamedTuple):
     """A row of the table of events: who did what, and to what."""
 
     at: float
@@ -87,7 +87,7 @@ SCHEMA = {
     "events": "TABLE events(event TEXT PRIMARY KEY, at DOUBLE PRECISION NOT NULL, "
     "who TEXT NOT NULL, what TEXT NOT NULL, model TEXT NOT NULL, detail TEXT NOT NULL)",
     "events_order": "INDEX events_order ON events(at, event)",
-    # states for processes of versions up to 0.5.0, which do not apply the log themselves
+    # states for processes of versions up to 0.4.0, which do not apply the log themselves
     "published": "TABLE published(model BIGINT PRIMARY KEY, seq BIGINT NOT NULL, "
     "body {blob} NOT NULL, sum {blob} NOT NULL)",
 }
@@ -216,14 +216,14 @@ def keys(session: Session) -> list[KeyRow]:
     return [KeyRow(blob(row[0]), *row[1:]) for row in rows]
 
 
-def add_key(session: Session, key: KeyRow, event: Event) -> None:
+def add_key(session: Session, key: KeyRow, event: EventRow) -> None:
     """Add a key."""
     sql = "INSERT INTO keys(digest, model, id, created, expires) VALUES(?, ?, ?, ?, ?)"
     session.execute(sql, key)
     add_event(session, event)
 
 
-def expire_key(session: Session, model: int, name: str, at: float, event: Event) -> bool:
+def expire_key(session: Session, model: int, name: str, at: float, event: EventRow) -> bool:
     """Let a key expire at a time, unless it does so earlier; return whether it existed."""
     sql = (
         "UPDATE keys SET expires = CASE WHEN expires < ? THEN expires ELSE ? END "
@@ -235,7 +235,7 @@ def expire_key(session: Session, model: int, name: str, at: float, event: Event)
     return found
 
 
-def delete_key(session: Session, model: int, name: str, event: Event) -> bool:
+def delete_key(session: Session, model: int, name: str, event: EventRow) -> bool:
     """Delete a key; return whether it existed."""
     sql = "DELETE FROM keys WHERE model = ? AND id = ? RETURNING id"
     found = bool(session.execute(sql, (model, name)))
@@ -247,16 +247,16 @@ def delete_key(session: Session, model: int, name: str, event: Event) -> bool:
 # events
 
 
-def add_event(session: Session, event: Event) -> None:
+def add_event(session: Session, event: EventRow) -> None:
     """Add an event."""
     sql = "INSERT INTO events(event, at, who, what, model, detail) VALUES(?, ?, ?, ?, ?, ?)"
     session.execute(sql, (secrets.token_hex(8), *event))
 
 
-def events(session: Session, limit: int) -> list[Event]:
+def events(session: Session, limit: int) -> list[EventRow]:
     """List the latest events, newest first."""
     sql = "SELECT at, who, what, model, detail FROM events ORDER BY at DESC, event LIMIT ?"
-    return [Event(*row) for row in session.execute(sql, (limit,))]
+    return [EventRow(*row) for row in session.execute(sql, (limit,))]
 
 
 # appending to the log

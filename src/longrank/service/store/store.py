@@ -16,7 +16,7 @@ from longrank.service.errors import Stopped, StoreDamaged, StoreFailed, sentence
 from longrank.service.store import sql
 from longrank.service.store.records import Draft, Entry
 from longrank.service.store.snapshots import Snapshot
-from longrank.service.store.sql import Event, KeyRow, ModelRow, Session, Settled
+from longrank.service.store.sql import EventRow, KeyRow, ModelRow, Session, Settled
 from longrank.service.store.writer import Writer
 
 BATCH = 1000  # rows that are deleted in one transaction
@@ -195,15 +195,15 @@ class Store(ABC):
         """List all keys, oldest first."""
         return self._read(sql.keys)
 
-    def add_key(self, key: KeyRow, event: Event) -> None:
+    def add_key(self, key: KeyRow, event: EventRow) -> None:
         """Add a key."""
         self._write(sql.add_key, key, event)
 
-    def expire_key(self, model: int, name: str, at: float, event: Event) -> bool:
+    def expire_key(self, model: int, name: str, at: float, event: EventRow) -> bool:
         """Let a key expire at a time, unless it does so earlier; return whether it existed."""
         return self._write(sql.expire_key, model, name, at, event)
 
-    def delete_key(self, model: int, name: str, event: Event) -> bool:
+    def delete_key(self, model: int, name: str, event: EventRow) -> bool:
         """Delete a key; return whether it existed."""
         return self._write(sql.delete_key, model, name, event)
 
@@ -211,7 +211,7 @@ class Store(ABC):
         """Return what changes when a key is made, changed or deleted; None if it is not known."""
         return None
 
-    def events(self, limit: int) -> list[Event]:
+    def events(self, limit: int) -> list[EventRow]:
         """List the latest events of keys, newest first: who did what."""
         return self._read(sql.events, limit)
 

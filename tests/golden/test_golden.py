@@ -41,6 +41,7 @@ from playing import (
 from longrank import Outcome, Ranking, load
 from longrank.experiments.results import read_results
 from longrank.service.doctor import examine
+from longrank.service.engine import views
 
 HERE = Path(__file__).parent
 EARLY = ("0.1.0.dev1", "0.1.0.dev2")  # in test_versions.py: they need migrations
@@ -163,7 +164,8 @@ def same(expected, found, where="answer"):
         for key in expected.keys() - {"state_hash"}:
             assert key in found, f"{where}.{key}"
             if key == "explanation":
-                assert found[key].startswith(expected[key]), f"{where}.{key}"
+                said, says = expected[key].splitlines(), found[key].splitlines()
+                assert [line for line in says if line in said] == said, f"{where}.{key}"
             elif key == "patience" and expected[key] == 1.0:  # also: learned, which was not told
                 assert 0.0 < found[key] <= 1.0, f"{where}.{key}"
             else:
@@ -178,6 +180,12 @@ def same(expected, found, where="answer"):
         assert expected.replace(" 1 tries", " 1 try") == found, where  # as it is said since 0.5.0
     else:
         assert expected == found, where
+
+
+@pytest.fixture(autouse=True)
+def _pending_is_counted_anew(monkeypatch):
+    """However slow counting is on a busy machine."""
+    monkeypatch.setattr(views, "_QUICK", math.inf)
 
 
 def check_states(ask, folder: Path, but: str | None = None) -> None:
@@ -296,7 +304,7 @@ def entry_layout(kind: int, body: bytes):
     version, record = decoded if len(decoded) == 2 else (0, decoded)
     sequence = record[3:4] if kind == 0 else []
     named = [part for part in record[13:] if part] if kind == 0 else []
-    parts = [*sequence, *named, *(part[0] for part in named)]
+    parts = [*sequence, *named, *(part[0] for part in named if part[0] is not None)]
     return kind, version, len(record), *map(len, parts)
 
 
@@ -344,7 +352,8 @@ def test_there_is_a_golden_store_of_the_current_format(model, folder):
                 ask(step)
     found = store_layout(path, model)
     assert {kind for kind, *_ in found["log"]} == {0, 1}
-    assert found in known, MISSING
+    log = set(found.pop("log"))
+    assert any(log <= set(each.pop("log")) and found == each for each in known), MISSING
 
 
 def test_there_are_golden_results_of_the_current_format(tmp_path):

@@ -7,10 +7,10 @@ from drafts import append, decision, outcome, snapshot
 
 from longrank.service.errors import Conflict, Duplicate, StoreDamaged, StoreFailed
 from longrank.service.store.records import DECISION, OUTCOME, Draft
-from longrank.service.store.sql import MAX_SNAPSHOTS, Event, KeyRow
+from longrank.service.store.sql import MAX_SNAPSHOTS, EventRow, KeyRow
 from longrank.service.store.store import open_store
 
-DONE = Event(1.0, "somebody", "did something", "m", "k")
+DONE = EventRow(1.0, "somebody", "did something", "m", "k")
 
 
 @pytest.fixture

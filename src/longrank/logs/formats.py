@@ -140,7 +140,14 @@ def _parquet(path: Path, named: Names) -> LogTable:
         try:
             # Texts as dictionaries: then equal ones are held once.
             with pq.ParquetFile(path, read_dictionary=texts) as file:
-                yield from _arrow_rows(file.iter_batches(BATCH, columns=wanted), names)
+                batches = (
+                    batch
+                    for group in range(
+                        file.num_row_groups
+                    )  # dictionaries in lists cannot be joined
+                    for batch in file.iter_batches(BATCH, row_groups=[group], columns=wanted)
+                )
+                yield from _arrow_rows(batches, names)
         except unreadable as error:
             raise BadFile(f"{path} is damaged: {error!s:.200}") from error
 

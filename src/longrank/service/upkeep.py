@@ -68,6 +68,8 @@ class Upkeep:
         while not self._stopping.is_set():
             try:
                 once()
+                if once == self.keep:
+                    self.finished = time.monotonic()
             except Stopped:
                 return
             except ServiceError as error:
@@ -110,7 +112,6 @@ class Upkeep:
                     model.name,
                     RETENTION,
                 )
-        self.finished = time.monotonic()
 
     def _keep(self, model: Model, now: float, retain: bool) -> None:
         """Do what is due for a model."""

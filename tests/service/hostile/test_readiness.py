@@ -129,12 +129,12 @@ def test_upkeep_that_hangs_or_fails_is_not_ready(ready):
 def test_upkeep_says_when_it_was_last_round(engine, monkeypatch):
     upkeep, rounds = Upkeep(engine), []
 
-    def once():
+    def keep():
         rounds.append(upkeep.finished)
         if len(rounds) > 3:
             raise StoreFailed("away")
 
-    monkeypatch.setattr(upkeep, "once", once)
+    monkeypatch.setattr(upkeep, "keep", keep)
     upkeep.start()
     until(lambda: len(rounds) > 5)
     upkeep.stop()

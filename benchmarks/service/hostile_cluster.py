@@ -12,6 +12,7 @@ that was left alone may have waited longer than 5 seconds because of another one
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import signal
 import subprocess
@@ -40,6 +41,8 @@ from longrank.service.engine.engine import Engine
 from longrank.service.store.postgres import PostgresStore
 
 MAX_COST = 5.0  # seconds
+SLOW = 0.1  # seconds of a write that are worth remembering
+PAUSE = 0.1  # seconds between two writes of a client
 RECOVERY = 5.0  # seconds after which a process that was disturbed counts as left alone again
 SPACE = f"longrank-{os.getpid()}"
 DATABASE, CLIENTS = "10.213.7", "10.214.7"  # networks of the third process: to each side
@@ -62,17 +65,23 @@ class Cut(Server):
 
 
 class Load(killing.Load):
-    """Clients that remember how long each write took, and at which process."""
+    """Clients that remember which writes took long, and at which process.
+
+    They pause after each write, so that an hour of them can be checked in minutes.
+    """
 
     def __init__(self, *args: object, **more: int) -> None:
         super().__init__(*args, **more)
-        self.times: list[tuple[float, float, int]] = []  # from, until, port
+        self.warm = math.inf  # writes that began before are not counted: some had to compile
+        self.slow: list[tuple[float, float, int]] = []  # from, until, port
 
     def _until_answered(self, wire, method, path, body, good):
         started = time.monotonic()
         answer = super()._until_answered(wire, method, path, body, good)
-        if answer is not None:
-            self.times.append((started, time.monotonic(), wire.port))
+        ended = time.monotonic()
+        if answer is not None and started > self.warm and ended - started > SLOW:
+            self.slow.append((started, ended, wire.port))
+        self._stopping.wait(PAUSE)
         return answer
 
 
@@ -172,7 +181,7 @@ class Trouble:
         """The longest that a write took at a process that was left alone."""
         alone = (
             ended - began
-            for began, ended, port in load.times
+            for began, ended, port in load.slow
             if not any(a < ended and began < b for a, b in self.disturbed[port])
         )
         return max(alone, default=0.0)
@@ -216,7 +225,7 @@ def run(minutes: float, pause: float, seed: int) -> None:
             started = time.monotonic()
             with Load([server.port for server in servers], clients=6) as load:
                 load.more(300, 300.0)
-                load.times.clear()  # without what was compiled or loaded first
+                load.warm = time.monotonic()
                 while time.monotonic() - started < 60.0 * minutes:
                     load.more(50, 120.0)
                     what = trouble.once()

@@ -237,18 +237,18 @@ def test_an_unknown_key_costs_no_query_in_the_event_loop_and_is_unknown_for_a_mo
     callers = Callers(keys, False, lambda: now[0])
 
     async def main():
-        first = await asyncio.gather(*(callers.owner(f"k{i}") for i in range(100)))
+        first = await asyncio.gather(*(callers.owner(b"k%d" % i) for i in range(100)))
         assert set(first) == {None}
         assert len(keys.threads) <= 2
         assert threading.main_thread() not in keys.threads
         now[0] += 0.5
         before = len(keys.threads)
-        keys.stored.add("k1")
-        assert await callers.owner("k1") is None
+        keys.stored.add(b"k1")
+        assert await callers.owner(b"k1") is None
         assert len(keys.threads) == before
         now[0] += 1.0
-        assert await callers.owner("k1") == 7
-        assert await callers.owner("k1") == 7
+        assert await callers.owner(b"k1") == 7
+        assert await callers.owner(b"k1") == 7
         assert len(keys.threads) == before + 1
 
     asyncio.run(main())
@@ -257,7 +257,7 @@ def test_an_unknown_key_costs_no_query_in_the_event_loop_and_is_unknown_for_a_mo
 
 def test_where_no_other_process_writes_an_unknown_key_costs_nothing():
     keys = FakeKeys()
-    assert asyncio.run(Callers(keys, True).owner("k")) is None
+    assert asyncio.run(Callers(keys, True).owner(b"k")) is None
     assert keys.threads == []
 
 
@@ -270,7 +270,7 @@ def test_only_the_latest_unknown_keys_are_remembered(monkeypatch):
 
     async def main():
         for i in range(5):
-            await found.owner(f"k{i}")
+            await found.owner(b"k%d" % i)
 
     asyncio.run(main())
     assert len(found._unknown) <= 2

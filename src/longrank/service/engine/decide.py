@@ -38,13 +38,19 @@ from longrank.service.store.records import (
 from longrank.service.store.store import Store
 
 Appending = Callable[[Draft], Awaitable[Entry]]  # to the log; done when the entry is durable
+Reading = Callable[..., Awaitable[Any]]  # of the store: a function and its arguments
 
 _ID = re.compile(messages.ID)
 MAX_ROWS = 1 << 20  # bytes of a decision about records that are learned from
 
 
 def decide(
-    model: Model, request: DecisionRequest, store: Store, now: float, append: Appending
+    model: Model,
+    request: DecisionRequest,
+    store: Store,
+    now: float,
+    append: Appending,
+    read: Reading,
 ) -> Coroutine[Any, Any, messages.DecisionAnswer]:
     """Rank now; log and answer when awaited. The same request again gets the same answer.
 
@@ -62,24 +68,31 @@ def decide(
     name = request.id or f"{random.getrandbits(128):032x}"
     if spec.mode == "shadow" and checked.baseline is None:
         # it may have been decided before the model went into shadow mode
-        if store.find(model.number, name)[0] is None:
-            raise InvalidInput("baseline", "be given in shadow mode", None)
-        return _log(model, name, checked.digest, None, store, append)
+        missing = InvalidInput("baseline", "be given in shadow mode", None)
+        return _repeat(model, name, checked.digest, store, read, missing)
     draft = _draft(model, name, request, checked, now)
-    return _log(model, name, checked.digest, draft, store, append)
+    return _log(model, draft, checked.digest, store, append, read)
 
 
 async def _log(
-    model: Model, name: str, digest: bytes, draft: Draft | None, store: Store, append: Appending
+    model: Model, draft: Draft, digest: bytes, store: Store, append: Appending, read: Reading
 ) -> messages.DecisionAnswer:
-    if draft is not None:
-        try:
-            return answer(await append(draft), draft.known[0], model.name)
-        except Duplicate:
-            pass
-    existing, _ = store.find(model.number, name)
-    if existing is None:  # the log takes no decision without its model
-        raise Unknown(f"there is no model {model.name!r}")
+    try:
+        return answer(await append(draft), draft.known[0], model.name)
+    except Duplicate:
+        pass
+    # the log takes no decision without its model
+    missing = Unknown(f"there is no model {model.name!r}")
+    return await _repeat(model, draft.id, digest, store, read, missing)
+
+
+async def _repeat(
+    model: Model, name: str, digest: bytes, store: Store, read: Reading, missing: Exception
+) -> messages.DecisionAnswer:
+    """Answer as before, if there is such a decision."""
+    existing, _ = await read(store.find, model.number, name)
+    if existing is None:
+        raise missing
     record = existing.decision()
     if record.digest != digest:
         raise Conflict(f"the decision {name!r} was asked for with another content")

@@ -17,6 +17,7 @@ from longrank.service.engine.catalog import Catalog
 from longrank.service.engine.clock import SteadyClock
 from longrank.service.engine.follower import Follower
 from longrank.service.engine.model import Model
+from longrank.service.engine.readers import Readers
 from longrank.service.engine.views import Views
 from longrank.service.errors import NotReady, ServiceError, StoreFailed, Unknown
 from longrank.service.store.records import Draft, Entry
@@ -62,7 +63,8 @@ class Engine:
         self.store, self.snapshot_every = store, snapshot_every
         self.clock = clock = clock or SteadyClock()
         self.ready = False
-        self.aio = Verbs(self, store.writer.append_soon, asyncio.to_thread)
+        self._readers = Readers()
+        self.aio = Verbs(self, store.writer.append_soon, self._readers.read)
         self._blocking = Verbs(self, self._append, _read)
         self.stopping = threading.Event()
         self._catalog = Catalog(store, clock, self.stopping)
@@ -104,6 +106,7 @@ class Engine:
                     except Exception:  # the log has everything, and the others are saved
                         log.exception("model %s: no last snapshot", model.name)
         finally:
+            self._readers.close()
             self.store.close()
             self._applier.close()
 
@@ -291,7 +294,7 @@ class Verbs:
     """The verbs that write, over one way to wait for the store; each returns an awaitable."""
 
     def __init__(
-        self, engine: Engine, append: Callable[[Draft], Awaitable[Entry]], read: settle.Reading
+        self, engine: Engine, append: Callable[[Draft], Awaitable[Entry]], read: decide.Reading
     ) -> None:
         self._engine, self._append, self._read = engine, append, read
 
@@ -301,7 +304,8 @@ class Verbs:
         """Rank now, and log when awaited."""
         engine = self._engine
         model = engine.model(name)
-        return decide.decide(model, request, engine.store, engine.clock(), self._append)
+        how = self._append, self._read
+        return decide.decide(model, request, engine.store, engine.clock(), *how)
 
     def settle(
         self, name: str, decision: str, request: messages.OutcomeRequest

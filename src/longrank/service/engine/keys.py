@@ -119,18 +119,17 @@ class Keys:
         """Return the number of the model that a key opens; ADMIN for all, None for none."""
         if not self._store.exclusive and self._aged():
             self.refresh()
-        found = self.known(key)
+        found = self.known(digest(key))
         if found is None and not self._store.exclusive:
             self.load()  # another process may have created it
-            found = self.known(key)
+            found = self.known(digest(key))
         return found
 
-    def known(self, key: str) -> int | None:
-        """Return the same as far as it is in memory, without a query.
+    def known(self, found: bytes) -> int | None:
+        """Return the same by a key's digest, as far as it is in memory, without a query.
 
         NotReady if other processes may have revoked the key meanwhile.
         """
-        found = digest(key)
         if self._is_admins(found):
             return ADMIN
         if not self._store.exclusive and self._aged():

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from longrank.errors import InvalidInput
 from longrank.service import messages
 from longrank.service.engine.apply import Recent
-from longrank.service.engine.decide import Appending
+from longrank.service.engine.decide import Appending, Reading
 from longrank.service.engine.model import Model
 from longrank.service.errors import Conflict, Duplicate, ServiceError, Unknown
 from longrank.service.messages import OutcomeRequest
@@ -19,7 +18,6 @@ from longrank.service.store.records import OUTCOME, DecisionRecord, Draft, Entry
 from longrank.service.store.store import Store
 
 log = logging.getLogger("longrank.service")
-Reading = Callable[..., Awaitable[Any]]  # of the store: a function and its arguments
 MAX_TOGETHER = 256  # outcomes of a batch that share a commit
 
 

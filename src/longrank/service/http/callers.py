@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from starlette.concurrency import run_in_threadpool
 
-from longrank.service.engine.keys import Keys, digest
+from longrank.service.engine.keys import Keys
 
 UNKNOWN = 1.0  # seconds for which an unknown key is known to be unknown
 PAUSE = 0.25  # seconds between two looks into the store
@@ -27,13 +27,15 @@ class Callers:
         self._reading: asyncio.Task[None] | None = None
         self._read = 0.0
 
-    async def owner(self, key: str) -> int | None:
-        """Return the number of the model that a key opens, None if there is no such key."""
+    async def owner(self, key: bytes) -> int | None:
+        """Return the number of the model that a key opens, None if there is no such key.
+
+        ``key`` is the key's digest.
+        """
         owner = self._keys.known(key)
         if owner is not None or self._exclusive:
             return owner
-        name = digest(key)
-        if self._clock() < self._unknown.get(name, 0.0):
+        if self._clock() < self._unknown.get(key, 0.0):
             return None
         for _ in range(1 if self._reading is None else 2):  # one that began before may be too old
             await self._look()
@@ -42,7 +44,7 @@ class Callers:
                 return owner
         if len(self._unknown) >= _MAX_UNKNOWN:
             self._unknown.clear()
-        self._unknown[name] = self._clock() + UNKNOWN
+        self._unknown[key] = self._clock() + UNKNOWN
         return None
 
     async def _look(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 
 import msgspec
@@ -31,16 +30,17 @@ async def decide(
         body = msgspec.structs.replace(body, id=idempotency_key)
     model, pace = service.engine.model(name), service.pace
     shape = pace.shape(model, body, size)
-    ranking = partial(pace.timed, shape, partial(service.engine.aio.decide, name, body))
-    del body  # a decision that waits for the disk does not need it any more
     if pace.is_quick(model, shape):
-        deciding = ranking(clock=time.perf_counter)  # which is quicker to ask
-    else:
-        pace.enter(model)
-        try:
-            deciding = await service.workers.run(lane, ranking)
-        finally:
-            pace.leave(model)
+        deciding = pace.timed(shape, service.engine.aio.decide, name, body)
+        del body  # a decision that waits for the disk does not need it any more
+        return await deciding
+    ranking = partial(pace.timed, shape, service.engine.aio.decide, name, body)
+    del body
+    pace.enter(model)
+    try:
+        deciding = await service.workers.run(lane, ranking)
+    finally:
+        pace.leave(model)
     del ranking
     return await deciding
 

@@ -14,7 +14,7 @@ import sys
 import time
 import traceback
 from functools import partial
-from typing import IO, Any, TextIO
+from typing import IO, Any, NamedTuple, TextIO
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -44,6 +44,16 @@ _SAFE = (
 )
 _PART = 1 << 20  # bytes of a file that are sent at once
 _encode = msgspec.json.Encoder().encode
+
+
+class Request(NamedTuple):
+    """A request whose endpoint is found; ``values`` are those in its path."""
+
+    endpoint: Endpoint
+    values: dict[str, str]
+    scope: Scope
+    headers: Headers
+    receive: Receive
 
 
 class Application:
@@ -81,7 +91,7 @@ class Application:
                 self._check_limits(scope["path"], headers)
                 endpoint, values = self._router.find(scope["method"], scope["path"])
                 call = endpoint.route.name
-                answer = await self._handle(endpoint, values, scope, headers, receive)
+                answer = await self._handle(Request(endpoint, values, scope, headers, receive))
                 status, extra, content = _reply(endpoint, answer)
             except (LongrankError, Refused) as error:
                 status, extra, content = problems.report(error, request_id.decode())
@@ -115,65 +125,52 @@ class Application:
             self._service.metrics.shed.inc()
             raise Refused(503, "too many requests are in flight; try again later")
 
-    async def _handle(
-        self,
-        endpoint: Endpoint,
-        values: dict[str, str],
-        scope: Scope,
-        headers: Headers,
-        receive: Receive,
-    ) -> Any:
-        """Check the key, read the parameters and the body, and call the handler."""
-        route, service = endpoint.route, self._service
+    async def _handle(self, request: Request) -> Any:
+        """Check the key and what it may use, then call the handler."""
+        route, service, headers = request.endpoint.route, self._service, request.headers
         if route.name in self._keyless:
-            service.origins.check(scope["method"], headers)
+            service.origins.check(request.scope["method"], headers)
         if route.name == "metrics" and service.metrics_key is not None:
             await self._check_metrics_key(headers)
         if route.scope != "open":
             if not service.engine.ready:
                 service.engine.check()  # refuses; the engine's verbs check for anything else
             if service.auth:
-                key = await self._check_key(route, values, headers)
-                connection = scope.get("longrank.connection")
+                key = await self._check_key(route, request.values, headers)
+                connection = request.scope.get("longrank.connection")
                 if connection is not None:
                     connection.claim(key)
                 self._quota.enter(key)
                 try:
-                    return await self._call(endpoint, values, scope, headers, receive, key)
+                    return await self._call(request, key)
                 finally:
                     self._quota.leave(key)
-        return await self._call(endpoint, values, scope, headers, receive, b"")
+        return await self._call(request, b"")
 
-    async def _call(
-        self,
-        endpoint: Endpoint,
-        values: dict[str, str],
-        scope: Scope,
-        headers: Headers,
-        receive: Receive,
-        key: bytes,
-    ) -> Any:
+    async def _call(self, request: Request, key: bytes) -> Any:
         """Read the parameters and the body, and call the handler."""
-        route, engine = endpoint.route, self._service.engine
-        arguments = _parameters(route, values, scope, headers)
-        if route.looks_up and not engine.knows(arguments["name"]):
-            await run_in_threadpool(engine.model, arguments["name"])  # refuses if there is none
-        lane = Lane(key, values.get("name", ""))
+        endpoint, service = request.endpoint, self._service
+        route = endpoint.route
+        arguments = _parameters(route, request)
+        if route.looks_up and not service.engine.knows(arguments["name"]):
+            # refuses if there is none
+            await run_in_threadpool(service.engine.model, arguments["name"])
         if endpoint.takes_lane:
-            arguments["lane"] = lane
+            arguments["lane"] = Lane(key, request.values.get("name", ""))
         if route.takes is None:
-            return await endpoint.handler(self._service, **arguments)
-        found = await self._bodies.read(headers, receive)
+            return await endpoint.handler(service, **arguments)
+        found = await self._bodies.read(request.headers, request.receive)
         if endpoint.takes_size:
             arguments["size"] = found.size
         # what is decoded has no name here, so that a handler that waits can free it
         if found.size <= body.LARGE:
             return await endpoint.handler(
-                self._service, **arguments, body=body.decode(route.takes, found)
+                service, **arguments, body=body.decode(route.takes, found)
             )
+        lane = Lane(key, request.values.get("name", ""))
         decoding = partial(body.decode, route.takes, found)
         return await endpoint.handler(
-            self._service, **arguments, body=await self._service.workers.run(lane, decoding)
+            service, **arguments, body=await service.workers.run(lane, decoding)
         )
 
     async def _check_key(
@@ -184,7 +181,11 @@ class Application:
         Return the digest of the key.
         """
         key = _bearer(headers)
-        owner = await self._callers.owner(key) if key else None
+        if key is None:
+            raise _no_key()
+        owner = self._service.keys.known(key)
+        if owner is None:
+            owner = await self._callers.owner(key)
         if owner is None:
             raise _no_key()
         if owner != ADMIN:
@@ -195,13 +196,13 @@ class Application:
             known = self._service.engine.knows(name)
             if (find(name) if known else await run_in_threadpool(find, name)) != owner:
                 raise Refused(403, "this key is for another model")
-        return digest(key)
+        return key
 
     async def _check_metrics_key(self, headers: Headers) -> None:
         """Refuse to show the metrics without their key or the administrator's."""
-        key, expected = _bearer(headers), self._service.metrics_key or ""
-        if not hmac.compare_digest(digest(key), digest(expected)) and (
-            not key or await self._callers.owner(key) != ADMIN
+        key, expected = _bearer(headers), digest(self._service.metrics_key or "")
+        if key is None or (
+            not hmac.compare_digest(key, expected) and await self._callers.owner(key) != ADMIN
         ):
             raise _no_key()
 
@@ -212,10 +213,11 @@ class Application:
         return path if status < 400 else self._service.keys.hide(path)  # what was served is no key
 
 
-def _bearer(headers: Headers) -> str:
-    """Return the key of a request, empty without one."""
+def _bearer(headers: Headers) -> bytes | None:
+    """Return the digest of a request's key, None without one."""
     scheme, _, key = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-    return key.strip() if scheme.lower() == "bearer" else ""
+    key = key.strip()
+    return digest(key) if key and scheme.lower() == "bearer" else None
 
 
 def _no_key() -> Refused:
@@ -223,22 +225,21 @@ def _no_key() -> Refused:
     return Refused(401, detail, {"WWW-Authenticate": "Bearer"})
 
 
-def _parameters(
-    route: Route[..., Any], values: dict[str, str], scope: Scope, headers: Headers
-) -> dict[str, Any]:
+def _parameters(route: Route[..., Any], request: Request) -> dict[str, Any]:
     """Read the parameters of a request from its path, its query and its headers, and check them."""
     found: dict[str, Any] = {
-        name: _checked(name, text, PATH[name]) for name, text in values.items()
+        name: _checked(name, text, PATH[name]) for name, text in request.values.items()
     }
     if route.query:
-        given = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+        query = request.scope["query_string"].decode("latin-1")
+        given = dict(parse_qsl(query, keep_blank_values=True))
         for name, schema in route.query.items():
             if name in given or route.required(name):
                 found[name] = _checked(name, given.get(name), schema)
             else:
                 found[name] = route.default(name)
     for name, schema in route.headers.items():
-        value = headers.get(name.lower().encode())
+        value = request.headers.get(name.lower().encode())
         if value is not None:
             found[name.lower().replace("-", "_")] = _checked(name, value.decode("latin-1"), schema)
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from longrank.errors import InvalidInput
 from longrank.policies import Randomised
@@ -57,15 +57,13 @@ class Pace:
             return False
         return model.spec.request.dim is not None or not self._large[model.number]
 
-    def timed(
-        self, shape: Shape, work: Callable[[], T], clock: Callable[[], float] = time.thread_time
-    ) -> T:
-        """Do work, and remember what it took: of the processor, unless by another clock."""
-        started = clock()
+    def timed(self, shape: Shape, work: Callable[..., T], *args: Any) -> T:
+        """Do work, and remember what it took: of the processor, however busy the machine is."""
+        started = time.thread_time()
         try:
-            return work()
+            return work(*args)
         finally:
-            seconds = clock() - started
+            seconds = time.thread_time() - started
             if len(self._seconds) >= _MAX_SHAPES:
                 self._seconds.clear()
             self._seconds[shape] = max(seconds, _FADES * self._seconds.get(shape, 0.0))

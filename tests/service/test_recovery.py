@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from serving import asked, fresh, make, told, until
 
-from longrank.errors import InvalidInput
 from longrank.service import messages
 from longrank.service.engine.apply import replay
 from longrank.service.engine.engine import Engine
@@ -82,7 +81,7 @@ def test_an_old_sqlite_is_refused(path, monkeypatch):
         SqliteStore(path)
 
 
-def test_an_entry_that_cannot_be_learned_stops_everything(engine, path):
+def test_an_entry_that_cannot_be_learned_stops_everything_and_its_model_after_a_start(engine, path):
     """A decision whose rows fit no model of this dimension, as only a fault could write it."""
     other = engine.create("other", messages.ModelRequest(dim=2, policy="ind"))[0]
     engine.decide("m", asked("x"))
@@ -93,10 +92,9 @@ def test_an_entry_that_cannot_be_learned_stops_everything(engine, path):
     with pytest.raises(StoreFailed, match="could not learn"):
         engine.decide("m", asked("y"))
     engine.close()
-    again = Engine(SqliteStore(path))
-    with pytest.raises(InvalidInput):
-        again.start()
-    again.close()
+    with Engine(SqliteStore(path)) as again:
+        assert list(again.suspended) == ["other"]
+        assert again.decide("m", asked("y")).id == "y"
 
 
 def test_an_outcome_whose_decision_is_gone_is_not_passed_over(engine, path):

@@ -13,8 +13,9 @@ from serving import DIM, asked, make, told
 from longrank.errors import InvalidInput
 from longrank.service.engine import decide
 from longrank.service.engine.engine import Engine
-from longrank.service.engine.model import Stats, exact_sum
+from longrank.service.engine.model import Model, Stats, exact_sum
 from longrank.service.engine.views import Views
+from longrank.service.errors import StoreDamaged
 from longrank.service.store.sqlite import SqliteStore
 from longrank.service.upkeep import RETENTION, Upkeep
 
@@ -141,3 +142,32 @@ def test_a_stop_saves_the_models_after_one_that_fails(failing, path, clock, capl
     assert "model bad: no last snapshot" in caplog.text
     with Engine(SqliteStore(path), clock=clock) as again:
         assert again.model("c").saved == 1
+
+
+def test_a_model_that_cannot_learn_its_log_does_not_stop_a_start(path, clock, monkeypatch):
+    with Engine(SqliteStore(path), clock=clock) as engine:
+        for name in ("a", "bad", "c"):
+            number = make(engine, name).number
+            engine.decide(name, asked("x"))
+            engine.settle(name, "x", told())
+            if name == "bad":
+                bad = number
+        monkeypatch.setattr(engine, "leads", lambda model: False)  # no snapshot: it must replay
+    settle = Model.settle
+
+    def failing(self, *args):
+        if self.number == bad:
+            raise ZeroDivisionError("of a policy's own code")
+        settle(self, *args)
+
+    monkeypatch.setattr(Model, "settle", failing)
+    with Engine(SqliteStore(path), clock=clock) as engine:
+        assert [model.name for model in engine.models()] == ["a", "c"]
+        assert list(engine.suspended) == ["bad"]
+        assert engine.decide("a", asked("y")).id == "y"
+        assert engine.settle("a", "y", told()).learned
+        with pytest.raises(StoreDamaged, match="'bad' cannot be used by this process"):
+            engine.decide("bad", asked("y"))
+    monkeypatch.undo()
+    with Engine(SqliteStore(path), clock=clock) as engine:
+        assert engine.model("bad").version == 1

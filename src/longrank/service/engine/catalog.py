@@ -44,9 +44,10 @@ class _Suspended(NamedTuple):
 class Catalog:
     """Models by name and by number.
 
-    A newer longrank may have written a model that this one cannot load. It is suspended, and the
-    others go on. What is damaged is suspended as well where other processes write too, as it may be
-    that they can use it; where nobody else writes, it is an error.
+    A newer longrank may have written a model that this one cannot load, or a policy may fail to
+    learn an entry of the log. It is suspended, and the others go on. What is damaged is suspended
+    as well where other processes write too, as it may be that they can use it; where nobody else
+    writes, it is an error.
     """
 
     def __init__(self, store: Store, clock: Callable[[], float], stopping: threading.Event) -> None:
@@ -145,8 +146,9 @@ class Catalog:
         Raise the error where nobody else can have caused it, and where it is not about this model:
         the database is away, or busy.
         """
+        damaged = isinstance(error, StoreDamaged) and not isinstance(error, OtherVersion)
         passing = isinstance(error, ServiceError) and not isinstance(error, StoreDamaged)
-        if passing or (self._store.exclusive and not isinstance(error, OtherVersion)):
+        if passing or (self._store.exclusive and damaged):
             raise error
         reason = f"model {name!r} cannot be used by this process: {error}"
         log.error(

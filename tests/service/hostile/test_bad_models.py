@@ -152,7 +152,7 @@ def test_a_model_that_cannot_learn_its_log_does_not_stop_a_start(path, clock, mo
             engine.settle(name, "x", told())
             if name == "bad":
                 bad = number
-        monkeypatch.setattr(engine, "leads", lambda model: False)  # no snapshot: it must replay
+        monkeypatch.setattr(engine, "leads", lambda _: False)  # no snapshot
     settle = Model.settle
 
     def failing(self, *args):

@@ -5,7 +5,7 @@ LongrankError
     ├── Unknown       there is no such model, decision or key
     ├── Conflict      it exists already, with other content
     ├── Duplicate     the log has this entry already
-    ├── Busy          too many writes are queued; try again later
+    ├── Busy          too many writes are queued, or reads made; try again later
     ├── NotReady      the log is being replayed
     ├── Stopped       the service was told to stop meanwhile
     ├── StoreFailed   the store could not read or write; nothing was acknowledged
@@ -35,7 +35,7 @@ class Duplicate(ServiceError):
 
 
 class Busy(ServiceError):
-    """Too many writes are queued; nothing was done."""
+    """Too many writes are queued, or reads made; nothing was done."""
 
 
 class NotReady(ServiceError):

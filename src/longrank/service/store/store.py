@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Concatenate, ParamSpec, TypeVar
 from urllib.parse import unquote
 
-from longrank.service.errors import Stopped, StoreDamaged, StoreFailed, sentence
+from longrank.service.errors import Busy, Stopped, StoreDamaged, StoreFailed, sentence
 from longrank.service.store import sql
 from longrank.service.store.records import Draft, Entry
 from longrank.service.store.snapshots import Snapshot
@@ -20,6 +20,8 @@ from longrank.service.store.sql import EventRow, KeyRow, ModelRow, Session, Sett
 from longrank.service.store.writer import Writer
 
 BATCH = 1000  # rows that are deleted in one transaction
+MAX_READING = 16  # connections that read at the same time
+PATIENCE = 5.0  # seconds to wait for one of them
 P = ParamSpec("P")
 T = TypeVar("T")
 POSTGRES = ("postgresql://", "postgres://")
@@ -329,32 +331,41 @@ class Store(ABC):
 
 
 class _Pool:
-    """Connections lent to one reader at a time, and opened when none is free."""
+    """Connections lent to one reader at a time, and opened when none is free, up to a limit."""
 
     def __init__(self, connect: Callable[[], Session]) -> None:
         self._connect = connect
+        self._places = threading.Semaphore(MAX_READING)
         self._free: list[Session] = []
         self._lock = threading.Lock()
         self._closed = False
 
     @contextmanager
     def lend(self) -> Iterator[Session]:
-        """Lend a connection; after a failure it is closed and not reused, nor are the free ones."""
-        with self._lock:
-            session = self._free.pop() if self._free else None
-        if session is None:
-            session = self._connect()
+        """Lend a connection; Busy if all are lent for long.
+
+        After a failure it is closed and not reused, nor are the free ones.
+        """
+        if not self._places.acquire(timeout=PATIENCE):
+            raise Busy(f"all {MAX_READING} connections that read are in use; try again later")
         try:
-            yield session
-        except BaseException:
+            with self._lock:
+                session = self._free.pop() if self._free else None
+            if session is None:
+                session = self._connect()
+            try:
+                yield session
+            except BaseException:
+                session.close()
+                self._clear()  # what has ended one may have ended all
+                raise
+            with self._lock:
+                if not self._closed:
+                    self._free.append(session)
+                    return
             session.close()
-            self._clear()  # what has ended one may have ended all
-            raise
-        with self._lock:
-            if not self._closed:
-                self._free.append(session)
-                return
-        session.close()
+        finally:
+            self._places.release()
 
     def close(self) -> None:
         """Close the free connections; lent ones are closed when they are returned."""

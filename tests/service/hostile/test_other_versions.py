@@ -30,8 +30,8 @@ def unknown_field(engine, model):
     engine.store.update_model(model.number, json.dumps(spec).encode())
 
 
-def unknown_state(engine, model):
-    """A policy of a kind that this version does not know."""
+def unknown_state(engine, model, after=-1):
+    """A policy of a kind that this version does not know, in the snapshots after an entry."""
     engine.save(model)
     snapshot = model.snapshot()
     tree = unpack(snapshot.policy)
@@ -39,8 +39,8 @@ def unknown_state(engine, model):
     other = pack(tree)
     written = msgspec.structs.replace(snapshot, policy=other, state_hash=state_hash(other))
     body, total = written.packed()
-    sql = "UPDATE snapshots SET body = ?, sum = ? WHERE model = ?"
-    arguments = (body, total, model.number)
+    sql = "UPDATE snapshots SET body = ?, sum = ? WHERE model = ? AND seq > ?"
+    arguments = (body, total, model.number, after)
     engine.store.writer.call(lambda session: session.execute(sql, arguments))
 
 
@@ -91,6 +91,15 @@ def test_one_model_says_so_by_name_and_the_others_go_on(prepared, write, clock):
             engine.decide("new", asked("y"))
         assert list(engine.suspended) == ["new"]
         assert engine.trouble is None
+
+
+def test_a_snapshot_of_another_version_is_passed_over_for_an_older_one(prepared, clock):
+    """As after going back to the version before: the log is there, and replayed from further on."""
+    where = prepared(lambda engine, model: unknown_state(engine, model, after=0))
+    with Engine(open_store(where), clock=clock) as engine:
+        assert engine.suspended == {}
+        assert engine.model("new").version == 1
+        assert engine.model("new").state_hash() == engine.model("old").state_hash()
 
 
 @pytest.mark.parametrize("write", WRITTEN)

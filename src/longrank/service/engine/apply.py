@@ -285,6 +285,7 @@ def _load(
     found: list[Snapshot | StoreDamaged], name: str, floor: int, load: Callable[[Snapshot], T]
 ) -> T:
     """Load the first good snapshot from which the log is complete."""
+    other: OtherVersion | None = None
     for snapshot in found:
         if isinstance(snapshot, StoreDamaged):
             log.warning("model %s: %s; using another one", name, snapshot)
@@ -292,7 +293,12 @@ def _load(
             try:
                 return load(snapshot)
             except BadFile as error:  # not damaged, but written by other code than this
-                raise OtherVersion(f"model {name!r} cannot be loaded: {error}") from error
+                log.warning("model %s: %s; using another one", name, error)
+                if other is None:
+                    other = OtherVersion(f"model {name!r} cannot be loaded: {error}")
+                    other.__cause__ = error
+    if other is not None:
+        raise other
     raise StoreDamaged(
         f"model {name!r} has no good snapshot from which its log is complete (entry {floor} or "
         "later); restore the store from a backup"

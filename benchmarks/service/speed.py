@@ -51,14 +51,22 @@ end
 """
 
 
-def wrk(port: int, clients: int, seconds: float, prefix: str, outcome: bool, folder: Path):
+def wrk(
+    port: int,
+    clients: int,
+    seconds: float,
+    prefix: str,
+    outcome: bool,
+    folder: Path,
+    core: int | None = 1,
+):
     """Requests, requests a second, median and 99th percentile in ms, errors."""
     text = json.dumps(json.dumps(round_body()))
-    script = folder / "load.lua"
+    script = folder / f"load-{port}.lua"
     script.write_text(SCRIPT % (text, prefix, ADMIN, "true" if outcome else "false"))
     command = ["wrk", "-t1", f"-c{clients}", f"-d{max(1, round(seconds))}s", "-s", str(script)]
     run = subprocess.run(
-        pinned(1, [*command, f"http://127.0.0.1:{port}"]),
+        pinned(core, [*command, f"http://127.0.0.1:{port}"]),
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     found = re.search(r"RESULT (\d+) (\d+) (\d+) (\d+) (\d+)", run.stdout)

@@ -54,9 +54,9 @@ _READING = (
     "it is reported for, which rewards noise: the more settings, the more. Held out means that the "
     "setting with the largest mean over the shuffles of the search is reported on others that "
     "played no part in the choice, with the standard deviation of one shuffle.",
-    "Topics are fitted to the items of the embedding, not to the stream that is ranked, and coverage "
-    "is scaled to norm 1 on every task; the paper fits them to the stream, and speaks of scaling on "
-    "MNIST only.",
+    "Topics are fitted to the items of the embedding, not to the stream that is ranked, and "
+    "coverage is scaled to norm 1 on every task; the paper fits them to the stream, and speaks of "
+    "scaling on MNIST only.",
 )
 _BOTH_WAYS = (
     f"The first two statements count one side only. Counted both ways, at two decimals: the cells "

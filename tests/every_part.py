@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from longrank import (
+    LCB,
     UCB,
     Coverage,
     EpsilonGreedy,
@@ -27,6 +28,7 @@ from longrank import (
     Tabular,
     Text,
     Thompson,
+    cautious,
     recommended,
 )
 from longrank.testing import DIM, MAX_BUDGET
@@ -112,6 +114,11 @@ POLICIES = {
         LEARNERS["newton-tuned"](), features=FEATURES["maximum"](), scale=0.5, rng=15
     ),
     "recommended": lambda: recommended(dim=DIM, max_budget=MAX_BUDGET),
+    "lcb/newton": lambda: LCB(LEARNERS["newton-logistic"](), caution=0.7),
+    "lcb/ridge": lambda: LCB(LEARNERS["ridge"](), caution=0.3),
+    "lcb/polynomial": lambda: LCB(Laplace(15), features=Polynomial(2), caution=0.5),
+    "lcb/foresight": lambda: LCB(LEARNERS["laplace"](), caution=0.5, foresight=3),
+    "cautious": lambda: cautious(dim=DIM, max_budget=MAX_BUDGET),
     "random": lambda: Random(rng=12),
     "oracle/plain": lambda: Oracle(TRUTH),
     "oracle/probit": lambda: Oracle(TRUTH, link="probit"),
@@ -146,6 +153,8 @@ RECORD_POLICIES = {
     "plackett-luce": lambda: PlackettLuce(SparseLaplace(), temperature=0.4, rng=23),
     "epsilon-greedy": lambda: EpsilonGreedy(SparseLaplace(), epsilon=0.5, rng=24),
     "recommended": lambda: recommended(max_budget=MAX_BUDGET),
+    "lcb": lambda: LCB(SparseLaplace(), caution=0.5, foresight=2),
+    "cautious": lambda: cautious(max_budget=MAX_BUDGET),
     "declared": _declared,
     "random": lambda: Random(rng=25),
 }

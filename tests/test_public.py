@@ -9,6 +9,7 @@ from importlib.metadata import version
 import longrank
 
 NAMES = [
+    "LCB",
     "LOGISTIC",
     "PROBIT",
     "UCB",
@@ -47,6 +48,7 @@ NAMES = [
     "Tags",
     "Text",
     "Thompson",
+    "cautious",
     "load",
     "named",
     "recommended",

@@ -16,6 +16,7 @@ from longrank.learners import (
 from longrank.links import LOGISTIC, PROBIT, Link
 from longrank.payoffs import Payoffs, PlannedSequence
 from longrank.policies import (
+    LCB,
     UCB,
     EpsilonGreedy,
     Oracle,
@@ -23,6 +24,7 @@ from longrank.policies import (
     Policy,
     Random,
     Thompson,
+    cautious,
     load,
     named,
     recommended,
@@ -32,6 +34,7 @@ from longrank.schema import Category, Embedding, Number, Schema, Tags, Text
 __version__ = "0.5.0"
 
 __all__ = [
+    "LCB",
     "LOGISTIC",
     "PROBIT",
     "UCB",
@@ -70,6 +73,7 @@ __all__ = [
     "Tags",
     "Text",
     "Thompson",
+    "cautious",
     "load",
     "named",
     "recommended",

@@ -2,7 +2,7 @@
 
 `exploration` is alpha(b, d, T, delta), `regret_bound` is Theorem 1, `approximation_ratio` is
 gamma(s) of the Lemma on Greedy, `remark_budget` is the b of the Remark. The proof's own constants
-are larger in two places, and its slope z = 1 is loose (the logistic curve has 1/4): see the page
+are larger in three places, and its slope z = 1 is loose (the logistic curve has 1/4): see the page
 on departures.
 """
 

@@ -51,6 +51,20 @@ def test_numbers_are_counted_by_policy_and_the_missed_ones_listed():
     assert short.difference == pytest.approx(50 / 91 - 0.98)
 
 
+def test_numbers_are_counted_both_ways_at_the_two_decimals_of_the_tables():
+    rows = as_published("ind", "dep", tasks=("mnist-0",))
+    off = (0.0, 0.024, -0.024, 0.026, -0.026, 0.5, -0.3, 0.0, 0.0, 0.0)
+    for policy in ("ind", "dep"):
+        mine = [one for one in rows if one["policy"] == policy]
+        for one, step in zip(mine, off, strict=True):
+            one["ncr_published"] += step if policy == "ind" else abs(step)
+    rows.append(row("ind", 1.0, settings={"rate": 2}))  # a second, worse setting
+    ind, dep = agreements(scores(rows))[0].closeness()
+    assert (ind.policy, ind.settings, ind.within, ind.above, ind.below) == ("ind", 2, 6, 2, 2)
+    assert (dep.policy, dep.settings, dep.within, dep.above, dep.below) == ("dep", 1, 6, 4, 0)
+    assert ind.cells == dep.cells == 10
+
+
 @pytest.mark.parametrize(
     ("made", "reason"),
     [
@@ -113,6 +127,19 @@ def test_a_world_in_which_baselines_win_and_dep_trails_is_noticed():
     assert claims.dep_trails(found).holds is None  # one class and one budget only
 
 
+def test_trends_are_checked_held_out_too():
+    def with_held_out(policy, on_the_grid, elsewhere):
+        kept = row(policy, elsewhere, scenario="exponential", seed=1, protocol="held-out")
+        return [row(policy, on_the_grid, scenario="exponential"), kept]
+
+    rows = [*with_held_out("ind", 80.0, 80.0), *with_held_out("dep", 90.0, 70.0)]
+    by_sentence = {check.sentence: check for check in claims.checks(rows, scores(rows))}
+    said = "n the exponential scenario Dep is generally at least as good as Ind"
+    assert by_sentence[f"I{said}"].holds is True
+    assert by_sentence[f"Held out: i{said}"].holds is False
+    assert claims.held_out(scores([row("ind", 80.0)])) == {}
+
+
 @pytest.mark.parametrize(("times", "holds"), [(20.0, True), (2.0, False)])
 def test_the_slower_policy_is_found(times, holds):
     rows = [row("ind", seconds=1e-3), row("gl-cdcm", seconds=1e-3 * times)]
@@ -165,7 +192,7 @@ def test_mixtures_with_few_components_are_looked_at_by_themselves():
 def test_every_check_has_a_sentence_a_figure_and_a_verdict():
     for rows in ([], as_published()):
         found = claims.checks(rows, scores(rows))
-        assert len({check.sentence for check in found}) == len(found) == 12
+        assert len({check.sentence for check in found}) == len(found) == 15
         for check in found:
             assert check.figure
             assert check.verdict in ("holds", "does not hold", "not enough results")

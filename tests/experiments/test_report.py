@@ -14,7 +14,7 @@ from made_up import as_published, row
 from typer.testing import CliRunner
 
 from longrank import cli
-from longrank.document import Field, Grid
+from longrank.document import Field, Grid, Prose
 from longrank.errors import BadFile, InvalidInput
 from longrank.experiments.claims import agreements
 from longrank.experiments.report import report, summary
@@ -262,7 +262,12 @@ def test_reproduce_ends_with_an_error_when_a_cell_failed(tmp_path: Path, monkeyp
 
 def test_every_number_that_is_not_reached_is_listed_with_its_reason():
     found = scores([row("ind", 60.45), row("dep", 100.0), row("ind", 70.0, budget=5)])
-    [_, short] = summary([], agreements(found)[:1])
+    [_, said, counts, short] = summary([], agreements(found)[:1])
+    assert isinstance(said, Prose)
+    assert "both ways" in said.text
+    assert isinstance(counts, Grid)
+    shown = [[field.text for field in line] for line in counts.rows]
+    assert shown == [["Ind", "1", "2", "0", "0", "2"], ["Dep", "1", "1", "1", "0", "0"]]
     assert isinstance(short, Grid)
     assert short.folded == "Ind, Dep: the 2 cells more than 0.02 below the paper's number"
     cell, *numbers = short.rows[0]

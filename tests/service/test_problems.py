@@ -41,6 +41,7 @@ def test_problems_are_problem_details(http):
         ({"settings": {"nobody": 1}}, "settings", "be among dim, .* for 'ind', got nobody"),
         ({"settings": {"dim": 3}}, "settings", "leave dim to the model, got dim"),
         ({"settings": {"radius": 1e308}}, "radius", "be small enough for .*, got 1e.308"),
+        ({"policy": "cautious"}, "policy", "be one that goes on exploring: .*, got 'cautious'"),
         ({"policy": "dep"}, "settings", "include 'topics' for 'dep', got"),
         (
             {"policy": "oracle", "settings": {"weights": [0.1] * DIM, "features": {"a": 1}}},

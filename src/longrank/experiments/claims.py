@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, median
 
 from longrank.experiments.latent import PANELS, SIGNIFICANT, few_topics, latent
@@ -41,6 +41,7 @@ class Check:
 def checks(rows: Sequence[ResultRow], found: Scores) -> list[Check]:
     """Check all claims."""
     few = few_topics(rows, FEW)
+    other = held_out(found)
     return [
         *(reached(one) for one in agreements(found)),
         chance(found),
@@ -48,10 +49,24 @@ def checks(rows: Sequence[ResultRow], found: Scores) -> list[Check]:
         small_budgets(found),
         dep_leads(found),
         dep_trails(found),
+        *(_said_held_out(trend(other)) for trend in (small_budgets, dep_leads, dep_trails)),
         slower(found),
         *(correlated(found, *panel) for panel in PANELS),
         *(correlated(few, *panel, max_topics=FEW) for panel in PANELS),
     ]
+
+
+def held_out(found: Scores) -> Scores:
+    """Return the scores that have held-out shuffles, with their mean as ``ncr_published``."""
+    return {
+        key: replace(score, ncr_published=score.held_out.mean)
+        for key, score in found.items()
+        if score.held_out is not None
+    }
+
+
+def _said_held_out(check: Check) -> Check:
+    return replace(check, sentence=f"Held out: {check.sentence[0].lower()}{check.sentence[1:]}")
 
 
 @dataclass(frozen=True)
@@ -78,6 +93,25 @@ class Shortfall:
             )
         missing = (needed - score.ncr_published) * (score.cr_max - score.cr_rand + 1.0)
         return f"CR is {missing:.1f} of {score.cr_max:.0f} too low"
+
+
+@dataclass(frozen=True)
+class Closeness:
+    """How near a policy's scores are to the published numbers, at the two decimals of the tables.
+
+    ``settings`` is the size of its grid: the best of more settings scores higher by luck alone.
+    """
+
+    policy: str
+    settings: int
+    within: int
+    above: int
+    below: int
+
+    @property
+    def cells(self) -> int:
+        """The number of scores that were compared."""
+        return self.within + self.above + self.below
 
 
 @dataclass(frozen=True)
@@ -109,6 +143,24 @@ class Agreement:
             short = sum(one.score.key.policy == policy for one in self.shortfalls)
             lines.append(f"{label(policy)}: {ours - short} of {ours}")
         return lines
+
+    def closeness(self) -> list[Closeness]:
+        """Count the scores of each policy within the tolerance, and those above and below it."""
+        number = published()
+        found = []
+        for policy in self.policies:
+            ours = [score for score in self.scores if score.key.policy == policy]
+            # Hundredths, since 0.58 - 0.56 is not 0.02 in floating point.
+            apart = [
+                round(100.0 * (round(score.ncr_published, 2) - number[score.key].ncr))
+                for score in ours
+            ]
+            most = round(100.0 * TOLERANCE)
+            above, below = sum(x > most for x in apart), sum(x < -most for x in apart)
+            settings = max((score.tried for score in ours), default=0)
+            within = len(apart) - above - below
+            found.append(Closeness(policy, settings, within, above, below))
+        return found
 
 
 def agreement(

@@ -56,7 +56,7 @@ def stream(task: str, seed: int, folder: str | None) -> Stream:
 
 @functools.lru_cache(maxsize=8)
 def mixture(task: str, topics: int, folder: str | None) -> Mixture:
-    """Fit topics to items that are not ranked, scaled to norm 1 as in the paper.
+    """Fit topics to items that are not ranked, scaled to norm 1 as the paper does on MNIST.
 
     The fit is cached in the data folder. It uses one thread, since more would change the last bits.
     """

@@ -65,8 +65,9 @@ class Many:
         """Find who can be among the best: an item is out if ``count`` others certainly beat it."""
         weights, inverse, bonus, ceiling, _ = belief
         smallest, largest = eigenvalue_bounds(inverse)
-        low, high = bonus * math.sqrt(smallest), bonus * math.sqrt(largest)
-        slack = _ROUNDING * (1.0 + high + float(np.abs(weights).sum()))  # no score is larger
+        low, high = sorted((bonus * math.sqrt(smallest), bonus * math.sqrt(largest)))
+        most = abs(bonus) * math.sqrt(largest) + float(np.abs(weights).sum())  # no score is larger
+        slack = _ROUNDING * (1.0 + most)
         low, high = low - slack, high + slack
 
         def scan(start: int) -> tuple[float, int, Vector, Indices, Vector]:

@@ -6,9 +6,10 @@ import warnings
 
 from longrank.policies import registry
 from longrank.policies.base import Policy
-from longrank.policies.default import recommended
+from longrank.policies.default import cautious, recommended
 from longrank.policies.epsilon_greedy import EpsilonGreedy
 from longrank.policies.files import from_bytes, load
+from longrank.policies.lcb import LCB
 from longrank.policies.oracle import Oracle
 from longrank.policies.plackett_luce import PlackettLuce
 from longrank.policies.random import Random
@@ -18,6 +19,7 @@ from longrank.policies.thompson import Thompson
 from longrank.policies.ucb import UCB
 
 __all__ = [
+    "LCB",
     "UCB",
     "EpsilonGreedy",
     "Oracle",
@@ -27,6 +29,7 @@ __all__ = [
     "Randomised",
     "Recipe",
     "Thompson",
+    "cautious",
     "from_bytes",
     "load",
     "named",

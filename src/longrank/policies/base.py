@@ -56,9 +56,12 @@ class Policy(Part, ABC):
     ----------
     rng
         The generator of random numbers; None if the policy does not draw.
+    online
+        Whether it may learn from what it plays itself; False if it is for logs only.
     """
 
     rng: np.random.Generator | None = None
+    online: ClassVar[bool] = True
 
     @abstractmethod
     def propose(

@@ -9,6 +9,7 @@ import numpy as np
 from longrank.errors import InvalidInput
 from longrank.features import Features, Records, Tabular
 from longrank.learners import Laplace, Learner, SparseLaplace
+from longrank.policies.lcb import LCB
 from longrank.policies.thompson import Thompson
 from longrank.policies.ucb import UCB
 from longrank.schema import Schema
@@ -17,6 +18,7 @@ from longrank.schema import Schema
 EXPLORATION = 0.04
 FORESIGHT = 10
 PENALTY = 0.5
+CAUTION = 1.0  # of lower bounds: see docs/choosing.md
 SCALE = 0.15  # of the draws for records: see docs/choosing.md
 
 
@@ -129,3 +131,35 @@ def recommended(
         patient=True,
         rng=rng,
     )
+
+
+def cautious(
+    *,
+    dim: int | None = None,
+    schema: Schema | None = None,
+    max_budget: int | None = None,
+    caution: float = CAUTION,
+    forgetting: float = 0.0,
+) -> LCB:
+    """Make a policy to be learned from a log and played as it is: see :class:`~longrank.LCB`.
+
+    It has the belief of :func:`recommended`, and ranks by lower confidence bounds.
+
+    Parameters
+    ----------
+    dim, schema, max_budget, forgetting
+        As for :func:`recommended`.
+    caution
+        How many standard deviations are subtracted from a mean; 0 is greedy.
+
+    Examples
+    --------
+    >>> from longrank import Payoffs
+    >>> policy = cautious()
+    >>> payoffs = Payoffs.vanilla(2)
+    >>> policy.rank(["adyen", "stripe"], payoffs, context={"brand": "visa"}).ids
+    ['adyen', 'stripe']
+    """
+    learner, features = belief(dim, max_budget, forgetting, schema)
+    foresight = 0 if dim is None else FORESIGHT
+    return LCB(learner, features=features, caution=caution, foresight=foresight, patient=True)

@@ -12,6 +12,7 @@ from longrank.packing import unpack
 from longrank.parts import Kinds
 from longrank.policies.base import Believer, Policy
 from longrank.policies.epsilon_greedy import EpsilonGreedy
+from longrank.policies.lcb import LCB
 from longrank.policies.oracle import Oracle
 from longrank.policies.plackett_luce import PlackettLuce
 from longrank.policies.random import Random
@@ -22,7 +23,7 @@ KINDS = Kinds(
     "policy",
     Policy,  # type: ignore[type-abstract]
     "longrank.policies",
-    (UCB, EpsilonGreedy, PlackettLuce, Thompson, Random, Oracle),
+    (UCB, LCB, EpsilonGreedy, PlackettLuce, Thompson, Random, Oracle),
 )
 
 # What states from outside the package may raise, whose contents are not declared.

@@ -22,7 +22,7 @@ from longrank.learners import MaximumLikelihood, OnlineNewton, Ridge
 from longrank.links import LOGISTIC, Link
 from longrank.plugins import entry_points, load_entry_point
 from longrank.policies.base import Policy
-from longrank.policies.default import belief, recommended
+from longrank.policies.default import belief, cautious, recommended
 from longrank.policies.epsilon_greedy import EpsilonGreedy
 from longrank.policies.oracle import Oracle
 from longrank.policies.plackett_luce import PlackettLuce
@@ -206,6 +206,11 @@ _OWN: dict[str, Recipe] = {
         "Sequences drawn at random on the belief of the recommended policy, with exact "
         "propensities.",
     ),
+    "cautious": Recipe(
+        cautious,
+        "cautious",
+        "Lower confidence bounds on the belief of the recommended policy, to be learned from logs.",
+    ),
     "rand": Recipe(
         _rand,
         "Rand",
@@ -321,6 +326,7 @@ def named(name: str, /, **settings: Any) -> Policy:
     recommended    dim=None, schema=None, max_budget=None, forgetting=0.0, rng=0
     thompson       dim=None, schema=None, max_budget=None, scale=1.0, forgetting=0.0, patient, rng
     plackett-luce  dim, schema, max_budget=None, temperature=1.0, forgetting=0.0, patient, rng
+    cautious       dim=None, schema=None, max_budget=None, caution=1.0, forgetting=0.0
     ind            dim, max_budget, exploration=0.1, rate=None, radius=1.0, link
     dep            dim (the number of topics), topics, and those of ind
     eps            dim, max_budget, epsilon=0.1, rng, rate=None, radius=1.0, link

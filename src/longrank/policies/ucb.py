@@ -19,7 +19,8 @@ from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Believer, Chance, unlearned
+from longrank.policies.base import Chance, unlearned
+from longrank.policies.confidence import ConfidenceBound
 from longrank.policies.generators import generator_from_state, generator_state, saved_generator
 
 _LOOKS = 3  # candidates of a round that are looked at
@@ -34,7 +35,7 @@ def _look(rng: np.random.Generator, size: int) -> NDArray[np.bool_]:
     return looks
 
 
-class UCB(Believer):
+class UCB(ConfidenceBound):
     """Rank by upper confidence bounds: as if each item were as good as is still plausible.
 
     The score of a row x is x.w + sqrt(exploration * x' M^-1 x).
@@ -95,7 +96,7 @@ class UCB(Believer):
         1: unlearned,
         2: lambda state: {"rng": None} | state,
     }
-    contents: ClassVar = Believer.contents | {
+    contents: ClassVar = ConfidenceBound.contents | {
         "exploration": real(0.0, sys.float_info.max),
         "probing": flag,
         "foresight": whole(),
@@ -113,16 +114,9 @@ class UCB(Believer):
         patient: bool = False,
         rng: np.random.Generator | int | None = None,
     ) -> None:
-        super().__init__(learner, features, patient)
+        super().__init__(learner, features, foresight, patient)
         self.exploration = exploration
         self.probing = bool(probing)
-        self.foresight = checks.whole("foresight", foresight)
-        if self.foresight and not learner.foresees:
-            rule = "be one that foresees failures (Laplace does), or foresight 0"
-            raise InvalidInput("learner", rule, repr(learner))
-        if self.foresight and not self.features.independent:
-            rule = "not let a row depend on the items above it, to foresee failures"
-            raise InvalidInput("features", rule, repr(self.features))
         self.rng = None if rng is None else checks.generator(rng)
         if self.rng is not None and not isinstance(self.features, Tabular):
             raise InvalidInput("rng", "be None unless features are Tabular", repr(self.features))
@@ -136,14 +130,6 @@ class UCB(Believer):
     def exploration(self, value: float) -> None:
         self._exploration = checks.real("exploration", value, minimum=0.0)
         self.bonus = math.sqrt(self._exploration)
-
-    def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs, minimum: int) -> Ranking:
-        if not self.foresight or payoffs.has_prices:
-            best = self._best(prepared, count, payoffs, minimum)
-            return best.planned(payoffs.patience)
-        rows = self.features.rows(prepared)
-        greedy = self.learner.belief(self.bonus).foresee(rows, count, self.foresight)
-        return self._decide(prepared, greedy, payoffs, minimum)
 
     def _draw(
         self,

@@ -211,6 +211,12 @@ def _first(spec: Spec) -> Snapshot:
         offered["schema"] = _schema(request.schema)
     try:
         policy = registry.make(request.policy, offered, request.settings)
+        if not policy.online:
+            rule = (
+                "be one that goes on exploring: this one never tries what it knows little of, and "
+                "would not learn that it is wrong (it is for logs: longrank evaluate)"
+            )
+            raise InvalidInput("policy", rule, repr(request.policy))
         _check_candidates(request, policy)
         return pack(policy, Stats())
     except InvalidInput as error:

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from importlib.metadata import version
 
+import pytest
+
 import longrank
 
 NAMES = [
@@ -74,6 +76,8 @@ def test_importing_it_imports_no_extra():
     code = """
 import sys, numba  # numba looks at the version of scipy, where there is one
 before = set(sys.modules)
+import pytest
+
 import longrank
 print(*{name.partition(".")[0] for name in set(sys.modules) - before})
 """
@@ -81,3 +85,12 @@ print(*{name.partition(".")[0] for name in set(sys.modules) - before})
     imported = set(run.stdout.split())
     assert "longrank" in imported
     assert not imported & EXTRAS
+
+
+def test_what_has_moved_is_found_where_it_was():
+    from longrank.policies import base, believer
+
+    assert base.Believer is believer.Believer
+    assert base.unlearned is believer.unlearned
+    with pytest.raises(AttributeError, match=r"policies\.base.*no attribute 'Believers'"):
+        _ = base.Believers

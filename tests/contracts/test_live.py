@@ -28,7 +28,7 @@ from longrank import (
     unit_rows,
 )
 from longrank.features.base import Prepared
-from longrank.policies.base import Believer
+from longrank.policies.believer import Believer
 from longrank.simulation import Stream, TableWorld, live, simulate
 
 DIM, BUDGET = 4, 6

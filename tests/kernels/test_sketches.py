@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from longrank import unit_rows
 from longrank.features import Tabular
 from longrank.kernels import KNOTS, normal_scores
 from longrank.kernels.sketches import bound_scores, sketch
@@ -57,20 +58,13 @@ def test_a_guide_finds_what_halving_finds():
     assert found.tobytes() == normal_scores(items, (halving, *curves)).tobytes()
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("wide", [False, True])
-def test_no_mean_is_below_and_no_score_above_its_bound(dtype, wide):
-    rng = np.random.default_rng(1)
-    kinds = [columns(rng, 700) for _ in range(3 if wide else 1)]
-    items = np.concatenate(kinds, axis=1).astype(dtype)
-    features = features_of(items[:256].astype(np.float64))
-    assert len(features.directions) == (16 if wide else 0)
+def assert_bounds_hold(items, features, rng):
     prepared = features.prepare(items, None)
-    rows, view = prepared.rows, prepared.view
+    rows, view, k = prepared.rows, prepared.view, len(items)
     for size in (0.0, 0.3, 3.0):
         weights = size * rng.normal(size=features.length)
-        rough, lows, highs = sketch(view, weights, BONUS, PRIOR), np.empty(700), np.empty(700)
-        for start in range(0, 700, 96):
+        rough, lows, highs = sketch(view, weights, BONUS, PRIOR), np.empty(k), np.empty(k)
+        for start in range(0, k, 96):
             part = slice(start, start + 96)
             bound_scores(items[part], view, rough, lows[part], highs[part])
         means = rows @ weights
@@ -79,3 +73,27 @@ def test_no_mean_is_below_and_no_score_above_its_bound(dtype, wide):
         assert (highs >= scores).all()
         # not as far as to be of no use
         assert np.median(highs - scores) <= 0.3 + 2.0 * means.std()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("wide", [False, True])
+def test_no_mean_is_below_and_no_score_above_its_bound(dtype, wide):
+    rng = np.random.default_rng(1)
+    kinds = [columns(rng, 700) for _ in range(3 if wide else 1)]
+    items = np.concatenate(kinds, axis=1).astype(dtype)
+    features = features_of(items[:256].astype(np.float64))
+    assert len(features.directions) == (16 if wide else 0)
+    assert_bounds_hold(items, features, rng)
+
+
+@pytest.mark.parametrize("dim", [6, 20])
+def test_so_it_is_for_embeddings_whose_curves_are_straight(dim):
+    rng = np.random.default_rng(2)
+    items = unit_rows(rng.normal(size=(700, dim)))
+    features = features_of(items[:256])
+    turns = sketch(features.prepare(items, None).view, np.zeros(features.length), BONUS, PRIOR)[0][
+        1
+    ]
+    assert (np.count_nonzero(turns, axis=1) == 1).all()
+    beyond = np.where(rng.random((700, 1)) < 0.2, 3.0, 1.0)  # numbers that no row of the sample had
+    assert_bounds_hold((items * beyond).astype(np.float32), features, rng)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from statistics import NormalDist
+from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
@@ -20,7 +18,8 @@ from longrank.contents import numbers, whole, wholes
 from longrank.errors import BadFile, InvalidInput
 from longrank.features.base import Features, Greedy, Outline, Prepared
 from longrank.features.many import outline, screen
-from longrank.kernels import BEND, KNOTS, LEVEL, PRODUCT
+from longrank.features.scale import EMBEDDED, ENOUGH, LATER, REACH, Scale, rounded
+from longrank.kernels import BEND, LEVEL, PRODUCT
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 
@@ -29,124 +28,20 @@ Matrix = NDArray[np.float64]
 Shape = tuple[int, int, int, float, float, float]  # kind, first, second, low, high, scale
 
 SAMPLE = 256  # rows by which columns are judged
-ENOUGH = 64  # rows from which shapes are added
-LATER = 16  # rows that a receipt adds once there are enough
 DIRECTIONS = 16  # columns, or sums of columns, of which products are made
 LEVELS = 12  # different numbers up to which each gets a column of its own
 MAX_BENDS, MAX_LEVELS = 128, 256  # columns of each kind
-_REACH = 1.5  # the norm of a typical row's scores
 _BENDS, _PRODUCTS = 0.7, 0.7  # the norm of its bends, and of its products
-_EMBEDDED = 1.0  # both for embeddings
-_SAME, _MOST = 0.003, 0.95  # how far norms may differ that count as one, and in how many rows
-_VARYING = 0.1  # least share of an embedding's square that differs between rows
 _MAX = sys.float_info.max
 _CARRIED = 8_192  # numbers that a receipt carries for the sample, unless a few rows have more
 
 
-@dataclass(frozen=True)
-class _Scale:
-    """What a sample says of the columns: the curve of each, and the scale of their scores."""
-
-    curves: kernels.Curves
-    scale: float
-    embedded: bool = False
-
-    @classmethod
-    def fit(cls, sample: Matrix) -> _Scale:
-        norm = _common_norm(sample)
-        return cls._of_columns(sample) if norm is None else cls._of_embeddings(sample, norm)
-
-    @classmethod
-    def _of_embeddings(cls, sample: Matrix, norm: float) -> _Scale:
-        """Take numbers as they are: in rows of one norm their relative sizes mean something."""
-        d = sample.shape[1]
-        knots, scores = np.full((d, KNOTS), math.inf), np.zeros((d, KNOTS))
-        slopes = np.zeros((d, KNOTS))
-        knots[:, :3], scores[:, :3] = (-norm, 0.0, norm), (-math.sqrt(d), 0.0, math.sqrt(d))
-        slopes[:, :2], counts = math.sqrt(d) / norm, np.full(d, 3)
-        curves = kernels.guide(knots, counts), knots, scores, slopes, counts
-        return cls(curves, _EMBEDDED / math.sqrt(d), True)
-
-    @classmethod
-    def _of_columns(cls, sample: Matrix) -> _Scale:
-        n, d = sample.shape
-        knots, scores = np.zeros((d, KNOTS)), np.zeros((d, KNOTS))
-        counts = np.ones(d, np.int64)
-        for j in range(d):
-            values, often = np.unique(sample[:, j], return_counts=True)
-            counts[j] = min(len(values), KNOTS)
-            if len(values) > KNOTS:
-                middles = (np.cumsum(often) - 0.5 * often) / n
-                kept = np.searchsorted(middles, np.linspace(middles[0], middles[-1], KNOTS))
-                kept = np.unique(np.minimum(kept, len(values) - 1))
-                counts[j] = len(kept)
-                knots[j, : len(kept)] = values[kept]
-                scores[j, : len(kept)] = [_normal_quantile(each) for each in middles[kept]]
-            elif len(values) > 2:
-                middles = (np.cumsum(often) - 0.5 * often) / n
-                knots[j, : len(values)] = values
-                scores[j, : len(values)] = [_normal_quantile(each) for each in middles]
-            else:  # one or two numbers: the more frequent of them is 0
-                knots[j, : len(values)] = values
-                if len(values) == 2:  # by the first rows, so that it stays so as more are seen
-                    low = (sample[:ENOUGH, j] == values[0]).mean()
-                    scores[j, :2] = (0.0, 1.0) if low >= 0.5 else (1.0, 0.0)
-        slopes = np.zeros((d, KNOTS))
-        with np.errstate(all="ignore"):  # of numbers that are nearly equal, or as far apart
-            slopes[:, :-1] = np.diff(scores) / np.diff(knots)
-        slopes[(np.arange(KNOTS) >= counts[:, np.newaxis] - 1) | ~np.isfinite(slopes)] = 0.0
-        knots[np.arange(KNOTS) >= counts[:, np.newaxis]] = math.inf
-        curves = kernels.guide(knots, counts), knots, scores, slopes, counts
-        scored = kernels.normal_scores(sample, curves)
-        for j in _repeated(scored, counts):
-            scored[j], scores[j], slopes[j], counts[j] = 0.0, 0.0, 0.0, 2
-        curves = kernels.guide(knots, counts), knots, scores, slopes, counts
-        square = float((scored**2).sum()) / max(n, 1)
-        return cls(curves, _rounded(_REACH / math.sqrt(square)) if square > 0.0 else _REACH)
-
-
-def _common_norm(sample: Matrix) -> float | None:
-    """Return the norm of nearly all rows, if they are embeddings; None otherwise.
-
-    Rows of indicators can have one norm, too, but no column has more than two numbers then; and
-    so can rows with a column that is far from 0, but then they are all nearly the same.
-    """
-    if len(sample) < LATER or sample.shape[1] < 2:
-        return None
-    with np.errstate(all="ignore"):  # norms may overflow
-        norms = np.linalg.norm(sample, axis=1)
-        norm = float(np.median(norms))
-        alike = (np.abs(norms - norm) <= _SAME * norm).mean() >= _MOST
-        varying = ((sample - sample.mean(axis=0)) ** 2).sum() >= _VARYING * (norms**2).sum()
-    if not (alike and varying and 0.0 < norm < math.inf):
-        return None
-    marks = all(len(np.unique(column)) <= 2 for column in sample[:ENOUGH].T)
-    return None if marks else norm
-
-
-def _repeated(scored: Matrix, counts: NDArray[np.int64]) -> list[int]:
-    """Find columns of more than two numbers that say the same as one before them."""
-    first: dict[bytes, int] = {}
-    numeric = np.flatnonzero(counts > 2).tolist()
-    return [j for j in numeric if first.setdefault((scored[j].round(6) + 0.0).tobytes(), j) != j]
-
-
-def _rounded(size: float) -> float:
-    """Leave the last bits out, which depend on how a machine adds: what is kept is the same."""
-    return float(f"{size:.9g}")
-
-
-@lru_cache(maxsize=4096)
-def _normal_quantile(share: float) -> float:
-    return NormalDist().inv_cdf(share)
-
-
-@dataclass(frozen=True)
 class _Round:
     """The candidates of a round, as they came, and how they become rows."""
 
-    items: NDArray[np.floating]
-    view: kernels.View
+    def __init__(self, items: NDArray[np.floating], view: kernels.View) -> None:
+        self.items = items
+        self.view = view
 
     def __len__(self) -> int:
         return len(self.items)
@@ -218,7 +113,7 @@ class Tabular(Features):
             np.empty(0, np.int64),
             np.empty((0, 3)),
         )
-        self._scale: _Scale | None = None  # of a full sample
+        self._scale: Scale | None = None  # of a full sample
         self._marks: NDArray[np.bool_] | None = None  # as they were found last
 
     @property
@@ -248,7 +143,7 @@ class Tabular(Features):
         found = self._scale
         if found is None:
             first = self.sample if len(self.sample) else _some(array, ENOUGH)
-            found = _Scale.fit(np.concatenate([first, _some(array, SAMPLE)]))
+            found = Scale.fit(np.concatenate([first, _some(array, SAMPLE)]))
         view = found.curves, found.scale, self.directions, self.offsets, self.shapes
         return _Round(array, view)
 
@@ -272,11 +167,12 @@ class Tabular(Features):
 
         Of many candidates only those are expanded at length that can be chosen.
         """
-        items, some, count = prepared.items, None, len(chosen)
-        few = kernels.count_contenders(count)
-        if len(items) > few:
-            some = screen(items, looks, prepared.view, belief, optimism, few)
-            items, looks = items[some], looks[some]
+        items, some = prepared.items, None
+        if len(items) > kernels.CONTENDERS:  # no fewer are contenders
+            few = kernels.count_contenders(len(chosen))
+            if len(items) > few:
+                some = screen(items, looks, prepared.view, belief, optimism, few)
+                items, looks = items[some], looks[some]
         length = kernels.decide_looking(
             items,
             prepared.view,
@@ -318,7 +214,7 @@ class Tabular(Features):
         if self._scale is not None:
             marked[: self.dim] = self._scale.curves[-1] <= 2
         elif len(self.sample):
-            marked[: self.dim] = _Scale.fit(self.sample).curves[-1] <= 2
+            marked[: self.dim] = Scale.fit(self.sample).curves[-1] <= 2
         marked[self.dim + 1 :] = self.shapes[0] == LEVEL
         self._marks = marked
         return marked
@@ -330,8 +226,8 @@ class Tabular(Features):
         numbers: Vector,
         belief: Belief,
     ) -> Ranking:
-        ranking = super().receipt(prepared, order, numbers, belief)
-        return ranking.planned(1.0, sample=self.carried(prepared))
+        ranking, sample = super().receipt(prepared, order, numbers, belief), self.carried(prepared)
+        return ranking if sample is None else ranking.carry(sample)
 
     def carried(self, prepared: Prepared) -> Matrix | None:
         wanted = SAMPLE - len(self.sample)
@@ -358,11 +254,11 @@ class Tabular(Features):
         before, self._marks = len(self.sample), None
         self.sample = np.concatenate([self.sample, carried])[:SAMPLE]
         if self.settled:
-            self._scale = _Scale.fit(self.sample)
+            self._scale = Scale.fit(self.sample)
         if self.settled or before < ENOUGH <= len(self.sample):
-            self._add_shapes(self._scale or _Scale.fit(self.sample))
+            self._add_shapes(self._scale or Scale.fit(self.sample))
 
-    def _add_shapes(self, found: _Scale) -> None:
+    def _add_shapes(self, found: Scale) -> None:
         """Add what the sample asks for and the rows do not have yet."""
         counts = found.curves[-1]
         scored = kernels.normal_scores(self.sample, found.curves).T
@@ -370,7 +266,7 @@ class Tabular(Features):
         known = set(zip(*(each.tolist() for each in self.shapes[:3]), strict=True))
         added: list[Shape] = []
         if not found.embedded:
-            added += self._bends(numeric) + self._levels(numeric, found.scale / _REACH)
+            added += self._bends(numeric) + self._levels(numeric, found.scale / REACH)
         added += self._products(numeric, scored, found.embedded)
         added = [each for each in added if each[:3] not in known]
         if added:
@@ -427,7 +323,7 @@ class Tabular(Features):
             chosen = self.dim + np.arange(kept)
             parts = scored @ self.directions.T - self.offsets
         square = float((parts**2).sum(axis=1).mean()) if len(chosen) else 1.0
-        size = _rounded((_EMBEDDED if embedded else _PRODUCTS) / square)
+        size = rounded((EMBEDDED if embedded else _PRODUCTS) / square)
         return [
             (PRODUCT, int(a), int(b), 0.0, 0.0, size if a == b else math.sqrt(2.0) * size)
             for at, a in enumerate(chosen)
@@ -475,7 +371,7 @@ class Tabular(Features):
             raise BadFile("the parts of a tabular feature map do not fit together")
         features.shapes = kinds, first, second, bounds
         if features.settled:
-            features._scale = _Scale.fit(features.sample)
+            features._scale = Scale.fit(features.sample)
         return features
 
     def __repr__(self) -> str:

@@ -24,14 +24,6 @@ from longrank.kernels.composition import (
     learn_nothing,
     rows_along,
 )
-from longrank.kernels.contenders import (
-    Optimism,
-    count_contenders,
-    screen_looking,
-    screen_roughly,
-    strongest_looking,
-    widen,
-)
 from longrank.kernels.costs import learn_costs
 from longrank.kernels.curve import densities, probabilities, probability, residual, slope
 from longrank.kernels.decision import decide, decide_looking, decide_plain, decide_sparse
@@ -48,6 +40,16 @@ from longrank.kernels.length import (
     values_ahead,
 )
 from longrank.kernels.likelihood import fit_likelihood, grow_and_fit, likelihood_step
+from longrank.kernels.looks import (
+    CONTENDERS,
+    Optimism,
+    Pool,
+    count_contenders,
+    screen_looking,
+    screen_roughly,
+    strongest_looking,
+    widen,
+)
 from longrank.kernels.narrowing import narrow_bounds
 from longrank.kernels.numbers import Coding, code_rows, observe_numbers
 from longrank.kernels.outline import outline_plain, outline_tabular
@@ -98,12 +100,14 @@ from longrank.kernels.update import newton_step, observe_cascade, observe_row
 
 __all__ = [
     "BEND",
+    "CONTENDERS",
     "KNOTS",
     "LEVEL",
     "PRODUCT",
     "Coding",
     "Curves",
     "Optimism",
+    "Pool",
     "RecordRule",
     "RecordSelection",
     "RecordStep",

@@ -24,6 +24,20 @@ def _residual_and_slope(score: float, success: bool) -> tuple[float, float]:
 
 
 @compiled
+def _newton(
+    mean: float, square: float, success: bool, g: float, low: float, high: float
+) -> tuple[float, float, float]:
+    """Take a Newton step for ``implicit_residual``; return it, and the bracket with g as an end."""
+    there, steepness = _residual_and_slope(mean + g * square, success)
+    miss = g - there
+    if miss > 0.0:
+        high = g
+    else:
+        low = g
+    return g - miss / (1.0 + square * steepness), low, high
+
+
+@compiled
 def implicit_residual(mean: float, square: float, success: bool) -> float:
     """Solve g = y - sigma(mean + g square), the residual after the step.
 
@@ -41,13 +55,7 @@ def implicit_residual(mean: float, square: float, success: bool) -> float:
     before, root = high - low, math.nan
     straight = 1.0 / (1.0 + square * square)
     for _ in range(100):
-        there, steepness = _residual_and_slope(mean + g * square, success)
-        miss = g - there
-        if miss > 0.0:
-            high = g
-        else:
-            low = g
-        following = g - miss / (1.0 + square * steepness)
+        following, low, high = _newton(mean, square, success, g, low, high)
         if abs(following - g) < 5e-16:
             root = g
         if not low < following < high or abs(following - g) > 0.5 * before:
@@ -76,13 +84,7 @@ def foreseen_failure(mean: float, square: float) -> tuple[float, float]:
     low, high = far, 0.0
     g, before = far / (1.0 + square * steepness), -far
     for _ in range(100):
-        there, steepness = _residual_and_slope(mean + g * square, False)
-        miss = g - there
-        if miss > 0.0:
-            high = g
-        else:
-            low = g
-        following = g - miss / (1.0 + square * steepness)
+        following, low, high = _newton(mean, square, False, g, low, high)
         if not low <= following <= high or abs(following - g) > 0.5 * before:
             following = 0.5 * (low + high)
         before = abs(following - g)

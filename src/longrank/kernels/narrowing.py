@@ -28,7 +28,7 @@ _BLOCK = 1024  # candidates that are looked at together, so that they stay in th
 
 
 @compiled
-def range_of_worths(
+def _range_of_worths(
     values: Vector, rewards: Vector, losses: Vector, patience: float
 ) -> tuple[float, float]:
     """Bound by how much a success can beat a failure, at any position. O(k + b).
@@ -189,13 +189,16 @@ def narrow_bounds(
     patience: float,
     few: int,
 ) -> Order:
-    """Find the best ``few`` at every worth, and perhaps others, in ascending order. O(k).
+    """Find who can be among the best ``few`` at a worth, and perhaps others, in order. O(k).
+
+    At every worth that a success has in a best plan, that is. Who is worth no try where a plan
+    goes on is left out, so that fewer than ``few`` may be found.
 
     Of each candidate a line is known that its score nowhere falls below, that of the chance
     ``sure`` at the cost ``dear``, and one that it nowhere exceeds, of ``able`` and ``cheap``.
     """
     some = np.arange(able.shape[0] if able.shape[0] <= max(few, _FEW) else 0)
-    low, high = range_of_worths(v, rewards, losses, patience)
+    low, high = _range_of_worths(v, rewards, losses, patience)
     stops, nobody = high, False  # the least worth at which a plan can end
     for m in range(rewards.shape[0]):
         stops = min(stops, rewards[m] - losses[m + 1])

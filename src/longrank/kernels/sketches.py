@@ -18,11 +18,10 @@ from longrank.kernels.tabular import (
     BEND,
     DEVIATION,
     KNOTS,
-    LEVEL,
     MEAN,
     PRODUCT,
     View,
-    fill_shape,
+    fill_level,
     score_column,
 )
 
@@ -35,8 +34,8 @@ PIECES = 8  # of a curve
 _COARSE = 0.2  # a curve that is off by more is evaluated exactly
 EPSILON = 1.2e-7  # of float32
 # Breaks and turns of the curves, their first and last numbers; factors of z, |z|, and in the square
-# of z^2, |z|; the sources of products and their factors; directions and offsets; other shapes with
-# their weights; and numbers: see ``sketch``.
+# of z^2, |z|; the sources of products and their factors; directions and offsets; levels, and the
+# weights of all columns; and numbers: see ``sketch``.
 Sketch = tuple[
     tuple[Floats, Floats, Floats],
     Floats,
@@ -117,8 +116,8 @@ def sketch(view: View, weights: Vector, bonus: float, prior: float) -> Sketch:
         factors[j, 0], factors[j, 2] = scale * weights[j], scale * scale
     mean, square, product = weights[d], 1.0, 0.0
     place, used = np.full(d + n, -1), 0
-    others = np.empty(kinds.shape[0], np.int64)
-    rest = 0
+    levels = np.empty(kinds.shape[0], np.int64)
+    count = 0
     for f in range(kinds.shape[0]):
         weight, a, b = bounds[f, 2], first[f], second[f]
         if kinds[f] == PRODUCT:
@@ -135,8 +134,8 @@ def sketch(view: View, weights: Vector, bonus: float, prior: float) -> Sketch:
             factors[a, 2] += size * size
             factors[a, 3] -= 2.0 * size * size * MEAN
         else:
-            others[rest] = f
-            rest += 1
+            levels[count] = f
+            count += 1
     sources, table = np.empty(used, np.int64), np.zeros((used, used))
     for source in range(d + n):
         if place[source] >= 0:
@@ -177,7 +176,7 @@ def sketch(view: View, weights: Vector, bonus: float, prior: float) -> Sketch:
         factors.astype(np.float32),
         (sources, table.astype(np.float32)),
         (directions.astype(np.float32), offsets.astype(np.float32)),
-        (others[:rest], weights),
+        (levels[:count], weights),
         numbers,
     )
 
@@ -228,6 +227,14 @@ def _draw(row: Floats, breaks: Floats, turns: Floats, ends: Floats) -> None:
         three = t * max(x - e, zero) + u * max(x - f, zero)
         four = v * max(x - g, zero) + w * max(x - h, zero)
         row[i] = ((height + one) + two) + (three + four)
+
+
+@orderly
+def _draw_line(row: Floats, first: float, slope: float, ends: Floats) -> None:
+    """Do the same where the curve is one straight piece, as it is for embeddings. O(k)."""
+    zero, height, last = np.float32(0.0), ends[0], ends[1]
+    for i in range(row.shape[0]):
+        row[i] = height + slope * max(min(row[i], last) - first, zero)
 
 
 @orderly
@@ -305,7 +312,7 @@ def bound_scores(
 
     ``highs`` holds for a bonus that is that of the sketch.
     """
-    (breaks, turns, ends), factors, (sources, table), (directions, offsets), others, numbers = rough
+    (breaks, turns, ends), factors, (sources, table), (directions, offsets), levels, numbers = rough
     d, k, n = items.shape[1], items.shape[0], directions.shape[0]
     rows = np.empty((d + n + n % 2, k), np.float32)
     means, squares = np.zeros(k, np.float32), np.zeros(k, np.float32)
@@ -320,7 +327,10 @@ def bound_scores(
         else:
             for i in range(k):
                 row[i] = np.float32(items[i, j])
-            _draw(row, breaks[j], turns[j], ends[j])
+            if turns[j, 1:].any():
+                _draw(row, breaks[j], turns[j], ends[j])
+            else:
+                _draw_line(row, breaks[j, 0], turns[j, 0], ends[j])
         _add(row, factors[j], means, squares)
     for a in range(n):
         rows[d + a, :] = -offsets[a]
@@ -333,7 +343,7 @@ def bound_scores(
     norms = np.zeros(k, np.float32)
     _add_products(rows, sources, table, means, norms)
     more, wider = np.zeros(k), np.full(k, numbers[1])
-    _add_others(items, view, others, more, wider)
+    _add_levels(items, view, levels, more, wider)
     for i in range(k):
         norm, mean = np.float64(norms[i]), numbers[0] + np.float64(means[i]) + more[i]
         root = math.sqrt(norm)
@@ -344,24 +354,20 @@ def bound_scores(
 
 
 @compiled
-def _add_others(
+def _add_levels(
     items: NDArray[np.floating],
     view: View,
-    others: tuple[Indices, Vector],
+    levels: tuple[Indices, Vector],
     means: Vector,
     squares: Vector,
 ) -> None:
-    """Add what other shapes contribute, exactly, one by one. O(k)."""
-    (guides, knots, scores, slopes, counts), _, _, _, (kinds, first, _, bounds) = view
-    chosen, weights = others
-    column, score = np.empty(means.shape[0]), np.empty(means.shape[0])
-    before = -1
+    """Add what levels contribute, exactly, one by one. O(k)."""
+    _, _, _, _, (_, first, _, bounds) = view
+    chosen, weights = levels
+    column = np.empty(means.shape[0])
     for f in chosen:
-        j, weight = first[f], weights[items.shape[1] + 1 + f]
-        if kinds[f] != LEVEL and j != before:
-            score_column(items, j, guides[j], knots[j], scores[j], slopes[j], counts[j], score)
-            before = j
-        fill_shape(kinds[f], items, j, score, score, bounds[f], column)
+        weight = weights[items.shape[1] + 1 + f]
+        fill_level(items, first[f], bounds[f], column)
         for i in range(column.shape[0]):
             means[i] += weight * column[i]
             squares[i] += column[i] * column[i]

@@ -123,34 +123,25 @@ def score_column(
 @compiled
 def normal_scores(items: NDArray[np.floating], curves: Curves) -> Matrix:
     """Compute the scores of all numbers, column by column: shape (d, k). O(k d)."""
-    guides, knots, scores, slopes, counts = curves
     found = np.empty((items.shape[1], items.shape[0]))
-    for j in range(items.shape[1]):
-        score_column(items, j, guides[j], knots[j], scores[j], slopes[j], counts[j], found[j])
+    _fill_scores(items, curves, found)
     return found
 
 
 @compiled
-def fill_shape(
-    kind: int,
-    items: NDArray[np.floating],
-    a: int,
-    one: Vector,
-    other: Vector,
-    bounds: Vector,
-    column: Vector,
-) -> None:
-    """Fill the column of a shape: ``one`` and ``other`` are the scores it is made of. O(k)."""
+def _fill_scores(items: NDArray[np.floating], curves: Curves, found: Matrix) -> None:
+    """Fill rows with the scores of all numbers, column by column. O(k d)."""
+    guides, knots, scores, slopes, counts = curves
+    for j in range(items.shape[1]):
+        score_column(items, j, guides[j], knots[j], scores[j], slopes[j], counts[j], found[j])
+
+
+@compiled
+def fill_level(items: NDArray[np.floating], a: int, bounds: Vector, column: Vector) -> None:
+    """Fill the column that says whose number in column a lies in [low, high). O(k)."""
     low, high, weight = bounds[0], bounds[1], bounds[2]
-    if kind == PRODUCT:
-        for i in range(column.shape[0]):
-            column[i] = weight * (one[i] * other[i])
-    elif kind == BEND:
-        for i in range(column.shape[0]):
-            column[i] = weight * ((abs(one[i]) - MEAN) / DEVIATION)
-    else:
-        for i in range(column.shape[0]):
-            column[i] = weight if low <= np.float64(items[i, a]) < high else 0.0
+    for i in range(column.shape[0]):
+        column[i] = weight if low <= np.float64(items[i, a]) < high else 0.0
 
 
 @compiled
@@ -163,22 +154,26 @@ def expand_columns(items: NDArray[np.floating], view: View) -> Matrix:
     curves, scale, directions, offsets, (kinds, first, second, bounds) = view
     k, d = items.shape
     m = directions.shape[0]
-    scored = normal_scores(items, curves)
-    columns, sums = np.empty((d + 1 + kinds.shape[0], k)), np.empty((m, k))
+    scored, columns = np.empty((d + m, k)), np.empty((d + 1 + kinds.shape[0], k))
+    _fill_scores(items, curves, scored)
     for j in range(d):
-        own, column = scored[j], columns[j]
         for i in range(k):
-            column[i] = scale * own[i]
+            columns[j, i] = scale * scored[j, i]
     columns[d, :] = 1.0
     for n in range(m):
-        total = sums[n]
+        total = scored[d + n]
         total[:] = -offsets[n]
-        add_columns(scored, directions[n], total)
-    for f in range(kinds.shape[0]):
-        a, b = first[f], second[f]
-        one = scored[a] if a < d else sums[a - d]
-        other = scored[b] if b < d else sums[b - d]
-        fill_shape(kinds[f], items, a, one, other, bounds[f], columns[d + 1 + f])
+        add_columns(scored[:d], directions[n], total)
+    for f in range(kinds.shape[0]):  # no views of rows here, which would take longer to make
+        a, b, at, weight = first[f], second[f], d + 1 + f, bounds[f, 2]
+        if kinds[f] == PRODUCT:
+            for i in range(k):
+                columns[at, i] = weight * (scored[a, i] * scored[b, i])
+        elif kinds[f] == BEND:
+            for i in range(k):
+                columns[at, i] = weight * ((abs(scored[a, i]) - MEAN) / DEVIATION)
+        else:
+            fill_level(items, a, bounds[f], columns[at])
     return columns
 
 

@@ -9,7 +9,7 @@ from longrank.features import Features
 from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Believer
+from longrank.policies.believer import Believer
 
 
 class ConfidenceBound(Believer):

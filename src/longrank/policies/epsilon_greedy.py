@@ -16,7 +16,8 @@ from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Believer, Candidates, Chance, Context, unlearned
+from longrank.policies.base import Candidates, Chance, Context
+from longrank.policies.believer import Believer, unlearned
 from longrank.policies.generators import generator_from_state, generator_state, saved_generator
 from longrank.policies.random import random_order
 from longrank.policies.randomised import (

@@ -10,7 +10,8 @@ from longrank.errors import BadFile
 from longrank.features import Features
 from longrank.packing import unpack
 from longrank.parts import Kinds
-from longrank.policies.base import Believer, Policy
+from longrank.policies.base import Policy
+from longrank.policies.believer import Believer
 from longrank.policies.epsilon_greedy import EpsilonGreedy
 from longrank.policies.lcb import LCB
 from longrank.policies.oracle import Oracle

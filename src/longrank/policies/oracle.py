@@ -17,7 +17,7 @@ from longrank.links import LINKS, LOGISTIC, Link, sigmoid
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.planners import best_dependent
-from longrank.policies.base import Believer
+from longrank.policies.believer import Believer
 
 
 class Truth(Learner):

@@ -20,7 +20,8 @@ from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Believer, Chance, unlearned
+from longrank.policies.base import Chance
+from longrank.policies.believer import Believer, unlearned
 from longrank.policies.generators import generator_from_state, generator_state, saved_generator
 
 _RARE = 1.6448536269514722  # one normal number in ten is larger

@@ -19,7 +19,8 @@ from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Chance, unlearned
+from longrank.policies.base import Chance
+from longrank.policies.believer import unlearned
 from longrank.policies.confidence import ConfidenceBound
 from longrank.policies.generators import generator_from_state, generator_state, saved_generator
 
@@ -30,8 +31,8 @@ _WIDE = 1.5  # standard deviations that are added to one of them, if little is k
 def _look(rng: np.random.Generator, size: int) -> NDArray[np.bool_]:
     """Draw which candidates of a round are looked at."""
     looks, drawn = np.zeros(size, np.bool_), rng.random(_LOOKS)
-    if size:
-        looks[(drawn * size).astype(np.int64)] = True
+    for share in drawn.tolist() if size else ():  # one by one: so few are slower as an array
+        looks[int(share * size)] = True
     return looks
 
 
@@ -149,8 +150,9 @@ class UCB(ConfidenceBound):
                 left, looks = features.some(prepared, some), looks[some]
             rows, bonuses = features.rows(left), np.full(len(left), self.bonus)
             means, widths = belief.score(rows)
-            given = np.ascontiguousarray(rows.T), means, widths**2, np.ones(len(rows), np.bool_)
-            kernels.widen(*given, belief.inverse, looks, optimism, bonuses)
+            exact = np.ones(len(rows), np.bool_)
+            pool = np.ascontiguousarray(rows.T), means, widths**2, exact, bonuses
+            kernels.widen(pool, belief.inverse, looks, optimism)
             wide = belief._replace(bonus=bonuses)
             planned = self._planned(prepared, count, payoffs, minimum, wide, some)
             return planned.planned(payoffs.patience)

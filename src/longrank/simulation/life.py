@@ -15,7 +15,7 @@ from longrank.kernels import RecordRule, RecordSelection, RecordStep, Rule, Sele
 from longrank.links import LOGISTIC, Link
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy
-from longrank.policies.base import Believer
+from longrank.policies.believer import Believer
 from longrank.schema.prices import PRICES
 from longrank.simulation.stream import RecordStream, Stream
 

@@ -10,7 +10,7 @@ from longrank import Outcome, Payoffs, named, recommended
 from longrank.experiments.bench.measure import Measure, alternate
 from longrank.experiments.bench.ranking import Items, allocated, many
 from longrank.experiments.bench.rounds import ROUNDS, B, D, K, playing, rounds, through
-from longrank.policies.base import Believer
+from longrank.policies.believer import Believer
 
 SETTLING = 400  # rounds, after which the features have settled
 SIZES = (10_000, D, 6.0), (1_000_000, D, 8.0), (1_000_000, 64, 8.0)  # candidates, numbers, aim

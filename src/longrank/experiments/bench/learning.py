@@ -10,7 +10,7 @@ from longrank import OnlineNewton, Payoffs, named, unit_rows
 from longrank.experiments.bench.measure import Measure, Times, alternate, ratio
 from longrank.experiments.bench.reference import NumpyInd, cold_fit
 from longrank.experiments.bench.rounds import B, D, playing, rounds
-from longrank.policies.base import Believer
+from longrank.policies.believer import Believer
 
 N, WIDE, LENGTHS = 10_000, 64, 1_000_000
 FIRST, LAST, BLOCKS = 490, 510, 7

@@ -14,7 +14,7 @@ from longrank.experiments.bench.measure import Measure, Play, alternate, ratio
 from longrank.experiments.bench.reference import Matrix, Vector
 from longrank.experiments.bench.rounds import playing, rounds, through
 from longrank.features.many import PART, THREADS
-from longrank.policies.base import Believer
+from longrank.policies.believer import Believer
 
 K, LENGTH, TOPICS = 1_000, 100, 30  # of dependent rankings
 D, B = 64, 10  # of many candidates

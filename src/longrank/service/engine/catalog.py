@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from longrank.errors import InvalidInput, LongrankError
 from longrank.policies import Policy, registry
-from longrank.policies.base import Believer
+from longrank.policies.believer import Believer
 from longrank.schema import Number, Schema
 from longrank.service.engine.apply import Progress, replay
 from longrank.service.engine.model import Model, Spec, Stats, pack, read_spec

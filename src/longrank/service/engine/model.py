@@ -17,7 +17,8 @@ from longrank.cascade import Ranking
 from longrank.errors import BadFile, InvalidInput
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy, Randomised, from_bytes
-from longrank.policies.base import Believer, Candidates, Context
+from longrank.policies.base import Candidates, Context
+from longrank.policies.believer import Believer
 from longrank.schema import Schema
 from longrank.service.errors import OtherVersion, StoreDamaged
 from longrank.service.messages import Curve, ModelRequest, ModelStats, PositionStats

@@ -7,8 +7,8 @@ import pytest
 
 from longrank import Outcome, Payoffs, recommended
 from longrank.features import many
-from longrank.kernels.contenders import choose_looking, count_contenders, screen_looking
 from longrank.kernels.foresight import foresee
+from longrank.kernels.looks import choose_looking, count_contenders, screen_looking
 from longrank.kernels.tabular import expand_columns, expand_rows
 from longrank.policies.ucb import _look
 

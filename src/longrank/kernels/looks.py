@@ -1,4 +1,4 @@
-"""Contenders: of the candidates of a round, the few that can be chosen.
+"""Looks: the choice among candidates of which little-known ones have a wider bonus.
 
 No covariance exceeds that of the prior, I / prior, so |x| / sqrt(prior) bounds the width of a row x
 in O(d). Exact widths, in O(d^2), are computed for those only whose bound reaches the best scores.
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from longrank.kernels.compilation import compiled
 from longrank.kernels.foresight import fill_scores, first_largest, foresee, pull
 from longrank.kernels.programme import take
-from longrank.kernels.ranking import Greedy, add_columns, score_columns, top
+from longrank.kernels.ranking import Greedy, score_columns, top
 from longrank.kernels.screening import replace_smallest
 from longrank.kernels.sketches import Sketch, block_size, bound_scores
 from longrank.kernels.tabular import BLOCK, View, expand_columns
@@ -25,8 +25,11 @@ Indices = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 # Bonus, that of a look, columns that mark candidates, precision of the prior.
 Optimism = tuple[float, float, Flags, float]
+# Candidates, stored as columns: their means, the squares of their widths, which of these are exact
+# and not only upper bounds, and the bonus of each.
+Pool = tuple[Matrix, Vector, Vector, Flags, Vector]
 
-_CONTENDERS = 128  # candidates among which foresight looks, or twice as many as are chosen
+CONTENDERS = 128  # candidates among which foresight looks, or twice as many as are chosen
 _ROUNDING = 1.0 + 1e-6
 _RATIO = 2.0  # a candidate is far less known if so many times as much variance is left
 _FLOOR = 0.03  # of the first variance: with less than that left, enough is known
@@ -35,41 +38,39 @@ _FLOOR = 0.03  # of the first variance: with less than that left, enough is know
 @compiled
 def count_contenders(count: int) -> int:
     """How many candidates foresight looks at, if ``count`` are to be chosen."""
-    return max(_CONTENDERS, 2 * count)
+    return max(CONTENDERS, 2 * count)
 
 
 @compiled
-def bound_squares(columns: Matrix, prior: float, squares: Vector) -> None:
-    """Bound the squares of widths from above. O(n d)."""
-    squares[:] = 0.0
-    j, d = 0, columns.shape[0]
+def _pool(columns: Matrix, weights: Vector, optimism: Optimism) -> Pool:
+    """Compute means, with the bits of ``add_columns``, and bound the squares of widths. O(n d)."""
+    bonus, _, _, prior = optimism
+    d, n = columns.shape
+    means, squares = np.zeros(n), np.zeros(n)
+    j = 0
     while j + 4 <= d:  # four at a time, since loading and storing the sums costs most
+        a, b, c, e = weights[j], weights[j + 1], weights[j + 2], weights[j + 3]
         first, second = columns[j], columns[j + 1]
         third, fourth = columns[j + 2], columns[j + 3]
-        for i in range(squares.shape[0]):
-            total = first[i] * first[i] + second[i] * second[i]
-            squares[i] += total + (third[i] * third[i] + fourth[i] * fourth[i])
+        for i in range(n):
+            total = (means[i] + first[i] * a) + second[i] * b
+            means[i] = (total + third[i] * c) + fourth[i] * e
+            square = first[i] * first[i] + second[i] * second[i]
+            squares[i] += square + (third[i] * third[i] + fourth[i] * fourth[i])
         j += 4
     while j < d:
-        own = columns[j]
-        for i in range(squares.shape[0]):
+        own, weight = columns[j], weights[j]
+        for i in range(n):
+            means[i] += own[i] * weight
             squares[i] += own[i] * own[i]
         j += 1
-    for i in range(squares.shape[0]):
+    for i in range(n):
         squares[i] *= _ROUNDING / prior
+    return columns, means, squares, np.zeros(n, np.bool_), np.full(n, bonus)
 
 
 @compiled
-def widen(
-    columns: Matrix,
-    means: Vector,
-    squares: Vector,
-    exact: Flags,
-    inverse: Matrix,
-    looks: Flags,
-    optimism: Optimism,
-    bonuses: Vector,
-) -> None:
+def widen(pool: Pool, inverse: Matrix, looks: Flags, optimism: Optimism) -> None:
     """Widen the bonus of candidates that are far less known than the leader.
 
     How little is known of a candidate is the largest share of the first variance that is left in
@@ -77,13 +78,13 @@ def widen(
     the leader.
     """
     _, wide, marks, prior = optimism
-    bar = -1.0
-    for i in range(means.shape[0]):
+    columns, bonuses, bar = pool[0], pool[4], -1.0
+    for i in range(looks.shape[0]):
         if not looks[i]:
             continue
         known = _least_known(columns, i, marks, inverse) * prior
         if known > _FLOOR and bar < 0.0:
-            leader = _leader(columns, means, squares, exact, inverse, bonuses)
+            leader = _leader(pool, inverse)
             bar = max(_FLOOR, _RATIO * prior * _least_known(columns, leader, marks, inverse))
         if bar >= 0.0 and known > bar:
             bonuses[i] = max(bonuses[i], wide)
@@ -100,15 +101,9 @@ def _least_known(columns: Matrix, item: int, marks: Flags, inverse: Matrix) -> f
 
 
 @compiled
-def _leader(
-    columns: Matrix,
-    means: Vector,
-    squares: Vector,
-    exact: Flags,
-    inverse: Matrix,
-    bonuses: Vector,
-) -> int:
+def _leader(pool: Pool, inverse: Matrix) -> int:
     """Find the best score, computing widths as far as needed."""
+    columns, means, squares, exact, bonuses = pool
     scores = np.empty(means.shape[0])
     row, direction = np.empty(columns.shape[0]), np.empty(columns.shape[0])
     while True:
@@ -134,13 +129,11 @@ def choose_looking(
     Foresight looks among the best :func:`count_contenders`.
     """
     n, few = columns.shape[1], count_contenders(count)
-    means, squares, exact = np.zeros(n), np.empty(n), np.zeros(n, np.bool_)
-    bonuses, some = np.full(n, optimism[0]), np.arange(n)
-    add_columns(columns, weights, means)
-    bound_squares(columns, optimism[3], squares)
-    widen(columns, means, squares, exact, inverse, looks, optimism, bonuses)
+    pool, some = _pool(columns, weights, optimism), np.arange(n)
+    widen(pool, inverse, looks, optimism)
+    _, means, squares, exact, bonuses = pool
     if n > few:
-        tighten(columns, means, squares, exact, inverse, bonuses, few)
+        _tighten(pool, inverse, few)
         some = _strongest(means, squares, bonuses, few)
         columns = _gather(columns, some)
         means, squares, bonuses = take(means, some), take(squares, some), take(bonuses, some)
@@ -164,19 +157,12 @@ def _gather(columns: Matrix, some: Indices) -> Matrix:
 
 
 @compiled
-def tighten(
-    columns: Matrix,
-    means: Vector,
-    squares: Vector,
-    exact: Flags,
-    inverse: Matrix,
-    bonuses: Vector,
-    few: int,
-) -> None:
+def _tighten(pool: Pool, inverse: Matrix, few: int) -> None:
     """Tighten the bounds on the squares of widths as far as the best ``few`` depend on them.
 
     First those of the best means, whose scores then rule out most of the others.
     """
+    columns, means, squares, exact, bonuses = pool
     certain, scores = exact.copy(), np.empty(means.shape[0])
     _tighten_some(columns, top(means, few), squares, inverse, certain)
     fill_scores(means, squares, bonuses, scores)
@@ -234,11 +220,9 @@ def strongest_looking(
 ) -> Indices:
     """Find the best ``few`` of items, stored as columns, and those that are looked at."""
     n = columns.shape[1]
-    means, squares, bonuses = np.zeros(n), np.empty(n), np.full(n, optimism[0])
-    add_columns(columns, weights, means)
-    bound_squares(columns, optimism[3], squares)
-    exact = np.zeros(n, np.bool_)
-    tighten(columns, means, squares, exact, inverse, bonuses, min(few, n))
+    pool = _pool(columns, weights, optimism)
+    _tighten(pool, inverse, min(few, n))
+    _, means, squares, _, bonuses = pool
     for i in range(n):
         if looks[i]:
             means[i] = math.inf
@@ -260,14 +244,11 @@ def screen_looking(
     Block by block, so that nothing is kept of the rest. Returns the best means (a heap: no score is
     below its mean), and the items with an upper bound on the score of each.
     """
-    bonus, _, _, prior = optimism
-    best = np.full(few, -math.inf)
+    bonus, best = optimism[0], np.full(few, -math.inf)
     chosen, bounds, found = np.empty(items.shape[0], np.int64), np.empty(items.shape[0]), 0
     for start in range(0, items.shape[0], BLOCK):
         columns = expand_columns(items[start : start + BLOCK], view)
-        means, squares = np.zeros(columns.shape[1]), np.empty(columns.shape[1])
-        add_columns(columns, weights, means)
-        bound_squares(columns, prior, squares)
+        _, means, squares, _, _ = _pool(columns, weights, optimism)
         for i in range(means.shape[0]):
             if means[i] > best[0]:
                 replace_smallest(best, means[i])

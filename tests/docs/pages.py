@@ -87,8 +87,9 @@ def section(link: Link) -> str:
     text = link.file.read_text()
     if not link.anchor:
         return text
-    for found in re.finditer(r"^(#{1,3}) (.+)$", text, flags=re.MULTILINE):
+    plain = FENCE.sub(lambda block: "-" * len(block[0]), text)  # a comment in code is no heading
+    for found in re.finditer(r"^(#{1,3}) (.+)$", plain, flags=re.MULTILINE):
         if slug(found[2]) == link.anchor:
-            end = re.search(rf"^#{{1,{len(found[1])}}} ", text[found.end() :], flags=re.MULTILINE)
+            end = re.search(rf"^#{{1,{len(found[1])}}} ", plain[found.end() :], flags=re.MULTILINE)
             return text[found.start() : found.end() + end.start() if end else None]
     raise KeyError(link.anchor)

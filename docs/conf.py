@@ -3,6 +3,9 @@
 import sys
 from pathlib import Path
 
+from docutils import nodes
+from sphinx.application import Sphinx
+
 import longrank
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
@@ -41,3 +44,15 @@ html_theme_options = {
 }
 html_sidebars = {"index": [], "questions": []}
 html_show_sourcelink = False
+
+
+def trim(app: Sphinx, page: nodes.document) -> None:
+    """Remove the empty line that doctest needs at the end of a block."""
+    for block in page.findall(nodes.literal_block):
+        if block.rawsource == block.astext():
+            block.rawsource = block.astext().rstrip("\n")
+            block.children = [nodes.Text(block.rawsource)]
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("doctree-read", trim)

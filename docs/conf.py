@@ -1,18 +1,58 @@
 """Sphinx: `make docs`."""
 
+import sys
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
 import longrank
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
 project = "longrank"
 author = "the longrank maintainers"
 copyright = "2026, the longrank maintainers"
 release = longrank.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
-myst_enable_extensions = ["dollarmath"]
+extensions = [
+    "myst_parser",
+    "notebook_pages",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"
 napoleon_numpy_docstring = True
+exclude_patterns = ["_build", "_extensions"]
+
 html_theme = "pydata_sphinx_theme"
 html_title = "longrank"
-exclude_patterns = ["_build"]
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_theme_options = {
+    "navigation_depth": 2,
+    "show_toc_level": 2,
+    "show_nav_level": 2,
+    "collapse_navigation": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {"index": [], "questions": []}
+html_show_sourcelink = False
+
+
+def trim(app: Sphinx, page: nodes.document) -> None:
+    """Remove the empty line that doctest needs at the end of a block."""
+    for block in page.findall(nodes.literal_block):
+        if block.rawsource == block.astext():
+            block.rawsource = block.astext().rstrip("\n")
+            block.children = [nodes.Text(block.rawsource)]
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("doctree-read", trim)

@@ -85,6 +85,6 @@ def test_every_command_has_a_help_with_an_example() -> None:
         assert f"Example: `longrank {words}" in function.__doc__, words
 
 
-def test_the_page_is_linked_from_the_index_and_the_readme() -> None:
-    assert "\ncommands\n" in page("index.md")
+def test_the_page_is_linked_from_the_reference_and_the_readme() -> None:
+    assert "\ncommands\n" in page("reference.md")
     assert "(docs/commands.md)" in (ROOT / "README.md").read_text()

@@ -1,0 +1,95 @@
+"""The documentation as a reader finds it: pages, headings, links and blocks of code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+README = ROOT / "README.md"
+FENCE = re.compile(r"^(`{3,})(\{?[\w-]*\}?) *([^\n]*)\n(.*?)^\1 *$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"!?\[(?:[^][]|\[[^]]*\])*\]\(<?([^)>\s]+)>?\)")
+
+
+class Block(NamedTuple):
+    """A fenced block of a page: its language (or directive) and its text."""
+
+    language: str
+    text: str
+
+
+class Link(NamedTuple):
+    """A relative link: the file, and the anchor in it (empty: its top)."""
+
+    file: Path
+    anchor: str
+
+
+def pages() -> list[Path]:
+    """Every page of the website."""
+    return sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
+
+
+@cache
+def blocks(page: Path) -> list[Block]:
+    return [Block(found[2].strip("{}"), found[4]) for found in FENCE.finditer(page.read_text())]
+
+
+@cache
+def prose(page: Path) -> str:
+    """A page without its blocks and without code in the text."""
+    return re.sub(r"`[^`\n]*`", "", FENCE.sub("", page.read_text()))
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    """The anchors of the headings that links may use (``myst_heading_anchors`` is 3)."""
+    titles = re.findall(r"^#{1,3} (.+)$", FENCE.sub("", page.read_text()), flags=re.MULTILINE)
+    return {slug(title) for title in titles}
+
+
+def slug(title: str) -> str:
+    """A heading's anchor, as GitHub and MyST make it."""
+    plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", title).strip().lower()
+    return re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
+
+
+@cache
+def links(page: Path) -> list[Link]:
+    """The relative links of a page, images included, and the entries of its tables of contents."""
+    found = []
+    for target in LINK.findall(prose(page)):
+        if not re.match(r"[a-z]+:", target):
+            path, _, anchor = target.partition("#")
+            found.append(Link((page.parent / path).resolve() if path else page, anchor))
+    return found + [Link(entry, "") for entry in entries(page)]
+
+
+def entries(page: Path) -> Iterator[Path]:
+    """The pages that a page's tables of contents (``toctree``) name."""
+    for block in blocks(page):
+        if block.language == "toctree":
+            for line in block.text.splitlines():
+                name = re.sub(r"^.*<(.+)>$", r"\1", line.strip())
+                if name and not name.startswith(":"):
+                    path = page.parent / name
+                    notebook = path.with_name(path.name + ".ipynb")
+                    found = notebook if notebook.is_file() else path.with_name(path.name + ".md")
+                    yield found.resolve()
+
+
+def section(link: Link) -> str:
+    """The text that a reader sees who follows a link: a section, or a page."""
+    text = link.file.read_text()
+    if not link.anchor:
+        return text
+    plain = FENCE.sub(lambda block: "-" * len(block[0]), text)  # a comment in code is no heading
+    for found in re.finditer(r"^(#{1,3}) (.+)$", plain, flags=re.MULTILINE):
+        if slug(found[2]) == link.anchor:
+            end = re.search(rf"^#{{1,{len(found[1])}}} ", plain[found.end() :], flags=re.MULTILINE)
+            return text[found.start() : found.end() + end.start() if end else None]
+    raise KeyError(link.anchor)

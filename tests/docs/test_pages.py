@@ -1,0 +1,63 @@
+"""Every page can be found, and every link leads somewhere."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from pages import DOCS, README, ROOT, anchors, blocks, entries, links, pages
+
+READ = [*pages(), README, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+HOW_TO = sorted((DOCS / "how-to").glob("*.md"))
+
+
+def name(page):
+    return str(page.relative_to(ROOT))
+
+
+def test_every_page_is_in_exactly_one_index():
+    indexed = Counter(entry for page in pages() for entry in entries(page))
+    shown = {*pages(), *DOCS.rglob("*.ipynb")} - {DOCS / "index.md"}
+    assert sorted(name(page) for page in shown - indexed.keys()) == [], "in no index"
+    assert sorted(name(page) for page in indexed.keys() - shown) == [], "there is no such page"
+    assert [name(page) for page, count in indexed.items() if count > 1] == [], "in two indexes"
+
+
+def test_every_page_is_reached_from_the_front_page():
+    reached, waiting = set(), [DOCS / "index.md"]
+    while waiting:
+        page = waiting.pop()
+        if page not in reached:
+            reached.add(page)
+            waiting.extend(entries(page))
+    assert reached >= set(pages())
+
+
+@pytest.mark.parametrize("page", READ, ids=name)
+def test_every_link_leads_somewhere(page):
+    for link in links(page):
+        assert link.file.exists(), f"{link.file} does not exist"
+        if link.anchor:
+            assert link.anchor in anchors(link.file), f"{name(link.file)} has no {link.anchor}"
+
+
+@pytest.mark.parametrize("page", HOW_TO, ids=name)
+def test_a_how_to_page_is_short_and_stands_in_the_list(page):
+    if page.name == "index.md":
+        assert {link.file for link in links(page)} >= set(HOW_TO) - {page}
+        return
+    text = page.read_text()
+    assert all(part in text for part in ("**Question.**", "**Answer.**", "**Watch for**"))
+    assert any(block.language == "python" and ">>>" in block.text for block in blocks(page))
+    assert len(text.splitlines()) <= 75
+
+
+@pytest.mark.parametrize("page", [*pages(), README], ids=name)
+def test_every_block_of_python_is_executed(page):
+    """By doctest; those of the tutorial, which are files, by the test that follows it."""
+    for block in blocks(page):
+        if block.language == "python" and page != DOCS / "tutorial.md":
+            assert ">>>" in block.text, block.text[:80]
+        if block.language in ("python", "pycon"):
+            assert block.text.endswith("\n\n") or ">>>" not in block.text, "needs an empty line"

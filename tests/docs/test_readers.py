@@ -1,0 +1,70 @@
+"""A reader's test: twenty questions, each answered within two clicks from the README."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from pages import DOCS, README, Link, links, section
+
+QUESTIONS = DOCS / "questions.md"
+ENGINEER, RESEARCHER = "Ten of a payments engineer", "Ten of a researcher"
+
+# What the section that a question leads to must say: the answer.
+ANSWERS = {
+    ENGINEER: [
+        "`cost` is what an attempt costs",
+        "the rest was not observed",
+        "The second outage is recognised at once",
+        "Add it to the candidates",
+        "Not one payment went another way than before",
+        "Keep it, and call `learn` when you know",
+        "acknowledged once it is on disk",
+        "DELETE /v1/models/{name}/decisions",
+        "`GET /readyz` is 503",
+        "The difference, with its standard error",
+    ],
+    RESEARCHER: [
+        "You commit to a sequence of any length",
+        "C-UCB1",
+        "verdict",
+        "Which w ranks",
+        "i goes before j if",
+        "No bound is known for `recommended`",
+        "held-back half",
+        "class Momentum(Learner)",
+        "TableWorld",
+        "unbiased",
+    ],
+}
+
+
+def asked(heading: str) -> list[tuple[str, Link]]:
+    """The questions below a heading, each with the link to its answer."""
+    slugged = heading.lower().replace(" ", "-")
+    found = []
+    for item in re.split(r"^\d+\. ", section(Link(QUESTIONS, slugged)), flags=re.MULTILINE)[1:]:
+        question = re.match(r"\*(.+?)\*", item)
+        path, _, anchor = re.search(r"\]\(([^)]+)\)", item)[1].partition("#")
+        found.append((question[1], Link((DOCS / path).resolve(), anchor)))
+    return found
+
+
+CASES = [
+    pytest.param(question, link, answer, id=question)
+    for heading, answers in ANSWERS.items()
+    for (question, link), answer in zip(asked(heading), answers, strict=True)
+]
+
+
+@pytest.mark.parametrize(("question", "link", "answer"), CASES)
+def test_a_question_is_answered_within_two_clicks(question, link, answer):
+    first = {found.file for found in links(README) if found.file.suffix == ".md"} - {QUESTIONS}
+    second = {found.file for page in first for found in links(page)}
+    assert link.file in first | second, f"{question}: not within two clicks"
+    assert re.sub(r"\s+", " ", answer) in re.sub(r"\s+", " ", section(link)), question
+
+
+def test_there_are_ten_of_each():
+    assert [len(asked(heading)) for heading in ANSWERS] == [10, 10]

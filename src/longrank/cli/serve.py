@@ -151,8 +151,8 @@ def serve(
     on standard error. SIGTERM and Ctrl-C stop the service after it has answered the requests in
     progress.
 
-    Every option can also be set by its environment variable, or in the TOML file of `--config`. What
-    counts is the command line, then the environment, then the file.
+    Every option can also be set by its environment variable, or in the TOML file of `--config`.
+    What counts is the command line, then the environment, then the file.
 
     Needs `pip install 'longrank[service]'`.
 

@@ -22,7 +22,7 @@ from longrank.service.http.router import Reply, Service
 log = logging.getLogger("longrank.service")
 OTHERS = "(others)"  # no model has this name
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
-_HEADERS = {
+PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; object-src 'none'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Frame-Options": "DENY",
@@ -60,11 +60,11 @@ async def script(service: Service) -> Reply:  # noqa: ARG001
 
 @cache
 def _file(name: str) -> Reply:
-    return Reply((files(__package__) / "static" / name).read_bytes(), _HEADERS)
+    return Reply((files(__package__) / "static" / name).read_bytes(), PAGE_HEADERS)
 
 
 async def openapi(service: Service) -> Reply:  # noqa: ARG001
-    return Reply(document(), _HEADERS)
+    return Reply(document(), PAGE_HEADERS)
 
 
 class Metrics:

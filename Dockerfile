@@ -7,12 +7,12 @@ RUN python -m venv /opt/longrank && /opt/longrank/bin/pip install --no-cache-dir
 FROM python:3.12-slim
 RUN useradd --system --uid 10001 longrank && mkdir /data && chown longrank /data
 COPY --from=build /opt/longrank /opt/longrank
-ENV PATH=/opt/longrank/bin:$PATH NUMBA_CACHE_DIR=/data/.numba
+ENV PATH=/opt/longrank/bin:$PATH NUMBA_CACHE_DIR=/data/.numba \
+    LONGRANK_HOST=0.0.0.0 LONGRANK_STORE=/data/decisions.db
 USER longrank
 WORKDIR /data
 VOLUME /data
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s CMD \
   ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/readyz')"]
-ENTRYPOINT ["longrank", "serve", "--host", "0.0.0.0"]
-CMD ["--store", "/data/decisions.db"]
+ENTRYPOINT ["longrank", "serve"]

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
+import typer
 
 import commands
+from longrank import cli
 from longrank.logs import COLUMNS
 
 ROOT = Path(__file__).parent.parent
@@ -41,9 +43,17 @@ def documented_options() -> set[str]:
 
 
 def variables() -> set[str]:
-    """Names of environment variables, wherever the package speaks of one."""
+    """Names of environment variables: those that the package speaks of, and those of options."""
     texts = [path.read_text() for path in (ROOT / "src").rglob("*.py")]
-    return {name for text in texts for name in re.findall(r"LONGRANK_[A-Z_]+", text)}
+    spoken = {name for text in texts for name in re.findall(r"LONGRANK_[A-Z_]+[A-Z]", text)}
+    groups = typer.main.get_command(cli.app).commands.values()
+    return spoken | {one.envvar for group in groups for one in group.params if one.envvar}
+
+
+def documented_variables() -> set[str]:
+    """Those of the table of variables, and of the second cells of the options' tables."""
+    found = rows(sections("commands.md")["Environment variables"])
+    return found | set(re.findall(r"\| `(LONGRANK_[A-Z_]+)` \|", page("commands.md")))
 
 
 # A kind of thing: the names that exist, and those that stand in the documentation.
@@ -60,10 +70,7 @@ KINDS: dict[str, tuple[Callable[[], Iterable[str]], Callable[[], Iterable[str]]]
         ),
         documented_options,
     ),
-    "environment variable": (
-        variables,
-        lambda: rows(sections("commands.md")["Environment variables"]),
-    ),
+    "environment variable": (variables, documented_variables),
     "column": (lambda: COLUMNS, lambda: rows(sections("logs.md")["The format"])),
 }
 

@@ -33,6 +33,20 @@ def test_ten_of_two_hundred_numbers_may_be_missed(short, missing, holds):
     assert reached(one).holds is holds
 
 
+def test_a_verdict_that_a_coarse_grid_cannot_reach_says_so():
+    found = ours("ind", "dep", short=11)
+    assert {score.grid for score in found.values()} == {"quick"}
+    check = reached(agreements(found)[0])
+    assert check.verdict == "not with the quick grid, which is coarser than the paper's"
+    fine = [{**one, "grid": "paper"} for one in as_published("ind", "dep", tasks=MNIST)]
+    for one in fine[:11]:
+        one["ncr_published"] -= 0.021
+    assert reached(agreements(scores(fine))[0]).verdict == "does not hold"
+    trailing = [row(p, x, scenario="exponential") for p, x in (("ind", 90.0), ("dep", 80.0))]
+    assert "quick grid" in claims.dep_leads(scores(trailing)).verdict
+    assert reached(agreements(ours("ind", "dep"))[0]).verdict == "holds"
+
+
 def test_a_number_lower_by_exactly_the_tolerance_is_reached():
     rows = as_published("ind", tasks=("mnist-0",))
     for one in rows:
@@ -122,7 +136,7 @@ def test_a_world_in_which_baselines_win_and_dep_trails_is_noticed():
     rows += [row("ind", 90.0, scenario="exponential"), row("dep", 80.0, scenario="exponential")]
     found = scores(rows)
     assert claims.small_budgets(found).holds is False
-    assert claims.small_budgets(found).figure.startswith("best in 0 of 1 cells")
+    assert claims.small_budgets(found).figure.startswith("best in 0 of 1 cell (")
     assert claims.dep_leads(found).holds is False
     assert claims.dep_trails(found).holds is None  # one class and one budget only
 

@@ -15,9 +15,7 @@ from longrank.experiments.figures import (
     MARKERS,
     average_rewards,
     over_budgets,
-    over_classes,
 )
-from longrank.experiments.latent import latent
 from longrank.experiments.scores import scores
 from longrank.experiments.tables import SIX, label
 
@@ -55,17 +53,70 @@ def test_every_policy_has_a_look_of_its_own_without_colours():
     assert len(set(MARKERS.values())) == len(MARKERS)
 
 
-def test_figure_2_has_eight_panels_and_the_empty_ones_say_so(found, tmp_path: Path):
-    files, picture = figures.figure_2(found, tmp_path)
+def test_figure_2_has_the_panels_with_results_and_names_the_others(found, tmp_path: Path):
+    files, [picture, left_out] = figures.figure_2(found, tmp_path)
     drawn(files)
     svg = texts(files[1])
-    assert svg.count('<g id="axes_') == 8
-    for title in ("MSD: vanilla, b = 1", "Yelp: exponential, b = 10", "MNIST, class 0: vanilla"):
-        assert title in svg
-    for task in ("msd", "yelp", "movielens-25m"):
-        assert svg.count(f"of {task}") == 2
-    assert "of mnist-0" not in svg
+    assert svg.count('<g id="axes_') == 2
+    assert "MNIST, class 0: vanilla" in svg
+    assert "no results" not in svg
+    for title in ("MSD: vanilla, b = 1", "Yelp: exponential, b = 10", "MovieLens-25M: vanilla"):
+        assert title not in svg
+        assert title in left_out.text
+    assert "MNIST" not in left_out.text
     assert picture.file == files[1]
+    assert "omits Rand" in picture.caption
+
+
+def test_figure_2_without_any_results_is_a_line_that_names_what_is_missing(tmp_path: Path):
+    files, [left_out] = figures.figure_2({}, tmp_path)
+    assert files == []
+    assert left_out.text.count("b = ") == 8
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_recommended_policy_is_in_the_figures(tmp_path: Path, monkeypatch):
+    rows = [row(policy, 50.0, curve=[0.5] * 100) for policy in ("ind", "recommended", "thompson")]
+    found = scores(rows)
+    shown = {}
+    monkeypatch.setattr(
+        figures, "average_rewards", lambda panels, path, **_: shown.update(panels) or [path] * 2
+    )
+    _, [picture, _] = figures.figure_2(found, tmp_path)
+    assert list(shown["MNIST, class 0: vanilla, b = 1"]) == ["Ind", "recommended"]
+    assert "“recommended” is not in the paper" in picture.caption
+    assert list(figures.seconds(found)["vanilla"]) == ["Ind", "recommended", label("thompson")]
+    assert list(figures.lengths(found)["vanilla"]) == ["Ind", "recommended", label("thompson")]
+
+
+def test_scenarios_with_fees_have_a_figure_of_their_own(tmp_path: Path, monkeypatch):
+    fees = "fees-0.02-0.2"
+    rows = [
+        row(policy, 50.0, task="digits-3", scenario=fees, budget=budget, curve=[0.5] * 100)
+        for policy, budget in (("ind", 1), ("ind", 5), ("recommended", 5))
+    ]
+    found = scores([*rows, row()])
+    shown = {}
+    real = figures.average_rewards
+    monkeypatch.setattr(
+        figures,
+        "average_rewards",
+        lambda panels, path, **more: shown.update(panels) or real(panels, path, **more),
+    )
+    files, [picture] = figures.figure_of_fees(found, tmp_path)
+    drawn(files)
+    assert {title: list(curves) for title, curves in shown.items()} == {
+        f"digits-3: {fees}, b = 5": ["Ind", "recommended"]
+    }
+    assert "minus fees" in picture.caption
+    assert fees in figures.seconds(found)  # beside the paper's tasks in other scenarios
+    assert figures.figure_of_fees(scores([row()]), tmp_path) == ([], [])
+
+
+def test_many_panels_with_fees_are_cut_and_the_rest_is_named(tmp_path: Path):
+    rows = [row(task=f"mnist-{i}", scenario="fees-0-1", curve=[0.5] * 100) for i in range(10)]
+    _, [_, rest] = figures.figure_of_fees(scores(rows), tmp_path)
+    assert rest.text == "Not drawn: mnist-8: fees-0-1, b = 1; mnist-9: fees-0-1, b = 1."
 
 
 def test_figure_2_shows_averages_of_the_rewards_so_far(found, tmp_path, monkeypatch):
@@ -91,9 +142,14 @@ def test_figure_3_shows_both_measures_over_the_classes(found, tmp_path: Path):
     assert "<pattern" in svg  # hatched bars
 
 
-def test_figure_3_without_results_says_so(tmp_path: Path):
-    files = over_classes([latent({}, "vanilla", 1)], tmp_path / "figure")
-    assert "no results of Dep, Ind" in texts(files[1])
+def test_figure_3_without_results_is_a_line(found, tmp_path: Path):
+    files, [left_out] = figures.figure_3({}, tmp_path)
+    assert files == []
+    assert "vanilla, b = 1; exponential, b = 10" in left_out.text
+    some = {key: score for key, score in found.items() if key.scenario == "vanilla"}
+    files, [_, left_out] = figures.figure_3(some, tmp_path)
+    assert texts(files[1]).count('<g id="axes_') == 2
+    assert left_out.text.endswith("no results: exponential, b = 10.")
 
 
 def test_times_are_medians_and_lengths_parts_of_the_budget():

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from longrank import kernels
 from longrank.errors import BadFile, InvalidInput
 from longrank.experiments import runner
 from longrank.experiments.results import ResultRow, choose, finished, read_results, write_cell
@@ -61,6 +63,45 @@ def test_results_tell_what_was_spent_where_items_have_fees(tmp_path: Path) -> No
     assert "mean_spent" not in plain[0]
     write_cell(tmp_path, Cell("digits-3", "vanilla", 1, "rand", "quick", 0), plain)
     assert read_results([tmp_path]) == [made, *plain]
+
+
+@pytest.mark.parametrize("policy", ["ind", "recommended"])
+def test_compiling_is_no_part_of_the_time_of_a_run(
+    policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is composed and compiled in a timed run was needed in the rounds before it, too."""
+    seen: list[int] = []
+    programs: list[set[object]] = [set()]
+    real, compose = runner.live, kernels.compose_run
+
+    def composed(*parts: Any) -> Any:
+        programs[-1].add(compose(*parts))
+        return compose(*parts)
+
+    def watched(one: Any, dealt: Any, worth: Any) -> Any:
+        seen.append(dealt.rounds)
+        programs.append(set())
+        return real(one, dealt, worth)
+
+    monkeypatch.setattr(kernels, "compose_run", composed)
+    monkeypatch.setattr(runner, "live", watched)
+    cell = Cell("payments-8", "vanilla", 3, policy, "quick", 0)
+    run_cell(cell)
+    assert seen == [runner.FIRST, *[500] * len(cell.settings())]
+    first, *timed = programs[1:]
+    assert first
+    assert all(one == first for one in timed)
+
+
+def test_the_beginning_of_a_stream_is_its_first_rounds() -> None:
+    whole = situation("digits-3", "ind", {"rate": 1, "radius": 1}, 5, 0, None)[1]
+    whole = whole.with_fees(0.1, 0.2, 0)
+    short = whole.beginning(4)
+    assert short.rounds == 4
+    end = short.starts[-1]
+    assert len(short.items) == len(short.wins) == len(short.costs) == end == whole.starts[4]
+    assert whole.choice is None or len(short.choice.items) == end
+    assert whole.beginning(99).rounds == whole.rounds
 
 
 def test_the_best_setting_of_a_cell_carries_its_rewards(alone: list[ResultRow]) -> None:

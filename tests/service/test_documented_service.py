@@ -47,7 +47,7 @@ def test_every_metric_is_documented(http):
     types = re.findall(r"^# TYPE (\S+) (\w+)$", http.get("/metrics").text, re.MULTILINE)
     names = {name for name, _ in types if not name.endswith("_created")}
     assert len(names) >= 12
-    assert names == {code for code in CODE if code.startswith("longrank_")}
+    assert names == {code for code in CODE if re.fullmatch(r"(longrank|process)_\w+", code)}
 
 
 def test_every_status_is_documented():

@@ -462,7 +462,9 @@ def test_the_api_takes_and_gives_prices(http):
     assert model["currency"] == "EUR"
     assert model["stats"]["total_spent"] == 0.5 * tried
     assert model["stats"]["total_reward"] == settled["reward"]
-    assert f'longrank_model_spent_sum{{model="r"}} {0.5 * tried}' in http.get("/metrics").text
+    metrics = http.get("/metrics").text
+    assert f'longrank_model_spent{{model="r"}} {0.5 * tried}' in metrics
+    assert f'longrank_model_spent_sum{{model="r"}} {0.5 * tried}' in metrics  # its former name
     changed = http.put("/v1/models/r", json={"max_budget": 2, "currency": "USD"})
     assert (changed.status_code, changed.json()["currency"]) == (200, "USD")
     assert http.put("/v1/models/r", json={"max_budget": 2, "currency": "x" * 13}).status_code == 422

@@ -21,8 +21,10 @@ from longrank.cli import (
     run,
     serve,
 )
+from longrank.cli.configuration import Configured
 from longrank.cli.terminal import console, refuse
 from longrank.errors import LongrankError
+from longrank.service.errors import ServiceError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -34,7 +36,7 @@ app.command()(demo.demo)
 app.command()(run.run)
 app.command()(report.report)
 app.command()(reproduce.reproduce)
-app.command()(serve.serve)
+app.command(cls=Configured)(serve.serve)
 app.command()(doctor.doctor)
 app.command()(backup.backup)
 app.command()(bench.bench)
@@ -63,9 +65,15 @@ def longrank(
 
 
 def main() -> None:
-    """Run the command line; print what is refused as one sentence, with exit code 2."""
+    """Run the command line; print an error as one sentence.
+
+    The exit code is 2 if something was wrong with what was asked, and 1 if it was tried and failed.
+    """
     try:
         app()
+    except ServiceError as error:
+        refuse(str(error))
+        sys.exit(1)
     except LongrankError as error:
         refuse(str(error))
     except OSError as error:

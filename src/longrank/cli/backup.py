@@ -14,7 +14,9 @@ from longrank.cli.terminal import needs
 @needs("service")
 def backup(
     out: Annotated[Path, typer.Argument(help="The file to write; it must not exist yet.")],
-    store: Annotated[str, typer.Option(help="The SQLite file.")] = "decisions.db",
+    store: Annotated[
+        str, typer.Option(envvar="LONGRANK_STORE", help="The SQLite file.")
+    ] = "decisions.db",
 ) -> None:
     """Copy the store of a running service to a file, and verify the copy.
 

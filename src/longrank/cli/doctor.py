@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 def doctor(
     store: Annotated[
         str,
-        typer.Option(help="The SQLite file or the PostgreSQL URL (postgresql://user@host/name)."),
+        typer.Option(
+            envvar="LONGRANK_STORE",
+            help="The SQLite file or the PostgreSQL URL (postgresql://user@host/name).",
+        ),
     ] = "decisions.db",
 ) -> None:
     """Check that this machine and a store are fit for `longrank serve`.

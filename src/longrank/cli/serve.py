@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+from longrank.cli import configuration
 from longrank.cli.terminal import console, deprecated, needs
 from longrank.errors import InvalidInput
 
@@ -125,6 +127,14 @@ def serve(
             min=0.1, help="Seconds that an idle connection stays open.", rich_help_panel=LIMITS
         ),
     ] = 5.0,
+    config: Annotated[  # noqa: ARG001 - its callback sets the defaults of the others
+        Path | None,
+        typer.Option(
+            is_eager=True,
+            callback=configuration.read,
+            help="A TOML file with options: port = 8000, max-rate = 50, ...",
+        ),
+    ] = None,
     most_bytes: Annotated[
         int | None,
         typer.Option(min=1024, hidden=True, callback=deprecated("--most-bytes", "--max-bytes")),
@@ -140,6 +150,9 @@ def serve(
     first start, once. With `LONGRANK_METRICS_KEY` the metrics need that key. The log is JSON lines
     on standard error. SIGTERM and Ctrl-C stop the service after it has answered the requests in
     progress.
+
+    Every option can also be set by its environment variable, or in the TOML file of `--config`.
+    What counts is the command line, then the environment, then the file.
 
     Needs `pip install 'longrank[service]'`.
 

@@ -19,6 +19,7 @@ from longrank.document.blocks import (
     Links,
     Picture,
     Prose,
+    counted,
     number,
 )
 from longrank.document.charts import Chart
@@ -36,6 +37,7 @@ __all__ = [
     "Links",
     "Picture",
     "Prose",
+    "counted",
     "number",
     "to_html",
     "to_markdown",

@@ -95,3 +95,12 @@ def number(value: float | None, decimals: int = 2, sign: bool = False) -> str:
         return "–"
     rounded = round(value, decimals) + 0.0
     return format(rounded, f"{'+' if sign else ''}.{decimals}f").replace("-", "\N{MINUS SIGN}")
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun, which takes an s unless it is one.
+
+    >>> counted(1, "other shuffle"), counted(1200, "cell")
+    ('1 other shuffle', '1,200 cells')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
+from longrank.document import counted
 from longrank.experiments.latent import PANELS, SIGNIFICANT, few_topics, latent
 from longrank.experiments.results import ResultRow
 from longrank.experiments.scores import Key, Score, Scores
@@ -19,22 +20,27 @@ ERRORS = 4.0  # standard errors that chance alone hardly exceeds
 LARGE, SMALL = (50, 100), (1, 5)  # budgets
 FAR = 5.0  # times slower counts as far slower
 FEW = 10  # components of a mixture at most count as few
+NOTHING = "no results"  # the figure of a claim about what was not run
 
 
 @dataclass(frozen=True)
 class Check:
     """A claim, the numbers for or against it, and whether it holds.
 
-    ``holds`` is None if there are not enough results to decide.
+    ``holds`` is None if there are not enough results to decide. ``coarse`` says that a coarser
+    grid than the paper's was searched, so that better settings may not have been tried.
     """
 
     sentence: str
     figure: str
     holds: bool | None
+    coarse: bool = False
 
     @property
     def verdict(self) -> str:
         """The verdict in words."""
+        if self.coarse and self.holds is False:
+            return "not with the quick grid, which is coarser than the paper's"
         return {True: "holds", False: "does not hold", None: "not enough results"}[self.holds]
 
 
@@ -198,11 +204,12 @@ def reached(one: Agreement) -> Check:
         f"{TOLERANCE} in {ENOUGH:.0%} of the {one.total} cells"
     )
     missing = one.total - len(one.scores)
-    figure = f"{one.reached} of {len(one.scores)} cells ({'; '.join(one.by_policy())})"
+    figure = f"{one.reached} of {counted(len(one.scores), 'cell')} ({'; '.join(one.by_policy())})"
     bound = sum(short.score.perfect for short in one.shortfalls)
     if bound:
         figure += f"; in {bound} of the other {len(one.shortfalls)} no policy can earn more"
-    return Check(sentence, figure + (f"; {missing} not run" if missing else ""), one.holds)
+    figure = figure + (f"; {missing} not run" if missing else "") if one.scores else NOTHING
+    return Check(sentence, figure, one.holds, _coarse(one.scores))
 
 
 def chance(found: Scores) -> Check:
@@ -216,7 +223,7 @@ def chance(found: Scores) -> Check:
     return Check(
         "Rand earns what random orders earn on average, up to chance (CR within "
         f"{ERRORS:.0f} standard errors of CR_rand): its NCR is 0 by construction, as in the paper",
-        f"largest distance {largest:.1f}, of {len(errors)} cells" if errors else "no results",
+        f"largest distance {largest:.1f}, of {counted(len(errors), 'cell')}" if errors else NOTHING,
         largest < ERRORS if errors else None,
     )
 
@@ -235,7 +242,7 @@ def large_budgets(found: Scores) -> Check:
     return Check(
         "In the vanilla scenario large budgets make all policies equal, including Rand "
         f"(CR / T within {TOLERANCE} at b = {LARGE[0]} and {LARGE[1]})",
-        f"largest difference of CR / T on any task: {listed}" if listed else "no results",
+        f"largest difference of CR / T on any task: {listed}" if listed else NOTHING,
         max(large) < TOLERANCE if len(large) == len(LARGE) else None,
     )
 
@@ -254,8 +261,9 @@ def small_budgets(found: Scores) -> Check:
     return Check(
         f"In the vanilla scenario with small budgets (b = {SMALL[0]}, {SMALL[1]}) the winner is "
         "mostly Ind or Dep",
-        f"best in {ours} of {cells} cells (in the paper {theirs})" if cells else "no results",
+        f"best in {ours} of {counted(cells, 'cell')} (in the paper {theirs})" if cells else NOTHING,
         ours > cells / 2 if cells else None,
+        _coarse(found.values()),
     )
 
 
@@ -266,8 +274,11 @@ def dep_leads(found: Scores) -> Check:
     theirs = sum(paper[budget] >= 0 for mine, paper in leads for budget in mine)
     return Check(
         "In the exponential scenario Dep is generally at least as good as Ind",
-        f"in {sum(ours)} of {len(ours)} cells (in the paper {theirs})" if ours else "no results",
+        f"in {sum(ours)} of {counted(len(ours), 'cell')} (in the paper {theirs})"
+        if ours
+        else NOTHING,
         sum(ours) > len(ours) / 2 if ours else None,
+        _coarse(found.values()),
     )
 
 
@@ -280,8 +291,9 @@ def dep_trails(found: Scores) -> Check:
     return Check(
         f"In the exponential scenario Dep is behind Ind on the classes {', '.join(theirs)} of "
         f"MNIST and on no others (by more than {TOLERANCE}, mean over the budgets)",
-        f"ours: {', '.join(ours) or 'none'}, of {len(whole)} classes" if whole else "no results",
+        f"ours: {', '.join(ours) or 'none'}, of {len(whole)} classes" if whole else NOTHING,
         ours == theirs if len(whole) == len(MNIST) else None,
+        _coarse(found.values()),
     )
 
 
@@ -295,7 +307,7 @@ def slower(found: Scores) -> Check:
             ratios[budget] = median(row["gl-cdcm"].seconds / row["ind"].seconds for row in both)
     return Check(
         f"GL-CDCM is far slower than Ind (at least {FAR:.0f} times at every budget, vanilla)",
-        ", ".join(f"{x:.0f} times at b = {b}" for b, x in ratios.items()) or "no results",
+        ", ".join(f"{x:.0f} times at b = {b}" for b, x in ratios.items()) or NOTHING,
         min(ratios.values()) >= FAR if ratios else None,
     )
 
@@ -308,14 +320,23 @@ def correlated(found: Scores, scenario: str, budget: int, max_topics: int | None
     both = ", ".join(str(pivot) for pivot, lead, x in pairs if lead < 0 and x < 0) or "none"
     size = "none" if math.isnan(one.correlation) else f"{one.correlation:.2f}"
     figure = (
-        f"correlation {size} over {len(one.classes)} classes; Dep and Ind in the "
+        f"correlation {size}, classes with results: {len(one.classes)}; Dep and Ind in the "
         f"latent space both earn less than Ind on the classes: {both}"
     )
     return Check(
         f"Figure 3, {scenario}, b = {budget}{few}: over the classes of MNIST, Dep's CR goes with "
         f"what Ind loses in Dep's latent space (correlation above {SIGNIFICANT})",
-        figure if one.classes else "no results",
+        figure if one.classes else NOTHING,
         one.correlation > SIGNIFICANT if one.complete else None,
+        _coarse(found.values()),
+    )
+
+
+def _coarse(scores: Iterable[Score]) -> bool:
+    """Tell whether some of the paper's cells were searched with the quick grid."""
+    return any(
+        score.grid == "quick" and score.key.policy != "rand" and score.key.task in PAPER_TASKS
+        for score in scores
     )
 
 

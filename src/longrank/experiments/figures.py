@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.document import Picture
+from longrank.document import Block, Picture, Prose
 from longrank.errors import MissingExtra
 from longrank.experiments.latent import PANELS, Latent, latent
 from longrank.experiments.scores import Key, Score, Scores
+from longrank.experiments.settings import LATENT, fees
 from longrank.experiments.tables import PAPER_TASKS, SIX, label
 
 Curves = Mapping[str, NDArray[np.float64]]
 Measured = Mapping[str, Mapping[int, float]]  # policy -> budget -> value
+Drawn = tuple[list[Path], list[Block]]  # files, and what a report shows of them
 
 # One look per policy, everywhere: colours of equal lightness steps, and different dashes.
 LOOKS: dict[str, dict[str, object]] = {
@@ -45,43 +47,103 @@ _FIGURE_2 = {
     "movielens-25m": "MovieLens-25M",
     "mnist-0": "MNIST, class 0",
 }
-_SHOWN = {"vanilla": SIX, "exponential": ("rand", "ind", "dep")}
+_SHOWN = {
+    "vanilla": (*SIX, "recommended"),
+    "exponential": ("rand", "ind", "dep", "recommended"),
+}
+_MAX_PANELS = 8
 
 
-def figure_2(found: Scores, folder: Path) -> tuple[list[Path], Picture]:
-    """Draw CR(t) / t in eight panels."""
-    shown: dict[str, Curves | str] = {}
+def figure_2(found: Scores, folder: Path) -> Drawn:
+    """Draw CR(t) / t in up to eight panels: those with results."""
+    shown: dict[str, Curves] = {}
+    missing = []
     for scenario, budget in PANELS:
         for task, name in _FIGURE_2.items():
-            curves = {}
-            for policy in _SHOWN[scenario]:
-                if (scenario, task, policy) == ("exponential", "mnist-0", "rand"):
-                    continue  # as in the paper: with it, the others are indistinguishable
-                score = found.get(Key(task, scenario, budget, policy))
-                if score is not None and score.rewards is not None:
-                    rounds = np.arange(1, len(score.rewards) + 1)
-                    curves[label(policy)] = np.asarray(np.cumsum(score.rewards) / rounds)
-            shown[f"{name}: {scenario}, b = {budget}"] = curves or f"no results\nof {task}"
-    files = average_rewards(shown, folder / "figure-2", columns=4, width=3.0)
-    return files, Picture(
-        files[1],
-        "Figure 2: CR(t) / t of the best settings. Above vanilla with b = 1, below exponential "
-        "with b = 10; as in the paper, the bottom right panel omits Rand, far below the others.",
+            # As in the paper: with Rand, the others are indistinguishable there.
+            crowded = (scenario, task) == ("exponential", "mnist-0")
+            policies = [one for one in _SHOWN[scenario] if not (crowded and one == "rand")]
+            curves = _curves(found, task, scenario, budget, policies)
+            panel = f"{name}: {scenario}, b = {budget}"
+            if curves:
+                shown[panel] = curves
+            else:
+                missing.append(panel)
+    if not shown:
+        return [], [_left_out("Figure 2", missing)]
+    files = average_rewards(shown, folder / "figure-2", columns=min(4, len(shown)), width=3.0)
+    omitted = " As in the paper, the panel of MNIST, exponential, omits Rand, far below the others."
+    ours = " “recommended” is not in the paper."
+    caption = "Figure 2: CR(t) / t of the best settings." + "".join(
+        text
+        for text, needed in (
+            (omitted, f"{_FIGURE_2['mnist-0']}: exponential, b = 10" in shown),
+            (ours, any("recommended" in curves for curves in shown.values())),
+        )
+        if needed
     )
+    blocks: list[Block] = [Picture(files[1], caption)]
+    return files, [*blocks, _left_out("Figure 2", missing)] if missing else blocks
 
 
-def figure_3(
-    found: Scores, folder: Path, max_topics: int | None = None
-) -> tuple[list[Path], Picture]:
+def figure_of_fees(found: Scores, folder: Path) -> Drawn:
+    """Draw CR(t) / t where each item has a fee: of each task and scenario, one budget."""
+    kinds = dict.fromkeys((key.task, key.scenario) for key in found if fees(key.scenario))
+    shown: dict[str, Curves] = {}
+    for task, scenario in kinds:
+        budgets = sorted({k.budget for k in found if (k.task, k.scenario) == (task, scenario)})
+        policies = [key.policy for key in found if (key.task, key.scenario) == (task, scenario)]
+        ordered = [one for one in _ordered(policies) if one != LATENT]
+        drawn = {b: _curves(found, task, scenario, b, ordered) for b in budgets}
+        most = max(drawn, key=lambda budget: len(drawn[budget]))
+        if drawn[most]:
+            shown[f"{task}: {scenario}, b = {most}"] = drawn[most]
+    if not shown:
+        return [], []
+    some = dict(list(shown.items())[:_MAX_PANELS])
+    files = average_rewards(some, folder / "fees", columns=min(4, len(some)), width=3.0)
+    caption = (
+        "CR(t) / t of the best settings where each item has a fee of its own: rewards minus fees. "
+        "The paper has no such scenario."
+    )
+    blocks: list[Block] = [Picture(files[1], caption)]
+    rest = list(shown)[_MAX_PANELS:]
+    return files, [*blocks, Prose(f"Not drawn: {'; '.join(rest)}.")] if rest else blocks
+
+
+def _curves(
+    found: Scores, task: str, scenario: str, budget: int, policies: Iterable[str]
+) -> dict[str, NDArray[np.float64]]:
+    """Return the average of the rewards so far of each policy that has a curve."""
+    curves = {}
+    for policy in policies:
+        score = found.get(Key(task, scenario, budget, policy))
+        if score is not None and score.rewards is not None:
+            rounds = np.arange(1, len(score.rewards) + 1)
+            curves[label(policy)] = np.asarray(np.cumsum(score.rewards) / rounds)
+    return curves
+
+
+def figure_3(found: Scores, folder: Path, max_topics: int | None = None) -> Drawn:
     """Draw Dep and the effect of its latent space on Ind, for mixtures of limited size if given."""
     name = "figure-3" if max_topics is None else "figure-3-few"
-    files = over_classes([latent(found, *panel) for panel in PANELS], folder / name)
     small = "" if max_topics is None else f", with mixtures of at most {max_topics} components"
-    return files, Picture(
-        files[1],
+    every = [latent(found, *panel) for panel in PANELS]
+    missing = [f"{one.scenario}, b = {one.budget}" for one in every if not one.classes]
+    shown = [one for one in every if one.classes]
+    left_out = [_left_out(f"Figure 3{small}", missing)] if missing else []
+    if not shown:
+        return [], [*left_out]
+    files = over_classes(shown, folder / name)
+    caption = (
         f"Figure 3{small}: over the classes of MNIST, Dep's CR (above) and the CR of Ind on Dep's "
-        "latent space minus that of Ind on the items (below).",
+        "latent space minus that of Ind on the items (below)."
     )
+    return files, [Picture(files[1], caption), *left_out]
+
+
+def _left_out(figure: str, panels: Sequence[str]) -> Prose:
+    return Prose(f"Left out of {figure}, as there are no results: {'; '.join(panels)}.")
 
 
 def seconds(found: Scores) -> dict[str, Measured]:
@@ -94,34 +156,38 @@ def lengths(found: Scores) -> dict[str, Measured]:
     return _measured(found, lambda score: score.mean_length / score.key.budget, fmean)
 
 
-def figure_of_seconds(found: Scores, folder: Path) -> tuple[list[Path], Picture]:
+def figure_of_seconds(found: Scores, folder: Path) -> Drawn:
     """Draw the running time over the budgets."""
     measure = "microseconds per round"
     files = over_budgets(seconds(found), folder / "seconds", measure, log=True)
-    return files, Picture(
-        files[1],
+    caption = (
         "Running time per round (median over settings and tasks), on a log scale: ranking and "
-        "learning in the compiled loop, on the machine of the run, whatever else it was doing.",
+        "learning, without compiling, on the machine of the run, whatever else it was doing."
     )
+    return files, [Picture(files[1], caption)]
 
 
-def figure_of_lengths(found: Scores, folder: Path) -> tuple[list[Path], Picture]:
+def figure_of_lengths(found: Scores, folder: Path) -> Drawn:
     """Draw lengths over the budgets."""
     files = over_budgets(lengths(found), folder / "lengths", "mean length / budget")
-    return files, Picture(
-        files[1], "The length that a policy commits to, as a share of the budget (mean over tasks)."
-    )
+    caption = "The length that a policy commits to, as a share of the budget (mean over tasks)."
+    return files, [Picture(files[1], caption)]
 
 
 def _measured(
     found: Scores, value: Callable[[Score], float], of: Callable[[Iterable[float]], float]
 ) -> dict[str, Measured]:
     """Return a value by scenario, policy and budget: over the paper's tasks, or else all."""
-    ours = [score for score in found.values() if score.key.task in PAPER_TASKS]
+    of_the_paper = {key.scenario for key in found if key.task in PAPER_TASKS}
+    ours = [
+        score
+        for key, score in sorted(found.items(), key=lambda item: item[0].budget)
+        if key.task in PAPER_TASKS or key.scenario not in of_the_paper
+    ]
     values: dict[str, dict[str, dict[int, list[float]]]] = {}
-    for policy in SIX:
-        for score in sorted(ours or found.values(), key=lambda score: score.key.budget):
-            if score.key.policy == policy:
+    for policy in _ordered(score.key.policy for score in ours):
+        for score in ours:
+            if score.key.policy == policy != LATENT:
                 lines = values.setdefault(score.key.scenario, {}).setdefault(label(policy), {})
                 lines.setdefault(score.key.budget, []).append(value(score))
     return {
@@ -130,19 +196,19 @@ def _measured(
     }
 
 
-def average_rewards(
-    shown: Mapping[str, Curves | str], path: Path, columns: int = 3, width: float = 4.2
-) -> list[Path]:
-    """Draw CR(t) / t of every policy, one panel per world and scenario; return the files.
+def _ordered(policies: Iterable[str]) -> list[str]:
+    """Return each policy once: the paper's in its order, then the others."""
+    found = set(policies)
+    return [*(one for one in SIX if one in found), *sorted(found - set(SIX))]
 
-    A panel given as text shows only that text.
-    """
+
+def average_rewards(
+    shown: Mapping[str, Curves], path: Path, columns: int = 3, width: float = 4.2
+) -> list[Path]:
+    """Draw CR(t) / t of every policy, one panel per world and scenario; return the files."""
     figure, axes = panels(-(-len(shown) // columns), columns, width, 0.74 * width)
     for axis, (title, curves) in zip(axes.flat, shown.items(), strict=False):
         axis.set_title(title, fontsize=10)
-        if isinstance(curves, str):
-            empty(axis, curves)
-            continue
         for name, curve in curves.items():
             axis.plot(
                 np.arange(1, len(curve) + 1),
@@ -197,10 +263,6 @@ def over_classes(shown: Sequence[Latent], path: Path) -> list[Path]:
     for column, one in enumerate(shown):
         above, below = axes[0, column], axes[1, column]
         above.set_title(f"{one.scenario}, b = {one.budget}", fontsize=10)
-        if not one.classes:
-            empty(above, "no results of Dep, Ind\nand Ind-GMM yet")
-            empty(below, "")
-            continue
         above.plot(one.classes, one.dep, marker=MARKERS["Dep"], markersize=7, **LOOKS["Dep"])
         above.set_ylabel("CR of Dep", fontsize=9)
         below.bar(
@@ -228,13 +290,6 @@ def panels(
         axis.grid(color="#dddddd", linewidth=0.6)
         axis.set_axisbelow(True)
     return figure, axes
-
-
-def empty(axis: Any, text: str) -> None:
-    """Say in a panel why it is empty."""
-    axis.text(0.5, 0.5, text, ha="center", va="center", fontsize=9, transform=axis.transAxes)
-    axis.grid(visible=False)
-    axis.set(xticks=[], yticks=[])
 
 
 def legend(figure: Any) -> None:

@@ -16,14 +16,23 @@ from longrank.document import (
     Heading,
     Links,
     Prose,
+    counted,
     number,
     to_html,
     to_markdown,
 )
 from longrank.experiments import figures
-from longrank.experiments.claims import FEW, TOLERANCE, Agreement, Check, agreements, checks
+from longrank.experiments.claims import (
+    FEW,
+    NOTHING,
+    TOLERANCE,
+    Agreement,
+    Check,
+    agreements,
+    checks,
+)
 from longrank.experiments.commands import commands
-from longrank.experiments.figures import Measured
+from longrank.experiments.figures import Drawn, Measured
 from longrank.experiments.latent import PANELS, POLICIES, few_topics, latent
 from longrank.experiments.results import ResultRow, read_results
 from longrank.experiments.scores import Scores, scores
@@ -97,6 +106,11 @@ def _blocks(
     rows: Sequence[ResultRow], found: Scores, all_tables: Sequence[PaperTable], folder: Path
 ) -> tuple[list[Block], list[Path]]:
     files: list[Path] = []
+    there = [table for table in all_tables if table.scores]
+    missing = [table for table in all_tables if not table.scores]
+    all_checks = checks(rows, found)
+    tested = [check for check in all_checks if check.figure != NOTHING]
+    fees = figures.figure_of_fees(found, folder)
     blocks: list[Block] = [
         Heading(TITLE, 1),
         Prose(_INTRODUCTION),
@@ -104,26 +118,32 @@ def _blocks(
             (
                 ("summary", "Summary"),
                 ("figures", "Figures 2 and 3"),
+                *((("fees", "Fees"),) if fees[0] else ()),
                 ("time", "Running time"),
                 ("lengths", "Lengths"),
                 ("tables", "Tables"),
-                *((table.name, table.title) for table in all_tables),
+                *((table.name, table.title) for table in there),
+                *((("not-run", "Not run"),) if missing else ()),
             )
         ),
         Heading("Summary", 2, "summary"),
         Prose(_extent(found, all_tables)),
-        *summary(checks(rows, found), agreements(found)),
+        *(summary(tested, agreements(found)) if tested else ()),
+        *_untested(len(all_checks) - len(tested), len(all_checks)),
         Heading("Figures 2 and 3", 2, "figures"),
     ]
 
-    def draw(drawn: tuple[list[Path], Block]) -> None:
+    def draw(drawn: Drawn) -> None:
         files.extend(drawn[0])
-        blocks.append(drawn[1])
+        blocks.extend(drawn[1])
 
     draw(figures.figure_2(found, folder))
     draw(figures.figure_3(found, folder))
     draw(figures.figure_3(few_topics(rows, FEW), folder, FEW))
     blocks += figure_3_blocks(found)
+    if fees[0]:
+        blocks.append(Heading("Fees", 2, "fees"))
+        draw(fees)
     blocks.append(Heading("Running time", 2, "time"))
     draw(figures.figure_of_seconds(found, folder))
     blocks += measured_blocks(figures.seconds(found), 1)
@@ -132,9 +152,16 @@ def _blocks(
     blocks += measured_blocks(figures.lengths(found), 2)
     blocks.append(Heading("Tables", 2, "tables"))
     blocks += [Prose(text) for text in _READING]
-    for table in all_tables:
+    for table in there:
         blocks += table_blocks(table)
-    return blocks, files
+    return [*blocks, *_not_run(missing)], files
+
+
+def _untested(count: int, total: int) -> list[Block]:
+    if not count:
+        return []
+    which = "All" if count == total else f"{count} of the"
+    return [Prose(f"{which} {total} statements are about cells that were not run.")]
 
 
 def _extent(found: Scores, all_tables: Sequence[PaperTable]) -> str:
@@ -143,8 +170,9 @@ def _extent(found: Scores, all_tables: Sequence[PaperTable]) -> str:
     further = sum(0 if s.held_out is None else s.held_out.seeds for s in found.values())
     grids = ", ".join(sorted({score.grid for score in found.values()}))
     return (
-        f"Results for {there} of the paper's 13 tables: {len(found):,} cells, {runs:,} runs to "
-        f"search the settings (grid: {grids}) and {further:,} held-out runs."
+        f"Results for {there} of the paper's 13 tables: {counted(len(found), 'cell')}, "
+        f"{counted(runs, 'run')} to search the settings (grid: {grids}) and "
+        f"{counted(further, 'held-out run')}."
     )
 
 
@@ -182,42 +210,52 @@ def _shortfalls(one: Agreement) -> Grid:
         cell = Field(f"{task}, {scenario}, b = {budget}, {label(policy)}", short.reason)
         rows.append((cell, *map(Field, numbers)))
     names = ", ".join(label(policy) for policy in one.policies)
-    title = f"{names}: the {len(rows)} cells more than {TOLERANCE} below the paper's number"
+    cells = counted(len(rows), "cell")
+    title = f"{names}: the {cells} more than {TOLERANCE} below the paper's number"
     header = ("cell", "ours", "paper", "difference", "held out")
     return Grid(header, tuple(rows), folded=title, prose=tuple(range(len(header))))
 
 
 def table_blocks(table: PaperTable) -> list[Block]:
     """Show a table by both protocols, with its settings and its commands."""
-    prefix = "" if table.number is None else f"PaperTable {table.number}: "
-    heading = Heading(f"{prefix}{table.title}", 3, table.name)
-    if not table.scores:
-        return [heading, *_how_to_get(table.task)]
+    prefix = "" if table.number is None else f"Table {table.number}: "
+    run = table.run()
     blocks: list[Block] = [
-        heading,
+        Heading(f"{prefix}{table.title}", 3, table.name),
         Prose(
             "Best of the grid on the same stream; in small print the paper's, and the difference:"
         ),
-        _grid(table, _ours),
+        _grid(run, _ours),
     ]
     if any(score.held_out for score in table.scores):
         seeds = sorted({score.held_out.seeds for score in table.scores if score.held_out})
-        counts = " or ".join(map(str, seeds))
+        counts = " or ".join([*map(str, seeds[:-1]), counted(seeds[-1], "other shuffle")])
         blocks += [
-            Prose(f"Held out: mean over {counts} other shuffles; in small print the deviation:"),
-            _grid(table, _held_out),
+            Prose(f"Held out: mean over {counts}; in small print the deviation:"),
+            _grid(run, _held_out),
         ]
+    if table.not_run:
+        blocks.append(Prose(f"{counted(table.not_run, 'field')} of the paper's table not run."))
     return [*blocks, _settings(table), Code(tuple(commands(table.scores)))]
 
 
-def _how_to_get(task: str) -> list[Block]:
-    source = SOURCES[TASKS[task].source]
-    get, add = f"longrank data get {source.name}", f"longrank data add {source.name} PATH"
-    if source.manual is None:
-        text = f"No results. Download the data as below, or use files that you have: `{add}`."
-    else:
-        text, get = f"No results. For the data, {source.manual}.", add
-    return [Prose(text), Code((get, f"longrank run {task} --grid paper --held-out 4"))]
+def _not_run(missing: Sequence[PaperTable]) -> list[Block]:
+    """Name the paper's tables without results, and say how to get the data of each."""
+    if not missing:
+        return []
+    blocks: list[Block] = [Heading("Not run", 2, "not-run")]
+    sources = dict.fromkeys(TASKS[table.task].source for table in missing)
+    for source in (SOURCES[name] for name in sources):
+        mine = [table for table in missing if TASKS[table.task].source == source.name]
+        names = "; ".join(f"Table {table.number}, {table.title}" for table in mine)
+        get, add = f"longrank data get {source.name}", f"longrank data add {source.name} PATH"
+        if source.manual is None:
+            text = f"{names}. Download the data as below, or use files that you have: `{add}`."
+        else:
+            text, get = f"{names}. For the data, {source.manual}.", add
+        tasks = " ".join(table.task for table in mine)
+        blocks += [Prose(text), Code((get, f"longrank run {tasks} --grid paper --held-out 4"))]
+    return blocks
 
 
 def _grid(table: PaperTable, field: Callable[[Comparison], Field]) -> Grid:
@@ -250,6 +288,7 @@ def _held_out(entry: Comparison) -> Field:
 
 
 def _settings(table: PaperTable) -> Grid:
+    priced = any(score.spent is not None for score in table.scores)
     header = (
         "scenario",
         "b",
@@ -261,6 +300,7 @@ def _settings(table: PaperTable) -> Grid:
         "CR_rand",
         "CR_max",
         "length",
+        *(("fees per round",) if priced else ()),
     )
     rows = []
     for score in table.scores:
@@ -273,6 +313,7 @@ def _settings(table: PaperTable) -> Grid:
             number(score.cr_rand, 1),
             number(score.cr_max, 1),
             number(score.mean_length, 1),
+            *((number(score.spent, 3),) if priced else ()),
         )
         rows.append(tuple(Field(text) for text in texts))
     return Grid(header, tuple(rows), folded="Settings chosen, rewards and lengths")
@@ -297,7 +338,7 @@ def figure_3_blocks(found: Scores) -> list[Block]:
         f"longrank run mnist --scenario {scenario} --budgets {budget} "
         f"--policies {','.join(POLICIES)} --grid paper"
         for scenario, budget in PANELS
-        if not latent(found, scenario, budget).complete
+        if used and not latent(found, scenario, budget).complete
     ]
     return [*blocks, Prose("To complete Figure 3:"), Code(tuple(lines))] if lines else blocks
 

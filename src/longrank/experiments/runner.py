@@ -18,6 +18,7 @@ from longrank.simulation import live
 from longrank.simulation.metrics import normalised
 
 BACKENDS = ("processes", "dask", "ray")
+FIRST = 50  # rounds in which every kernel of a run is needed
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,10 @@ class Failure:
 
 
 def run_cell(cell: Cell, folder: str | None = None) -> list[ResultRow]:
-    """Run a cell: one row per setting, of which the best has the rewards of all rounds."""
+    """Run a cell: one row per setting, of which the best has the rewards of all rounds.
+
+    ``seconds`` are those of ranking and learning: compiling is done before.
+    """
     worth, costs = payoffs(cell.scenario, cell.budget), fees(cell.scenario)
     plain = stream(cell.task, cell.seed, folder)
     if costs:
@@ -42,6 +46,8 @@ def run_cell(cell: Cell, folder: str | None = None) -> list[ResultRow]:
         policy, seen = situation(cell.task, cell.policy, settings, cell.budget, cell.seed, folder)
         if costs:
             seen = seen.with_fees(*costs, cell.seed)
+        if not rows:
+            live(policy, seen.beginning(FIRST), worth)  # compiles or loads what the run needs
         start = time.perf_counter()
         life = live(policy, seen, worth)
         seconds = time.perf_counter() - start

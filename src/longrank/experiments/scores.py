@@ -37,8 +37,9 @@ class Score:
     """The best setting of a grid on the same stream, as in the paper; a mean over the seeds.
 
     ``settings`` has the best setting (JSON) of each seed, ``tried`` is the number of settings to
-    choose from, ``rewards`` are those of every round on the first seed, and ``seconds`` is the
-    time per round, the median over all settings.
+    choose from, ``rewards`` are those of every round on the first seed, ``seconds`` is the time
+    per round, the median over all settings, and ``spent`` is what the tries of a round cost, where
+    items have fees.
     """
 
     key: Key
@@ -56,6 +57,7 @@ class Score:
     seconds: float
     rewards: NDArray[np.float64] | None
     held_out: HeldOut | None
+    spent: float | None = None
 
     @property
     def perfect(self) -> bool:
@@ -107,6 +109,7 @@ def _score(key: Key, grid: str, tried: int, rows: Sequence[ResultRow]) -> Score:
         seconds=statistics.median(row["seconds"] / row["rounds"] for row in searched),
         rewards=None if curve is None else np.array(curve),
         held_out=_held_out(_best_by_seed([r for r in rows if r["protocol"] == "held-out"])),
+        spent=_spent(best),
     )
 
 
@@ -126,6 +129,11 @@ def _held_out(rows: Sequence[ResultRow]) -> HeldOut | None:
     values = [row["ncr_published"] for row in rows]
     deviation = statistics.stdev(values) if len(values) > 1 else float("nan")
     return HeldOut(statistics.fmean(values), deviation, len(values), rows[0]["settings"])
+
+
+def _spent(rows: Sequence[ResultRow]) -> float | None:
+    found = [row["mean_spent"] for row in rows if row.get("mean_spent") is not None]
+    return statistics.fmean(found) if found else None
 
 
 def _mean(rows: Sequence[ResultRow], column: Callable[[ResultRow], float]) -> float:

@@ -7,7 +7,7 @@ import functools
 import io
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from itertools import groupby
 
@@ -28,7 +28,7 @@ _IN_THE_PAPER = {"vanilla": SIX, "exponential": ("rand", "ind", "dep")}
 _CSV_COLUMNS = (
     *("task", "scenario", "budget", "policy", "ncr", "ncr_published", "paper", "difference"),
     *("best", "held_out_mean", "held_out_deviation", "held_out_seeds", "mean_length"),
-    *("cumulative_reward", "cr_rand", "cr_max", "grid", "seeds", "settings"),
+    *("mean_spent", "cumulative_reward", "cr_rand", "cr_max", "grid", "seeds", "settings"),
 )
 
 
@@ -109,6 +109,22 @@ class PaperTable:
     def scores(self) -> list[Score]:
         """Our scores."""
         return [entry.score for entry in self.entries() if entry.score is not None]
+
+    @property
+    def not_run(self) -> int:
+        """The number of the paper's fields for which we have no score."""
+        return sum(one.score is None and one.published is not None for one in self.entries())
+
+    def run(self) -> PaperTable:
+        """Return the same without the columns and rows in which nothing was run."""
+        kept = [any(one.score for one in column) for column in zip(*self.rows, strict=True)]
+        columns = tuple(one for one, keep in zip(self.columns, kept, strict=True) if keep)
+        rows = tuple(
+            tuple(one for one, keep in zip(row, kept, strict=True) if keep)
+            for row in self.rows
+            if any(one.score for one in row)
+        )
+        return replace(self, columns=columns, rows=rows)
 
 
 @functools.cache
@@ -207,6 +223,7 @@ def _record(entry: Comparison) -> dict[str, object]:
         "held_out_deviation": None if held_out is None else held_out.deviation,
         "held_out_seeds": 0 if held_out is None else held_out.seeds,
         "mean_length": score.mean_length,
+        "mean_spent": score.spent,
         "cumulative_reward": score.cumulative_reward,
         "cr_rand": score.cr_rand,
         "cr_max": score.cr_max,
@@ -219,6 +236,7 @@ def _record(entry: Comparison) -> dict[str, object]:
 
 def to_latex(table: PaperTable) -> str:
     """Write a table for the package booktabs: our value, and the paper's next to it."""
+    table = table.run()
     groups = [(s, len(list(run))) for s, run in groupby(table.columns, lambda c: c.scenario)]
     titles, rules, column = [], [], 2
     for scenario, span in groups:

@@ -71,6 +71,14 @@ class Stream:
         """Prepare the items by these features, once for several runs."""
         return replace(self, choice=kernels.declared(features, "compiled_selection", self.items))
 
+    def beginning(self, rounds: int) -> Stream:
+        """Return the first rounds only; all, if there are no more."""
+        starts = self.starts[: rounds + 1]
+        end = starts[-1]
+        seen = None if self.choice is None else self.choice._replace(items=self.choice.items[:end])
+        costs = None if self.costs is None else self.costs[:end]
+        return Stream(self.items[:end], starts, self.wins[:end], seen, costs)
+
     def with_fees(self, low: float, high: float, seed: int) -> Stream:
         """Give each item of each round a cost of its own, drawn uniformly between two numbers."""
         drawn = np.random.default_rng([seed, 1]).uniform(low, high, len(self.items))

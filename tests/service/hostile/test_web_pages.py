@@ -40,7 +40,7 @@ def client(path):
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:8000", "127.0.0.1.evil.example", ""]
 )
-@pytest.mark.parametrize("target", ["/v1/models", "/metrics", "/", "/openapi.json"])
+@pytest.mark.parametrize("target", ["/v1/models", "/metrics", "/", "/openapi.json", "/docs"])
 def test_a_name_that_was_made_to_point_here_reads_nothing(client, target, host):
     answer = client.get(target, headers={"Host": host})
     assert answer.status_code == 403

@@ -25,6 +25,11 @@ _REASONS = {
     500: "The store is damaged, or the service failed.",
     503: "Busy, starting, or the store cannot write: try again after `Retry-After` seconds.",
 }
+_NEEDS = {
+    "admin": "Needs the administrator's key.",
+    "model": "Needs a key of the model, or the administrator's.",
+    "open": "Needs no key.",
+}
 
 
 @cache
@@ -82,6 +87,7 @@ def _operation(route: Route[..., Any], found: dict[Any, Any]) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": route.name,
         "summary": route.summary,
+        "description": _NEEDS[route.scope],
         "parameters": _parameters(route),
         "responses": responses,
         "security": [] if route.scope == "open" else [{"key": []}],

@@ -448,5 +448,6 @@ PAGES: tuple[Route[..., Any], ...] = tuple(
         ("page", "/static/page.css", "status:style", "text/css; charset=utf-8"),
         ("page", "/static/page.js", "status:script", "text/javascript; charset=utf-8"),
         ("openapi", "/openapi.json", "status:openapi", JSON),
+        ("docs", "/docs", "docs:page", "text/html; charset=utf-8"),
     )
 )

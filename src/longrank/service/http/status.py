@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import logging
+import platform
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.resources import files
 from typing import Any, cast
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from starlette.concurrency import run_in_threadpool
 
+from longrank import __version__
 from longrank.service import messages
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import Model, exact_sum
@@ -22,7 +31,7 @@ from longrank.service.http.router import Reply, Service
 log = logging.getLogger("longrank.service")
 OTHERS = "(others)"  # no model has this name
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
-_HEADERS = {
+PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; object-src 'none'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Frame-Options": "DENY",
@@ -60,11 +69,11 @@ async def script(service: Service) -> Reply:  # noqa: ARG001
 
 @cache
 def _file(name: str) -> Reply:
-    return Reply((files(__package__) / "static" / name).read_bytes(), _HEADERS)
+    return Reply((files(__package__) / "static" / name).read_bytes(), PAGE_HEADERS)
 
 
 async def openapi(service: Service) -> Reply:  # noqa: ARG001
-    return Reply(document(), _HEADERS)
+    return Reply(document(), PAGE_HEADERS)
 
 
 class Metrics:
@@ -93,6 +102,11 @@ class Metrics:
             "longrank_limited", "Requests refused because their key had too many.",
             registry=self.registry,
         )  # fmt: skip
+        Gauge(
+            "longrank_build_info", "1; the labels say which version runs.", ["version", "python"],
+            registry=self.registry,
+        ).labels(__version__, platform.python_version()).set(1)  # fmt: skip
+        ProcessCollector(registry=self.registry)  # where there is /proc
         self.registry.register(_EngineCollector(engine, max_models))
         self._counters: dict[tuple[str, int], Counter] = {}
         self._histograms: dict[str, Histogram] = {}
@@ -133,6 +147,9 @@ class _EngineCollector(Collector):
             return
         models = sorted(engine.models(), key=lambda model: model.number)
         yield GaugeMetricFamily("longrank_models", "Models.", value=len(models))
+        yield GaugeMetricFamily(
+            "longrank_models_suspended", "Models that cannot be used.", value=len(engine.suspended)
+        )
         counted = [_Counted(CounterMetricFamily, *row) for row in _COUNTERS]
         counted += [_Counted(GaugeMetricFamily, *row) for row in _SUMS]
         pending = GaugeMetricFamily(
@@ -156,7 +173,12 @@ _COUNTERS = (
     ("outcomes", "Outcomes."),
     ("learned", "Outcomes that the model learned from."),
 )
-_SUMS = (("reward_sum", "Sum of rewards."), ("spent_sum", "Sum of what tries cost."))
+_SUMS = (
+    ("reward", "Sum of rewards, which may fall."),
+    ("spent", "Sum of what tries cost."),
+    ("reward_sum", "Deprecated: longrank_model_reward."),
+    ("spent_sum", "Deprecated: longrank_model_spent."),
+)
 
 
 class _Counted:

@@ -14,6 +14,7 @@ from longrank.logs.abilities import Checked
 from longrank.logs.decision import Decision
 from longrank.logs.evaluation.correction import correct
 from longrank.logs.evaluation.outcome_model import DRAWS, OutcomeModel, expected_of
+from longrank.logs.evaluation.prefixes import earnable, known
 from longrank.logs.evaluation.target import Target, aim, early_stops, last_step
 from longrank.logs.history import History
 from longrank.payoffs import Payoffs
@@ -44,6 +45,10 @@ class Evidence:
     stops: Array  # probability of stopping before the budget is used up, along the log
     short: Array  # whether the log did
     observed: NDArray[np.bool_]
+    masses: Array  # how much of the policy each prefix of the log stands for: see `Known`
+    earned: Array  # what that much of the policy earned; NaN without an outcome
+    earnable: Array  # the least and the most that the decision can earn
+    played: Array  # what was played, in numbers: length, propensity, items
     log: Checked
 
     def take(self, rows: NDArray[np.int64]) -> Evidence:
@@ -54,6 +59,11 @@ class Evidence:
     def ended(self) -> Evidence:
         """Return the evidence of the decisions that have an outcome."""
         return self if self.observed.all() else self.take(np.flatnonzero(self.observed))
+
+    @property
+    def final_masses(self) -> Array:
+        """How much of the policy every decision stands for, up to its outcome."""
+        return np.asarray(self.masses[np.arange(len(self.masses)), self.last])
 
     @property
     def final_weights(self) -> Array:
@@ -82,18 +92,22 @@ def gather(
     rows: list[tuple[float, ...]] = []
     steps: list[Array] = []
     deltas: list[Array] = []
+    masses: list[Array] = []
+    played: list[Array] = []
     index = 0  # folds of the model count the decisions that it was fitted to
     for decision in history.decisions(missing=True):
         log.add(decision)
         if decision.outcome is None and (decision.payoffs is None or decision.size is None):
             continue  # nothing is known of it
-        row, own, correction = _gather_one(asked, decision, model, index, draws)
+        row, own, correction, mass = _gather_one(asked, decision, model, index, draws)
         if decision.outcome is not None:
             index += 1
             if learn and decision.learned:
                 asked.learn(*decision.observed_by(getattr(asked, "features", None)))
         rows.append(row)
         steps.append(own)
+        masses.append(mass)
+        played.append(describe(decision, model, index))
         deltas.append(correction)
     table = np.array(rows)
     return Evidence(
@@ -108,6 +122,10 @@ def gather(
         stops=table[:, 11],
         short=table[:, 12],
         observed=table[:, 13] > 0.0,
+        earned=table[:, 14],
+        earnable=table[:, 15:17],
+        masses=_padded(masses, repeat=True),
+        played=_padded(played, repeat=False),
         weights=_padded(steps, repeat=True),
         deltas=_padded(deltas, repeat=False, width=max(map(len, steps))),
         log=log,
@@ -116,12 +134,14 @@ def gather(
 
 def _gather_one(
     policy: Policy, decision: Decision, model: OutcomeModel, index: int, draws: int
-) -> tuple[tuple[float, ...], Array, Array]:
+) -> tuple[tuple[float, ...], Array, Array, Array]:
     target, payoffs = aim(policy, decision), model.payoffs(decision, index)
     weighed = weigh(target, decision)
     steps, unsupported = np.zeros(len(decision.order) + 1), 0.0
     if weighed is not None:
         steps, unsupported = weighed.steps, weighed.unsupported
+    told = known(decision, target, payoffs)
+    masses, earned = (np.zeros(len(steps)), 0.0) if told is None else told
     observed = decision.outcome is not None
     ended = decision if observed else replace(decision, outcome=Outcome(len(decision.order), False))
     correction = correct(ended, target, model, index, steps)
@@ -138,8 +158,24 @@ def _gather_one(
         early_stops(target, decision),
         len(decision.order) < decision.tries,
         observed,
+        earned,
+        *earnable(decision, payoffs),
     )
-    return row, steps, correction.deltas if observed else 0.0 * correction.deltas
+    return row, steps, correction.deltas if observed else 0.0 * correction.deltas, masses
+
+
+def describe(decision: Decision, model: OutcomeModel, index: int) -> Array:
+    """Return what was played, in numbers that may tell whether its outcome is known.
+
+    The length and the propensity of the sequence, and the mean and the first of its items; of
+    records their chances of success by the model.
+    """
+    length, propensity = len(decision.order), decision.propensity or 1.0
+    rows = decision.items
+    if rows is None:
+        rows = model.predict(decision, index)[:, np.newaxis]
+    chosen = rows[decision.order] if length else np.zeros((1, rows.shape[1]))
+    return np.concatenate([[length, math.log(propensity)], chosen[0], chosen.mean(axis=0)])
 
 
 def _padded(rows: list[Array], *, repeat: bool, width: int | None = None) -> Array:

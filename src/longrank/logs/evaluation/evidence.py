@@ -137,11 +137,9 @@ def _gather_one(
 ) -> tuple[tuple[float, ...], Array, Array, Array]:
     target, payoffs = aim(policy, decision), model.payoffs(decision, index)
     weighed = weigh(target, decision)
-    steps, unsupported = np.zeros(len(decision.order) + 1), 0.0
-    if weighed is not None:
-        steps, unsupported = weighed.steps, weighed.unsupported
+    steps = np.zeros(len(decision.order) + 1) if weighed is None else weighed.steps
     told = known(decision, target, payoffs)
-    masses, earned = (np.zeros(len(steps)), 0.0) if told is None else told
+    masses, earned, unsupported = (np.zeros(len(steps)), 0.0, 0.0) if told is None else told
     observed = decision.outcome is not None
     ended = decision if observed else replace(decision, outcome=Outcome(len(decision.order), False))
     correction = correct(ended, target, model, index, steps)

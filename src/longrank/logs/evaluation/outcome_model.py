@@ -132,7 +132,7 @@ def _fit_items(
     owner = np.array(owners, np.int64)
     x = np.concatenate(rows)
     x = np.column_stack([x, np.ones(len(x))])
-    weights = np.stack([_logistic(x[owner != f], y[owner != f], penalty) for f in range(folds)])
+    weights = np.stack([logistic(x[owner != f], y[owner != f], penalty) for f in range(folds)])
     predicted = LOGISTIC.probability(np.einsum("ij,ij->i", x, weights[owner]))
     return OutcomeModel(weights, stops, Predictions(predicted, y))
 
@@ -171,7 +171,7 @@ def _stops(ended: Counts, longest: int) -> Array:
     return np.asarray(np.bincount(early, minlength=longest + 1) / np.maximum(at_risk, 1))
 
 
-def _logistic(x: Array, y: NDArray[np.bool_], penalty: float) -> Array:
+def logistic(x: Array, y: NDArray[np.bool_], penalty: float) -> Array:
     """Fit the weights; the constant is hardly penalised, just enough to stay finite."""
     penalties = np.full(x.shape[1], penalty)
     penalties[-1] = 1e-6

@@ -16,6 +16,7 @@ from longrank.logs.evaluation.target import Target, last_step
 from longrank.payoffs import Payoffs
 
 Array = NDArray[np.float64]
+_CERTAIN = 1.0 - 1e-9
 
 
 class Known(NamedTuple):
@@ -24,11 +25,13 @@ class Known(NamedTuple):
     ``masses[j]`` is how much of the policy the first j + 1 actions of the log stand for: its mean
     over a log is 1 for every j if the log supports the policy, and less by what it could not have
     done. ``earned`` is what that much of the policy earned, up to the outcome: its mean is what the
-    policy earns. Neither is ever divided by the probability that the log stops.
+    policy earns. Neither is ever divided by the probability that the log stops. ``lost`` is the
+    probability that the policy does, before the outcome, what the log could not have done.
     """
 
     masses: Array
     earned: float
+    lost: float
 
 
 def known(decision: Decision, target: Target, payoffs: Payoffs) -> Known | None:
@@ -42,19 +45,26 @@ def known(decision: Decision, target: Target, payoffs: Payoffs) -> Known | None:
     reward = np.nan if decision.outcome is None else decision.reward_under(payoffs)
     if decision.prefix is None:
         weight = float(target.reached[-1]) / decision.propensity
-        return Known(np.full(count + 1, weight), weight * reward)
+        lost = 1.0 - float(target.reached[-1]) if decision.propensity >= _CERTAIN else 0.0
+        return Known(np.full(count + 1, weight), weight * reward, lost)
     weights = target.reached[:-1] / np.append(1.0, decision.prefix)
     stopping = weights * target.choices[: count + 1, -1]
     masses = np.cumsum(stopping)
     masses[:-1] += weights[1:]
+    ours = np.concatenate([[1.0], decision.prefix, [decision.propensity]])
+    alone = ours[1:] >= ours[:-1] * _CERTAIN  # the log had no alternative here
+    alone[last + 1 :] = False
+    going = target.reached[:-1] * (1.0 - target.choices[: count + 1, -1])
+    going[:-1] -= target.reached[1:-1]  # with an item other than the log's
+    lost = max(float(going[alone].sum()), 0.0)
     if decision.outcome is None:
-        return Known(masses, np.nan)
+        return Known(masses, np.nan, lost)
     spent = np.append(0.0, np.cumsum(decision.paid(payoffs)))
     ends = payoffs.losses[: last + 1] - spent[: last + 1]
     earned = float(stopping[: last + 1] @ ends)
     if last < count:  # a success, or an early stop, at an item that the policy may have played
         earned += float(weights[last + 1]) * reward
-    return Known(masses, earned)
+    return Known(masses, earned, lost)
 
 
 def earnable(decision: Decision, payoffs: Payoffs) -> tuple[float, float]:

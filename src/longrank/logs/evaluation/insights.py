@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.logs.evaluation.evidence import Evidence, gather
+from longrank.logs.evaluation.estimators import robust_terms
+from longrank.logs.evaluation.evidence import gather
+from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.outcome_model import OutcomeModel
+from longrank.logs.evaluation.verdict import Verdict, judge
 from longrank.logs.history import History
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy
@@ -45,7 +48,7 @@ def by_position(history: History) -> Positions:
     tried, succeeded = np.zeros(longest, np.int64), np.zeros(longest, np.int64)
     spent = np.zeros(longest)
     for decision in history.decisions():
-        outcome = decision.outcome
+        outcome = decision.ended
         tried[: outcome.tried] += 1
         if decision.payoffs is not None:
             spent[: outcome.tried] += decision.paid(decision.payoffs)[: outcome.tried]
@@ -70,11 +73,6 @@ def lengths(policy: Policy | None, history: History) -> NDArray[np.int64]:
     return table
 
 
-def robust_terms(found: Evidence) -> Array:
-    """Return the doubly robust estimate of every decision."""
-    return np.asarray(found.starts + (found.weights * found.deltas).sum(axis=1))
-
-
 def learning_curve(
     policy: Policy, history: History, model: OutcomeModel, *, supported: bool, points: int = 60
 ) -> list[tuple[int, float]]:
@@ -83,7 +81,7 @@ def learning_curve(
     It is evaluated before every decision with what it has learned so far: doubly robust if the
     log supports it, otherwise by the model.
     """
-    found = gather(policy, history, model, learn=True)
+    found = gather(policy, history, model, learn=True).ended()
     terms = robust_terms(found) if supported else found.modelled
     means = np.cumsum(terms) / np.arange(1, len(terms) + 1)
     where = np.unique(np.linspace(max(len(means) // 20, 1), len(means), points).astype(int))
@@ -92,11 +90,16 @@ def learning_curve(
 
 @dataclass(frozen=True)
 class WhatIf:
-    """A change and what each policy would then earn, by the model and, if supported, robustly."""
+    """A change, and what each policy would then earn: by the model, and the verdict on it."""
 
     change: str
     modelled: dict[str, float]
-    robust: dict[str, float]
+    verdicts: dict[str, Verdict]
+
+    @property
+    def robust(self) -> dict[str, float]:
+        """The values of the verdicts that are not refused."""
+        return {name: one.value for name, one in self.verdicts.items() if not one.refused}
 
 
 def what_if(
@@ -104,24 +107,20 @@ def what_if(
     history: History,
     model: OutcomeModel,
     changes: Mapping[str, Change],
-    supported: Sequence[str],
+    settings: IntervalSettings | None = None,
 ) -> list[WhatIf]:
     """Evaluate policies under other payoffs or smaller budgets; each decides again under them.
 
-    ``changes`` has for each name a function of the payoffs and a budget (None: unchanged);
-    ``supported`` are the policies whose doubly robust estimate was not refused.
+    ``changes`` has for each name a function of the payoffs and a budget (None: unchanged). Whether
+    the log supports what a policy does under a change is judged for each.
     """
-    found = []
+    settings, found = settings or IntervalSettings(), []
     for name, (payoffs, budget) in changes.items():
         changed = history.under(payoffs, budget)
         evidence = {each: gather(policy, changed, model) for each, policy in policies.items()}
-        found.append(
-            WhatIf(
-                name,
-                {each: float(one.modelled.mean()) for each, one in evidence.items()},
-                {each: float(robust_terms(evidence[each]).mean()) for each in supported},
-            )
-        )
+        modelled = {each: float(one.modelled.mean()) for each, one in evidence.items()}
+        verdicts = {each: judge(one, settings, each) for each, one in evidence.items()}
+        found.append(WhatIf(name, modelled, verdicts))
     return found
 
 

@@ -14,9 +14,10 @@ import numpy as np
 from longrank.document import Block, Chart, Drawing, Grid, Heading, Prose, number, to_html
 from longrank.logs.abilities import Checked
 from longrank.logs.evaluation import insights
-from longrank.logs.evaluation.comparison import LOGGED, evaluate, source_first
+from longrank.logs.evaluation.comparison import evaluate, source_first
 from longrank.logs.evaluation.estimators import Estimate
 from longrank.logs.evaluation.outcome_model import OutcomeModel, calibration, fit
+from longrank.logs.evaluation.verdict import LOGGED
 from longrank.logs.history import History
 from longrank.policies import Policy
 
@@ -96,7 +97,7 @@ def _details(
         Heading("Calibration of the model", 2),
         *_calibration(model),
         Heading("What if", 2),
-        *_what_if(policies, history, model, supported, extra_cost),
+        *_what_if(policies, history, model, extra_cost),
     ]
 
 
@@ -232,7 +233,6 @@ def _what_if(
     policies: Policies,
     history: History,
     model: OutcomeModel,
-    supported: Sequence[str],
     extra_cost: float | None,
 ) -> list[Block]:
     longest, first = 1, 0.0
@@ -249,7 +249,7 @@ def _what_if(
         **{f"budget {b}": (None, b) for b in budgets},
         f"every attempt costs {cost:g} more": (insights.raise_costs(cost), None),
     }
-    found = insights.what_if(policies, history, model, changes, supported)
+    found = insights.what_if(policies, history, model, changes)
     rows = []
     for one in found:
         robust = [one.robust.get(name, math.nan) for name in policies]

@@ -73,26 +73,28 @@ def test_reads_that_wait_share_a_change_of_threads(pool, monkeypatch):
     assert len(trips) == -(-100 // readers.MAX_GATHERED)
 
 
-def test_a_slow_read_leaves_threads_to_others_and_the_rest_waits(pool):
-    gate = threading.Event()
+def test_slow_reads_leave_a_thread_to_others_until_all_are_slow(pool):
+    gate, entered = threading.Event(), threading.Semaphore(0)
+
+    def slow():
+        entered.release()
+        return gate.wait(30)
 
     async def main():
-        slow = []
-        for _ in range(readers.MAX_READERS - 1):
-            slow.append(asyncio.ensure_future(pool.read(gate.wait, 30)))
-            await asyncio.sleep(0.0)
-            await asyncio.sleep(0.0)
+        async def begin():
+            reading = asyncio.ensure_future(pool.read(slow))
+            assert await asyncio.to_thread(entered.acquire, timeout=30)
+            return reading
+
+        reading = [await begin() for _ in range(readers.MAX_READERS - 1)]
         assert await pool.read(abs, -1) == 1
-        slow.append(asyncio.ensure_future(pool.read(gate.wait, 30)))
-        await asyncio.sleep(0.0)
-        await asyncio.sleep(0.0)
+        reading.append(await begin())
         rest = [asyncio.ensure_future(pool.read(abs, i)) for i in range(50)]
-        await asyncio.sleep(0.0)
-        await asyncio.sleep(0.0)
-        assert not any(task.done() for task in (*slow, *rest))
+        await asyncio.sleep(2 * readers.PATIENCE)
+        assert not any(task.done() for task in (*reading, *rest))
         gate.set()
         assert await asyncio.gather(*rest) == list(range(50))
-        assert all(await asyncio.gather(*slow))
+        assert all(await asyncio.gather(*reading))
 
     asyncio.run(main())
 

@@ -15,6 +15,7 @@ T = TypeVar("T")
 log = logging.getLogger("longrank.service")
 MAX_READERS = 4  # threads of all event loops
 MAX_GATHERED = 32  # reads that a thread makes before it hands over the results
+PATIENCE = 0.001  # seconds that reads wait for a thread that reads already, before another one does
 
 
 class _Read(NamedTuple):
@@ -47,7 +48,11 @@ class Readers:
 
 
 class _Gathering:
-    """Reads of one event loop: those of a turn, and all that come while no thread is free."""
+    """Reads of one event loop that a thread makes together.
+
+    They are those of a turn and of the next ones, as long as each brings another; and while a
+    thread reads, those that come until it is done, or for some time.
+    """
 
     def __init__(self, pool: ThreadPoolExecutor, loop: asyncio.AbstractEventLoop) -> None:
         self._pool, self.loop = pool, loop
@@ -59,8 +64,18 @@ class _Gathering:
         self._waiting.append(_Read(work, args, future))
         if not self._scheduled and self._running < MAX_READERS:
             self._scheduled = True
-            self.loop.call_soon(self._start)
+            if self._running:
+                self.loop.call_later(PATIENCE, self._start)
+            else:
+                self.loop.call_soon(self._gather, 0)
         return future
+
+    def _gather(self, before: int) -> None:
+        """At the end of a turn, wait for another or start."""
+        if before < len(self._waiting) < MAX_GATHERED:
+            self.loop.call_soon(self._gather, len(self._waiting))
+        else:
+            self._start()
 
     def _start(self) -> None:
         """Give what waits to free threads."""

@@ -86,7 +86,7 @@ def test_it_prefers_what_is_known_to_be_good_to_what_succeeded_by_luck():
 
 
 def test_records_likewise():
-    cautiously, greedily = cautious(), cautious(caution=0.0)
+    cautiously, greedily = cautious(caution=1.0), cautious(caution=0.0)
     vanilla = Payoffs.vanilla(1)
     for policy in (cautiously, greedily):
         for _ in range(2):

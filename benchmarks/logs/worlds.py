@@ -266,16 +266,16 @@ def _two_of(deal: int) -> list[tuple[int, ...]]:
 
 
 WORLDS = {
-    "random, common": World(COMMON, BOTH, log=_soft_log),
-    "random, rare": World(RARE, BOTH, log=_soft_log),
-    "random, targets that draw": World(COMMON, DRAWN, log=_soft_log),
-    "random, lengths differ": World(COMMON, BOTH, COSTLY, log=_soft_log),
-    "epsilon, common": World(COMMON, FIXED, log=_mostly_log),
-    "epsilon, rare": World(RARE, FIXED, log=_mostly_log),
-    "adaptive random, common": World(COMMON, BOTH, learning=_learns_softly),
-    "adaptive random, rare": World(RARE, BOTH, learning=_learns_softly),
-    "adaptive epsilon, common": World(COMMON, FIXED, learning=_learns_mostly),
-    "adaptive epsilon, rare": World(RARE, FIXED, learning=_learns_mostly),
+    "random / common": World(COMMON, BOTH, log=_soft_log),
+    "random / rare": World(RARE, BOTH, log=_soft_log),
+    "random / targets that draw": World(COMMON, DRAWN, log=_soft_log),
+    "random / lengths differ": World(COMMON, BOTH, COSTLY, log=_soft_log),
+    "epsilon / common": World(COMMON, FIXED, log=_mostly_log),
+    "epsilon / rare": World(RARE, FIXED, log=_mostly_log),
+    "adaptive random / common": World(COMMON, BOTH, learning=_learns_softly),
+    "adaptive random / rare": World(RARE, BOTH, learning=_learns_softly),
+    "adaptive epsilon / common": World(COMMON, FIXED, learning=_learns_mostly),
+    "adaptive epsilon / rare": World(RARE, FIXED, learning=_learns_mostly),
     "early stops": World(COMMON, BOTH, log=_soft_log, early=0.3),
     "missing 20 % at random": World(COMMON, BOTH, log=_soft_log, missing=lambda *_: 0.2),
     "missing by what was played": World(
@@ -323,7 +323,7 @@ WORLDS = {
         log=lambda _: evenly(lambda deal: [(0,)] if deal % 2 else [(i,) for i in range(SIZE)]),
         items=own_choice(lambda deal: 0 if deal % 2 else deal // 2 + 1),
     ),
-    "half everywhere, others played": World(
+    "half everywhere / others played": World(
         COMMON,
         FIRST,
         ONE,
@@ -331,7 +331,7 @@ WORLDS = {
         items=own_choice(lambda _: 0),
         hopeless=frozenset(FIRST),
     ),
-    "half everywhere, the same played": World(
+    "half everywhere / the same played": World(
         COMMON,
         FIRST,
         ONE,

@@ -18,7 +18,7 @@ from longrank.schema import Schema
 EXPLORATION = 0.04
 FORESIGHT = 10
 PENALTY = 0.5
-CAUTION = 1.0  # of lower bounds: see docs/choosing.md
+CAUTION = 0.5  # of lower bounds: see docs/choosing.md
 SCALE = 0.15  # of the draws for records: see docs/choosing.md
 
 

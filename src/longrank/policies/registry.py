@@ -326,7 +326,7 @@ def named(name: str, /, **settings: Any) -> Policy:
     recommended    dim=None, schema=None, max_budget=None, forgetting=0.0, rng=0
     thompson       dim=None, schema=None, max_budget=None, scale=1.0, forgetting=0.0, patient, rng
     plackett-luce  dim, schema, max_budget=None, temperature=1.0, forgetting=0.0, patient, rng
-    cautious       dim=None, schema=None, max_budget=None, caution=1.0, forgetting=0.0
+    cautious       dim=None, schema=None, max_budget=None, caution=0.5, forgetting=0.0
     ind            dim, max_budget, exploration=0.1, rate=None, radius=1.0, link
     dep            dim (the number of topics), topics, and those of ind
     eps            dim, max_budget, epsilon=0.1, rng, rate=None, radius=1.0, link

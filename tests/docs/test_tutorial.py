@@ -17,7 +17,6 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-
 from pages import DOCS, Block, blocks
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

@@ -46,7 +46,7 @@ html_sidebars = {"index": [], "questions": []}
 html_show_sourcelink = False
 
 
-def trim(app: Sphinx, page: nodes.document) -> None:
+def trim(_app: Sphinx, page: nodes.document) -> None:
     """Remove the empty line that doctest needs at the end of a block."""
     for block in page.findall(nodes.literal_block):
         if block.rawsource == block.astext():

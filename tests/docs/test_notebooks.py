@@ -6,7 +6,6 @@ import json
 import runpy
 
 import pytest
-
 from pages import DOCS
 
 FOLDER = DOCS / "notebooks"

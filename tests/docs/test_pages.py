@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-
 from pages import DOCS, README, ROOT, anchors, blocks, entries, links, pages
 
 READ = [*pages(), README, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]

@@ -17,7 +17,6 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-
 from pages import DOCS, Block, blocks
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -76,7 +75,7 @@ class Reader:
         )
         done = subprocess.run(
             ["bash", "-euc", script], cwd=self.folder, env=self.environment,
-            capture_output=True, text=True, timeout=300,
+            capture_output=True, text=True, timeout=1200,
         )  # fmt: skip
         assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
         self.said = done.stdout
@@ -87,7 +86,7 @@ class Reader:
             command, cwd=self.folder, env=self.environment, stderr=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
         )  # fmt: skip
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 600
         while True:
             try:
                 urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz")

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from longrank import checks, kernels, learners, packing
+from longrank import checks, kernels, learners, notebook, packing
 from longrank.cascade import Outcome, Ranking
 from longrank.contents import COUNT, PART, Contents, listed, optional, tree
 from longrank.errors import BadFile, InvalidInput
@@ -210,6 +210,13 @@ class Policy(Part, ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
+
+    def _repr_html_(self) -> str:
+        """Show the policy in a notebook: its parts, and how much it has learned."""
+        return notebook.table(type(self).__name__, [], self._shown())
+
+    def _shown(self) -> list[tuple[str, object]]:
+        return [("policy", repr(self))]
 
     def _generator(self, rng: Seed | None) -> np.random.Generator:
         """Return the generator to draw from: the given one, or a copy of our own."""
@@ -600,3 +607,16 @@ class Believer(Policy):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.learner!r}, features={self.features!r})"
+
+    def _shown(self) -> list[tuple[str, object]]:
+        rows: list[tuple[str, object]] = [
+            ("learner", repr(self.learner)),
+            ("features", repr(self.features)),
+            ("tries learned from", f"{self.learner.updates:,}"),
+        ]
+        if self.patience is not None:
+            went_on, stopped = self.patience.went_on, self.patience.stopped
+            rows.append(
+                ("failures after which it went on", f"{went_on:,} of {went_on + stopped:,}")
+            )
+        return rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -107,7 +108,8 @@ def listed(docs: Path, start: str = "index.md") -> set[str]:
         for line in "\n".join(blocks).splitlines():
             entry = re.sub(r"^.*<(.+)>$", r"\1", line.strip())
             if entry and not entry.startswith((":", "http")):
-                target = (path.parent / entry).relative_to(docs).as_posix().removesuffix(".md")
+                target = posixpath.normpath(posixpath.join(posixpath.dirname(name), entry))
+                target = target.removesuffix(".md")
                 matches = sorted(docs.glob(f"{target}.md")) if "*" in target else []
                 todo += [one.relative_to(docs).as_posix() for one in matches] or [f"{target}.md"]
     return found

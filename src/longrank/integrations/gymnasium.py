@@ -69,7 +69,9 @@ class CascadeEnv(gymnasium.Env[Observation, int]):
     def __init__(self, world: World, payoffs: Payoffs, encode: Encode | None = None) -> None:
         self.world, self.payoffs = world, payoffs
         self._encode: Encode = encode or _as_they_are
-        self._next = 0
+        self._next, self._earned = 0, 0.0
+        self._order: list[int] = []
+        self._succeeded = self._over = False
         self._deal()
         k, d = self._items.shape
         self._tries = min(payoffs.budget, k)
@@ -120,9 +122,8 @@ class CascadeEnv(gymnasium.Env[Observation, int]):
         self._next += 1
         self._items = np.asarray(self._encode(self.dealt), np.float64)
         self._paid = priced(self.payoffs, self.dealt.items)
-        self._order: list[int] = []
+        self._order, self._earned = [], 0.0
         self._succeeded = self._over = False
-        self._earned = 0.0
 
     def _play(self, *more: int) -> Outcome:
         """Return the outcome of what was tried so far, and of more."""
@@ -132,7 +133,7 @@ class CascadeEnv(gymnasium.Env[Observation, int]):
     def _final(self) -> bool:
         """Whether the last failure was final: then no other candidate is tried after it."""
         left = np.flatnonzero(self._tried == 0)[:1].tolist()
-        return self._play(*left).tried == self._tried.sum()
+        return self._play(*left).tried == len(set(self._order))
 
     def _worth(self) -> float:
         """Return what the round has earned if it ends here."""

@@ -61,6 +61,13 @@ def test_the_music_example_learns_what_fits_the_moment(run):
     assert found["coverage"] > found["random"]
 
 
+def test_the_reinforcement_example_plays_a_policy_from_elsewhere(run):
+    pytest.importorskip("gymnasium", reason="gymnasium (extra gym) is not installed")
+    found = run("reinforcement", 300)
+    assert found["longrank"] > found["random"]
+    assert found["logistic regression"] > found["random"]
+
+
 def test_the_llm_example_answers_as_much_for_less(run, small_questions, tmp_path, monkeypatch):
     monkeypatch.setenv("LONGRANK_DATA", str(tmp_path / "data"))
     add("llm", small_questions)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank import checks, packing, receipt
+from longrank import checks, notebook, packing, receipt
 from longrank.errors import InvalidInput
 from longrank.explanation import Names, Reason, Reasons, shorten
 from longrank.payoffs import MAX_PRICE, Payoffs
@@ -411,13 +411,18 @@ class Ranking:
                 if some:
                     told = ", ".join(f"{label} {size:+.2f}" for label, size in some)
                     lines.append(f"{word:>{wide + 3}}: {told}")
-        max_tries = len(self.values) - 1
+        return "\n".join([*lines, *self._ending()])
+
+    def _ending(self) -> list[str]:
+        """Say why it stopped where it does, and what else it was planned with."""
+        values, lines = self.values, []
+        max_tries = len(values) - 1
         if len(self) == max_tries:
             unbeaten = bool((self.value >= values).all())
             why = ": no shorter sequence is worth more." if unbeaten else "."
             lines.append(f"It uses all {max_tries} tries{why}")
         else:
-            best = float(self.values[len(self) + 1 :].max())
+            best = float(values[len(self) + 1 :].max())
             lines.append(
                 f"It stops after {len(self)} of {max_tries} tries{self._stop}: the best longer "
                 f"sequence is worth {best:z.4f}, this one {self.value:z.4f}."
@@ -427,7 +432,33 @@ class Ranking:
                 f"It is planned with a patience of {self._patience:.4g}, the probability of going "
                 "on after a failure."
             )
-        return "\n".join(lines)
+        return lines
+
+    def _repr_html_(self) -> str:
+        """Show the decision in a notebook: a try in each row, as :meth:`explain` does."""
+        values, reasons = self.values, self.reasons
+        columns: dict[str, list[str]] = {
+            "try": [str(i + 1) for i in range(len(self))],
+            "item" if self._names is None else "candidate": [shorten(name) for name in self.ids],
+            "estimate": [f"{x:.4f}" for x in self.estimates],
+            "with bonus": [f"{x:.4f}" for x in self.probabilities],
+        }
+        if self.costs is not None:
+            columns["costs"] = [f"{x:z.4f}" for x in self.costs]
+        if self.success_values is not None and self.success_values.any():
+            columns["on success"] = [f"{x:+z.4f}" for x in self.success_values]
+        ends = values[1 : len(self) + 1]
+        columns["value if it ends here"] = [f"{x:z.4f}" for x in ends]
+        columns["this try adds"] = [f"{x:+z.4f}" for x in ends - values[: len(self)]]
+        for word, sign in (("for", 1.0), ("against", -1.0)):
+            said = [
+                [f"{label} {x:+.2f}" for label, x in some if sign * x > 0.0] for some in reasons
+            ]
+            if any(said):
+                columns[word] = [", ".join(some) for some in said]
+        rows = zip(*columns.values(), strict=True)
+        caption = f"Ranking: worth {self.value:z.4f}, {values[0]:z.4f} without any try"
+        return notebook.table(caption, list(columns), rows, self._ending())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Ranking.from_bytes, (self.to_bytes(),)

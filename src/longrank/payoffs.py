@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from longrank import checks, kernels
+from longrank import checks, kernels, notebook
 from longrank.errors import InvalidInput
 
 Vector = NDArray[np.float64]
@@ -368,6 +368,26 @@ class Payoffs:
         if self._spent is not None:
             return f"<Payoffs along a sequence: {shown}, spent={self._spent.tolist()}{more}>"
         return f"Payoffs({shown}{more})"
+
+    def _repr_html_(self) -> str:
+        """Show them in a notebook: a try in each row, then the candidates' costs and values."""
+        budget, limit = self.budget, notebook.MAX_ROWS
+        rows = [
+            (tried, "" if tried == 0 else f"{self.rewards[tried - 1]:z.6g}", f"{loss:z.6g}")
+            for tried, loss in enumerate(self.losses[: limit + 1])
+        ]
+        notes = [f"and {budget - limit} more tries"] if budget > limit else []
+        if self.patience != 1.0:
+            notes.append(f"patience: {self.patience:.4g} go on after a failure")
+        head = ["tries", "success at this try", "give up after it"]
+        shown = notebook.table(f"Payoffs of at most {budget} tries", head, rows, notes)
+        if self.costs is None or self.success_values is None:
+            return shown
+        prices = list(zip(self.costs, self.success_values, strict=True))
+        lines = [(i, f"{cost:z.6g}", f"{x:+z.6g}") for i, (cost, x) in enumerate(prices[:limit])]
+        more = [f"and {len(prices) - limit} more candidates"] if len(prices) > limit else []
+        head = ["candidate", "cost of a try", "on success"]
+        return shown + notebook.table("Costs and values", head, lines, more)
 
 
 def _rebuild(*parts: Any) -> Payoffs:

@@ -18,6 +18,7 @@ import longrank
 FOLDERS = {
     "longrank.service": "service",
     "longrank.experiments": "experiments",
+    "longrank.integrations.gymnasium": "gym",
     "longrank.testing": "test",
 }
 NEEDS = {

@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from longrank import checks, kernels, packing
+from longrank import checks, kernels, notebook, packing
 from longrank.cascade import Outcome, Ranking
 from longrank.errors import InvalidInput
 from longrank.features import Features
@@ -205,6 +205,13 @@ class Policy(Part, ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
+
+    def _repr_html_(self) -> str:
+        """Show the policy in a notebook: its parts, and how much it has learned."""
+        return notebook.table(type(self).__name__, [], self._shown())
+
+    def _shown(self) -> list[tuple[str, object]]:
+        return [("policy", repr(self))]
 
     def _generator(self, rng: Seed | None) -> np.random.Generator:
         """Return the generator to draw from: the given one, or a copy of our own."""

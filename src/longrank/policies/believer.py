@@ -373,3 +373,16 @@ class Believer(Policy):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.learner!r}, features={self.features!r})"
+
+    def _shown(self) -> list[tuple[str, object]]:
+        rows: list[tuple[str, object]] = [
+            ("learner", repr(self.learner)),
+            ("features", repr(self.features)),
+            ("tries learned from", f"{self.learner.updates:,}"),
+        ]
+        if self.patience is not None:
+            went_on, stopped = self.patience.went_on, self.patience.stopped
+            rows.append(
+                ("failures after which it went on", f"{went_on:,} of {went_on + stopped:,}")
+            )
+        return rows

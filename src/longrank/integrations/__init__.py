@@ -1,0 +1,1 @@
+"""Integrations: longrank inside other libraries, one file each, each with its extra."""

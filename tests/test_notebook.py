@@ -1,0 +1,110 @@
+"""What rankings, payoffs and policies show of themselves in a notebook."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from longrank import Outcome, Payoffs, Random, named, recommended
+
+STRANGE = "<img src=x onerror='alert(1)'>&"
+
+
+class Shown(HTMLParser):
+    """The cells of the tables by row; every tag must be closed in its turn, and none loads."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.rows: list[list[str]] = []
+        self.notes: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in ("table", "caption", "thead", "tbody", "tr", "th", "td", "p")
+        assert attrs == []
+        self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1] in ("td", "th"):
+            self.rows[-1][-1] += data
+        elif self.open[-1] == "p":
+            self.notes.append(data)
+
+
+@pytest.fixture
+def policy():
+    return recommended(rng=1)
+
+
+@pytest.fixture
+def ranking(policy):
+    payoffs = Payoffs.linear(3, attempt_cost=0.05, give_up=-0.2)
+    candidates = [{"id": STRANGE, "cost": 0.1, "value": 0.5}, {"id": "stripe"}, {"id": "adyen"}]
+    first = policy.rank(candidates, payoffs, context={"brand": "visa"})
+    policy.learn(first, Outcome(2, True))
+    return policy.rank(candidates, payoffs, context={"brand": "visa"})
+
+
+def test_a_ranking_shows_its_tries_its_reasons_and_why_it_stops(ranking):
+    shown = Shown(ranking._repr_html_())
+    head, *tries = shown.rows
+    assert head[:4] == ["try", "candidate", "estimate", "with bonus"]
+    assert {"costs", "on success", "value if it ends here", "this try adds"} <= set(head)
+    assert {"for", "against"} & set(head)
+    assert len(tries) == len(ranking)
+    assert all(len(row) == len(head) for row in tries)
+    for row, name, value in zip(tries, ranking.ids, ranking.values[1:], strict=False):
+        assert row[1] == (name if name != STRANGE else f"{STRANGE[:27]}...")
+        assert float(row[head.index("value if it ends here")]) == pytest.approx(value, abs=1e-4)
+    assert shown.notes == ranking.explain().splitlines()[-len(shown.notes) :]
+
+
+def test_a_ranking_of_arrays_and_an_empty_one_show_themselves():
+    policy = named("ind", dim=2, max_budget=2)
+    head, *tries = Shown(policy.rank(np.eye(2), Payoffs.vanilla(2))._repr_html_()).rows
+    assert head == [
+        *("try", "item", "estimate", "with bonus", "value if it ends here", "this try adds")
+    ]
+    assert len(tries) == 2
+    empty = policy.rank(np.empty((0, 2)), Payoffs.vanilla(2))
+    assert len(Shown(empty._repr_html_()).rows) == 1
+
+
+def test_payoffs_show_what_each_length_pays_and_what_candidates_cost():
+    payoffs = Payoffs.linear(2, attempt_cost=0.25, give_up=-0.5)
+    assert Shown(payoffs._repr_html_()).rows == [
+        ["tries", "success at this try", "give up after it"],
+        ["0", "", "-0.5"],
+        ["1", "0.75", "-0.75"],
+        ["2", "0.5", "-1"],
+    ]
+    priced = Shown(payoffs.priced([0.1, 0.2], [1.0, 2.0]).patient(0.9)._repr_html_())
+    assert priced.rows[-2:] == [["0", "0.1", "+1"], ["1", "0.2", "+2"]]
+    assert priced.notes == ["patience: 0.9 go on after a failure"]
+
+
+def test_long_payoffs_are_cut_and_say_so():
+    shown = Shown(Payoffs.vanilla(1000).priced(np.zeros(50), np.zeros(50))._repr_html_())
+    assert len(shown.rows) == 1 + 21 + 1 + 20
+    assert shown.notes == ["and 980 more tries", "and 30 more candidates"]
+
+
+@pytest.mark.usefixtures("ranking")
+def test_a_policy_shows_its_parts_and_how_much_it_has_learned(policy):
+    shown = dict(Shown(policy._repr_html_()).rows)
+    assert shown["learner"] == repr(policy.learner)
+    assert shown["features"] == repr(policy.features)
+    assert shown["tries learned from"] == "2"
+    assert Shown(Random(rng=0)._repr_html_()).rows == [["policy", "Random()"]]

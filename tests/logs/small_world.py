@@ -108,4 +108,5 @@ def weighted(weights: np.ndarray) -> Evidence:
         log=Checked("made up", decisions=n, with_propensity=n),
         **dict.fromkeys(("matches", "unsupported", "starts", "modelled"), nothing),
         **dict.fromkeys(("stops", "short"), nothing),
+        observed=np.ones(n, np.bool_),
     )

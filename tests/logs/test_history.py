@@ -138,7 +138,8 @@ def test_what_is_learned_follows_the_outcomes_and_leaves_out_what_says_nothing(
     assert (first.order.tolist(), third.order.tolist(), len(second)) == ([0], [2, 0], 0)
     assert first.features.tolist() == rows[1]["features"][1:]
     warm = check(history).abilities[0]
-    assert warm.reason == "4 decisions with 8 attempts; 1 of them must not be learned from"
+    told = "4 decisions with 8 attempts; 1 of them must not be learned from"
+    assert warm.reason == f"{told}; 1 more without an outcome"
 
 
 def test_json_that_nobody_needs_is_cut_out_and_nothing_else(sound, tmp_path):

@@ -48,6 +48,7 @@ class Checked:
     min_propensity: float = 1.0
     max_propensity: float = 0.0
     tries: int = 0
+    missing: int = 0  # further decisions, without an outcome
     left_out: int = 0  # decisions that must not be learned from
     with_prices: int = 0  # decisions whose candidates have costs or values of their own
     with_outcome_costs: int = 0  # decisions whose outcome says what was really paid
@@ -57,6 +58,9 @@ class Checked:
 
     def add(self, decision: Decision) -> None:
         """Count a decision without problems."""
+        if decision.outcome is None:
+            self.missing += 1
+            return
         self.decisions += 1
         self.tries += decision.outcome.tried
         self.left_out += not decision.learned
@@ -124,6 +128,8 @@ class Checked:
         teaches = f"{self.decisions} decisions with {self.tries} attempts"
         if self.left_out:
             teaches += f"; {self.left_out} of them must not be learned from"
+        if self.missing:
+            teaches += f"; {self.missing} more without an outcome"
         found = [Ability("warm start", self.left_out < self.decisions, teaches)]
         for name, needs in NEEDS.items():
             reason = self.lacks(*needs)
@@ -145,7 +151,7 @@ def check(source: Any) -> Checked:
     own = [name for name in history.table_columns if not is_known(name)]
     ignored = tuple(name for name in own if name not in history.fields)
     found = Checked(history.name, ignored=ignored, fields=history.fields)
-    for one in history.read():
+    for one in history.read(missing=True):
         if isinstance(one, Decision):
             found.add(one)
             continue

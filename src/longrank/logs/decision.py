@@ -21,7 +21,7 @@ from longrank.schema.prices import COST, PRICES, VALUE
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A checked row of a history. What the log does not have is None.
+    """A checked row of a history. What the log does not have is None, also the outcome.
 
     The candidates are ``items``, shape (k, d), or records: dictionaries in ``candidates``, with
     the ``context`` that they share. ``features``, of what was played, have shape (n, dim);
@@ -36,7 +36,7 @@ class Decision:
     row: int
     id: str | int
     order: NDArray[np.int64]
-    outcome: Outcome
+    outcome: Outcome | None
     items: NDArray[np.float64] | None = None
     features: NDArray[np.float64] | None = None
     time: float | None = None
@@ -53,6 +53,12 @@ class Decision:
     price_fields: frozenset[str] = frozenset()
     patience: float = 1.0
 
+    @property
+    def ended(self) -> Outcome:
+        """The outcome of a decision that has one."""
+        assert self.outcome is not None
+        return self.outcome
+
     def observed(
         self, rows: NDArray[np.float64] | SparseRows | None = None
     ) -> tuple[Ranking, Outcome]:
@@ -66,7 +72,7 @@ class Decision:
             rows = self.features
         if rows is None and self.items is not None:
             rows = self.items[self.order]
-        order, outcome, kept = self.order.copy(), self.outcome, self.attributable
+        order, outcome, kept = self.order.copy(), self.ended, self.attributable
         if kept is not None:
             paid = outcome.costs and tuple(outcome.costs[i] for i in kept)
             order, outcome = order[kept], Outcome(len(kept), outcome.succeeded, paid)
@@ -83,7 +89,7 @@ class Decision:
         """Which attempts say something about the candidates; None if all do."""
         if not self.left_out:
             return None
-        return [i for i in range(self.outcome.tried) if i + 1 not in self.left_out]
+        return [i for i in range(self.ended.tried) if i + 1 not in self.left_out]
 
     def observed_by(self, features: Features | None) -> tuple[Ranking, Outcome]:
         """Return the same with rows that ``features`` makes of the candidates."""
@@ -144,7 +150,7 @@ class Decision:
     def reward_under(self, payoffs: Payoffs) -> float:
         """Return what the same outcome earns under other payoffs."""
         paid = payoffs.along(self.order) if payoffs.has_prices else payoffs
-        return paid.reward(self.outcome)
+        return paid.reward(self.ended)
 
     def paid(self, payoffs: Payoffs) -> NDArray[np.float64]:
         """Return what each attempt along the order costs, shape (n,).
@@ -153,17 +159,22 @@ class Decision:
         """
         order, outcome = self.order, self.outcome
         found = np.zeros(len(order)) if payoffs.costs is None else payoffs.costs[order]
-        if outcome.costs is not None:
+        if outcome is not None and outcome.costs is not None:
             found[: outcome.tried] = outcome.costs
         return found
+
+    @property
+    def size(self) -> int | None:
+        """The number of candidates, if all are known."""
+        known = self.candidates if self.items is None else self.items
+        return None if known is None else len(known)
 
     @property
     def tries(self) -> int:
         """The maximum number of attempts, by the budget and by the candidates where known."""
         assert self.payoffs is not None
         limit = self.payoffs.budget if self.budget is None else self.budget
-        known = self.candidates if self.items is None else self.items
-        return limit if known is None else min(limit, len(known))
+        return limit if self.size is None else min(limit, self.size)
 
     def under(self, payoffs: Payoffs | None = None, budget: int | None = None) -> Decision:
         """Return the decision under other payoffs, or truncated after ``budget`` attempts.
@@ -180,7 +191,7 @@ class Decision:
             return changed
         n = min(budget, len(self.order))
         outcome = self.outcome
-        if outcome.tried > n:
+        if outcome is not None and outcome.tried > n:
             outcome = Outcome(n, False, outcome.costs and outcome.costs[:n])
         cut = n < len(self.order)
         prefix = None if self.prefix is None else self.prefix[:n]

@@ -47,8 +47,10 @@ class History:
     """A log that can be read repeatedly, one batch in memory at a time.
 
     Iterating gives pairs of ranking and outcome to learn from, in the order of the outcomes;
-    :meth:`decisions` gives everything that the log holds. The whole log is checked once before
-    the first one, so that nothing is learned from a log with an error in its last row.
+    :meth:`decisions` gives everything that the log holds, on demand also decisions without an
+    outcome (neither ``tried`` nor ``succeeded``), of which there are :attr:`missing`. The whole log
+    is checked once before the first one, so that nothing is learned from a log with an error in its
+    last row.
 
     Parameters
     ----------
@@ -111,6 +113,9 @@ class History:
         self._count: int | None = None
         self._learnable = False  # whether every row has features to learn from
         self._turns: list[int] = []  # of every row, if the log has an order to learn in
+        self._missing: list[
+            int
+        ] = []  # the place of each decision without an outcome: that of the decision before it
         self._part: tuple[int, int | None] = (0, None)
         self._change: Callable[[Decision], Decision] | None = None
         self._kept: _Kept | None = None
@@ -125,28 +130,32 @@ class History:
         """The columns of the table; of its decisions if the table is in long form."""
         return self.table.columns
 
-    def read(self, unneeded: Unneeded = frozenset()) -> Iterator[Decision | list[Violation]]:
+    def read(
+        self, unneeded: Unneeded = frozenset(), *, missing: bool = False
+    ) -> Iterator[Decision | list[Violation]]:
         """Read every row once: the decision, or what is wrong with it.
 
-        A decision without an outcome, neither ``tried`` nor ``succeeded``, is skipped: unobserved
-        is not failed.
+        A decision without an outcome, neither ``tried`` nor ``succeeded``, is given only if
+        ``missing`` ones are wanted: unobserved is not failed. If there is something wrong with it
+        as well, all that is given of it is its row and its id.
         """
         if self._kept is not None:
-            yield from self._kept
+            yield from (one for one in self._kept if missing or one.outcome is not None)
             return
-        if missing := self._missing_column():
+        if absent := self._missing_column():
             shown = ", ".join(self.columns) or "none"
             rule = "be a column"
             if self.columns:
                 rule += " (or say which one it is, with --columns or History(columns=...))"
-            yield [Violation(self.name, 0, missing, rule, shown)]
+            yield [Violation(self.name, 0, absent, rule, shown)]
             return
         rules = Rules(self.name, self._payoffs, self.schema, kinds=self._count is None)
         for number, row in self.table.read(unneeded):
             if isinstance(row, Violation):
                 yield [row]
                 continue
-            if row.get("tried") is None and row.get("succeeded") is None:
+            unobserved = row.get("tried") is None and row.get("succeeded") is None
+            if unobserved and not missing:
                 continue
             for name in unneeded:  # frames have read it all the same
                 row.pop(name, None)
@@ -155,6 +164,8 @@ class History:
             elif self._gathers:
                 row["context"] = {name: row[name] for name in row if name not in FORMAT}
             decision, problems = rules.read(number, row)
+            if decision is None and unobserved:
+                decision = Decision(number, number, np.empty(0, np.int64), None)
             yield problems if decision is None else decision
 
     def _missing_column(self) -> str:
@@ -181,8 +192,12 @@ class History:
         """Check the whole log; ``each`` is called with every decision."""
         kept: list[Violation] = []
         more = count = 0
-        learnable, turns = True, []
-        for found in self.read():
+        learnable, turns, missing = True, [], []
+        for found in self.read(missing=True):
+            if isinstance(found, Decision) and found.outcome is None:
+                missing.append(max(count - 1, 0))
+                each(found)
+                continue
             count += 1
             if isinstance(found, list):
                 more += keep(kept, found)
@@ -196,6 +211,7 @@ class History:
         if kept:
             raise BadLog(kept, more)
         self._count, self._learnable, self._turns = count, learnable, turns
+        self._missing = missing
 
     def keep(self) -> History:
         """Read and check the log once; return a history that needs not read it again.
@@ -205,18 +221,27 @@ class History:
         """
         if self._kept is not None:
             return self
-        kept, index = _Kept(), 0
-        first, last = self._part
+        kept, count = _Kept(), 0
 
         def add(decision: Decision) -> None:
-            nonlocal index
-            if index >= first and (last is None or index < last):
+            nonlocal count
+            count += decision.outcome is not None
+            if self._holds(max(count - 1, 0)):
                 kept.add(decision)
-            index += 1
 
         self._validate(add)
-        changes = {"_kept": kept, "_count": len(kept), "_turns": self._turns[first:last]}
-        return self._copy(_part=(0, None), **changes)
+        first, last = self._part
+        changes = {
+            "_count": len(range(self._count or 0)[first:last]),
+            "_turns": self._turns[first:last],
+            "_missing": [place - first for place in self._missing if self._holds(place)],
+        }
+        return self._copy(_kept=kept, _part=(0, None), **changes)
+
+    def _holds(self, place: int) -> bool:
+        """Tell whether the decision at a place of the log is in this part of it."""
+        first, last = self._part
+        return place >= first and (last is None or place < last)
 
     def __len__(self) -> int:
         """Return the number of decisions; the first call reads the log."""
@@ -224,17 +249,25 @@ class History:
         total = self.validate()
         return max(0, (total if last is None else min(last, total)) - first)
 
-    def decisions(self) -> Iterator[Decision]:
-        """Return every decision, in order."""
+    @property
+    def missing(self) -> int:
+        """The number of decisions without an outcome; the first call reads the log."""
         self.validate()
-        return self._decisions(frozenset())
+        return sum(map(self._holds, self._missing))
 
-    def _decisions(self, unneeded: Unneeded) -> Iterator[Decision]:
-        first, last = self._part
-        for i, found in enumerate(self.read(unneeded)):
-            if last is not None and i >= last:
+    def decisions(self, *, missing: bool = False) -> Iterator[Decision]:
+        """Return every decision that has an outcome, in order; or, with ``missing``, every one."""
+        self.validate()
+        return self._decisions(frozenset(), missing=missing)
+
+    def _decisions(self, unneeded: Unneeded, *, missing: bool = False) -> Iterator[Decision]:
+        last, count = self._part[1], 0
+        for found in self.read(unneeded, missing=missing):
+            count += isinstance(found, list) or found.outcome is not None
+            place = max(count - 1, 0)
+            if last is not None and place >= last:
                 return
-            if i < first:
+            if not self._holds(place):
                 continue
             if isinstance(found, list):  # the file has changed since it was checked
                 raise BadLog(found)
@@ -304,7 +337,7 @@ class History:
                 where = f"{self.name}, row {decision.row}: {error.parameter}"
                 problems.append(InvalidInput(where, error.rule, error.value))
                 return
-            tried = decision.outcome.tried
+            tried = decision.ended.tried
             if isinstance(rows, SparseRows) and tried:  # the kinds of fields that are new
                 features.observe(rows.take(decision.attributable or slice(tried)))
 

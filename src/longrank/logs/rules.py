@@ -66,7 +66,12 @@ class Rules:
         self._payoffs: dict[tuple[bytes, bytes], Payoffs] = {}
 
     def read(self, number: int, row: Row) -> tuple[Decision | None, list[Violation]]:
-        """Return the decision of a row, or what is wrong with it."""
+        """Return the decision of a row, or what is wrong with it.
+
+        A row with neither ``tried`` nor ``succeeded`` is a decision without an outcome. Other rows
+        are not compared with it: the same decision may come again with its outcome.
+        """
+        missing = row.get("tried") is None and row.get("succeeded") is None
         problems: list[Violation] = []
 
         def take(rule: Callable[..., T], *more: Any) -> T | None:
@@ -85,8 +90,8 @@ class Rules:
                 problems.append(Violation(self.name, number, *deep))
                 return None
 
-        id_ = take(self._id)
-        time = take(self._moment)
+        id_ = row.get("id") if missing else take(self._id)
+        time = None if missing else take(self._moment)
         items = take(self._matrix, "items", number)
         features = take(self._matrix, "features", number)
         self._arrays = self._arrays or items is not None or features is not None
@@ -94,10 +99,10 @@ class Rules:
         context = take(self._reader.context)
         size = len(items) if items is not None else offered and offered.size
         order = take(played, offered, size)
-        outcome = take(_outcome, order, offered)
+        outcome = None if missing else take(_outcome, order, offered)
         learned = take(_learned)
         left_out = take(_not_attributable, outcome)
-        turn = take(self._turn)
+        turn = None if missing else take(self._turn)
         payoffs = take(self._pay)
         prices = take(_prices, size, order)
         budget = take(_budget, payoffs)
@@ -117,14 +122,13 @@ class Rules:
             propensity = take(_propensity, prefix)
         if problems:
             return None, problems
-        assert id_ is not None
+        assert id_ is not None or missing
         assert order is not None
-        assert outcome is not None
         assert left_out is not None
         assert priced is not None
         return Decision(
             row=number,
-            id=id_,
+            id=number if id_ is None else id_,
             order=order,
             outcome=outcome,
             items=items,

@@ -101,6 +101,6 @@ def evaluate(
     notes = (*cost_notes(log), *logged.notes)
     estimates = [replace(logged, policy=LOGGED, estimator="mean reward", notes=notes)]
     for name, policy in policies.items():
-        evidence = gather(policy, history, fitted)
+        evidence = gather(policy, history, fitted).ended()
         estimates += [one.judge(name, evidence, settings) for one in ESTIMATORS.values()]
     return [replace(one, confidence=settings.confidence) for one in estimates]

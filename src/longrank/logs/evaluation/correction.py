@@ -61,7 +61,7 @@ def correct(
     outcomes = _outcomes(decision, payoffs, chances, early, further, weights, actions)
     likely, sums, tries_made = np.array(outcomes).T
     noise = np.zeros(count + 1)  # variance that real costs add, by the number of attempts
-    if model.costs is not None and decision.outcome.costs is not None:
+    if model.costs is not None and decision.ended.costs is not None:
         np.cumsum(model.costs.noise * weights[:-1] ** 2, out=noise[1:])
     noise, squares = noise[tries_made.astype(np.int64)], sums**2
     square = float(likely @ (squares + noise))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import math
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.cascade import Outcome
 from longrank.logs.abilities import Checked
 from longrank.logs.decision import Decision
 from longrank.logs.evaluation.correction import correct
@@ -23,7 +25,11 @@ _CERTAIN = 1.0 - 1e-9
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the estimators need to know about one policy; every array has a row per decision."""
+    """What the estimators need to know about one policy; every array has a row per decision.
+
+    Also the decisions without an outcome: they are not ``observed``, their rewards are NaN and
+    their corrections 0, and all that they tell is what the log and the policy choose.
+    """
 
     rewards: Array
     bounds: Array  # low, high, exact
@@ -37,12 +43,17 @@ class Evidence:
     modelled: Array
     stops: Array  # probability of stopping before the budget is used up, along the log
     short: Array  # whether the log did
+    observed: NDArray[np.bool_]
     log: Checked
 
     def take(self, rows: NDArray[np.int64]) -> Evidence:
         """Return the evidence of some decisions."""
         arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "log"}
         return replace(self, **{name: array[rows] for name, array in arrays.items()})
+
+    def ended(self) -> Evidence:
+        """Return the evidence of the decisions that have an outcome."""
+        return self if self.observed.all() else self.take(np.flatnonzero(self.observed))
 
     @property
     def final_weights(self) -> Array:
@@ -71,11 +82,16 @@ def gather(
     rows: list[tuple[float, ...]] = []
     steps: list[Array] = []
     deltas: list[Array] = []
-    for index, decision in enumerate(history.decisions()):
-        row, own, correction = _gather_one(asked, decision, model, index, draws)
-        if learn and decision.learned:
-            asked.learn(*decision.observed_by(getattr(asked, "features", None)))
+    index = 0  # folds of the model count the decisions that it was fitted to
+    for decision in history.decisions(missing=True):
         log.add(decision)
+        if decision.outcome is None and (decision.payoffs is None or decision.size is None):
+            continue  # nothing is known of it
+        row, own, correction = _gather_one(asked, decision, model, index, draws)
+        if decision.outcome is not None:
+            index += 1
+            if learn and decision.learned:
+                asked.learn(*decision.observed_by(getattr(asked, "features", None)))
         rows.append(row)
         steps.append(own)
         deltas.append(correction)
@@ -91,6 +107,7 @@ def gather(
         modelled=table[:, 10],
         stops=table[:, 11],
         short=table[:, 12],
+        observed=table[:, 13] > 0.0,
         weights=_padded(steps, repeat=True),
         deltas=_padded(deltas, repeat=False, width=max(map(len, steps))),
         log=log,
@@ -105,9 +122,11 @@ def _gather_one(
     steps, unsupported = np.zeros(len(decision.order) + 1), 0.0
     if weighed is not None:
         steps, unsupported = weighed.steps, weighed.unsupported
-    correction = correct(decision, target, model, index, steps)
+    observed = decision.outcome is not None
+    ended = decision if observed else replace(decision, outcome=Outcome(len(decision.order), False))
+    correction = correct(ended, target, model, index, steps)
     row = (
-        decision.reward_under(payoffs),
+        decision.reward_under(payoffs) if observed else math.nan,
         *bound(decision, target, payoffs),
         last_step(decision),
         target.reached[-1],
@@ -118,8 +137,9 @@ def _gather_one(
         expected_of(model, decision, index, policy, target.sequence, draws),
         early_stops(target, decision),
         len(decision.order) < decision.tries,
+        observed,
     )
-    return row, steps, correction.deltas
+    return row, steps, correction.deltas if observed else 0.0 * correction.deltas
 
 
 def _padded(rows: list[Array], *, repeat: bool, width: int | None = None) -> Array:
@@ -170,20 +190,23 @@ def bound(
     up to the outcome, or if the policy stops inside the shared prefix. Otherwise it lies between
     failure of everything and success of the first item that differs; where candidates have prices,
     between the worst and the best that can follow. For a randomised policy: the expectation over
-    its choices. ``payoffs`` are those of the decision, by default.
+    its choices. Without an outcome nothing is known. ``payoffs`` are those of the decision, by
+    default.
     """
     payoffs, outcome = payoffs or decision.payoffs, decision.outcome
     assert payoffs is not None
+    tried = 0 if outcome is None else outcome.tried
     losses, spent = payoffs.losses, np.append(0.0, np.cumsum(decision.paid(payoffs)))
     low = high = exact = 0.0
     here = 1.0  # the probability that the policy has played the same so far
-    for i in range(outcome.tried + 1):
+    for i in range(tried + 1):
         choices = target.choices[i]
         loss = losses[i] - spent[i]
-        if i == outcome.tried and i < len(decision.order):  # an early stop ends both sequences
+        # an early stop ends both sequences
+        if outcome is not None and i == tried and i < len(decision.order):
             return low + here * loss, high + here * loss, exact + here
         stop, same = float(choices[-1]), 0.0
-        if i < outcome.tried:
+        if i < tried:
             same = float(choices[decision.order[i]])
         other = 1.0 - stop - same
         low, high = low + here * stop * loss, high + here * stop * loss
@@ -195,7 +218,7 @@ def bound(
         here *= same
         if here == 0.0:
             break
-        if outcome.succeeded and i + 1 == outcome.tried:
+        if outcome is not None and outcome.succeeded and i + 1 == tried:
             reward = decision.reward_under(payoffs)
             return low + here * reward, high + here * reward, exact + here
     return low, high, exact
@@ -207,7 +230,7 @@ def _extremes(decision: Decision, target: Target, payoffs: Payoffs, i: int) -> t
     What was spent before is not counted. Of a randomised policy it is not known what would follow
     the choice: any of the other candidates.
     """
-    order, tried = decision.order, decision.outcome.tried
+    order, tried = decision.order, 0 if decision.outcome is None else decision.outcome.tried
     costs, gains, rewards, losses, _ = payoffs.prices(target.choices.shape[1] - 1)
     if not payoffs.has_prices:
         return float(losses[target.reach]), float(rewards[i])

@@ -45,7 +45,7 @@ def by_position(history: History) -> Positions:
     tried, succeeded = np.zeros(longest, np.int64), np.zeros(longest, np.int64)
     spent = np.zeros(longest)
     for decision in history.decisions():
-        outcome = decision.outcome
+        outcome = decision.ended
         tried[: outcome.tried] += 1
         if decision.payoffs is not None:
             spent[: outcome.tried] += decision.paid(decision.payoffs)[: outcome.tried]
@@ -83,7 +83,7 @@ def learning_curve(
     It is evaluated before every decision with what it has learned so far: doubly robust if the
     log supports it, otherwise by the model.
     """
-    found = gather(policy, history, model, learn=True)
+    found = gather(policy, history, model, learn=True).ended()
     terms = robust_terms(found) if supported else found.modelled
     means = np.cumsum(terms) / np.arange(1, len(terms) + 1)
     where = np.unique(np.linspace(max(len(means) // 20, 1), len(means), points).astype(int))
@@ -114,7 +114,9 @@ def what_if(
     found = []
     for name, (payoffs, budget) in changes.items():
         changed = history.under(payoffs, budget)
-        evidence = {each: gather(policy, changed, model) for each, policy in policies.items()}
+        evidence = {
+            each: gather(policy, changed, model).ended() for each, policy in policies.items()
+        }
         found.append(
             WhatIf(
                 name,

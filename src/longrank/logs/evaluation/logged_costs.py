@@ -58,12 +58,12 @@ def fit_costs(history: History, folds: int) -> LoggedCosts | None:
     paid: list[tuple[int, Decision]] = [
         (index, decision)
         for index, decision in enumerate(history.decisions())
-        if decision.outcome.costs and decision.payoffs is not None
+        if decision.ended.costs and decision.payoffs is not None
     ]
     if not paid:
         return None
-    owner = np.concatenate([np.full(one.outcome.tried, index % folds) for index, one in paid])
-    costs = np.concatenate([np.array(one.outcome.costs) for _, one in paid])
+    owner = np.concatenate([np.full(one.ended.tried, index % folds) for index, one in paid])
+    costs = np.concatenate([np.array(one.ended.costs) for _, one in paid])
     others = [owner != fold for fold in range(folds)]
     overall = np.array([costs[part].mean() if part.any() else costs.mean() for part in others])
     if paid[0][1].items is not None:
@@ -79,12 +79,12 @@ def fit_costs(history: History, folds: int) -> LoggedCosts | None:
     for index, one in paid:
         expected = found.price(one, index).costs
         assert expected is not None
-        squares += float(((expected[_tried(one)] - np.array(one.outcome.costs)) ** 2).sum())
+        squares += float(((expected[_tried(one)] - np.array(one.ended.costs)) ** 2).sum())
     return replace(found, noise=squares / len(costs))
 
 
 def _tried(decision: Decision) -> list[int]:
-    indices: list[int] = decision.order[: decision.outcome.tried].tolist()
+    indices: list[int] = decision.order[: decision.ended.tried].tolist()
     return indices
 
 

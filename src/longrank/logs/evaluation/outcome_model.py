@@ -102,7 +102,7 @@ def fit(source: Any, folds: int = FOLDS, penalty: float = 1.0) -> OutcomeModel:
     """
     history = History.of(source)
     ended = np.array(
-        [(len(one.order), one.outcome.tried, one.outcome.succeeded) for one in history.decisions()],
+        [(len(one.order), one.ended.tried, one.ended.succeeded) for one in history.decisions()],
         np.int64,
     )
     fold_of = np.arange(len(ended)) % folds
@@ -127,8 +127,8 @@ def _fit_items(
         if decision.items is None:
             rule = "have the items of every decision to fit an outcome model"
             raise InvalidInput("history", rule, f"none in row {decision.row}")
-        rows.append(decision.items[decision.order[: decision.outcome.tried]])
-        owners += [index % folds] * decision.outcome.tried
+        rows.append(decision.items[decision.order[: decision.ended.tried]])
+        owners += [index % folds] * decision.ended.tried
     owner = np.array(owners, np.int64)
     x = np.concatenate(rows)
     x = np.column_stack([x, np.ones(len(x))])
@@ -142,18 +142,18 @@ def _fit_records(history: History, folds: int, stops: Array, y: NDArray[np.bool_
     declared, learners = history.schema, tuple(SparseLaplace() for _ in range(folds))
     schema = Schema() if declared is None else Schema(declared.fields, ignore=declared.ignore)
     for index, decision in enumerate(history.decisions()):
-        if not decision.outcome.tried:
+        if not decision.ended.tried:
             continue
         assert decision.candidates is not None
         rows = schema.encode(decision.candidates, decision.context)
-        tried = rows.take(decision.order[: decision.outcome.tried])
+        tried = rows.take(decision.order[: decision.ended.tried])
         for fold, learner in enumerate(learners):
             if fold != index % folds:
-                learner.observe(tried, decision.outcome.succeeded)
+                learner.observe(tried, decision.ended.succeeded)
         schema.observe(tried)
     model = RecordModel(np.empty((folds, 0)), stops, Predictions(np.empty(0), y), schema, learners)
     predicted = [
-        model.predict(decision, index)[decision.order[: decision.outcome.tried]]
+        model.predict(decision, index)[decision.order[: decision.ended.tried]]
         for index, decision in enumerate(history.decisions())
     ]
     return replace(model, predictions=Predictions(np.concatenate(predicted), y))

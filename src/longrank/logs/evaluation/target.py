@@ -47,8 +47,10 @@ def last_step(decision: Decision) -> int:
     """Return the index of the action that led to the outcome.
 
     That is the item that succeeded; STOP after the last one; or, after an early stop, the item
-    that would have come next: it was committed to, but not tried.
+    that would have come next: it was committed to, but not tried. Without an outcome it is STOP.
     """
+    if decision.outcome is None:
+        return len(decision.order)
     return decision.outcome.tried - decision.outcome.succeeded
 
 

@@ -273,6 +273,7 @@ def _bound(
     order: Indices,
     tried: int,
     succeeded: bool,
+    observed: bool,
     reward: float,
     paid: Vector,
     certain: bool,
@@ -284,12 +285,15 @@ def _bound(
     rewards: Vector,
     losses: Vector,
 ) -> tuple[float, float, float]:
-    """Bound what the policy can have earned, and how likely that is to be exact."""
+    """Bound what the policy can have earned, and how likely that is to be exact.
+
+    Of a decision without an outcome it is not known what succeeded: ``tried`` is 0 then.
+    """
     stop_at = choices.shape[1] - 1
     low, high, exact, here, spent = 0.0, 0.0, 0.0, 1.0, 0.0
     for i in range(tried + 1):
         loss = losses[i] - spent
-        if i == tried and i < order.shape[0]:  # an early stop ends both sequences
+        if observed and i == tried and i < order.shape[0]:  # an early stop ends both sequences
             return low + here * loss, high + here * loss, exact + here
         stop = choices[i, stop_at]
         same = choices[i, order[i]] if i < tried else 0.0
@@ -459,9 +463,9 @@ def weigh_decisions(
         stops, n, k = model.stops[model.block[i]], order.shape[0], b - a
         tries, observed = log.tries[i], log.tried[i] >= 0
         tried, succeeded = log.tried[i], log.succeeded[i]
-        if not observed:  # as if all had failed: then every step counts for the support
-            tried, succeeded = n, False
         last = tried - succeeded
+        if not observed:
+            tried, succeeded, last = 0, False, n
         found.last[i], found.short[i] = last, n < tries
 
         earned = losses[tried]
@@ -493,8 +497,8 @@ def weigh_decisions(
         found.stops[i] = stopped
 
         low, high, exact = _bound(
-            choices, order, tried, succeeded, earned, paid, aims.certain, sequence, aims.reach[i],
-            worth.priced[i], planned, gains, rewards, losses,
+            choices, order, tried, succeeded, observed, earned, paid, aims.certain, sequence,
+            aims.reach[i], worth.priced[i], planned, gains, rewards, losses,
         )  # fmt: skip
         found.bounds[i, 0], found.bounds[i, 1], found.bounds[i, 2] = low, high, exact
 

@@ -507,5 +507,5 @@ def test_what_a_schema_declares_holds_for_a_log():
     assert offline.to_bytes() == online.to_bytes()
     history = History(log, schema=schema, payoffs=PAYOFFS)
     assert check(history).problems == []
-    assert fit(history, folds=2).schema.ignore == {"trace"}
+    assert fit(history).schema.ignore == {"trace"}
     assert [problem.row for problem in check(log).problems] == [1]

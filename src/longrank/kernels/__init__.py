@@ -48,6 +48,16 @@ from longrank.kernels.length import (
     values_ahead,
 )
 from longrank.kernels.likelihood import fit_likelihood, grow_and_fit, likelihood_step
+from longrank.kernels.logs import (
+    Aims,
+    Expected,
+    Findings,
+    Logged,
+    Worth,
+    fit_in_turn,
+    values_of_sequence,
+    weigh_decisions,
+)
 from longrank.kernels.narrowing import narrow_bounds
 from longrank.kernels.numbers import Coding, code_rows, observe_numbers
 from longrank.kernels.outline import outline_plain, outline_tabular
@@ -101,8 +111,12 @@ __all__ = [
     "KNOTS",
     "LEVEL",
     "PRODUCT",
+    "Aims",
     "Coding",
     "Curves",
+    "Expected",
+    "Findings",
+    "Logged",
     "Optimism",
     "RecordRule",
     "RecordSelection",
@@ -113,6 +127,7 @@ __all__ = [
     "State",
     "Step",
     "View",
+    "Worth",
     "best_length",
     "best_stop",
     "choose_sparse",
@@ -135,6 +150,7 @@ __all__ = [
     "expand",
     "expand_columns",
     "expand_rows",
+    "fit_in_turn",
     "fit_likelihood",
     "foresee",
     "foreseeing_rule",
@@ -184,6 +200,8 @@ __all__ = [
     "strongest_looking",
     "top",
     "values_ahead",
+    "values_of_sequence",
+    "weigh_decisions",
     "widen",
     "worst_row",
 ]

@@ -28,13 +28,15 @@ class Logged(NamedTuple):
 
     ``tried`` is -1 where that is not known. ``tries`` is the maximum number of attempts, ``paid``
     what each attempt along the order costs, and ``noise`` the variance of real costs where the
-    outcome tells them. ``prefix`` is NaN where it is not known, and ``propensity`` too.
+    outcome tells them. ``propensity`` is NaN where it is not known; ``prefix`` is known of decisions
+    that are ``prefixed``.
     """
 
     firsts: Indices
     order: Indices
     paid: Vector
     prefix: Vector
+    prefixed: Flags
     propensity: Vector
     tried: Indices
     succeeded: Flags
@@ -104,6 +106,9 @@ class Findings(NamedTuple):
     short: Flags
     weights: Matrix
     deltas: Matrix
+    masses: Matrix
+    earned: Vector
+    earnable: Matrix
 
 
 @compiled
@@ -119,9 +124,10 @@ def fit_in_turn(
 ) -> None:
     """Predict the attempts of each decision, then learn them: logistic regression in one pass.
 
-    Where a block ``begins``, its weights are added to ``saved``; they predict the whole block.
+    Where a block ``begins``, its weights are added to ``saved``, of which the first are those of
+    the block before; they predict the whole block.
     """
-    block = -1
+    block = 0
     for i in range(firsts.shape[0] - 1):
         if begins[i]:
             block += 1
@@ -179,26 +185,67 @@ def _follow(sequence: Indices, order: Indices, choices: Matrix) -> None:
 
 @compiled
 def _weigh(
-    reached: Vector, prefix: Vector, propensity: float, last: int, steps: Vector
+    choices: Matrix,
+    reached: Vector,
+    prefix: Vector,
+    prefixed: bool,
+    propensity: float,
+    last: int,
+    steps: Vector,
+    masses: Vector,
+    stopping: Vector,
 ) -> float:
-    """Fill the importance weight after every action; return what the log could not have done."""
-    n = prefix.shape[0]
+    """Fill weights and masses after every action; return what the log could not have done.
+
+    ``stopping`` is the mass of stopping after each prefix. See
+    :class:`longrank.logs.evaluation.prefixes.Known`.
+    """
+    n, stop = prefix.shape[0], choices.shape[1] - 1
     for j in range(n + 1):
-        steps[j] = 0.0
+        steps[j], masses[j], stopping[j] = 0.0, 0.0, 0.0
     if np.isnan(propensity):
         return 0.0
-    if n and np.isnan(prefix[0]):  # only that of the whole sequence is known
+    if not prefixed:  # only that of the whole sequence is known
         for j in range(n + 1):
-            steps[j] = reached[n + 1] / propensity
+            steps[j] = masses[j] = reached[n + 1] / propensity
         return float(1.0 - reached[n + 1]) if propensity >= _CERTAIN else 0.0
-    before, lost = 1.0, 0.0
+    before, lost, stopped = 1.0, 0.0, 0.0
     for j in range(n + 1):
         here = prefix[j] if j < n else propensity
         steps[j] = reached[j + 1] / here
+        stopping[j] = reached[j] / before * choices[j, stop]
+        stopped += stopping[j]
+        masses[j] = stopped
+        other = reached[j] * (1.0 - choices[j, stop])
+        if j < n:
+            masses[j] += steps[j]
+            other -= reached[j + 1]  # with an item other than the log's
         if j <= last and here >= before * _CERTAIN:  # the log had no alternative here
-            lost += reached[j] - reached[j + 1]
+            lost += other
         before = here
     return max(lost, 0.0)
+
+
+@compiled
+def _earnable(
+    tries: int, priced: bool, costs: Vector, gains: Vector, rewards: Vector, losses: Vector
+) -> tuple[float, float]:
+    """Return the least and the most that a decision can earn."""
+    least, most = losses[0], losses[0]
+    low, high = np.inf, -np.inf
+    for i in range(tries):
+        least, most = min(least, losses[i + 1]), max(most, losses[i + 1])
+        low, high = min(low, rewards[i]), max(high, rewards[i])
+    if tries == 0:
+        return least, most
+    if not priced or costs.shape[0] == 0:
+        return min(least, low), max(most, high)
+    dearest, spent = np.sort(-costs), 0.0
+    for i in range(min(tries, dearest.shape[0])):
+        spent -= dearest[i]
+    worst = low + gains.min()
+    best = high + (gains - costs).max()
+    return min(least, worst) - spent, max(most, best)
 
 
 @compiled
@@ -448,6 +495,7 @@ def weigh_decisions(
     furthest = int((aims.sequence_firsts[1:] - aims.sequence_firsts[:-1]).max())
     table = np.zeros((longest + 1, wide + 1))
     reached, steps = np.ones(longest + 2), np.zeros(longest + 1)
+    masses, stopping = np.zeros(longest + 1), np.zeros(longest + 1)
     after, values, actions = np.zeros(longest + 1), np.zeros(longest + 2), np.zeros(longest + 1)
     ahead = np.zeros(furthest + 1)
     finally_ = model.stops[model.stops.shape[0] - 1]
@@ -490,7 +538,27 @@ def weigh_decisions(
         for j in range(n + 1):
             reached[j + 1] = reached[j] * choices[j, order[j] if j < n else k]
         found.matches[i] = reached[n + 1]
-        found.unsupported[i] = _weigh(reached, prefix, log.propensity[i], last, steps)
+        found.unsupported[i] = _weigh(
+            choices, reached, prefix, log.prefixed[i], log.propensity[i], last, steps, masses,
+            stopping,
+        )  # fmt: skip
+        gained = 0.0
+        if observed and not np.isnan(log.propensity[i]):
+            if log.prefixed[i]:
+                spent = 0.0
+                for j in range(last + 1):
+                    gained += stopping[j] * (losses[j] - spent)
+                    if j < n:
+                        spent += paid[j]
+                if last < n:  # a success, or an early stop, at an item that it may have played
+                    gained += steps[last] * earned
+            else:
+                gained = steps[0] * earned
+        found.earned[i] = gained
+        if not observed and not np.isnan(log.propensity[i]):
+            found.earned[i] = np.nan
+        least, most = _earnable(tries, worth.priced[i], planned, gains, rewards, losses)
+        found.earnable[i, 0], found.earnable[i, 1] = least, most
         stopped = 0.0
         for j in range(min(last + 1, tries)):
             stopped += reached[j] * choices[j, k]
@@ -519,6 +587,7 @@ def weigh_decisions(
         found.starts[i] = values[0]
         for j in range(width):
             found.weights[i, j] = steps[min(j, n)]
+            found.masses[i, j] = masses[min(j, n)]
             found.deltas[i, j] = 0.0
         if observed:
             spent = 0.0

@@ -41,6 +41,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 MAX_KEPT_BYTES = 256 * 2**20  # items and features that History.keep holds in memory
 Progress = Callable[[int, int], None]
+Revised = Callable[[Payoffs], Payoffs]
+Change = tuple[Payoffs | Revised | None, int | None]  # of the payoffs, of the budget
 FORMAT = frozenset((*COLUMNS, IDS))  # columns that are not fields of the context
 OTHERWISE = frozenset(("context", "items", "features"))  # with one of them no other column is
 _OFTEN = 1000  # decisions between two reports of progress
@@ -452,7 +454,7 @@ class History:
 
     def under(
         self,
-        payoffs: Payoffs | Callable[[Payoffs], Payoffs] | None = None,
+        payoffs: Payoffs | Revised | None = None,
         budget: int | None = None,
     ) -> History:
         """Return the same decisions under other payoffs, or with a smaller budget.
@@ -462,9 +464,8 @@ class History:
         before = self._change
 
         def change(decision: Decision) -> Decision:
-            one = decision if before is None else before(decision)
-            new = payoffs(one.payoffs) if callable(payoffs) and one.payoffs else payoffs
-            return one.under(new if isinstance(new, Payoffs) else None, budget)
+            [one] = changed([decision if before is None else before(decision)], payoffs, budget)
+            return one
 
         return self._copy(_change=change)
 
@@ -475,6 +476,24 @@ class History:
 
     def __repr__(self) -> str:
         return f"History({self.name!r})"
+
+
+def changed(
+    decisions: Sequence[Decision], payoffs: Payoffs | Revised | None, budget: int | None
+) -> list[Decision]:
+    """Return decisions under other payoffs, or with a smaller budget: see :meth:`History.under`."""
+    revised: dict[int, Payoffs] = {}  # those of the log, by identity: many decisions share them
+    found = []
+    for decision in decisions:
+        own, new = decision.payoffs, payoffs
+        if callable(payoffs):
+            new = None
+            if own is not None:
+                if id(own) not in revised:
+                    revised[id(own)] = payoffs(own)
+                new = revised[id(own)]
+        found.append(decision.under(new, budget))  # type: ignore[arg-type]
+    return found
 
 
 def _open(data: Any, columns: Mapping[str, str]) -> tuple[str, list[LogTable]]:

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.logs.evaluation.evidence import Evidence, gather
+from longrank.logs.evaluation.evidence import Evidence, gather, gather_all
 from longrank.logs.evaluation.outcome_model import OutcomeModel
-from longrank.logs.history import History
+from longrank.logs.history import Change, History
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy
 
 Array = NDArray[np.float64]
-Change = tuple[Callable[[Payoffs], Payoffs] | None, int | None]  # of the payoffs, of the budget
 
 
 @dataclass(frozen=True)
@@ -111,17 +110,15 @@ def what_if(
     ``changes`` has for each name a function of the payoffs and a budget (None: unchanged);
     ``supported`` are the policies whose doubly robust estimate was not refused.
     """
+    evidence = gather_all(policies, history, model, changes)
     found = []
-    for name, (payoffs, budget) in changes.items():
-        changed = history.under(payoffs, budget)
-        evidence = {
-            each: gather(policy, changed, model).ended() for each, policy in policies.items()
-        }
+    for name in changes:
+        ended = {each: evidence[each][name].ended() for each in policies}
         found.append(
             WhatIf(
                 name,
-                {each: float(one.modelled.mean()) for each, one in evidence.items()},
-                {each: float(robust_terms(evidence[each]).mean()) for each in supported},
+                {each: float(one.modelled.mean()) for each, one in ended.items()},
+                {each: float(robust_terms(ended[each]).mean()) for each in supported},
             )
         )
     return found

@@ -1,60 +1,74 @@
-"""The target: what the policy to evaluate would do in place of the log's."""
+"""The target: what the policies to evaluate would do in place of the log's."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import copy
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.kernels import Aims
 from longrank.logs.decision import Decision
 from longrank.policies import Policy, Randomised
-from longrank.policies.randomised import certain_choices, prefix_propensities
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Target:
-    """What a policy would do along the sequence of the log.
+def aim(
+    policy: Policy,
+    decisions: Sequence[Decision],
+    draws: int,
+    rng: np.random.Generator | None,
+    *,
+    learn: bool = False,
+) -> Aims:
+    """Ask a policy what it would do in place of decisions of the log.
 
-    ``choices[i]`` are its probabilities of the next action after the first i items of the log,
-    STOP last; ``reached[i]`` is the probability that its first i actions are those of the log;
-    ``sequence`` is what it plays, if that is certain; ``reach`` is its maximum number of attempts.
+    Of a randomised policy these are its choices along the log, and ``draws`` sequences; of any
+    other the sequence that it plays, for which ``rng`` is what it may draw from. With ``learn`` it
+    learns from each decision after it was asked; otherwise it does not change, and does not probe.
     """
-
-    choices: Array
-    reached: Array
-    sequence: NDArray[np.int64] | None
-    reach: int
-
-
-def aim(policy: Policy, decision: Decision) -> Target:
-    """Ask a policy what it would do in place of a decision of the log."""
-    items, payoffs, given = decision.offer(policy)
-    played, reach = None, decision.tries
-    if isinstance(policy, Randomised):
-        choices = policy.choices(items, payoffs, decision.order, decision.budget, **given)
-    else:
-        played = policy.rank(items, payoffs, decision.budget, **given).order
-        choices, reach = certain_choices(played, len(items), decision.order), len(played)
-    reached = np.ones(len(decision.order) + 2)
-    reached[1:] = prefix_propensities(choices, decision.order)
-    return Target(choices, reached, played, reach)
-
-
-def last_step(decision: Decision) -> int:
-    """Return the index of the action that led to the outcome.
-
-    That is the item that succeeded; STOP after the last one; or, after an early stop, the item
-    that would have come next: it was committed to, but not tried. Without an outcome it is STOP.
-    """
-    if decision.outcome is None:
-        return len(decision.order)
-    return decision.outcome.tried - decision.outcome.succeeded
+    certain = not isinstance(policy, Randomised)
+    sequences, choices = [np.empty(0, np.int64)], [np.empty(0)]
+    features = getattr(policy, "features", None)
+    for decision in decisions:
+        items, payoffs, given = decision.offer(policy)
+        budget = decision.budget
+        if isinstance(policy, Randomised):
+            table = policy.choices(items, payoffs, decision.order, budget, **given)
+            choices.append(table.ravel())
+        for _ in range(1 if certain else draws):
+            if learn:
+                ranking = policy.rank(items, payoffs, budget, **given)
+            else:
+                ranking = policy.propose(items, payoffs, budget, rng=rng, probe=False, **given)
+            sequences.append(ranking.order)
+        if learn and decision.learned and decision.outcome is not None:
+            policy.learn(*decision.observed_by(features))
+    lengths = list(map(len, sequences))
+    reach = lengths[1:] if certain else [one.tries for one in decisions]
+    return Aims(
+        certain=certain,
+        draws=1 if certain else draws,
+        sequence_firsts=_firsts(lengths[1:]),
+        sequences=np.concatenate(sequences),
+        reach=np.array(reach, np.int64),
+        choice_firsts=_firsts([len(one) for one in choices[1:]]),
+        choices=np.concatenate(choices),
+    )
 
 
-def early_stops(target: Target, decision: Decision) -> float:
-    """Return the probability that the policy chooses to stop inside the sequence of the log."""
-    until = min(last_step(decision) + 1, decision.tries)
-    return float(target.reached[:-1][:until] @ target.choices[:until, -1])
+def _firsts(lengths: Sequence[int]) -> NDArray[np.int64]:
+    """Return where lists of these lengths begin, and the last one ends."""
+    return np.cumsum(np.array([0, *lengths, *([] if lengths else [0])], np.int64))
+
+
+def generator_for(policy: Policy, number: int) -> np.random.Generator | None:
+    """Return the generator of a policy that draws, for a batch: the same in every process."""
+    if policy.rng is None:
+        return None
+    seed = copy.deepcopy(policy.rng).integers(2**63)
+    return np.random.default_rng([int(seed), number])
+
+

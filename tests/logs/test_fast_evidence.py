@@ -50,9 +50,9 @@ def assert_equal(found, history, model, policy):
             if name == "modelled" and np.isnan(wanted):
                 continue  # of a randomised policy it rests on draws
             got = getattr(found, name)[i]
-            if name in ("weights", "deltas"):
+            if name in ("weights", "deltas", "masses"):
                 n = len(decision.order) + 1
-                last = got[n - 1] if name == "weights" else 0.0
+                last = 0.0 if name == "deltas" else got[n - 1]
                 np.testing.assert_array_equal(got[n:], last)
                 short = np.zeros(n)
                 short[: len(wanted)] = wanted

@@ -198,7 +198,7 @@ def _weigh(
     """Fill weights and masses after every action; return what the log could not have done.
 
     ``stopping`` is the mass of stopping after each prefix. See
-    :class:`longrank.logs.evaluation.prefixes.Known`.
+    :class:`longrank.logs.evaluation.evidence.Evidence`.
     """
     n, stop = prefix.shape[0], choices.shape[1] - 1
     for j in range(n + 1):

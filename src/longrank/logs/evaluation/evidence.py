@@ -35,6 +35,14 @@ class Evidence:
 
     Also the decisions without an outcome: they are not ``observed``, their rewards are NaN and
     their corrections 0, and all that they tell is what the log and the policy choose.
+
+    A sequence that goes on longer shows what stopping earlier would have earned. So a policy's stop
+    needs no support: what counts is how likely the log's prefix was. ``masses[:, j]`` is how much
+    of the policy the first j + 1 actions of the log stand for: its mean is 1 for every j if the log
+    supports the policy, and less by what it could not have done. ``earned`` is what that much of
+    the policy earned, up to the outcome: its mean is what the policy earns. Neither is ever divided
+    by the probability that the log stops. ``unsupported`` is the probability that the policy does,
+    before the outcome, what the log could not have done.
     """
 
     rewards: Array
@@ -50,7 +58,7 @@ class Evidence:
     stops: Array  # probability of stopping before the budget is used up, along the log
     short: Array  # whether the log did
     observed: NDArray[np.bool_]
-    masses: Array  # how much of the policy each prefix of the log stands for: see `prefixes`
+    masses: Array  # how much of the policy each prefix of the log stands for
     earned: Array  # what that much of the policy earned; NaN without an outcome
     earnable: Array  # the least and the most that the decision can earn
     played: Array  # what was played, in numbers, where outcomes are missing: see `describe`

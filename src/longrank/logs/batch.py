@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,12 @@ class Lists:
         if self.known is not None and not self.known[i]:
             return None
         return self.values[self.firsts[i] : self.firsts[i + 1]]
+
+    def __iter__(self) -> Iterator[NDArray[Any] | None]:
+        edges = self.firsts.tolist()
+        for i, (first, last) in enumerate(pairwise(edges)):
+            there = self.known is None or self.known[i]
+            yield self.values[first:last] if there else None
 
     def take(self, first: int, last: int) -> Lists:
         """Return those from ``first`` up to, but not including, ``last``."""
@@ -144,34 +151,47 @@ class Batch:
         return len(self.rows)
 
     def __iter__(self) -> Iterator[Decision]:
-        return map(self.decision, range(len(self)))
-
-    def decision(self, i: int) -> Decision:
-        """Return one of the decisions."""
-        outcome, bill = None, None
-        if self.tried[i] >= 0:
-            if self.costs is not None:
-                bill = self.costs[i]
-            paid = None if bill is None else tuple(bill.tolist())
-            outcome = Outcome(int(self.tried[i]), bool(self.succeeded[i]), paid)
-        order, chance, budget = self.order[i], float(self.propensity[i]), int(self.budget[i])
-        assert order is not None
-        own = self.ids[i]
-        more = {name: column[i] for name, column in self.more.items()}
+        count, nothing = len(self), [None] * len(self)
+        ids = self.ids if isinstance(self.ids, list) else self.ids.tolist()
+        paid = nothing if self.costs is None else [self.costs[i] for i in range(count)]
+        more = {name: column for name, column in self.more.items() if name != "features"}
+        features: Any = self.more.get("features", nothing)
         if self.features is not None:
-            more["features"] = self.features[i]
-        return Decision(
-            row=int(self.rows[i]),
-            id=own if isinstance(self.ids, list) else int(own),
-            order=order,
-            outcome=outcome,
-            items=None if self.items is None else self.items[i],
-            payoffs=self.payoffs[self.pay[i]] if self.pay[i] >= 0 else None,
-            budget=None if budget == UNKNOWN else budget,
-            propensity=None if chance != chance else chance,
-            prefix=None if self.prefix is None else self.prefix[i],
-            **more,
+            features = list(self.features)
+        columns = zip(
+            self.rows.tolist(),
+            ids,
+            self.order,
+            self.tried.tolist(),
+            self.succeeded.tolist(),
+            paid,
+            nothing if self.items is None else self.items,
+            features,
+            self.pay.tolist(),
+            self.budget.tolist(),
+            self.propensity.tolist(),
+            nothing if self.prefix is None else self.prefix,
+            strict=True,
         )
+        for i, (row, id_, order, tried, won, bill, items, made, pay, budget, chance, prefix) in (
+            enumerate(columns)
+        ):
+            outcome = None
+            if tried >= 0:
+                outcome = Outcome(tried, won, None if bill is None else tuple(bill.tolist()))
+            yield Decision(
+                row=row,
+                id=id_,
+                order=order,  # type: ignore[arg-type]
+                outcome=outcome,
+                items=items,
+                features=made,
+                payoffs=self.payoffs[pay] if pay >= 0 else None,
+                budget=None if budget == UNKNOWN else budget,
+                propensity=None if chance != chance else chance,
+                prefix=prefix,
+                **({name: column[i] for name, column in more.items()} if more else {}),
+            )
 
     def take(self, first: int, last: int) -> Batch:
         """Return the decisions from ``first`` up to, but not including, ``last``."""

@@ -8,16 +8,17 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import IO, Any, ParamSpec, TypeVar
+from typing import IO, Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longrank import checks
 from longrank.cascade import Outcome, Ranking
 from longrank.errors import InvalidInput
 from longrank.features import Features
 from longrank.logs import long_form
-from longrank.logs.batch import SIZE, Batch
+from longrank.logs.batch import SIZE, Batch, Lists
 from longrank.logs.column_rules import read_columns
 from longrank.logs.columns import (
     CANDIDATE,
@@ -39,7 +40,7 @@ from longrank.schema import Schema
 
 P = ParamSpec("P")
 T = TypeVar("T")
-MAX_KEPT_BYTES = 256 * 2**20  # items and features that History.keep holds in memory
+MAX_KEPT_BYTES = 64 * 2**20  # of lists of numbers that History.keep holds in memory
 Progress = Callable[[int, int], None]
 Revised = Callable[[Payoffs], Payoffs]
 Change = tuple[Payoffs | Revised | None, int | None]  # of the payoffs, of the budget
@@ -266,7 +267,7 @@ class History:
         """Read and check the log once; return a history that needs not read it again.
 
         Evaluations use it, since they pass over the decisions more than once. Its decisions are
-        kept as columns: items and features beyond 256 MB in a temporary file, the rest in memory.
+        kept as columns, of which lists of numbers beyond 64 MB are in a temporary file.
         """
         if self._kept is not None:
             return self
@@ -545,42 +546,55 @@ class _Fold:
 
 
 class _Kept:
-    """Checked decisions, in memory up to a limit; the matrices of the others in a file."""
+    """Checked decisions as columns, in memory up to a limit; the lists of the others in a file."""
 
     def __init__(self) -> None:
         self._room = MAX_KEPT_BYTES
-        self._batches: list[tuple[Batch, dict[str, tuple[int, tuple[int, ...]]]]] = []
+        self._batches: list[tuple[Batch, dict[str, _Place]]] = []
         self._file: IO[bytes] | None = None
 
     def add(self, batch: Batch) -> None:
-        found = {"items": batch.items, "features": batch.features}
-        matrices = {name: lists for name, lists in found.items() if lists is not None}
-        self._room -= sum(lists.values.nbytes for lists in matrices.values())
+        lists = {name: one for name, one in vars(batch).items() if isinstance(one, Lists)}
+        self._room -= sum(one.values.nbytes + one.firsts.nbytes for one in lists.values())
         places = {}
         if self._room < 0:
             if self._file is None:
                 self._file = tempfile.TemporaryFile()  # noqa: SIM115
                 weakref.finalize(self, self._file.close)
-            for name, lists in matrices.items():
-                places[name] = self._file.tell(), lists.values.shape
-                self._file.write(np.ascontiguousarray(lists.values).data)
-                matrices[name] = replace(lists, values=np.empty((0, lists.values.shape[1])))
-            batch = replace(batch, **matrices)
+            for name, one in lists.items():
+                values, firsts = map(np.ascontiguousarray, (one.values, one.firsts))
+                places[name] = _Place(
+                    self._file.tell(), values.shape, values.dtype, firsts.shape, one.known
+                )
+                self._file.write(values.data)
+                self._file.write(firsts.data)
+            batch = replace(batch, **dict.fromkeys(places))
         self._batches.append((batch, places))
 
     def __iter__(self) -> Iterator[Batch]:
         for batch, places in self._batches:
-            yield self._load(batch, places) if places else batch
+            yield replace(batch, **self._load(places)) if places else batch
 
-    def _load(self, batch: Batch, places: dict[str, tuple[int, tuple[int, ...]]]) -> Batch:
+    def _load(self, places: dict[str, _Place]) -> dict[str, Any]:
         assert self._file is not None
         found = {}
-        for name, (start, shape) in places.items():
-            values = np.empty(shape)
-            self._file.seek(start)
-            self._file.readinto(values.data)  # type: ignore[attr-defined]
-            found[name] = replace(getattr(batch, name), values=values)
-        return replace(batch, **found)
+        for name, place in places.items():
+            values, firsts = np.empty(place.shape, place.dtype), np.empty(place.edges, np.int64)
+            self._file.seek(place.start)
+            for array in (values, firsts):
+                self._file.readinto(array.data)  # type: ignore[attr-defined]
+            found[name] = Lists(firsts, values, place.known)
+        return found
+
+
+class _Place(NamedTuple):
+    """Where lists are in the file, and what they look like."""
+
+    start: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    edges: tuple[int, ...]
+    known: NDArray[np.bool_] | None
 
 
 def history_is_source(function: Callable[P, T]) -> Callable[P, T]:

@@ -12,13 +12,14 @@ import numpy as np
 
 from longrank import checks
 from longrank.errors import InvalidInput
-from longrank.logs.abilities import NEEDS, Checked
+from longrank.logs.abilities import NEEDS
 from longrank.logs.evaluation.estimators import ESTIMATORS, Estimate, cost_notes, mean_reward
-from longrank.logs.evaluation.evidence import gather
+from longrank.logs.evaluation.evidence import check_batches, gather_all
 from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.outcome_model import OutcomeModel, fit
 from longrank.logs.history import History
 from longrank.policies import Policy
+from longrank.workers import Workers
 
 LOGGED = "the log itself"
 P = ParamSpec("P")
@@ -55,6 +56,9 @@ def evaluate(
     resamples: int = 1000,
     seed: int = 0,
     model: OutcomeModel | None = None,
+    jobs: int = 1,
+    backend: str = "processes",
+    address: str | None = None,
 ) -> list[Estimate]:
     """Estimate what policies would earn on a log, by every estimator; a refusal says why.
 
@@ -76,6 +80,9 @@ def evaluate(
         The number of bootstrap resamples, and their seed.
     model
         From :func:`longrank.logs.fit`; by default fitted to this log.
+    jobs, backend, address
+        How many processes evaluate batches of the log, with the same results: of this machine
+        (``"processes"``), or of a ``"dask"`` or ``"ray"`` cluster at this address.
     """
     if interval not in ("bootstrap", "bernstein"):
         raise InvalidInput("interval", "be 'bootstrap' or 'bernstein'", repr(interval))
@@ -86,9 +93,7 @@ def evaluate(
         checks.whole("seed", seed),
     )
     history = History.of(source).keep()
-    log = Checked(history.name)
-    for decision in history.decisions():
-        log.add(decision)
+    log = check_batches(history)
     reason = log.lacks(*NEEDS["bounds"]) if log.decisions else "there are no decisions to evaluate"
     if reason:
         return [Estimate(p, e, refused=reason) for p in policies for e in ESTIMATORS]
@@ -100,7 +105,8 @@ def evaluate(
     logged = mean_reward(np.array(rewards), settings)
     notes = (*cost_notes(log), *logged.notes)
     estimates = [replace(logged, policy=LOGGED, estimator="mean reward", notes=notes)]
-    for name, policy in policies.items():
-        evidence = gather(policy, history, fitted).ended()
+    gathered = gather_all(policies, history, fitted, workers=Workers(jobs, backend, address))
+    for name in policies:
+        evidence = gathered[name][""].ended()
         estimates += [one.judge(name, evidence, settings) for one in ESTIMATORS.values()]
     return [replace(one, confidence=settings.confidence) for one in estimates]

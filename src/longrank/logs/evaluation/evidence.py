@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from longrank import kernels
 from longrank.kernels import Expected, Findings, Logged, Worth
-from longrank.logs.abilities import Checked
+from longrank.logs.abilities import CERTAIN, Checked
 from longrank.logs.batch import UNKNOWN, Batch
 from longrank.logs.decision import Decision
 from longrank.logs.evaluation.outcome_model import OutcomeModel
@@ -167,9 +167,7 @@ def _weigh(
     task: _Task, number: int, batch: Batch, blocks: Counts
 ) -> tuple[dict[tuple[str, str], Found], Checked]:
     """Weigh the decisions of a batch for every policy under every change."""
-    log, decisions = Checked(""), list(batch)
-    for decision in decisions:
-        log.add(decision)
+    log, decisions = count(batch), list(batch)
     known = [one.payoffs is not None and one.size is not None for one in decisions]
     if not all(known):  # nothing is known of what has no outcome either
         decisions = [one for one, there in zip(decisions, known, strict=True) if there]
@@ -338,6 +336,49 @@ class _Columns:
 
 def _within(column: NDArray[Any]) -> tuple[slice, ...]:
     return tuple(slice(size) for size in column.shape)
+
+
+def check_batches(history: History) -> Checked:
+    """Return what the decisions of a checked log have, as :meth:`Checked.add` counts it."""
+    log = Checked(history.name)
+    for batch in history.batches():
+        _merge(log, count(batch))
+    return log
+
+
+def count(batch: Batch) -> Checked:
+    """Return what :meth:`Checked.add` counts of the decisions of a batch."""
+    observed = batch.tried >= 0
+    if batch.more.keys() & {"learned", "candidates"} or not all(
+        lists is None or lists.known is None for lists in (batch.items, batch.prefix, batch.costs)
+    ):
+        log = Checked("")
+        for decision in batch:
+            log.add(decision)
+        return log
+    n, none = int(observed.sum()), np.zeros(len(batch), np.bool_)
+    chances = batch.propensity[observed]
+    chances = chances[~np.isnan(chances)]
+    priced = none
+    if batch.payoffs:
+        priced = np.array([one.has_prices for one in batch.payoffs])[batch.pay] & (batch.pay >= 0)
+    told = none if batch.costs is None else ~none
+    return Checked(
+        "",
+        decisions=n,
+        missing=len(batch) - n,
+        tries=int(batch.tried[observed].sum()),
+        with_items=0 if batch.items is None else n,
+        with_payoffs=int((batch.pay[observed] >= 0).sum()),
+        with_prices=int(priced[observed].sum()),
+        with_outcome_costs=int(told[observed].sum()),
+        without_costs=int((observed & (batch.tried > 0) & ~priced & ~told).sum()),
+        with_propensity=len(chances),
+        with_prefix=0 if batch.prefix is None else n,
+        randomised=int((chances < CERTAIN).sum()),
+        min_propensity=float(chances.min(initial=1.0)),
+        max_propensity=float(chances.max(initial=0.0)),
+    )
 
 
 def _merge(log: Checked, part: Checked) -> None:

@@ -40,33 +40,35 @@ class Positions:
 
 def by_position(history: History) -> Positions:
     """Count successes and costs by position in a log."""
-    longest = max(len(decision.order) for decision in history.decisions())
-    tried, succeeded = np.zeros(longest, np.int64), np.zeros(longest, np.int64)
-    spent = np.zeros(longest)
-    for decision in history.decisions():
-        outcome = decision.ended
-        tried[: outcome.tried] += 1
-        if decision.payoffs is not None:
-            spent[: outcome.tried] += decision.paid(decision.payoffs)[: outcome.tried]
-        if outcome.succeeded:
-            succeeded[outcome.tried - 1] += 1
+    tried, succeeded, spent = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    for batch in history.batches():
+        observed = batch.tried >= 0
+        lengths, ended = np.diff(batch.order.firsts)[observed], batch.tried[observed]
+        more = max(int(lengths.max(initial=0)) - len(tried), 0)
+        tried, succeeded = (np.append(one, np.zeros(more, np.int64)) for one in (tried, succeeded))
+        spent = np.append(spent, np.zeros(more))
+        tried += (ended[:, np.newaxis] > np.arange(len(tried))).sum(axis=0)
+        won = ended[batch.succeeded[observed]]
+        succeeded += np.bincount(won - 1, minlength=len(tried))
+        if batch.costs is None and not any(one.has_prices for one in batch.payoffs):
+            continue
+        for decision in batch:
+            if decision.outcome is not None and decision.payoffs is not None:
+                count = decision.outcome.tried
+                spent[:count] += decision.paid(decision.payoffs)[:count]
     return Positions(tried, succeeded, spent)
 
 
-def lengths(policy: Policy | None, history: History) -> NDArray[np.int64]:
+def lengths(found: Evidence | History) -> NDArray[np.int64]:
     """Count the sequences of length 0, 1, ... in a log, or of what a policy would play."""
-    counts: dict[int, int] = {}
-    for decision in history.decisions():
-        if policy is None:
-            length = len(decision.order)
-        else:
-            items, payoffs, given = decision.offer(policy)
-            length = len(policy.rank(items, payoffs, decision.budget, **given))
-        counts[length] = counts.get(length, 0) + 1
-    table = np.zeros(max(counts) + 1, np.int64)
-    for length, count in counts.items():
-        table[length] = count
-    return table
+    if isinstance(found, Evidence):
+        return np.bincount(found.lengths[found.observed])
+    counts = np.zeros(1, np.int64)
+    for batch in found.batches():
+        own = np.bincount(np.diff(batch.order.firsts)[batch.tried >= 0], minlength=len(counts))
+        own[: len(counts)] += counts
+        counts = own
+    return counts
 
 
 def robust_terms(found: Evidence) -> Array:

@@ -40,10 +40,13 @@ def aim(
             choices.append(table.ravel())
         for _ in range(1 if certain else draws):
             if learn:
-                ranking = policy.rank(items, payoffs, budget, **given)
+                order = policy.rank(items, payoffs, budget, **given).order
+            elif isinstance(policy, Randomised) and rng is not None:
+                order = policy.draw(items, payoffs, budget, rng=rng, **given)
             else:
-                ranking = policy.propose(items, payoffs, budget, rng=rng, probe=False, **given)
-            sequences.append(ranking.order)
+                own = policy.propose(items, payoffs, budget, rng=rng, probe=False, **given)
+                order = own.order
+            sequences.append(order)
         if learn and decision.learned and decision.outcome is not None:
             policy.learn(*decision.observed_by(features))
     lengths = list(map(len, sequences))

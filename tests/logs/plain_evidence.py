@@ -244,16 +244,15 @@ class Correction(NamedTuple):
     fourth: float
 
 
-def correct(
-    decision: Decision, target: Target, model: OutcomeModel, weights: Array
-) -> Correction:
+def correct(decision: Decision, target: Target, model: OutcomeModel, weights: Array) -> Correction:
     """Compute the correction by what the model knew before; ``weights`` are per action."""
     payoffs, tries = before(model, decision), decision.tries
     chances = model.predict(decision)
     early = early_before(model, decision, tries)
     count = len(decision.order)
     costs, gains, rewards, losses, _ = payoffs.prices(len(chances))
-    paid, reward = decision.paid(model.payoffs(decision)), decision.reward_under(model.payoffs(decision))
+    told = model.payoffs(decision)
+    paid, reward = decision.paid(told), decision.reward_under(told)
     after = _continuations(decision, target, chances, early, payoffs)
     # values and actions do not count what was spent before
     values, actions = np.zeros(count + 2), np.zeros(count + 1)

@@ -113,7 +113,8 @@ def assert_same(one, other):
 
 def test_the_number_of_workers_changes_nothing(monkeypatch):
     monkeypatch.setattr("longrank.logs.history.SIZE", 16)
-    history = History(rows_of("missing") + [row | {"id": f"r{row['id']}"} for row in rows_of("plain")])
+    more = [row | {"id": f"r{row['id']}", "time": 200} for row in rows_of("plain")]
+    history = History(rows_of("missing") + more)
     policies = {name: make() for name, make in JUDGED.items()}
     policies["thompson"] = named("thompson", dim=4, max_budget=3, rng=5)
     changes = {"": (None, None), "dearer": (raise_costs(0.1), None)}

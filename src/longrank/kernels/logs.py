@@ -28,7 +28,7 @@ class Logged(NamedTuple):
 
     ``tried`` is -1 where that is not known. ``tries`` is the maximum number of attempts, ``paid``
     what each attempt along the order costs, and ``noise`` the variance of real costs where the
-    outcome tells them. ``propensity`` is NaN where it is not known; ``prefix`` is known of decisions
+    outcome tells them. ``propensity`` is NaN where it is not known; ``prefix`` is known of those
     that are ``prefixed``.
     """
 
@@ -91,8 +91,7 @@ class Aims(NamedTuple):
 
 
 class Findings(NamedTuple):
-    """What is filled, a row per decision: see :class:`longrank.logs.evaluation.evidence.Evidence`.
-    """
+    """What is filled, a row per decision: :class:`longrank.logs.evaluation.evidence.Evidence`."""
 
     rewards: Vector
     bounds: Matrix
@@ -577,9 +576,7 @@ def weigh_decisions(
             for j in range(min(n + 1, sequence.shape[0])):
                 after[j] = ahead[j + 1]
         else:
-            _continue(
-                choices, n, tries, chances, costs, gains, rewards, losses, stops, after
-            )
+            _continue(choices, n, tries, chances, costs, gains, rewards, losses, stops, after)
         _appraise(
             choices, order, tries, after, chances, costs, gains, rewards, losses, stops,
             values, actions,

@@ -21,6 +21,7 @@ from longrank.logs.evaluation.comparison import evaluate
 from longrank.logs.evaluation.estimators import ESTIMATORS, Estimate
 from longrank.logs.evaluation.outcome_model import OutcomeModel, calibration, fit
 from longrank.logs.evaluation.summary import report
+from longrank.logs.evaluation.verdict import Difference, Evaluation, Verdict
 from longrank.logs.history import History, learn_from
 from longrank.logs.recording import record, write
 from longrank.logs.violations import BadLog, Violation
@@ -32,9 +33,12 @@ __all__ = [
     "BadLog",
     "Checked",
     "Decision",
+    "Difference",
     "Estimate",
+    "Evaluation",
     "History",
     "OutcomeModel",
+    "Verdict",
     "Violation",
     "calibration",
     "check",

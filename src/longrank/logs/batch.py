@@ -173,9 +173,20 @@ class Batch:
             nothing if self.prefix is None else self.prefix,
             strict=True,
         )
-        for i, (row, id_, order, tried, won, bill, items, made, pay, budget, chance, prefix) in (
-            enumerate(columns)
-        ):
+        for i, (
+            row,
+            id_,
+            order,
+            tried,
+            won,
+            bill,
+            items,
+            made,
+            pay,
+            budget,
+            chance,
+            prefix,
+        ) in enumerate(columns):
             outcome = None
             if tried >= 0:
                 outcome = Outcome(tried, won, None if bill is None else tuple(bill.tolist()))
@@ -211,6 +222,4 @@ class Batch:
 def _of_one_width(matrices: list[Array | None]) -> list[Array | None]:
     """Widen matrices without rows, which may have no columns, to those of the others."""
     width = max((one.shape[1] for one in matrices if one is not None), default=0)
-    return [
-        np.empty((0, width)) if one is not None and not len(one) else one for one in matrices
-    ]
+    return [np.empty((0, width)) if one is not None and not len(one) else one for one in matrices]

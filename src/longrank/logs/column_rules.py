@@ -32,7 +32,9 @@ class _Unclear(Exception):
     """A column is not plainly right."""
 
 
-def read_columns(rules: Rules, numbers: NDArray[np.int64], given: Mapping[str, Any]) -> Batch | None:
+def read_columns(
+    rules: Rules, numbers: NDArray[np.int64], given: Mapping[str, Any]
+) -> Batch | None:
     """Return the decisions of an Arrow batch; None if they must be read row by row.
 
     ``given`` are its columns by name, ``numbers`` those of its rows. The rules know afterwards what
@@ -87,7 +89,9 @@ class _Reader:
                 row=int(self.numbers[0]),
             )
         if times is not None:
-            more["time"] = [t if o else None for t, o in zip(times[0].tolist(), observed, strict=True)]
+            more["time"] = [
+                t if o else None for t, o in zip(times[0].tolist(), observed, strict=True)
+            ]
         return Batch(
             rows=self.numbers,
             ids=ids,
@@ -296,5 +300,3 @@ class _Reader:
 
 def _some(ids: list[Any], chosen: NDArray[np.bool_]) -> list[Any]:
     return [each for each, wanted in zip(ids, chosen, strict=True) if wanted]
-
-

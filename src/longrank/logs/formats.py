@@ -97,10 +97,7 @@ def _files(path: Path) -> list[Path]:
 def _distinct(paths: list[Path]) -> list[str]:
     """Return names by which the files are told apart: where two are alike, with their folders."""
     names = [path.name for path in paths]
-    return [
-        path.name if names.count(path.name) == 1 else str(path)
-        for path in paths
-    ]
+    return [path.name if names.count(path.name) == 1 else str(path) for path in paths]
 
 
 def _open_one(data: Any, named: Names) -> LogTable:

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import functools
+import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import combinations
 from typing import Any, ParamSpec, TypeVar
-
-import numpy as np
 
 from longrank import checks
 from longrank.errors import InvalidInput
 from longrank.logs.abilities import NEEDS
-from longrank.logs.evaluation.estimators import ESTIMATORS, Estimate, cost_notes, mean_reward
-from longrank.logs.evaluation.evidence import check_batches, gather_all
+from longrank.logs.evaluation.estimators import (
+    ESTIMATORS,
+    Estimate,
+    cost_notes,
+    mean_reward,
+    range_of,
+)
+from longrank.logs.evaluation.evidence import Evidence, check_batches, gather_all
 from longrank.logs.evaluation.intervals import IntervalSettings
-from longrank.logs.evaluation.outcome_model import OutcomeModel, fit
+from longrank.logs.evaluation.observation import too_many, treatment
+from longrank.logs.evaluation.outcome_model import OutcomeModel, calibration, fit
+from longrank.logs.evaluation.verdict import LOGGED, Evaluation, Verdict, differ, judge
 from longrank.logs.history import History
-from longrank.policies import Policy
+from longrank.policies import Policy, Random
 from longrank.workers import Workers
 
-LOGGED = "the log itself"
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -56,11 +63,12 @@ def evaluate(
     resamples: int = 1000,
     seed: int = 0,
     model: OutcomeModel | None = None,
+    missing: str = "refuse",
     jobs: int = 1,
     backend: str = "processes",
     address: str | None = None,
-) -> list[Estimate]:
-    """Estimate what policies would earn on a log, by every estimator; a refusal says why.
+) -> Evaluation:
+    """Judge what policies would earn on a log: a verdict on each, and every estimator's estimate.
 
     The log is read and checked once. The policies do not change: they neither learn nor draw.
     Evaluate them on decisions that they have not learned from (:meth:`History.part`).
@@ -75,38 +83,121 @@ def evaluate(
     confidence
         The confidence level of the intervals.
     interval
-        ``"bootstrap"``, or ``"bernstein"`` where the estimate is a plain mean.
+        ``"betting"`` for intervals that hold for every number of decisions, assuming only that
+        propensities are right and rewards as the payoffs say. By default these are given where
+        there are fewer than 100 effective decisions or the weights are doubtful, and narrower
+        ones otherwise: normal, or by the bootstrap.
     resamples, seed
         The number of bootstrap resamples, and their seed.
     model
         From :func:`longrank.logs.fit`; by default fitted to this log.
+    missing
+        What to do about decisions without an outcome: ``"refuse"`` an estimate if they are more
+        than 1 %; weight the others, if outcomes are missing ``"at random"`` given what was played;
+        or give ``"bounds"``, which hold whatever the reason.
     jobs, backend, address
         How many processes evaluate batches of the log, with the same results: of this machine
         (``"processes"``), or of a ``"dask"`` or ``"ray"`` cluster at this address.
+
+    Returns
+    -------
+    Evaluation
+        A list of estimates, with ``verdicts`` by the names of the policies, ``differences``, and
+        the number of ``missing`` outcomes.
     """
-    if interval not in ("bootstrap", "bernstein"):
-        raise InvalidInput("interval", "be 'bootstrap' or 'bernstein'", repr(interval))
     settings = IntervalSettings(
         checks.real("confidence", confidence, above=0.0, maximum=0.999999),
-        interval,
+        _interval(interval),
         checks.whole("resamples", resamples, minimum=1),
         checks.whole("seed", seed),
     )
+    treated = treatment(missing)
     history = History.of(source).keep()
-    log = check_batches(history)
+    log, workers = check_batches(history), Workers(jobs, backend, address)
     reason = log.lacks(*NEEDS["bounds"]) if log.decisions else "there are no decisions to evaluate"
     if reason:
-        return [Estimate(p, e, refused=reason) for p in policies for e in ESTIMATORS]
+        estimates = [Estimate(p, e, refused=reason) for p in policies for e in ESTIMATORS]
+        level, gone = settings.confidence, log.missing
+        verdicts = {p: Verdict(p, refused=reason, missing=gone, confidence=level) for p in policies}
+        return Evaluation(estimates, verdicts, [], log.missing)
     fitted = fit(history) if model is None else model
-    rewards = [
-        decision.reward_under(fitted.payoffs(decision, index))
-        for index, decision in enumerate(history.decisions())
+    asked = policies or {LOGGED: Random(rng=0)}  # any will do to know what the log earned
+    gathered = gather_all(asked, history, fitted, workers=workers)
+    found = {name: gathered[name][""] for name in policies}
+    estimates = [_logged(next(iter(gathered.values()))[""], settings)]
+    plain = too_many(log.missing, log.decisions) if treated == "refuse" else ""
+    calibrated = _calibrated(fitted)
+    for name, evidence in found.items():
+        ended = evidence.ended()
+        for one in ESTIMATORS.values():
+            estimate = one.judge(name, ended, settings)
+            if one.name == "model":
+                estimate = replace(estimate, notes=(calibrated, *estimate.notes))
+            if log.missing and not estimate.refused:
+                estimate = _without(estimate, evidence, plain)
+            estimates.append(estimate)
+    verdicts = {name: judge(one, settings, name, treated) for name, one in found.items()}
+    differences = [
+        *(verdict.gain for verdict in verdicts.values()),
+        *(differ(a, b, settings, treated) for a, b in combinations(found.items(), 2)),
     ]
-    logged = mean_reward(np.array(rewards), settings)
-    notes = (*cost_notes(log), *logged.notes)
-    estimates = [replace(logged, policy=LOGGED, estimator="mean reward", notes=notes)]
-    gathered = gather_all(policies, history, fitted, workers=Workers(jobs, backend, address))
-    for name in policies:
-        evidence = gathered[name][""].ended()
-        estimates += [one.judge(name, evidence, settings) for one in ESTIMATORS.values()]
-    return [replace(one, confidence=settings.confidence) for one in estimates]
+    level = settings.confidence
+    shown = [replace(one, confidence=level) for one in estimates]
+    return Evaluation(shown, verdicts, differences, log.missing)
+
+
+def _interval(interval: str) -> str:
+    if interval == "bernstein":
+        warnings.warn(
+            "interval='bernstein' is now called 'betting': intervals that do hold for every number",
+            DeprecationWarning,
+            stacklevel=4,
+        )
+        return "betting"
+    if interval not in ("bootstrap", "betting"):
+        raise InvalidInput("interval", "be 'bootstrap' or 'betting'", repr(interval))
+    return interval
+
+
+def _logged(known: Evidence, settings: IntervalSettings) -> Estimate:
+    """Return what the log itself earned, with an interval that knows of missing outcomes."""
+    log, known = known.log, known.ended()
+    rewards, ranges = known.rewards, known.earnable
+    least = float(min(rewards.min(), ranges[:, 0].min()))
+    most = float(max(rewards.max(), ranges[:, 1].max()))
+    found = mean_reward(rewards, (least, most), settings)
+    notes = (*cost_notes(log), *found.notes)
+    found = replace(found, policy=LOGGED, estimator="mean reward", notes=notes)
+    if not log.missing:
+        return found
+    share = log.missing / (log.missing + log.decisions)
+    note = f"{log.missing} decisions without an outcome may have earned anything: see the interval"
+    low, high = (1.0 - share) * found.low + share * least, (1.0 - share) * found.high + share * most
+    return replace(found, low=low, high=high, notes=(*found.notes, note))
+
+
+def _calibrated(model: OutcomeModel) -> str:
+    """Say how far the model's predictions are from what happened."""
+    bins = calibration(model.predictions)
+    if not bins:
+        return "nothing was tried, so the model knows nothing"
+    total = sum(count for _, _, count in bins)
+    off = sum(abs(predicted - true) * count for predicted, true, count in bins) / total
+    return f"calibration: its predictions are off by {off:.3f} on average, by tenths of attempts"
+
+
+def _without(estimate: Estimate, found: Evidence, refused: str) -> Estimate:
+    """Return an estimate that says which outcomes it does not know."""
+    gone = found.log.missing
+    note = f"{gone} decisions have no outcome, and this counts only the others"
+    if refused and estimate.estimator != "bounds":
+        return Estimate(estimate.policy, estimate.estimator, refused=refused)
+    if estimate.estimator == "bounds":
+        share = gone / (gone + found.log.decisions)
+        least, most = range_of(found)
+        low = (1.0 - share) * estimate.low + share * least
+        high = (1.0 - share) * estimate.high + share * most
+        note = f"{gone} decisions have no outcome, and may have earned anything"
+        exact = (1.0 - share) * estimate.exact
+        estimate = replace(estimate, value=math.nan, low=low, high=high, exact=exact)
+    return replace(estimate, notes=(note, *estimate.notes))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +16,23 @@ from numpy.typing import NDArray
 from longrank.logs.abilities import NEEDS, Checked
 from longrank.logs.evaluation.evidence import Evidence
 from longrank.logs.evaluation.intervals import (
+    FEW,
     IntervalSettings,
-    bernstein,
+    betting,
+    bootstrap,
     cautions,
     effective_size,
     mean_interval,
-    normal,
     ratio,
     ratio_interval,
+    score,
+)
+from longrank.logs.evaluation.sequences import matched
+from longrank.logs.evaluation.support import (
+    doubtful,
+    effective_by_design,
+    no_prefix_support,
+    no_support,
 )
 
 Array = NDArray[np.float64]
@@ -43,7 +53,7 @@ class Estimate:
     confidence
         The confidence level of the interval, if it is one.
     method
-        How the interval was made: bootstrap, normal, bernstein or bounds.
+        How the interval was made: bootstrap, normal, betting or bounds; a model has none.
     rounds
         The number of decisions that it rests on.
     effective
@@ -73,7 +83,8 @@ class Estimate:
         if self.refused:
             return f"{self.policy}, {self.estimator}: refused, {self.refused}"
         value = "" if math.isnan(self.value) else f"{self.value:.4f} "
-        return f"{self.policy}, {self.estimator}: {value}[{self.low:.4f}, {self.high:.4f}]"
+        span = "" if math.isnan(self.low) else f"[{self.low:.4f}, {self.high:.4f}]"
+        return f"{self.policy}, {self.estimator}: {value}{span}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -104,10 +115,11 @@ class Estimator:
         return replace(self.estimate(found, settings), policy=policy, estimator=self.name)
 
 
-def mean_reward(rewards: Array, settings: IntervalSettings) -> Estimate:
-    """Estimate the mean of observed rewards."""
-    span = float(rewards.max() - rewards.min())
-    low, high, method = mean_interval(rewards, span, settings)
+def mean_reward(
+    rewards: Array, earnable: tuple[float, float], settings: IntervalSettings
+) -> Estimate:
+    """Estimate the mean of observed rewards, which lie in a known range."""
+    low, high, method = mean_interval(rewards, earnable, settings)
     n = len(rewards)
     notes = cautions(n, method)
     return Estimate("", "", float(rewards.mean()), low, high, method, n, float(n), notes=notes)
@@ -135,9 +147,10 @@ def bounds(found: Evidence, settings: IntervalSettings) -> Estimate:
     """
     low, high, exact = found.bounds.mean(axis=0)
     lows, highs = np.ascontiguousarray(found.bounds[:, 0]), np.ascontiguousarray(found.bounds[:, 1])
-    span = float(highs.max() - lows.min())
-    lowest, _, _ = mean_interval(lows, span, settings)
-    _, highest, method = mean_interval(highs, span, settings)
+    least, most = range_of(found)
+    earnable = min(least, float(lows.min())), max(most, float(highs.max()))
+    lowest, _, _ = mean_interval(lows, earnable, settings)
+    _, highest, method = mean_interval(highs, earnable, settings)
     note = (
         f"for further decisions like these: {lowest:.4f} to {highest:.4f} "
         f"({settings.confidence:.0%}, {method})"
@@ -155,6 +168,81 @@ def bounds(found: Evidence, settings: IntervalSettings) -> Estimate:
     )
 
 
+def range_of(found: Evidence) -> tuple[float, float]:
+    """Return the least and the most that can be earned, by the payoffs of the log.
+
+    Where attempts turn out to cost more than planned it is the least that was earned.
+    """
+    least, most = float(found.earnable[:, 0].min()), float(found.earnable[:, 1].max())
+    rewards, earned = found.rewards[found.observed], found.earned[found.observed]
+    seen = [rewards]
+    mass = found.final_masses[found.observed]
+    if (mass > 0.0).any():
+        seen.append(earned[mass > 0.0] / mass[mass > 0.0])
+    all_seen = np.concatenate(seen)
+    if not len(all_seen):
+        return least, most
+    return min(least, float(all_seen.min())), max(most, float(all_seen.max()))
+
+
+class Scaled(NamedTuple):
+    """What a policy earned, and missed, per decision, on the scale of what can be earned.
+
+    Both are at least 0, and their means at most the policy's value and 1 minus that value; this
+    needs no support of the log, and no outcome: what is not known adds to neither.
+    """
+
+    earned: Array
+    missed: Array
+    least: float
+    span: float
+
+    def interval(self, risk: float, *, anytime: bool = False) -> tuple[float, float]:
+        """Return bounds of the value that hold for every number of decisions."""
+        low, high = betting(self.earned, self.missed, risk, anytime=anytime)
+        return self.least + self.span * low, self.least + self.span * max(low, high)
+
+
+def scaled(found: Evidence, known: Array) -> Scaled:
+    """Scale what a policy earned; ``known`` is the weight of each outcome, 0 if it is missing."""
+    least, most = range_of(found)
+    span = max(most - least, 1e-300)
+    mass = np.where(found.observed, found.final_masses, 0.0)
+    earned = np.where(found.observed, found.earned, 0.0)
+    up = np.maximum(earned - least * mass, 0.0) / span
+    down = np.maximum(most * mass - earned, 0.0) / span
+    return Scaled(known * up, known * down, least, span)
+
+
+def shown(
+    found: Evidence,
+    settings: IntervalSettings,
+    value: float,
+    approximate: Callable[[], tuple[float, float, str]],
+) -> Estimate:
+    """Return a weighted estimate with the interval that the design of the log allows.
+
+    That is the ``approximate`` one if there are enough effective decisions and the weights are as
+    they should be, and otherwise the one by betting, which needs neither.
+    """
+    effective = effective_by_design(found)
+    few = effective < FEW or settings.interval == "betting" or doubtful(found)
+    least, most = range_of(found)
+    if few:
+        ones = np.ones(len(found.rewards))
+        low, high = scaled(found, ones).interval(1.0 - settings.confidence)
+        method = "betting"
+    else:
+        low, high, method = approximate()
+        low, high = max(low, least), min(high, most)
+    notes = cautions(effective, method)
+    kept = min(max(value, low), high)
+    if not least - 1e-9 <= value <= most + 1e-9:
+        notes += (f"{value:.4f} before it was limited to what can be earned",)
+    rounds = len(found.rewards)
+    return Estimate("", "", kept, low, high, method, rounds, effective, notes=notes)
+
+
 def replay(found: Evidence, settings: IntervalSettings) -> Estimate:
     """Average the rewards of decisions in which the log played the same (Li et al. 2011).
 
@@ -163,20 +251,25 @@ def replay(found: Evidence, settings: IntervalSettings) -> Estimate:
     early successes more often.)
     """
     kept = found.matches > 0.0
-    weights = found.matches[kept, np.newaxis]
-    terms = found.rewards[kept, np.newaxis] * weights
-    value, low, high = ratio_interval(terms, weights, settings)
+    weights, rewards = found.matches[kept], found.rewards[kept]
+    least, most = range_of(found)
+    span = max(most - least, 1e-300)
+    above = (rewards - least) / span
+    value = float(weights @ rewards / weights.sum())
+    risk = (1.0 - settings.confidence) / 2.0
+    low = least + span * matched(weights, above, risk)
+    high = most - span * matched(weights, 1.0 - above, risk)
     effective = effective_size(found.matches)
-    notes = cautions(effective, "bootstrap")
+    notes = cautions(effective, "betting")
     rounds = int(kept.sum())
-    return Estimate("", "", value, low, high, "bootstrap", rounds, effective, notes=notes)
+    return Estimate("", "", value, low, high, "betting", rounds, effective, notes=notes)
 
 
 def no_match(found: Evidence) -> str:
-    """Return why replay has nothing to average; empty if it has."""
-    if (found.matches > 0.0).any():
-        return ""
-    return f"none of the {len(found.rewards)} decisions played what this policy would play"
+    """Return why replay cannot be trusted, or has nothing to average; empty if it can."""
+    if not (found.matches > 0.0).any():
+        return f"none of the {len(found.rewards)} decisions played what this policy would play"
+    return no_support(found)
 
 
 def importance(found: Evidence, settings: IntervalSettings) -> Estimate:
@@ -185,17 +278,21 @@ def importance(found: Evidence, settings: IntervalSettings) -> Estimate:
     Unbiased if the log supports the policy and its propensities are right. For sequences of fixed
     length it is the reward interaction IPS of McInerney et al. (2020).
     """
-    rewards, final = found.rewards, found.final_weights
-    terms = final * rewards
-    # the range of w r, taken from what was observed
-    span = float(final.max() * (max(rewards.max(), 0.0) - min(rewards.min(), 0.0)))
-    low, high, method = mean_interval(terms, span, settings)
-    effective, n = effective_size(final), len(rewards)
-    notes = cautions(effective, method)
+    final = found.final_weights
+    terms = final * found.rewards
+    value = float(terms.mean())
+
+    def approximate() -> tuple[float, float, str]:
+        variance = float(terms.var(ddof=1)) / len(terms)
+        wide = score(value, variance, effective_size(final), range_of(found), settings)
+        own = bootstrap(terms[:, np.newaxis], lambda means: means[:, 0], terms, settings)
+        return min(own[0], wide[0]), max(own[1], wide[1]), "bootstrap"
+
+    estimate = shown(found, settings, value, approximate)
     if abs(final.mean() - 1.0) > 0.1:
-        biased = f"the weights average {final.mean():.2f} instead of 1, which biases the value"
-        notes += (f"{biased}: the self-normalised form corrects for that",)
-    return Estimate("", "", float(terms.mean()), low, high, method, n, effective, notes=notes)
+        note = f"the weights average {final.mean():.2f} instead of 1, by chance or for a reason"
+        estimate = replace(estimate, notes=(*estimate.notes, note))
+    return estimate
 
 
 def self_normalised(found: Evidence, settings: IntervalSettings) -> Estimate:
@@ -203,71 +300,51 @@ def self_normalised(found: Evidence, settings: IntervalSettings) -> Estimate:
     rows, final = np.arange(len(found.rewards)), found.final_weights
     terms = np.zeros(found.weights.shape)
     terms[rows, found.last] = final * found.rewards
-    value, low, high = ratio_interval(terms, found.weights, settings)
-    effective = effective_size(final)
-    notes = cautions(effective, "bootstrap")
-    return Estimate("", "", value, low, high, "bootstrap", len(rows), effective, notes=notes)
+    value, influence = ratio(np.zeros(len(rows)), terms, found.weights)
+
+    def approximate() -> tuple[float, float, str]:
+        _, *own = ratio_interval(terms, found.weights, settings)
+        variance = float(influence.var(ddof=1)) / len(rows)
+        wide = score(value, variance, effective_size(final), range_of(found), settings)
+        return min(own[0], wide[0]), max(own[1], wide[1]), "bootstrap"
+
+    return shown(found, settings, value, approximate)
 
 
-def no_support(found: Evidence) -> str:
-    """Return why weights cannot tell what the policy would earn; empty if they can.
-
-    Weights that are supported have mean 1 after every number of actions.
-    """
-    stops, unsupported, n = found.stops, found.unsupported, len(found.weights)
-    if stops.mean() > 0.01 and not found.short.any():
-        return (
-            "the log has no support: it always uses up the budget, and this policy stops earlier "
-            f"with probability {stops.mean():.2f} or more"
-        )
-    if unsupported.max() > 1e-9:
-        return (
-            f"the log has no support: in {int((unsupported > 1e-9).sum())} of {n} decisions it "
-            f"was certain to do something that this policy does differently "
-            f"({unsupported.mean():.1%} of its choices); a deterministic log gives bounds only"
-        )
-    final = found.final_weights
-    mean = float(final.mean())
-    if mean == 0.0:
-        return f"none of the {n} decisions began as this policy would"
-    error = float(final.std(ddof=1)) / np.sqrt(n) if n > 1 else np.inf
-    if mean < 0.8 and mean + 6.0 * error < 1.0:
-        return (
-            f"the log has no support: the weights average {mean:.3f} instead of 1, so about "
-            f"{1.0 - mean:.0%} of what this policy plays could not occur in the log"
-        )
-    return ""
+def robust_terms(found: Evidence) -> Array:
+    """Return the doubly robust estimate of every decision."""
+    return np.asarray(found.starts + (found.weights * found.deltas).sum(axis=1))
 
 
 def doubly_robust(found: Evidence, settings: IntervalSettings) -> Estimate:
     """Average V + sum_j w_j delta_j (Kiyohara et al. 2022, with STOP as an action).
 
     The model says what to expect, and the log corrects it. Unbiased if the log supports the
-    policy, whatever the model; the better the model, the smaller the variance.
+    policy, whatever the model; the better the model, the smaller the variance. What stopping earns
+    is known, so the log need not stop where the policy does.
     """
-    corrections = (found.weights * found.deltas).sum(axis=1)
-    terms = found.starts + corrections
-    if settings.interval == "bernstein":
-        low, high = bernstein(terms, float(terms.max() - terms.min()), settings)
-        method = settings.interval
-    else:
-        spread = robust_variance(terms, corrections, found.expected)
-        low, high = normal(float(terms.mean()), spread, settings)
-        method = "normal"
-    effective, n = effective_size(found.final_weights), len(terms)
-    notes = cautions(effective, method)
-    return Estimate("", "", float(terms.mean()), low, high, method, n, effective, notes=notes)
+    terms = robust_terms(found)
+    value = float(terms.mean())
+
+    def approximate() -> tuple[float, float, str]:
+        spread = robust_variance(terms, terms - found.starts, found.expected)
+        effective = effective_by_design(found)
+        return *score(value, spread, effective, range_of(found), settings), "normal"
+
+    return shown(found, settings, value, approximate)
 
 
 def doubly_robust_normalised(found: Evidence, settings: IntervalSettings) -> Estimate:
     """Average the same with weights divided by their mean per position."""
     corrections = found.weights * found.deltas
     value, influence = ratio(found.starts, corrections, found.weights)
-    spread = robust_variance(influence, corrections.sum(axis=1), found.expected)
-    low, high = normal(value, spread, settings)
-    effective, n = effective_size(found.final_weights), len(found.starts)
-    notes = cautions(effective, "normal")
-    return Estimate("", "", value, low, high, "normal", n, effective, notes=notes)
+
+    def approximate() -> tuple[float, float, str]:
+        spread = robust_variance(influence, corrections.sum(axis=1), found.expected)
+        effective = effective_by_design(found)
+        return *score(value, spread, effective, range_of(found), settings), "normal"
+
+    return shown(found, settings, value, approximate)
 
 
 def robust_variance(terms: Array, corrections: Array, expected: Array) -> float:
@@ -289,14 +366,15 @@ def robust_variance(terms: Array, corrections: Array, expected: Array) -> float:
 
 def not_robust(found: Evidence) -> str:
     """Return why a doubly robust estimate is refused; empty if it is not."""
-    return no_support(found) or found.log.lacks(*NEEDS["doubly robust"])
+    return no_prefix_support(found) or found.log.lacks(*NEEDS["doubly robust"])
 
 
-def model_based(found: Evidence, settings: IntervalSettings) -> Estimate:
-    """Average what the outcome model expects in every decision."""
-    estimate = mean_reward(found.modelled, settings)
-    note = "as good as its model: the interval does not include the model's errors"
-    return replace(estimate, notes=(note, *cost_notes(found.log), *estimate.notes))
+def model_based(found: Evidence, settings: IntervalSettings) -> Estimate:  # noqa: ARG001
+    """Average what the outcome model expects in every decision: a point, without an interval."""
+    note = "as good as its model, whose errors no interval can tell"
+    n, value = len(found.modelled), float(found.modelled.mean())
+    notes = (note, *cost_notes(found.log))
+    return Estimate("", "", value, method="model", rounds=n, effective=float(n), notes=notes)
 
 
 _WEIGHTED = ("items", "payoffs", "propensity")

@@ -331,7 +331,9 @@ class _Columns:
 
     def evidence(self, log: Checked) -> Evidence:
         """Return the evidence."""
-        return Evidence(log=log, **{n: column[: self._count] for n, column in self._columns.items()})
+        return Evidence(
+            log=log, **{n: column[: self._count] for n, column in self._columns.items()}
+        )
 
 
 def _within(column: NDArray[Any]) -> tuple[slice, ...]:

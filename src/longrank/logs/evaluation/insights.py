@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.logs.evaluation.estimators import robust_terms
 from longrank.logs.evaluation.evidence import Evidence, gather, gather_all
+from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.outcome_model import OutcomeModel
+from longrank.logs.evaluation.verdict import Verdict, judge
 from longrank.logs.history import Change, History
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy
+from longrank.workers import Workers
 
 Array = NDArray[np.float64]
 
@@ -71,11 +75,6 @@ def lengths(found: Evidence | History) -> NDArray[np.int64]:
     return counts
 
 
-def robust_terms(found: Evidence) -> Array:
-    """Return the doubly robust estimate of every decision."""
-    return np.asarray(found.starts + (found.weights * found.deltas).sum(axis=1))
-
-
 def learning_curve(
     policy: Policy, history: History, model: OutcomeModel, *, supported: bool, points: int = 60
 ) -> list[tuple[int, float]]:
@@ -93,11 +92,16 @@ def learning_curve(
 
 @dataclass(frozen=True)
 class WhatIf:
-    """A change and what each policy would then earn, by the model and, if supported, robustly."""
+    """A change, and what each policy would then earn: by the model, and the verdict on it."""
 
     change: str
     modelled: dict[str, float]
-    robust: dict[str, float]
+    verdicts: dict[str, Verdict]
+
+    @property
+    def robust(self) -> dict[str, float]:
+        """The values of the verdicts that are not refused."""
+        return {name: one.value for name, one in self.verdicts.items() if not one.refused}
 
 
 def what_if(
@@ -105,25 +109,33 @@ def what_if(
     history: History,
     model: OutcomeModel,
     changes: Mapping[str, Change],
-    supported: Sequence[str],
+    settings: IntervalSettings | None = None,
+    workers: Workers | None = None,
 ) -> list[WhatIf]:
     """Evaluate policies under other payoffs or smaller budgets; each decides again under them.
 
-    ``changes`` has for each name a function of the payoffs and a budget (None: unchanged);
-    ``supported`` are the policies whose doubly robust estimate was not refused.
+    ``changes`` has for each name a function of the payoffs and a budget (None: unchanged). Whether
+    the log supports what a policy does under a change is judged for each.
     """
-    evidence = gather_all(policies, history, model, changes)
-    found = []
-    for name in changes:
-        ended = {each: evidence[each][name].ended() for each in policies}
-        found.append(
-            WhatIf(
-                name,
-                {each: float(one.modelled.mean()) for each, one in ended.items()},
-                {each: float(robust_terms(ended[each]).mean()) for each in supported},
-            )
+    found = gather_all(policies, history, model, changes, workers=workers)
+    return judge_changes(found, changes, settings)
+
+
+def judge_changes(
+    found: Mapping[str, Mapping[str, Evidence]],
+    changes: Iterable[str],
+    settings: IntervalSettings | None = None,
+) -> list[WhatIf]:
+    """Judge the evidence about each policy under each change."""
+    settings = settings or IntervalSettings()
+    return [
+        WhatIf(
+            change,
+            {name: float(one[change].modelled.mean()) for name, one in found.items()},
+            {name: judge(one[change], settings, name) for name, one in found.items()},
         )
-    return found
+        for change in changes
+    ]
 
 
 def raise_costs(cost: float) -> Callable[[Payoffs], Payoffs]:

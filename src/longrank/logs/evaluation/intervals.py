@@ -10,8 +10,10 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.logs.evaluation.sequences import lower
+
 Array = NDArray[np.float64]
-FEW = 100  # effective decisions below which a bootstrap tends to be too narrow
+FEW = 100  # effective decisions below which only betting gives intervals
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,7 @@ class IntervalSettings:
     """How intervals are made."""
 
     confidence: float = 0.95
-    interval: str = "bootstrap"  # or "bernstein", where it applies
+    interval: str = "bootstrap"  # or "betting"
     resamples: int = 1000
     seed: int = 0
 
@@ -73,29 +75,57 @@ def normal(value: float, variance: float, settings: IntervalSettings) -> tuple[f
     return value - reach, value + reach
 
 
-def bernstein(values: Array, span: float, settings: IntervalSettings) -> tuple[float, float]:
-    """Return the empirical Bernstein interval of a mean (Maurer, Pontil 2009), valid for every n.
+def score(
+    value: float,
+    variance: float,
+    effective: float,
+    earnable: tuple[float, float],
+    settings: IntervalSettings,
+) -> tuple[float, float]:
+    """Return an interval that leaves room for what was too rare to be seen.
 
-    ``span`` is the length of an interval that holds every value.
+    The normal interval of successes that are rare, or of none at all, is too narrow where it
+    matters. So each end is computed as if z^2 / 2 more decisions (two, at 95%) had earned the most,
+    or the least, that can be earned (after Agresti, Coull 1998, who add both to both).
     """
-    n = len(values)
-    if n < 2:
-        return -math.inf, math.inf
-    log = math.log(4.0 / (1.0 - settings.confidence))  # half of the risk for each side
-    spread = math.sqrt(2.0 * float(values.var(ddof=1)) * log / n)
-    reach = spread + 7.0 * span * log / (3.0 * (n - 1))
-    mean = float(values.mean())
-    return mean - reach, mean + reach
+    z = NormalDist().inv_cdf(0.5 + settings.confidence / 2.0)
+    more, n = 0.5 * z**2, max(effective, 1e-9)
+    least, most = earnable
+    value = min(max(value, least), most)
+    ends = []
+    for sign, extreme in ((-1.0, least), (1.0, most)):
+        middle = (n * value + more * extreme) / (n + more)
+        spread = n * (variance * n + (value - middle) ** 2) + more * (extreme - middle) ** 2
+        ends.append(middle + sign * z * math.sqrt(spread) / (n + more))
+    return max(ends[0], least), min(ends[1], most)
+
+
+def betting(
+    low_values: Array, high_values: Array, risk: float, *, anytime: bool = False
+) -> tuple[float, float]:
+    """Return bounds that hold for every number of decisions, on the scale from 0 to 1.
+
+    The means of ``low_values`` and ``high_values``, all of at least 0, are at most the mean in
+    question and 1 minus that mean.
+    """
+    low = lower(low_values, risk / 2.0, anytime=anytime)
+    return low, 1.0 - lower(high_values, risk / 2.0, anytime=anytime)
 
 
 def mean_interval(
-    values: Array, span: float, settings: IntervalSettings
+    values: Array, earnable: tuple[float, float], settings: IntervalSettings
 ) -> tuple[float, float, str]:
-    """Return the interval of a mean by the method of the settings, and that method."""
-    if settings.interval == "bernstein":
-        return (*bernstein(values, span, settings), "bernstein")
-    low, high = bootstrap(values[:, np.newaxis], lambda means: means[:, 0], values, settings)
-    return low, high, "bootstrap"
+    """Return the interval of a mean of numbers in a known range, and its method."""
+    least, most = earnable
+    span, n = most - least, len(values)
+    if span <= 0.0:
+        return least, most, "known"
+    if settings.interval == "betting" or n < FEW:
+        scaled = np.clip((values - least) / span, 0.0, 1.0)
+        low, high = betting(scaled, 1.0 - scaled, 1.0 - settings.confidence)
+        return least + span * low, least + span * high, "betting"
+    variance = float(values.var(ddof=1)) / n
+    return *score(float(values.mean()), variance, float(n), earnable, settings), "normal"
 
 
 def ratio(plain: Array, terms: Array, weights: Array) -> tuple[float, Array]:
@@ -135,9 +165,7 @@ def effective_size(weights: Array) -> float:
 
 def cautions(effective: float, method: str) -> tuple[str, ...]:
     """Return what to know about an interval that rests on this many effective decisions."""
-    notes = []
-    if effective < FEW:
-        notes.append(f"only {effective:.1f} effective decisions: the interval may be too narrow")
-    if method == "bernstein":
-        notes.append("the interval assumes that the observed range is the whole range")
-    return tuple(notes)
+    if method != "betting":
+        return ()
+    few = f"only {effective:.1f} effective decisions, so " if effective < FEW else ""
+    return (f"{few}the interval is one by betting: wide, but it holds for every number",)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -211,7 +212,7 @@ class _Fitting:
             self._next = next(self._ahead)
         self._learn(batch, starts)
         edges = [*([] if starts and starts[0] == 0 else [0]), *starts, len(batch)]
-        for a, b in zip(edges, edges[1:], strict=False):
+        for a, b in pairwise(edges):
             if a in starts:
                 self._stops.append(self._early / np.maximum(self._risk, 1))
                 self._costs.begin_block()
@@ -285,7 +286,10 @@ class _Items(_Fitting):
         begins[starts] = True
         saved = np.empty((len(starts) + 1, rows.shape[1]))
         saved[0] = self._saved[-1] if self._saved else 0.0  # of the block that goes on
-        firsts, predicted = np.append(0, np.cumsum(batch.tried, dtype=np.int64)), np.empty(len(rows))
+        firsts, predicted = (
+            np.append(0, np.cumsum(batch.tried, dtype=np.int64)),
+            np.empty(len(rows)),
+        )
         kernels.fit_in_turn(
             self._weights, self._inverse, firsts, rows, batch.succeeded, begins, saved, predicted
         )
@@ -332,6 +336,15 @@ class _Records(_Fitting):
             learners=(*self._saved, self._learner),
             **self._common(),
         )
+
+
+def logistic(x: Array, y: NDArray[np.bool_], penalty: float) -> Array:
+    """Fit the weights; the constant is hardly penalised, just enough to stay finite."""
+    penalties = np.full(x.shape[1], penalty)
+    penalties[-1] = 1e-6
+    w = np.zeros(x.shape[1])
+    kernels.fit_likelihood(x, y, penalties, LOGISTIC.code, w, np.diag(1.0 / penalties))
+    return w
 
 
 def tried_rows(batch: Batch) -> Counts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -12,15 +11,18 @@ from typing import Any
 import numpy as np
 
 from longrank.document import Block, Chart, Drawing, Grid, Heading, Prose, number, to_html
-from longrank.logs.abilities import Checked
 from longrank.logs.evaluation import insights
-from longrank.logs.evaluation.comparison import LOGGED, evaluate, source_first
+from longrank.logs.evaluation.comparison import evaluate, source_first
 from longrank.logs.evaluation.estimators import Estimate
+from longrank.logs.evaluation.evidence import Evidence, check_batches, gather_all
 from longrank.logs.evaluation.outcome_model import OutcomeModel, calibration, fit
-from longrank.logs.history import History
+from longrank.logs.evaluation.verdict import LOGGED
+from longrank.logs.history import Change, History
 from longrank.policies import Policy
+from longrank.workers import Workers
 
 Policies = Mapping[str, Policy]
+UNCHANGED = "unchanged"
 
 
 @source_first
@@ -31,6 +33,9 @@ def report(
     estimates: Sequence[Estimate] | None = None,
     *,
     extra_cost: float | None = None,
+    jobs: int = 1,
+    backend: str = "processes",
+    address: str | None = None,
 ) -> Path:
     """Write a page that compares policies on a log; return its path.
 
@@ -45,10 +50,13 @@ def report(
         From :func:`longrank.logs.evaluate`; computed by default.
     extra_cost
         "What if every attempt cost this much more?"; a twentieth of the first reward by default.
+    jobs, backend, address
+        As for :func:`longrank.logs.evaluate`.
     """
     history = History.of(source).keep()
     if estimates is None:
-        estimates = evaluate(history, policies)
+        estimates = evaluate(history, policies, jobs=jobs, backend=backend, address=address)
+    workers = Workers(jobs, backend, address)
     title = f"Policies on {history.name}"
     blocks: list[Block] = [
         Heading(title, 1),
@@ -62,16 +70,14 @@ def report(
         _values(estimates),
     ]
     if not all(one.refused for one in estimates):
-        blocks += _details(policies, history, estimates, extra_cost)
+        blocks += _details(policies, history, estimates, extra_cost, workers)
     out = Path(path)
     out.write_text(to_html(blocks, title), "utf-8")
     return out
 
 
 def _prices(history: History) -> list[Block]:
-    log = Checked(history.name)
-    for decision in history.decisions():
-        log.add(decision)
+    log = check_batches(history)
     if not log.prices:
         return []
     return [Prose(f"Values are net of what attempts cost: {log.prices}.")]
@@ -82,8 +88,10 @@ def _details(
     history: History,
     estimates: Sequence[Estimate],
     extra_cost: float | None,
+    workers: Workers,
 ) -> list[Block]:
-    model = fit(history)
+    model, changes = fit(history), _changes(history, extra_cost)
+    found = gather_all(policies, history, model, changes, workers=workers)
     supported = [e.policy for e in estimates if e.estimator == "doubly robust" and not e.refused]
     return [
         _intervals(estimates),
@@ -92,11 +100,11 @@ def _details(
         Heading("Success by position", 2),
         *_positions(history),
         Heading("Length", 2),
-        _lengths(policies, history),
+        _lengths({name: one[UNCHANGED] for name, one in found.items()}, history),
         Heading("Calibration of the model", 2),
         *_calibration(model),
         Heading("What if", 2),
-        *_what_if(policies, history, model, supported, extra_cost),
+        *_what_if(found, changes),
     ]
 
 
@@ -190,10 +198,9 @@ def _positions(history: History) -> list[Block]:
     return [Prose(text), Drawing(chart), Grid((*header, "mean cost"), rows)]
 
 
-def _lengths(policies: Policies, history: History) -> Grid:
-    counted = {LOGGED: insights.lengths(None, history)}
-    for name, policy in policies.items():
-        counted[name] = insights.lengths(copy.deepcopy(policy), history)
+def _lengths(found: Mapping[str, Evidence], history: History) -> Grid:
+    counted = {LOGGED: insights.lengths(history)}
+    counted |= {name: insights.lengths(one) for name, one in found.items()}
     longest = max(map(len, counted.values()))
     rows = []
     for name, counts in counted.items():
@@ -228,28 +235,36 @@ def _calibration(model: OutcomeModel) -> list[Block]:
     return [Prose(text), Drawing(chart)]
 
 
-def _what_if(
-    policies: Policies,
-    history: History,
-    model: OutcomeModel,
-    supported: Sequence[str],
-    extra_cost: float | None,
-) -> list[Block]:
+def _changes(history: History, extra_cost: float | None) -> dict[str, Change]:
+    """Return what might be otherwise: smaller budgets, and more expensive attempts."""
     longest, first = 1, 0.0
-    for decision in history.decisions():
-        assert decision.payoffs is not None
-        longest = max(longest, decision.tries)
-        more = decision.payoffs.success_values
-        worth = 0.0 if more is None or not len(more) else float(more.max())
-        first = max(first, float(decision.payoffs.rewards[:1].sum()) + worth)
+    for batch in history.batches():
+        known = batch.tried >= 0
+        most = [one.budget for one in batch.payoffs]
+        for payoffs in batch.payoffs:
+            more = payoffs.success_values
+            worth = 0.0 if more is None or not len(more) else float(more.max())
+            first = max(first, float(payoffs.rewards[:1].sum()) + worth)
+        tries = np.minimum(batch.budget, max(most, default=0))[known]
+        if batch.items is not None:
+            tries = np.minimum(tries, np.diff(batch.items.firsts)[known])
+        else:
+            sizes = [len(each or ()) for each in batch.more.get("candidates", [])]
+            tries = np.minimum(tries, np.array(sizes, np.int64)[known])
+        longest = max(longest, int(tries.max(initial=1)))
     cost = 0.05 * first if extra_cost is None else extra_cost
     budgets = sorted({1, 2, 3, longest // 2, longest} & set(range(1, longest)))
-    changes: dict[str, insights.Change] = {
-        "unchanged": (None, None),
+    return {
+        UNCHANGED: (None, None),
         **{f"budget {b}": (None, b) for b in budgets},
         f"every attempt costs {cost:g} more": (insights.raise_costs(cost), None),
     }
-    found = insights.what_if(policies, history, model, changes, supported)
+
+
+def _what_if(
+    evidence: Mapping[str, Mapping[str, Evidence]], changes: Mapping[str, Change]
+) -> list[Block]:
+    policies, found = list(evidence), insights.judge_changes(evidence, changes)
     rows = []
     for one in found:
         robust = [one.robust.get(name, math.nan) for name in policies]

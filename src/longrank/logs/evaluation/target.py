@@ -73,5 +73,3 @@ def generator_for(policy: Policy, number: int) -> np.random.Generator | None:
         return None
     seed = copy.deepcopy(policy.rng).integers(2**63)
     return np.random.default_rng([int(seed), number])
-
-

@@ -1,0 +1,76 @@
+"""Confidence bounds by betting: they hold for every number of decisions, and at every look.
+
+A gambler bets against the claim that numbers of at least 0 have a mean of at most m. If it is true
+his capital is a supermartingale, so it reaches 1 / risk with a probability of at most ``risk``, at
+whatever time one looks (Ville 1939). The means that would make him that rich are too small: they
+are below the lower bound (Waudby-Smith, Ramdas 2024). No upper bound of the numbers is needed,
+which suits weighted rewards (Karampatziakis, Mineiro, Ramdas 2021), and what is drawn may depend on
+the past, as in the log of a policy that learns.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+_MOST = 0.75  # the part of the capital that is at stake at most
+
+
+def stakes(values: Array, risk: float, *, anytime: bool = False) -> Array:
+    """Return what to bet on each value, from the values before it.
+
+    The best constant bet on n values with a standard deviation of s is sqrt(2 log(1 / risk) / n) /
+    s. If anybody may look ``anytime`` there is no n, and the bets fall with the time.
+    """
+    times = np.arange(1, len(values) + 1)
+    means = (0.5 + np.cumsum(values)) / (times + 1.0)
+    squares = 0.25 + np.append(0.0, np.cumsum((values - means) ** 2)[:-1])
+    horizon = times * np.log1p(times) if anytime else float(len(values))
+    return np.asarray(np.sqrt(2.0 * math.log(1.0 / risk) * times / (squares * horizon)))
+
+
+def capital(values: Array, mean: float, bets: Array) -> Array:
+    """Return the logarithm of the capital after each bet that the mean is above ``mean``."""
+    most = _MOST / mean if mean > 0.0 else math.inf
+    return np.asarray(np.cumsum(np.log1p(np.minimum(bets, most) * (values - mean))))
+
+
+def lower(values: Array, risk: float, *, anytime: bool = False) -> float:
+    """Return a lower confidence bound of the mean of values of at least 0.
+
+    It is wrong with a probability of at most ``risk``: for this number of values, or, if it is
+    ``anytime`` valid, for all numbers of values together.
+    """
+    if not len(values):
+        return 0.0
+    bets, enough = stakes(values, risk, anytime=anytime), math.log(1.0 / risk)
+
+    def refuted(mean: float) -> bool:
+        grown = capital(values, mean, bets)
+        return bool((grown.max() if anytime else grown[-1]) >= enough)
+
+    low, high = 0.0, float(values.max() if anytime else values.mean())
+    if high <= 0.0 or not refuted(1e-12):
+        return 0.0
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if refuted(middle) else (low, middle)
+    return low
+
+
+def matched(weights: Array, values: Array, risk: float) -> float:
+    """Return a lower bound of the mean of values in [0, 1] that were kept with these weights.
+
+    The weights are in [0, 1], and independent of the values.
+    """
+    low, high = 0.0, 1.0
+    bets, enough = stakes(weights * values, risk), math.log(1.0 / risk)
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        most = _MOST / max(middle, 1e-12)
+        grown = np.log1p(np.minimum(bets, most) * weights * (values - middle)).sum()
+        low, high = (middle, high) if grown >= enough else (low, middle)
+    return low

@@ -1,0 +1,118 @@
+"""Whether a log supports a policy: decided on what was chosen, never on how it ended."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.logs.evaluation.evidence import Evidence
+
+Array = NDArray[np.float64]
+_UNSEEN = 2.0  # of the largest weights, that chance may have kept out of the log
+_FAR = 3.0  # standard errors
+_NEAR = 2.0  # standard errors
+_TOLERATED = 0.01  # of the policy, without support
+
+
+def no_support(found: Evidence) -> str:
+    """Return why weights of whole sequences cannot tell what the policy earns; empty if they can.
+
+    They want the log to stop wherever the policy stops; prefixes do not.
+    """
+    return _no_stops(found) or no_prefix_support(found)
+
+
+def no_prefix_support(found: Evidence) -> str:
+    """Return why weights of prefixes cannot tell what the policy would earn; empty if they can.
+
+    Where a log supports a policy, its decisions stand for all of it after every number of actions:
+    the mean mass is 1. A mean far below 1 says that the log could not have done what the policy
+    does; one far above 1, that propensities are too small. Far is three standard errors, after
+    adding two more of the largest weights, which chance may have kept out of the log.
+    """
+    return wrong_propensities(found) or lost_support(found)
+
+
+def wrong_propensities(found: Evidence) -> str:
+    """Return why the propensities of the log cannot be right; empty if they can."""
+    for column in found.masses.T:
+        mean, error = float(column.mean()), _error(column)
+        if mean > 1.0 + _FAR * error + 1e-6:
+            return (
+                f"the weights average {mean:.3f} instead of 1 (standard error {error:.3f}): "
+                "propensities in the log are too small"
+            )
+    return ""
+
+
+def lost_support(found: Evidence) -> str:
+    """Return what of the policy the log cannot have done; empty if nothing is known of that."""
+    n, unsupported = len(found.masses), found.unsupported
+    if unsupported.mean() > _TOLERATED:
+        return (
+            f"the log has no support: in {int((unsupported > 1e-9).sum())} of {n} decisions it "
+            f"was certain to do something that this policy does differently "
+            f"({unsupported.mean():.1%} of its choices); a deterministic log gives bounds only"
+        )
+    if not found.masses[:, 0].any():
+        return f"none of the {n} decisions began as this policy would"
+    score, least = _farthest(found.masses)
+    return _lacking(least) if score < -_FAR else ""
+
+
+def doubtful(found: Evidence) -> bool:
+    """Tell whether masses are so far from 1 that only bounds which need no support are safe."""
+    means, errors = found.masses.mean(axis=0), [_error(column) for column in found.masses.T]
+    far = np.abs(means - 1.0) > _NEAR * np.array(errors) + 1e-6
+    return bool(far.any()) or float(found.unsupported.max()) > 1e-9
+
+
+def _farthest(masses: Array) -> tuple[float, float]:
+    """Return how many standard errors means are below 1 where that is most, and that mean."""
+    n = len(masses)
+    score, least = math.inf, 1.0
+    for column in masses.T:
+        mean, error = float(column.mean()), _error(column)
+        room = _UNSEEN * float(column.max()) / n
+        gap = mean + room - 1.0
+        own = gap / math.hypot(error, room) if error > 0.0 else math.copysign(math.inf, gap + 1e-6)
+        if own < score:
+            score, least = own, mean
+    return score, least
+
+
+def _no_stops(found: Evidence) -> str:
+    if found.stops.mean() > _TOLERATED and not found.short.any():
+        return (
+            "the log has no support: it always uses up the budget, and this policy stops earlier "
+            f"with probability {found.stops.mean():.2f} or more"
+        )
+    score, least = _farthest(found.weights)
+    return _lacking(least) if score < -_FAR and found.weights.any() else ""
+
+
+def _lacking(mean: float) -> str:
+    return (
+        f"the log has no support: the weights average {mean:.3f} instead of 1, so about "
+        f"{1.0 - mean:.0%} of what this policy plays could not occur in the log"
+    )
+
+
+def effective_by_design(found: Evidence) -> float:
+    """Return the effective number of decisions, n / mean of squared masses.
+
+    The masses are those after each number of actions, averaged by how often cascades of the log
+    end there. Which decisions succeeded has no part in it.
+    """
+    ends = np.bincount(found.last[found.observed], minlength=found.masses.shape[1])
+    total = ends.sum()
+    if not total:
+        return 0.0
+    square = float(ends @ (found.masses**2).mean(axis=0)) / float(total)
+    return float(found.observed.sum()) / square if square > 0.0 else 0.0
+
+
+def _error(column: Array) -> float:
+    return float(column.std(ddof=1)) / math.sqrt(len(column)) if len(column) > 1 else math.inf

@@ -1,0 +1,430 @@
+"""The verdict on a policy: what it would earn, how sure that is, and what to do about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.logs.abilities import NEEDS
+from longrank.logs.evaluation.estimators import (
+    Estimate,
+    range_of,
+    robust_terms,
+    robust_variance,
+    scaled,
+)
+from longrank.logs.evaluation.evidence import Evidence
+from longrank.logs.evaluation.intervals import FEW, IntervalSettings, mean_interval, score
+from longrank.logs.evaluation.observation import chances, too_many
+from longrank.logs.evaluation.sequences import lower
+from longrank.logs.evaluation.support import (
+    doubtful,
+    effective_by_design,
+    no_prefix_support,
+    no_support,
+)
+
+Array = NDArray[np.float64]
+LOGGED = "the log itself"
+SHARES = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01)  # of the traffic, to try a policy on
+_AT_RISK = 0.01  # of what a decision can earn: what may be lost per decision while it is tried
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much more one policy would earn per decision than another, or than the log did.
+
+    Attributes
+    ----------
+    policy, other
+        The names; ``other`` may be "the log itself".
+    value, low, high
+        The difference with its confidence interval, in which the decisions are paired where both
+        are doubly robust; NaN if it cannot be said.
+    method
+        How the interval was made: "normal", or "betting", which holds for every number.
+    """
+
+    policy: str
+    other: str
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    method: str = ""
+
+    def __str__(self) -> str:
+        if math.isnan(self.low):
+            return f"{self.policy} against {self.other}: not known"
+        return f"{self.policy} would earn {_more(self.low, self.high)} than {self.other}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a policy would earn per decision, by the best estimator that the log's design supports.
+
+    Attributes
+    ----------
+    policy
+        Its name.
+    value
+        The estimate; NaN if it is refused, or if there are only bounds.
+    low, high
+        The confidence interval. If the verdict is refused, what can be said nevertheless: bounds
+        that hold whatever the log did not show.
+    estimator, method
+        "doubly robust", "importance sampling" or "bounds", and how the interval was made:
+        "normal", or "betting", which holds for every number of decisions.
+    effective
+        The effective number of decisions, by the design of the log.
+    rounds, missing
+        The number of decisions with an outcome, and of those without.
+    refused
+        Why there is no estimate; empty if there is one.
+    gain
+        The difference to what was played.
+    advice
+        What to do: "promote", "try", "keep" or "not enough data". *Promote* if the whole interval
+        of the gain is above 0, and also that of betting, which holds for every number of decisions.
+        *Keep* what is played if the whole interval is below 0. *Try* it on a ``share`` of the
+        traffic if it seems to gain, and the share is so small that even at the lower end at most
+        1 % of what a decision can earn is lost per decision. Otherwise, or if the verdict is
+        refused, there is *not enough data*.
+    share
+        The share of the traffic to try it on: 1 to promote, 0 to keep.
+    confidence
+        The confidence level of the intervals.
+    notes
+        What to know before trusting it.
+    """
+
+    policy: str
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    estimator: str = ""
+    method: str = ""
+    effective: float = 0.0
+    rounds: int = 0
+    missing: int = 0
+    refused: str = ""
+    gain: Difference = Difference("", LOGGED)
+    advice: str = "not enough data"
+    share: float = 0.0
+    confidence: float = 0.95
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        name, sure = f"`{self.policy}`", f"({100.0 * self.confidence:.4g} %)"
+        lost = f"; {self.missing} decisions have no outcome" if self.missing else ""
+        if self.refused:
+            text = f"{name} cannot be judged by this log: {self.refused}"
+            if not math.isnan(self.low):
+                text += f"; it would earn {self.low:.4g} to {self.high:.4g} per decision {sure}"
+            return text + (lost if "no outcome" not in text else "")
+        if math.isnan(self.gain.low):
+            text = f"{name} would earn {self.low:.4g} to {self.high:.4g} per decision {sure}"
+        else:
+            more = _more(self.gain.low, self.gain.high)
+            text = f"{name} would earn {more} per decision than what was played {sure}"
+        what = {
+            "promote": "safe to switch to it",
+            "try": f"safe to try on {self.share:.0%} of the traffic".replace("%", " %"),
+            "keep": "keep what is played",
+            "not enough data": "not enough data to switch",
+        }[self.advice]
+        return f"{text}; {self.effective:.0f} effective decisions{lost}; {what}"
+
+
+class Evaluation(list[Estimate]):
+    """The estimates of an evaluation one by one, and what to make of them.
+
+    Attributes
+    ----------
+    verdicts
+        One :class:`Verdict` per policy, by name.
+    differences
+        Each policy against the log itself, and the policies against each other.
+    missing
+        The number of decisions without an outcome.
+    """
+
+    verdicts: dict[str, Verdict]
+    differences: list[Difference]
+    missing: int
+
+    def __init__(
+        self,
+        estimates: Iterable[Estimate],
+        verdicts: dict[str, Verdict],
+        differences: list[Difference],
+        missing: int,
+    ) -> None:
+        super().__init__(estimates)
+        self.verdicts, self.differences, self.missing = verdicts, differences, missing
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, texts and lists, ready for JSON; what is not known is None."""
+        told = {name: asdict(one) | {"sentence": str(one)} for name, one in self.verdicts.items()}
+        found: dict[str, Any] = {
+            "missing": self.missing,
+            "verdicts": told,
+            "differences": [asdict(one) for one in self.differences],
+            "estimates": [asdict(one) for one in self],
+        }
+        return {name: _plain(one) for name, one in found.items()}
+
+
+def judge(
+    found: Evidence, settings: IntervalSettings, policy: str = "", missing: str = "refuse"
+) -> Verdict:
+    """Return the verdict on a policy from the evidence of a log.
+
+    Which estimator it is, and whether it is refused, follows from what was chosen and which
+    outcomes are missing, never from how decisions ended: refusals that look at outcomes select.
+    """
+    judged = _Judged(found, settings, missing)
+    log = found.log
+    if log.lacks(*NEEDS["importance sampling"]):
+        verdict = _bounded(judged, log.lacks(*NEEDS["importance sampling"]))
+    else:
+        verdict = judged.verdict()
+    gone = f"{log.missing} decisions have no outcome"
+    notes = (*verdict.notes, gone) if log.missing else verdict.notes
+    verdict = replace(verdict, policy=policy, notes=notes, missing=log.missing)
+    verdict = replace(verdict, gain=replace(verdict.gain, policy=policy))
+    return _advise(verdict, judged)
+
+
+class _Judged:
+    """The evidence about a policy under a treatment of missing outcomes."""
+
+    def __init__(self, found: Evidence, settings: IntervalSettings, missing: str) -> None:
+        self.found, self.settings, self.missing = found, settings, missing
+        self.risk = 1.0 - settings.confidence
+        self.gone = found.log.missing
+        self.least, self.most = range_of(found)
+        self.known = found.observed.astype(np.float64)
+        if self.gone and missing == "at random":
+            self.known = self.known / chances(found)
+        self.prefixes = not found.log.lacks("prefix_propensities")
+        self.effective = self._effective()
+        few = self.effective < FEW or settings.interval == "betting" or doubtful(found)
+        worst = self.gone and missing == "bounds"
+        self.normal = self.prefixes and not few and not worst
+
+    def _effective(self) -> float:
+        own = effective_by_design(self.found)
+        weights = self.known[self.found.observed]
+        return own * float(weights.sum()) ** 2 / float((weights**2).sum() * len(weights))
+
+    @property
+    def refused(self) -> str:
+        support = no_prefix_support if self.prefixes else no_support
+        reason = support(self.found)
+        if not reason and self.missing == "refuse":
+            reason = too_many(self.gone, int(self.found.observed.sum()))
+        return reason
+
+    @property
+    def terms(self) -> Array:
+        """The doubly robust estimates of single decisions, on all of them or those that ended."""
+        found = self.found
+        corrections = self.known * (found.weights * found.deltas).sum(axis=1)
+        terms = np.asarray(found.starts + corrections)
+        return terms if self.missing == "at random" else terms[found.observed]
+
+    @property
+    def rewards(self) -> Array:
+        """What was earned, on the same decisions."""
+        found = self.found
+        if self.missing != "at random":
+            return found.rewards[found.observed]
+        rewards = np.where(found.observed, found.rewards, 0.0)
+        mean = float(self.known @ rewards / self.known.sum())
+        return np.asarray(mean + self.known * (rewards - mean))
+
+    def verdict(self) -> Verdict:
+        reason, found = self.refused, self.found
+        estimator = "doubly robust" if self.prefixes else "importance sampling"
+        if self.prefixes:
+            value = float(self.terms.mean())
+        else:
+            mass = np.where(found.observed, self.known * found.final_masses, 0.0)
+            value = float(mass @ np.where(found.observed, found.rewards, 0.0) / mass.sum())
+        only = bool(self.gone) and self.missing == "bounds"
+        low, high = self.interval()
+        gain = self.gain(value)
+        if reason or only:
+            value, gain = math.nan, replace(gain, value=math.nan)
+        return Verdict(
+            "",
+            min(max(value, low), high) if not math.isnan(value) else value,
+            low,
+            high,
+            estimator,
+            "normal" if self.normal and not reason else "betting",
+            self.effective,
+            int(found.observed.sum()),
+            refused=reason,
+            gain=gain,
+            confidence=self.settings.confidence,
+        )
+
+    def interval(self, risk: float | None = None) -> tuple[float, float]:
+        """Return the interval of the value."""
+        risk = self.risk if risk is None else risk
+        if not self.normal or self.refused:
+            return scaled(self.found, self.known).interval(risk)
+        settings = replace(self.settings, confidence=1.0 - risk)
+        terms = self.terms
+        variance = float(terms.var(ddof=1)) / len(terms)
+        if self.missing != "at random":
+            ended = self.found.ended()
+            variance = robust_variance(terms, terms - ended.starts, ended.expected)
+        earnable = self.least, self.most
+        low, high = score(float(terms.mean()), variance, self.effective, earnable, settings)
+        return self._widen(low, self.least), self._widen(high, self.most)
+
+    def _widen(self, end: float, extreme: float) -> float:
+        """Move an end by the share of the policy whose outcomes are not known."""
+        if not self.gone or self.missing == "at random":
+            return end
+        found = self.found
+        share = float(found.masses[~found.observed, -1].sum()) / len(found.masses)
+        share = min(1.0, max(share, self.gone / (self.gone + float(found.observed.sum()))))
+        return (1.0 - share) * end + share * extreme
+
+    def gain(self, value: float) -> Difference:
+        """Return the difference to what was played."""
+        span, rewards = self.most - self.least, self.rewards
+        if not self.normal or self.refused:
+            return Difference("", LOGGED, value - float(rewards.mean()), *self.bet(), "betting")
+        terms = self.terms - rewards
+        variance = float(terms.var(ddof=1)) / len(terms)
+        if self.missing != "at random":
+            ended = self.found.ended()
+            variance = robust_variance(terms, robust_terms(ended) - ended.starts, ended.expected)
+        earnable = -span, span
+        low, high = score(float(terms.mean()), variance, self.effective, earnable, self.settings)
+        low, high = self._widen(low, -span), self._widen(high, span)
+        return Difference("", LOGGED, float(terms.mean()), low, high, "normal")
+
+    def bet(self, *, anytime: bool = False) -> tuple[float, float]:
+        """Bound the difference to what was played by betting: for every number of decisions."""
+        up, down, most, span = self.against_log()
+        low = lower(up, self.risk / 2.0, anytime=anytime)
+        high = lower(down, self.risk / 2.0, anytime=anytime)
+        return span * most * (low - 1.0), span * most * (1.0 - high)
+
+    def against_log(self) -> tuple[Array, Array, float, float]:
+        """Return numbers of at least 0 with the means 1 + D and 1 - D, and the scale of D.
+
+        D is the difference to what was played. Decisions without an outcome count as the worst.
+        """
+        found, own = self.found, scaled(self.found, self.known)
+        reward = (np.where(found.observed, found.rewards, 0.0) - own.least) / own.span
+        most = max(1.0, float(self.known.max()))
+        up = 1.0 + (own.earned - self.known * reward) / most
+        down = 1.0 + (own.missed - self.known * (1.0 - reward)) / most
+        if self.missing != "at random":
+            up, down = np.where(found.observed, up, 0.0), np.where(found.observed, down, 0.0)
+        return np.maximum(up, 0.0), np.maximum(down, 0.0), most, own.span
+
+
+def _bounded(judged: _Judged, reason: str) -> Verdict:
+    """Return the verdict of a log without chance: what its decisions show for certain."""
+    found, settings = judged.found, judged.settings
+    lows, highs, exact = found.bounds.T
+    earnable = judged.least, judged.most
+    low, _, _ = mean_interval(np.clip(lows, *earnable), earnable, settings)
+    _, high, method = mean_interval(np.clip(highs, *earnable), earnable, settings)
+    n, known = int(found.observed.sum()), float(exact.mean()) > 1.0 - 1e-9
+    verdict = Verdict("", math.nan, low, high, "bounds", method, n * float(exact.mean()), n)
+    verdict = replace(verdict, confidence=settings.confidence)
+    if not known:
+        return replace(verdict, refused=reason)
+    return replace(verdict, value=float(lows.mean()), gain=Difference("", LOGGED, 0.0, 0.0, 0.0))
+
+
+def _advise(verdict: Verdict, judged: _Judged) -> Verdict:
+    """Fill in what to do: see :class:`Verdict`."""
+    gain = verdict.gain
+    if verdict.refused or math.isnan(gain.low):
+        return verdict
+    if gain.high < 0.0:
+        return replace(verdict, advice="keep")
+    if gain.low > 0.0 and judged.bet()[0] > 0.0:
+        return replace(verdict, advice="promote", share=1.0)
+    if not gain.value > 0.0:
+        return verdict
+    lost = max(-gain.low, 0.0)
+    at_most = _AT_RISK * (judged.most - judged.least) / lost if lost else SHARES[2]
+    share = next((one for one in SHARES[2:] if one <= at_most), 0.0)
+    return replace(verdict, advice="try", share=share) if share else verdict
+
+
+def differ(
+    first: tuple[str, Evidence],
+    second: tuple[str, Evidence],
+    settings: IntervalSettings,
+    missing: str = "refuse",
+) -> Difference:
+    """Return how much more the first of two policies would earn.
+
+    Decision by decision if the design of the log supports doubly robust estimates of both;
+    otherwise from the bounds of both, each with half of the risk.
+    """
+    (name, one), (other, two) = first, second
+    own, its = (_Judged(found, settings, missing) for found in (one, two))
+    if one.log.lacks(*NEEDS["importance sampling"]) or own.refused or its.refused:
+        return Difference(name, other)
+    if own.normal and its.normal:
+        terms, span = own.terms - its.terms, own.most - own.least
+        variance = float(terms.var(ddof=1)) / len(terms)
+        effective = min(own.effective, its.effective)
+        value = float(terms.mean())
+        low, high = score(value, variance, effective, (-span, span), settings)
+        return Difference(name, other, value, low, high, "normal")
+    (low, high), (least, most) = own.interval(own.risk / 2.0), its.interval(own.risk / 2.0)
+    value = own.verdict().value - its.verdict().value
+    return Difference(name, other, value, low - most, high - least, "betting")
+
+
+def gate(
+    found: Evidence, settings: IntervalSettings, missing: str = "refuse"
+) -> tuple[str, Difference]:
+    """Return "promote", "keep" or "not enough data", and the difference to what was played.
+
+    The interval holds at all times together, so one may ask every day while the log grows: a
+    policy that earns no more than what is played is ever promoted with a probability of at most
+    1 - confidence.
+    """
+    judged = _Judged(found, settings, missing)
+    if found.log.lacks(*NEEDS["importance sampling"]) or judged.refused:
+        return "not enough data", Difference("", LOGGED)
+    low, high = judged.bet(anytime=True)
+    seen = Difference("", LOGGED, judged.gain(judged.verdict().value).value, low, high, "betting")
+    if low > 0.0:
+        return "promote", seen
+    return ("keep" if high < 0.0 else "not enough data"), seen
+
+
+def _more(low: float, high: float) -> str:
+    if high <= 0.0:
+        return f"{-high:.4g} to {-low:.4g} less"
+    if low >= 0.0:
+        return f"{low:.4g} to {high:.4g} more"
+    return f"{-low:.4g} less to {high:.4g} more"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

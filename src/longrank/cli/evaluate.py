@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
+import os
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
+import numpy as np
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.progress import Progress, TaskID
 from rich.table import Table
 
-from longrank.cli.logs import ColumnNames, ContextNames, LogPayoffs, open_log, values
+from longrank.cli.logs import ColumnNames, ContextNames, LogFiles, LogPayoffs, open_log, values
+from longrank.cli.run import Backend
 from longrank.cli.terminal import console, counted
 from longrank.errors import InvalidInput
 from longrank.logs import Estimate, History, learn_from
@@ -23,13 +27,12 @@ from longrank.policies import Policy, load, registry
 
 Interval = Literal["bootstrap", "bernstein"]
 
+_MANY = 50_000  # decisions that are worth several processes
 _OFFERED = ("dim", "max_budget", "rng")  # what the log and the command line give a policy
 
 
 def evaluate(
-    log: Annotated[
-        Path, typer.Argument(help="A .parquet, .csv or .jsonl file with all candidates.")
-    ],
+    log: LogFiles,
     policy: Annotated[
         list[str],
         typer.Option(
@@ -57,6 +60,19 @@ def evaluate(
     extra_cost: Annotated[
         float | None, typer.Option(help="In the report: what if every try cost this much more?")
     ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Parallel processes. Default: all processors for 50,000 decisions or more, if "
+            "joblib is installed, or else one.",
+        ),
+    ] = None,
+    backend: Annotated[Backend, typer.Option(help="Where to evaluate the log.")] = "processes",
+    address: Annotated[
+        str | None,
+        typer.Option(help="Address of the Dask or Ray cluster; default: start one here."),
+    ] = None,
 ) -> None:
     """Estimate what policies would have earned on a log, without running them.
 
@@ -66,7 +82,11 @@ def evaluate(
 
     Where candidates are records, the columns of the log may have names of its own.
 
-    Parquet files need `pip install 'longrank[logs]'`.
+    The log is read once, and may be larger than memory. Its batches are evaluated in parallel, with
+    the same results whatever the number of processes.
+
+    Parquet files need `pip install 'longrank[logs]'`, several processes `longrank[experiments]`;
+    `--backend dask` and `--backend ray` also need `longrank[cluster]`.
 
     Example: `longrank evaluate log.csv --policy recommended --policy ind:rate=5`
     """
@@ -78,13 +98,24 @@ def evaluate(
     policies = _policies(policy, history, cut, seed)
     judged = history.part(cut)
     console.print(f"{total} decisions: {cut} to learn from, {total - cut} to judge by")
+    workers: Any = {"jobs": _jobs(jobs, len(judged)), "backend": backend, "address": address}
     with console.status("estimating"):
-        found = estimate(judged, policies, confidence=confidence, interval=interval, seed=seed)
+        found = estimate(
+            judged, policies, confidence=confidence, interval=interval, seed=seed, **workers
+        )
     _show(found)
     if report is not None:
         with console.status("writing the report"):
-            write_report(judged, policies, report, found, extra_cost=extra_cost)
+            write_report(judged, policies, report, found, extra_cost=extra_cost, **workers)
         console.print(f"Wrote the report to {report}")
+
+
+def _jobs(jobs: int | None, decisions: int) -> int:
+    """Return how many processes evaluate so many decisions: starting them takes seconds."""
+    if jobs is not None:
+        return jobs
+    able = importlib.util.find_spec("joblib") is not None
+    return os.cpu_count() or 1 if able and decisions >= _MANY else 1
 
 
 def _policies(specs: list[str], history: History, cut: int, seed: int) -> dict[str, Policy]:
@@ -125,8 +156,11 @@ def _named(spec: str, history: History, seed: int) -> Policy:
 
 
 def _budget(history: History) -> int:
-    found = (decision.budget or len(decision.order) for decision in history.decisions())
-    return max(1, max(found))
+    found = 1
+    for batch in history.batches():
+        lengths = np.diff(batch.order.firsts)
+        found = max(found, int(np.where(batch.budget > 0, batch.budget, lengths).max()))
+    return found
 
 
 def _show(found: list[Estimate]) -> None:

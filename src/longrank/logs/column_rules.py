@@ -41,7 +41,9 @@ def read_columns(
     later rows are compared with.
     """
     columns = {name: one for name, one in given.items() if one.null_count < len(one)}
-    if not {"id", "items", "order", "tried", "succeeded"} <= columns.keys() or not len(numbers):
+    if not {"id", "order", "tried", "succeeded"} <= columns.keys() or not len(numbers):
+        return None
+    if not {"items", "features"} & columns.keys():
         return None
     if any((name in COLUMNS or name == IDS) and name not in _READ for name in columns):
         return None
@@ -61,7 +63,6 @@ class _Reader:
         count, rules = len(self.numbers), self.rules
         observed = self._observed()
         items, order = self._matrix("items"), self._list("order", "iu")
-        assert items is not None
         assert order is not None
         self._check_order(items, order)
         features = self._features(order, items)
@@ -84,8 +85,11 @@ class _Reader:
         if observed.any():
             rules.add_columns(
                 times=None if times is None else (float(times[0][observed][-1]), times[1]),
-                widths={"items": items.values.shape[1]}
-                | ({} if features is None else {"features": features.values.shape[1]}),
+                widths={
+                    name: lists.values.shape[1]
+                    for name, lists in (("items", items), ("features", features))
+                    if lists is not None
+                },
                 row=int(self.numbers[0]),
             )
         if times is not None:
@@ -168,18 +172,21 @@ class _Reader:
         self._need(known is None or known == widths[0])
         return Lists(firsts - firsts[0], found)
 
-    def _check_order(self, items: Lists, order: Lists) -> None:
-        sizes, lengths, played = np.diff(items.firsts), np.diff(order.firsts), order.values
-        self._need((sizes > 0).all())
+    def _check_order(self, items: Lists | None, order: Lists) -> None:
+        lengths, played = np.diff(order.firsts), order.values
         owner = np.repeat(np.arange(len(lengths)), lengths)
-        self._need(((played >= 0) & (played < sizes[owner])).all())
-        self._need(len(np.unique(items.firsts[owner] + played)) == len(played))
+        self._need((played >= 0).all() and (played < _MAX_ID >> 31).all())
+        if items is not None:
+            sizes = np.diff(items.firsts)
+            self._need((sizes > 0).all() and (played < sizes[owner]).all())
+        step = int(played.max(initial=0)) + 1
+        self._need(len(np.unique(owner * step + played)) == len(played))
 
-    def _features(self, order: Lists, items: Lists) -> Lists | None:
+    def _features(self, order: Lists, items: Lists | None) -> Lists | None:
         features = self._matrix("features")
         if features is not None:
             self._need(np.array_equal(features.firsts, order.firsts))
-            made = features.values.shape[1] > items.values.shape[1]
+            made = items is not None and features.values.shape[1] > items.values.shape[1]
             square = float(np.einsum("ij,ij->i", features.values, features.values).max())
             self._need(square <= (MAX_MADE_SQUARE if made else MAX_SQUARE))
         return features

@@ -129,6 +129,7 @@ def gather_all(
     task = _Task(policies, changes, bare, draws, learn, history.missing > 0)
     room = total + history.missing
     log, found = Checked(history.name), {pair: _Columns(room) for pair in task.pairs()}
+    common = {change: _Columns(room) for change in changes}  # to all policies
     if workers is None or learn:
         workers = Workers()
     jobs = (
@@ -137,10 +138,13 @@ def gather_all(
     )
     for part, counted in workers.each(_weigh, jobs):
         _merge(log, counted)
-        for pair, columns in part.items():
-            found[pair].add(columns)
+        for (policy, change), columns in part.items():
+            (common[change] if policy is None else found[policy, change]).add(columns)
     return {
-        policy: {change: found[policy, change].evidence(log) for change in changes}
+        policy: {
+            change: Evidence(log=log, **found[policy, change].all, **common[change].all)
+            for change in changes
+        }
         for policy in policies
     }
 
@@ -161,11 +165,11 @@ class _Task(NamedTuple):
 
 
 Found = dict[str, NDArray[Any]]
+Parts = dict[tuple[str | None, str], Found]  # by policy and change; None is what all have in common
+_COMMON = ("rewards", "last", "short", "observed", "earnable", "played")
 
 
-def _weigh(
-    task: _Task, number: int, batch: Batch, blocks: Counts
-) -> tuple[dict[tuple[str, str], Found], Checked]:
+def _weigh(task: _Task, number: int, batch: Batch, blocks: Counts) -> tuple[Parts, Checked]:
     """Weigh the decisions of a batch for every policy under every change."""
     log, decisions = count(batch), list(batch)
     known = [one.payoffs is not None and one.size is not None for one in decisions]
@@ -174,7 +178,7 @@ def _weigh(
         if not decisions:
             return {}, log
         batch, blocks = Batch.of(decisions), blocks[known]
-    found = {}
+    found: Parts = {}
     chances = task.model.expect(batch, blocks)
     played = np.empty((len(decisions), 0))
     if task.describe:
@@ -194,12 +198,14 @@ def _weigh(
             lengths = np.full(len(same), UNKNOWN)
             if aims.draws:
                 lengths = np.diff(aims.sequence_firsts)[:: aims.draws]
-            found[name, change] = room._asdict() | {
+            columns = room._asdict() | {
                 "observed": there.tried >= 0,
                 "played": played,
                 "lengths": lengths.astype(np.int32),
                 "last": room.last.astype(np.int32),
             }
+            found[None, change] = {each: columns.pop(each) for each in _COMMON}
+            found[name, change] = columns
     return found, log
 
 
@@ -310,7 +316,8 @@ class _Columns:
 
     def add(self, found: Found) -> None:
         """Add the evidence of some further decisions."""
-        first, self._count = self._count, self._count + len(found["rewards"])
+        first = self._count
+        self._count += len(next(iter(found.values())))
         for name, column in found.items():
             have = self._columns.get(name)
             if have is None or column.shape[1:] > have.shape[1:]:
@@ -329,11 +336,10 @@ class _Columns:
                 wide[:count, have.shape[1] :] = have[:count, -1:]
         return wide
 
-    def evidence(self, log: Checked) -> Evidence:
-        """Return the evidence."""
-        return Evidence(
-            log=log, **{n: column[: self._count] for n, column in self._columns.items()}
-        )
+    @property
+    def all(self) -> Found:
+        """The columns."""
+        return {name: column[: self._count] for name, column in self._columns.items()}
 
 
 def _within(column: NDArray[Any]) -> tuple[slice, ...]:

@@ -191,8 +191,9 @@ def main() -> None:
             held = (low <= truth + 1e-12) & (truth <= high + 1e-12)
             some = given if given.any() else np.ones(len(given), np.bool_)
             normal = table[:, 4] > 0.0
+            bias = np.nanmean(value[some]) - truth
             print(
-                f"  n = {n:4}: given {given.mean():5.0%}, bias {np.nanmean(value[some]) - truth:+.3f}, "
+                f"  n = {n:4}: given {given.mean():5.0%}, bias {bias:+.3f}, "
                 f"covers {held[some].mean():6.1%} (also refused: {held.mean():6.1%}), width "
                 f"{(high - low)[some].mean():.3f}, normal {normal.mean():4.0%}"
                 + (f" covers {held[normal].mean():.1%}" if normal.any() else "")

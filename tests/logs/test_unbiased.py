@@ -10,7 +10,7 @@ from exact_world import LOGS, MONEY, logged_by, planned, true_value
 from small_world import FREE, PAYOFFS, believing, greedy
 
 from longrank import EpsilonGreedy, Payoffs, PlackettLuce
-from longrank.logs.evaluation.estimators import no_support
+from longrank.logs.evaluation.support import no_support
 
 JUDGED = {
     "greedy": lambda: greedy([1.5, -1.0]),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import math
 import os
+import sys
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import typer
 from rich.box import SIMPLE_HEAD
+from rich.console import Console
 from rich.progress import Progress, TaskID
 from rich.table import Table
 
@@ -20,12 +23,16 @@ from longrank.cli.logs import ColumnNames, ContextNames, LogFiles, LogPayoffs, o
 from longrank.cli.run import Backend
 from longrank.cli.terminal import console, counted
 from longrank.errors import InvalidInput
-from longrank.logs import Estimate, History, learn_from
+from longrank.logs import Evaluation, History, Passage, learn_from
 from longrank.logs import evaluate as estimate
+from longrank.logs import gate as ask_gate
 from longrank.logs import report as write_report
+from longrank.logs.evaluation.verdict import LOGGED
 from longrank.policies import Policy, load, registry
 
-Interval = Literal["bootstrap", "bernstein"]
+Interval = Literal["bootstrap", "betting", "bernstein"]
+Treatment = Literal["refuse", "at-random", "bounds"]
+GATE = {"promote": 0, "keep": 3, "not enough data": 4}  # exit codes
 
 _MANY = 50_000  # decisions that are worth several processes
 _OFFERED = ("dim", "max_budget", "rng")  # what the log and the command line give a policy
@@ -53,9 +60,35 @@ def evaluate(
     ] = 0.95,
     interval: Annotated[
         Interval,
-        typer.Option(help="How to compute intervals; bernstein is wider, but always holds."),
+        typer.Option(
+            help="How to compute intervals; betting is wider, but holds for every number of "
+            "decisions (bernstein is its former name)."
+        ),
     ] = "bootstrap",
+    missing: Annotated[
+        Treatment,
+        typer.Option(
+            help="Decisions without an outcome: refuse an estimate if they are more than 1 %; "
+            "weight the others, if outcomes are missing at random given what was played; or give "
+            "bounds that hold whatever the reason."
+        ),
+    ] = "refuse",
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
+    all_: Annotated[
+        bool, typer.Option("--all", help="Show the estimates of every estimator.")
+    ] = False,
+    json_: Annotated[
+        Path | None,
+        typer.Option("--json", help="Write verdicts, differences and estimates; - for stdout."),
+    ] = None,
+    gate: Annotated[
+        bool,
+        typer.Option(
+            help="May the policy replace what is played? Exit code 0: promote, 3: keep what is "
+            "played, 4: not enough data. It may be asked daily while the log grows. The policy is "
+            "one from a file, and the log one of decisions since that was saved."
+        ),
+    ] = False,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
     extra_cost: Annotated[
         float | None, typer.Option(help="In the report: what if every try cost this much more?")
@@ -74,11 +107,14 @@ def evaluate(
         typer.Option(help="Address of the Dask or Ray cluster; default: start one here."),
     ] = None,
 ) -> None:
-    """Estimate what policies would have earned on a log, without running them.
+    """Judge what policies would have earned on a log, without running them.
+
+    A verdict on each policy comes first: how much more or less it would earn than what was played,
+    on how many effective decisions that rests, and what to do.
 
     Named policies learn from the first part of the log and are judged on the rest. Policies from
-    files are judged as they are, on the same rest. An estimate that the log cannot support is
-    refused, with the reason; `longrank logs check` shows beforehand what a log supports.
+    files are judged as they are, on the same rest. What the log cannot support is refused, with
+    the reason; `longrank logs check` shows beforehand what a log supports.
 
     Where candidates are records, the columns of the log may have names of its own.
 
@@ -93,21 +129,60 @@ def evaluate(
     if extra_cost is not None and not math.isfinite(extra_cost):
         raise InvalidInput("extra_cost", "be finite", extra_cost)
     history = open_log(log, columns, context, payoffs).keep()
+    if gate:
+        _gate(history, policy, confidence, missing, json_)
     total = len(history)
     cut = math.floor(total * learn)
     policies = _policies(policy, history, cut, seed)
     judged = history.part(cut)
-    console.print(f"{total} decisions: {cut} to learn from, {total - cut} to judge by")
+    own = Console(stderr=True) if str(json_) == "-" else console
+    own.print(f"{total} decisions: {cut} to learn from, {total - cut} to judge by")
     workers: Any = {"jobs": _jobs(jobs, len(judged)), "backend": backend, "address": address}
-    with console.status("estimating"):
-        found = estimate(
-            judged, policies, confidence=confidence, interval=interval, seed=seed, **workers
-        )
-    _show(found)
+    settings: dict[str, Any] = {"confidence": confidence, "interval": interval, "seed": seed}
+    with own.status("estimating"):
+        found = estimate(judged, policies, missing=missing, **settings, **workers)
+    _write(json_, found.to_dict())
+    _show(own, found)
+    if all_:
+        _show_all(own, found)
     if report is not None:
-        with console.status("writing the report"):
+        with own.status("writing the report"):
             write_report(judged, policies, report, found, extra_cost=extra_cost, **workers)
-        console.print(f"Wrote the report to {report}")
+        own.print(f"Wrote the report to {report}")
+
+
+def _gate(
+    history: History, specs: list[str], confidence: float, missing: str, json_: Path | None
+) -> None:
+    """Print whether the policy may replace what is played; exit with the code of that."""
+    if len(specs) != 1 or not Path(specs[0]).is_file():
+        rule = "be one file with --gate, since looks at a growing log must see the same policy"
+        raise InvalidInput("policy", rule, ", ".join(map(repr, specs)))
+    name = Path(specs[0]).stem
+    passage = ask_gate(history, {name: load(specs[0])}, confidence=confidence, missing=missing)[
+        name
+    ]
+    _write(json_, {"answer": passage.answer, "sentence": str(passage)} | _plain(passage))
+    if str(json_) != "-":
+        console.print(str(passage), highlight=False, markup=False, soft_wrap=True)
+    raise typer.Exit(GATE[passage.answer])
+
+
+def _plain(passage: Passage) -> dict[str, Any]:
+    gain = passage.gain
+    known = {"value": gain.value, "low": gain.low, "high": gain.high}
+    told = {name: None if math.isnan(one) else one for name, one in known.items()}
+    return {"policy": gain.policy, "gain": told, "reason": passage.reason}
+
+
+def _write(path: Path | None, found: dict[str, Any]) -> None:
+    if path is None:
+        return
+    text = json.dumps(found, indent=2, ensure_ascii=False)
+    if str(path) == "-":
+        sys.stdout.write(text + "\n")
+    else:
+        path.write_text(text + "\n", "utf-8")
 
 
 def _jobs(jobs: int | None, decisions: int) -> int:
@@ -163,8 +238,40 @@ def _budget(history: History) -> int:
     return found
 
 
-def _show(found: list[Estimate]) -> None:
+def _show(console: Console, found: Evaluation) -> None:
+    """Print the verdicts, and a row per policy with the estimator that the log supports best."""
+    for verdict in found.verdicts.values():
+        console.print(str(verdict), highlight=False, markup=False, soft_wrap=True)
     table = Table(title="Reward per decision", box=SIMPLE_HEAD)
+    table.add_column("policy", overflow="fold")
+    table.add_column("estimator", min_width=len("doubly robust"))
+    table.add_column("value", justify="right")
+    table.add_column("interval", no_wrap=True)
+    table.add_column("more than the log", no_wrap=True)
+    table.add_column("effective", justify="right")
+    logged = next((one for one in found if one.policy == LOGGED), None)
+    if logged is not None:
+        span = _span(logged.low, logged.high)
+        rounds = f"{logged.effective:.0f}"
+        table.add_row(LOGGED, logged.estimator, f"{logged.value:.4f}", span, "", rounds)
+    for name, one in found.verdicts.items():
+        value = "–" if math.isnan(one.value) else f"{one.value:.4f}"
+        more = "" if one.refused else _span(one.gain.low, one.gain.high)
+        span, rounds = _span(one.low, one.high), f"{one.effective:.0f}"
+        table.add_row(name, "refused" if one.refused else one.estimator, value, span, more, rounds)
+    console.print(table)
+    for each in found.differences[len(found.verdicts) :]:
+        console.print(str(each), highlight=False, markup=False, soft_wrap=True)
+    if found.missing:
+        console.print(f"{found.missing} decisions have no outcome", highlight=False)
+
+
+def _span(low: float, high: float) -> str:
+    return "–" if math.isnan(low) else f"{low:.4f} to {high:.4f}"
+
+
+def _show_all(console: Console, found: Evaluation) -> None:
+    table = Table(title="Every estimator", box=SIMPLE_HEAD)
     table.add_column("policy", overflow="fold")
     table.add_column("estimator", min_width=len("self-normalised"))
     table.add_column("value", justify="right")
@@ -190,7 +297,7 @@ def _show(found: list[Estimate]) -> None:
         notes = list(one.notes)
         if not math.isnan(one.exact):
             notes.insert(0, f"the reward is exact in {one.exact:.0%} of the decisions")
-        span = f"{one.low:.4f} to {one.high:.4f}"
+        span = "" if math.isnan(one.low) else f"{one.low:.4f} to {one.high:.4f}"
         table.add_row(name, one.estimator, value, span, effective, see(notes))
     console.print(table)
     for text, number in remarks.items():

@@ -24,7 +24,15 @@ from longrank.logs.evaluation.evidence import Evidence, check_batches, gather_al
 from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.observation import too_many, treatment
 from longrank.logs.evaluation.outcome_model import OutcomeModel, calibration, fit
-from longrank.logs.evaluation.verdict import LOGGED, Evaluation, Verdict, differ, judge
+from longrank.logs.evaluation.verdict import (
+    LOGGED,
+    Evaluation,
+    Passage,
+    Verdict,
+    differ,
+    judge,
+    watch,
+)
 from longrank.logs.history import History
 from longrank.policies import Policy, Random
 from longrank.workers import Workers
@@ -144,6 +152,28 @@ def evaluate(
     level = settings.confidence
     shown = [replace(one, confidence=level) for one in estimates]
     return Evaluation(shown, verdicts, differences, log.missing)
+
+
+def gate(
+    source: Any,
+    policies: Mapping[str, Policy],
+    *,
+    confidence: float = 0.95,
+    missing: str = "refuse",
+) -> dict[str, Passage]:
+    """Say of each policy whether it may replace what is played; one may ask as often as one likes.
+
+    The bounds hold at all times together, so the log may grow between two looks, as that of a
+    service does: a policy that earns no more than what was played is ever promoted with a
+    probability of at most 1 - ``confidence``. That needs the same policies at every look, and a log
+    of decisions that they have not learned from.
+    """
+    level = checks.real("confidence", confidence, above=0.0, maximum=0.999999)
+    settings, treated = IntervalSettings(level), treatment(missing)
+    history = History.of(source).keep()
+    fitted = fit(history)
+    found = gather_all(policies, history, fitted, draws=0)
+    return {name: watch(one[""], settings, name, treated) for name, one in found.items()}
 
 
 def _interval(interval: str) -> str:

@@ -21,7 +21,7 @@ def no_support(found: Evidence) -> str:
 
     They want the log to stop wherever the policy stops; prefixes do not.
     """
-    return _no_stops(found) or no_prefix_support(found)
+    return no_prefix_support(found) or _no_stops(found)
 
 
 def no_prefix_support(found: Evidence) -> str:
@@ -101,7 +101,7 @@ def _lacking(mean: float) -> str:
 
 
 def effective_by_design(found: Evidence) -> float:
-    """Return the effective number of decisions, n / mean of squared masses.
+    """Return the effective number of decisions, n mean(m)^2 / mean(m^2) of the masses m.
 
     The masses are those after each number of actions, averaged by how often cascades of the log
     end there. Which decisions succeeded has no part in it.
@@ -111,7 +111,8 @@ def effective_by_design(found: Evidence) -> float:
     if not total:
         return 0.0
     square = float(ends @ (found.masses**2).mean(axis=0)) / float(total)
-    return float(found.observed.sum()) / square if square > 0.0 else 0.0
+    mean = min(float(ends @ found.masses.mean(axis=0)) / float(total), 1.0)
+    return float(found.observed.sum()) * mean**2 / square if square > 0.0 else 0.0
 
 
 def _error(column: Array) -> float:

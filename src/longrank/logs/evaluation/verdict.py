@@ -314,11 +314,11 @@ class _Judged:
         low, high = self._widen(low, -span), self._widen(high, span)
         return Difference("", LOGGED, float(terms.mean()), low, high, "normal")
 
-    def bet(self, *, anytime: bool = False) -> tuple[float, float]:
+    def bet(self, risk: float | None = None, *, anytime: bool = False) -> tuple[float, float]:
         """Bound the difference to what was played by betting: for every number of decisions."""
+        risk = 0.5 * (self.risk if risk is None else risk)
         up, down, most, span = self.against_log()
-        low = lower(up, self.risk / 2.0, anytime=anytime)
-        high = lower(down, self.risk / 2.0, anytime=anytime)
+        low, high = (lower(values, risk, anytime=anytime) for values in (up, down))
         return span * most * (low - 1.0), span * most * (1.0 - high)
 
     def against_log(self) -> tuple[Array, Array, float, float]:
@@ -395,23 +395,39 @@ def differ(
     return Difference(name, other, value, low - most, high - least, "betting")
 
 
-def gate(
-    found: Evidence, settings: IntervalSettings, missing: str = "refuse"
-) -> tuple[str, Difference]:
-    """Return "promote", "keep" or "not enough data", and the difference to what was played.
+@dataclass(frozen=True)
+class Passage:
+    """What the gate says: ``answer`` is "promote", "keep" or "not enough data"; ``gain`` why."""
 
-    The interval holds at all times together, so one may ask every day while the log grows: a
-    policy that earns no more than what is played is ever promoted with a probability of at most
-    1 - confidence.
+    answer: str
+    gain: Difference
+    reason: str = ""
+
+    def __str__(self) -> str:
+        name = f"`{self.gain.policy}`"
+        if self.reason:
+            return f"{self.answer}: {name} cannot be judged by this log: {self.reason}"
+        more = _more(self.gain.low, self.gain.high)
+        return f"{self.answer}: {name} would earn {more} per decision than what was played"
+
+
+def watch(
+    found: Evidence, settings: IntervalSettings, policy: str = "", missing: str = "refuse"
+) -> Passage:
+    """Say whether a policy may replace what is played, by bounds that hold at all times together.
+
+    So one may ask every day while the log grows: a policy that earns no more than what is played
+    is ever promoted with a probability of at most 1 - confidence, and one that earns no less is
+    ever turned down with at most the same.
     """
-    judged = _Judged(found, settings, missing)
-    if found.log.lacks(*NEEDS["importance sampling"]) or judged.refused:
-        return "not enough data", Difference("", LOGGED)
-    low, high = judged.bet(anytime=True)
-    seen = Difference("", LOGGED, judged.gain(judged.verdict().value).value, low, high, "betting")
-    if low > 0.0:
-        return "promote", seen
-    return ("keep" if high < 0.0 else "not enough data"), seen
+    judged, needs = _Judged(found, settings, missing), NEEDS["importance sampling"]
+    reason = found.log.lacks(*needs) or judged.refused
+    if reason:
+        return Passage("not enough data", Difference(policy, LOGGED), reason)
+    low, high = judged.bet(2.0 * judged.risk, anytime=True)
+    gain = replace(judged.verdict().gain, policy=policy, low=low, high=high, method="betting")
+    answer = "promote" if low > 0.0 else "keep" if high < 0.0 else "not enough data"
+    return Passage(answer, gain)
 
 
 def _more(low: float, high: float) -> str:

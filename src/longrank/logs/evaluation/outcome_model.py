@@ -135,20 +135,30 @@ class OutcomeModel:
 
 @dataclass(frozen=True)
 class RecordModel(OutcomeModel):
-    """The outcome model for records: in place of the weights a learner for each block."""
+    """The outcome model for records: in place of the weights a learner for each block.
 
-    schema: Schema
-    learners: tuple[SparseLaplace, ...]
+    Each with the schema of that time, since what a schema knows depends on what was tried.
+    """
+
+    learners: tuple[tuple[Schema, SparseLaplace], ...]
+
+    @property
+    def schema(self) -> Schema:
+        """The schema by the whole log."""
+        return self.learners[-1][0]
 
     def expect(self, batch: Batch, blocks: Counts) -> tuple[Array, Array]:
         before, after = [np.empty(0)], [np.empty(0)]
         last = len(self.learners) - 1
         for decision, block in zip(batch, blocks.tolist(), strict=True):
-            assert decision.candidates is not None
-            rows = self.schema.encode(decision.candidates, decision.context)
-            after.append(self.learners[last].score(rows)[0])
-            before.append(after[-1] if block == last else self.learners[block].score(rows)[0])
+            after.append(_score(*self.learners[last], decision))
+            before.append(after[-1] if block == last else _score(*self.learners[block], decision))
         return tuple(LOGISTIC.probability(np.concatenate(part)) for part in (before, after))  # type: ignore[return-value]
+
+
+def _score(schema: Schema, learner: SparseLaplace, decision: Decision) -> Array:
+    assert decision.candidates is not None
+    return learner.score(schema.encode(decision.candidates, decision.context))[0]
 
 
 @history_is_source
@@ -311,19 +321,20 @@ class _Records(_Fitting):
             Schema() if declared is None else Schema(declared.fields, ignore=declared.ignore)
         )
         self._learner = SparseLaplace()
-        self._saved: list[SparseLaplace] = []
+        self._saved: list[tuple[Schema, SparseLaplace]] = []
 
     def _learn(self, batch: Batch, starts: list[int]) -> None:
         found = [np.empty(0)]
         for i, decision in enumerate(batch):
             if i in starts:
-                self._saved.append(self._learner.view())
+                self._saved.append((self._schema.view(), self._learner.view()))
             if not decision.ended.tried:
                 continue
             assert decision.candidates is not None
             rows = self._schema.encode(decision.candidates, decision.context)
-            tried = rows.take(decision.order[: decision.ended.tried])
-            found.append(LOGISTIC.probability(self._saved[-1].score(tried)[0]))
+            order = decision.order[: decision.ended.tried]
+            tried = rows.take(order)
+            found.append(LOGISTIC.probability(_score(*self._saved[-1], decision)[order]))
             self._learner.observe(tried, decision.ended.succeeded)
             self._schema.observe(tried)
         self._predicted.append(np.concatenate(found))
@@ -332,8 +343,7 @@ class _Records(_Fitting):
         """Return the model."""
         return RecordModel(
             weights=np.empty((len(self._saved) + 1, 0)),
-            schema=self._schema,
-            learners=(*self._saved, self._learner),
+            learners=(*self._saved, (self._schema, self._learner)),
             **self._common(),
         )
 

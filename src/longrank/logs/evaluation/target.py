@@ -19,20 +19,22 @@ def aim(
     policy: Policy,
     decisions: Sequence[Decision],
     draws: int,
-    rng: np.random.Generator | None,
+    places: Sequence[int],
     *,
     learn: bool = False,
 ) -> Aims:
     """Ask a policy what it would do in place of decisions of the log.
 
     Of a randomised policy these are its choices along the log, and ``draws`` sequences; of any
-    other the sequence that it plays, for which ``rng`` is what it may draw from. With ``learn`` it
-    learns from each decision after it was asked; otherwise it does not change, and does not probe.
+    other the sequence that it plays. What it draws depends on the decision's place in the log
+    alone. With ``learn`` it learns from each decision after it was asked; otherwise it does not
+    change, and does not probe.
     """
     certain = not isinstance(policy, Randomised)
     sequences, choices = [np.empty(0, np.int64)], [np.empty(0)]
-    features = getattr(policy, "features", None)
-    for decision in decisions:
+    features, chance = getattr(policy, "features", None), _Chance(policy)
+    for decision, place in zip(decisions, places, strict=True):
+        rng = chance.at(place)
         items, payoffs, given = decision.offer(policy)
         budget = decision.budget
         if isinstance(policy, Randomised):
@@ -67,9 +69,20 @@ def _firsts(lengths: Sequence[int]) -> NDArray[np.int64]:
     return np.cumsum(np.array([0, *lengths, *([] if lengths else [0])], np.int64))
 
 
-def generator_for(policy: Policy, number: int) -> np.random.Generator | None:
-    """Return the generator of a policy that draws, for a batch: the same in every process."""
-    if policy.rng is None:
-        return None
-    seed = copy.deepcopy(policy.rng).integers(2**63)
-    return np.random.default_rng([int(seed), number])
+class _Chance:
+    """The random numbers of a policy that draws: the same for a place of the log, in any process."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._bits: np.random.PCG64 | None = None
+        if policy.rng is not None:
+            self._bits = np.random.PCG64(int(copy.deepcopy(policy.rng).integers(2**63)))
+            self._start = self._bits.state
+            self._rng = np.random.Generator(self._bits)
+
+    def at(self, place: int) -> np.random.Generator | None:
+        """Return the generator for the decision at a place; None for a policy that does not draw."""
+        if self._bits is None:
+            return None
+        self._bits.state = self._start
+        self._bits.advance(place << 32)
+        return self._rng

@@ -21,7 +21,7 @@ def parts(folder, suffix="parquet", rows=ROWS):
 
 
 def ids(history):
-    return [one.id for one in history.decisions()]
+    return [int(one.id) for one in history.decisions()]
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])

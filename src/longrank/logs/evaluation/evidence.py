@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from longrank.logs.abilities import CERTAIN, Checked
 from longrank.logs.batch import UNKNOWN, Batch
 from longrank.logs.decision import Decision
 from longrank.logs.evaluation.outcome_model import OutcomeModel
-from longrank.logs.evaluation.target import aim, generator_for
+from longrank.logs.evaluation.target import aim
 from longrank.logs.history import Change, History, changed
 from longrank.policies import Policy
 from longrank.workers import Workers
@@ -133,8 +133,8 @@ def gather_all(
     if workers is None or learn:
         workers = Workers()
     jobs = (
-        (task, number, batch, model.seen.blocks(batch.ids))
-        for number, batch in enumerate(history.batches())
+        (task, place, batch, model.seen.blocks(batch.ids))
+        for place, batch in _placed(history.batches())
     )
     for part, counted in workers.each(_weigh, jobs):
         _merge(log, counted)
@@ -169,15 +169,16 @@ Parts = dict[tuple[str | None, str], Found]  # by policy and change; None is wha
 _COMMON = ("rewards", "last", "short", "observed", "earnable", "played")
 
 
-def _weigh(task: _Task, number: int, batch: Batch, blocks: Counts) -> tuple[Parts, Checked]:
+def _weigh(task: _Task, place: int, batch: Batch, blocks: Counts) -> tuple[Parts, Checked]:
     """Weigh the decisions of a batch for every policy under every change."""
     log, decisions = count(batch), list(batch)
+    places = np.arange(place, place + len(batch))
     known = [one.payoffs is not None and one.size is not None for one in decisions]
     if not all(known):  # nothing is known of what has no outcome either
         decisions = [one for one, there in zip(decisions, known, strict=True) if there]
         if not decisions:
             return {}, log
-        batch, blocks = Batch.of(decisions), blocks[known]
+        batch, blocks, places = Batch.of(decisions), blocks[known], places[known]
     found: Parts = {}
     chances = task.model.expect(batch, blocks)
     played = np.empty((len(decisions), 0))
@@ -191,8 +192,7 @@ def _weigh(task: _Task, number: int, batch: Batch, blocks: Counts) -> tuple[Part
         log_, worth = _tables(there, same, task.model, blocks)
         believed = Expected(*chances, task.model.stops, blocks)
         for name, policy in task.policies.items():
-            rng = None if task.learn else generator_for(policy, number)
-            aims = aim(policy, same, task.draws, rng, learn=task.learn)
+            aims = aim(policy, same, task.draws, places.tolist(), learn=task.learn)
             room = _room(len(same), int(np.diff(there.order.firsts).max()) + 1)
             kernels.weigh_decisions(log_, worth, believed, aims, room)
             lengths = np.full(len(same), UNKNOWN)
@@ -207,6 +207,14 @@ def _weigh(task: _Task, number: int, batch: Batch, blocks: Counts) -> tuple[Part
             found[None, change] = {each: columns.pop(each) for each in _COMMON}
             found[name, change] = columns
     return found, log
+
+
+def _placed(batches: Iterable[Batch]) -> Iterator[tuple[int, Batch]]:
+    """Return batches with the places of their first decisions."""
+    place = 0
+    for batch in batches:
+        yield place, batch
+        place += len(batch)
 
 
 def describe(decisions: Sequence[Decision], chances: Array) -> Iterator[Array]:

@@ -70,7 +70,7 @@ def _firsts(lengths: Sequence[int]) -> NDArray[np.int64]:
 
 
 class _Chance:
-    """The random numbers of a policy that draws: the same for a place of the log, in any process."""
+    """The random numbers of a policy that draws: for a place of the log always the same."""
 
     def __init__(self, policy: Policy) -> None:
         self._bits: np.random.PCG64 | None = None
@@ -80,7 +80,7 @@ class _Chance:
             self._rng = np.random.Generator(self._bits)
 
     def at(self, place: int) -> np.random.Generator | None:
-        """Return the generator for the decision at a place; None for a policy that does not draw."""
+        """Return the generator for the decision at a place; None if the policy does not draw."""
         if self._bits is None:
             return None
         self._bits.state = self._start

@@ -77,17 +77,21 @@ def lengths(found: Evidence | History) -> NDArray[np.int64]:
 
 def learning_curve(
     policy: Policy, history: History, model: OutcomeModel, *, supported: bool, points: int = 60
-) -> list[tuple[int, float]]:
-    """Return the mean value up to each decision of a policy that learns from the log as it goes.
+) -> list[tuple[int, float, float]]:
+    """Return the mean value up to decision t of a policy that learns from the log as it goes.
 
     It is evaluated before every decision with what it has learned so far: doubly robust if the
-    log supports it, otherwise by the model.
+    log supports it, otherwise by the model. The points are t, the mean and its standard error;
+    they begin after a tenth of the decisions, since means of a few jump.
     """
     found = gather(policy, history, model, learn=True).ended()
     terms = robust_terms(found) if supported else found.modelled
-    means = np.cumsum(terms) / np.arange(1, len(terms) + 1)
-    where = np.unique(np.linspace(max(len(means) // 20, 1), len(means), points).astype(int))
-    return [(int(t), float(means[t - 1])) for t in where]
+    times = np.arange(1, len(terms) + 1)
+    means = np.cumsum(terms) / times
+    squares = np.maximum(np.cumsum(terms**2) / times - means**2, 0.0)
+    errors = np.sqrt(squares / times)
+    where = np.unique(np.linspace(max(len(means) // 10, 1), len(means), points).astype(int))
+    return [(int(t), float(means[t - 1]), float(errors[t - 1])) for t in where]
 
 
 @dataclass(frozen=True)

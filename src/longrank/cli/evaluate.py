@@ -247,18 +247,16 @@ def _show(console: Console, found: Evaluation) -> None:
     table.add_column("estimator", min_width=len("doubly robust"))
     table.add_column("value", justify="right")
     table.add_column("interval", no_wrap=True)
-    table.add_column("more than the log", no_wrap=True)
     table.add_column("effective", justify="right")
     logged = next((one for one in found if one.policy == LOGGED), None)
     if logged is not None:
         span = _span(logged.low, logged.high)
         rounds = f"{logged.effective:.0f}"
-        table.add_row(LOGGED, logged.estimator, f"{logged.value:.4f}", span, "", rounds)
+        table.add_row(LOGGED, logged.estimator, f"{logged.value:.4f}", span, rounds)
     for name, one in found.verdicts.items():
         value = "–" if math.isnan(one.value) else f"{one.value:.4f}"
-        more = "" if one.refused else _span(one.gain.low, one.gain.high)
         span, rounds = _span(one.low, one.high), f"{one.effective:.0f}"
-        table.add_row(name, "refused" if one.refused else one.estimator, value, span, more, rounds)
+        table.add_row(name, "refused" if one.refused else one.estimator, value, span, rounds)
     console.print(table)
     for each in found.differences[len(found.verdicts) :]:
         console.print(str(each), highlight=False, markup=False, soft_wrap=True)

@@ -17,8 +17,8 @@ from longrank import __version__, cli
 from longrank.cli.run import Backend, Grid
 from longrank.cli.terminal import EXTRAS, needs
 from longrank.errors import InvalidInput, LongrankError, MissingExtra
-from longrank.experiments.runner import BACKENDS
 from longrank.experiments.settings import GRIDS
+from longrank.workers import BACKENDS
 
 ROOT = Path(__file__).parent.parent
 

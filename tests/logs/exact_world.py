@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from small_world import FREE, PAYOFFS, Rows, believing
 
 from longrank import EpsilonGreedy, Outcome, Payoffs, PlackettLuce, Policy, Random, unit_rows
-from longrank.logs import History, OutcomeModel, fit
+from longrank.logs import History, fit
 from longrank.logs.evaluation.evidence import Evidence, gather
 from longrank.policies import Randomised
 
@@ -75,11 +75,7 @@ class World:
         happened in it, while here it would have.
         """
         pilot = self.sample(200, np.random.default_rng(seed))
-        parts = fit(History([self.rows[i] | {"id": t} for t, i in enumerate(pilot)]))
-        costs = parts.costs and replace(
-            parts.costs, overall=parts.costs.overall[:1], weights=parts.costs.weights[:1]
-        )
-        model = OutcomeModel(parts.weights[:1], parts.stops[:1], parts.predictions, costs=costs)
+        model = fit(History([self.rows[i] | {"id": f"pilot {t}"} for t, i in enumerate(pilot)]))
         return gather(policy, History(self.rows), model, draws=0)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from plain_evidence import Target, bound
 from small_world import FREE, JUDGED, PAYOFFS, TRUTH, greedy, logged
 
 from longrank import Outcome, Payoffs
 from longrank.logs import History, evaluate, fit
 from longrank.logs.decision import Decision
-from longrank.logs.evaluation.evidence import bound, gather
-from longrank.logs.evaluation.target import Target
+from longrank.logs.evaluation.evidence import gather
 from longrank.policies.randomised import certain_choices
 from longrank.simulation import LogisticWorld
 

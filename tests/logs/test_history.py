@@ -154,7 +154,7 @@ def test_json_that_nobody_needs_is_cut_out_and_nothing_else(sound, tmp_path):
     history = History(path)
     assert [(ranking.features.tolist(), outcome) for ranking, outcome in history] == wanted
     unneeded = frozenset(("items", "rewards", "losses", "propensity", "prefix_propensities"))
-    for row, (_, found) in zip(rows, history.table.read(unneeded), strict=True):
+    for row, (_, found) in zip(rows, history.tables[0].read(unneeded), strict=True):
         wanted = {name: value for name, value in row.items() if name not in unneeded}
         wanted["raw"] = found["raw"] = None  # not of the format: what is in it does not matter
         assert found == wanted

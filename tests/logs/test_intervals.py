@@ -23,7 +23,7 @@ from longrank.logs.evaluation.intervals import (
     score,
 )
 
-RUNS, ROUNDS = 800, 400
+RUNS, ROUNDS = 400, 400
 
 
 def judged():
@@ -42,9 +42,8 @@ def test_intervals_cover_the_truth_as_often_as_they_say(log):
         here = found.take(rows)
         for i, one in enumerate((importance(here, settings), doubly_robust(here, settings))):
             covered[i] += one.low <= truth <= one.high
-    least, most = stats.binom.ppf([0.001, 0.999], RUNS, [0.93, 0.97])
-    assert (covered >= least).all(), covered / RUNS
-    assert (covered <= most).all(), covered / RUNS
+    # what leaves room for the unseen, or holds for every number, covers more than it says
+    assert (covered >= stats.binom.ppf(0.001, RUNS, 0.95)).all(), covered / RUNS
 
 
 @pytest.mark.parametrize("log", LOGS)
@@ -156,18 +155,18 @@ def test_the_influence_of_a_decision_is_how_far_it_moves_a_ratio():
 def test_few_effective_decisions_get_intervals_that_hold_for_every_number():
     def methods(rounds, **settings):
         history = History(logged(chance(), rounds))
-        found = evaluate(history, {"x": JUDGED["chance"]()}, resamples=20, **settings)
+        found = evaluate(history, {"x": chance(temperature=0.8)}, resamples=20, **settings)
         noted = {e.estimator for e in found if any("by betting" in n for n in e.notes)}
         assert noted == {e.estimator for e in found if e.method == "betting"}
         return {e.estimator: e.method for e in found if not e.refused}
 
-    few, many = methods(60), methods(500)
+    few, many = methods(60), methods(300)
     weighted = ("importance sampling", "importance sampling, self-normalised")
     doubly = ("doubly robust", "doubly robust, self-normalised")
     assert {few[name] for name in (*weighted, *doubly, "mean reward")} == {"betting"}
     assert {many[name] for name in weighted} == {"bootstrap"}
     assert {many[name] for name in (*doubly, "mean reward")} == {"normal"}
-    certain = methods(500, interval="betting")
+    certain = methods(300, interval="betting")
     assert {certain[name] for name in (*weighted, *doubly, "mean reward")} == {"betting"}
     assert cautions(100.0, "bootstrap") == ()
 

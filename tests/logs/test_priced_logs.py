@@ -6,6 +6,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from plain_evidence import aim
 from small_world import FORMS, JUDGED, TRUTH, chance, greedy, logged
 from typer.testing import CliRunner
 
@@ -23,7 +24,7 @@ from longrank import (
     unit_rows,
 )
 from longrank.logs import History, check, evaluate, fit, learn_from, record, report, write
-from longrank.logs.evaluation.evidence import aim, gather
+from longrank.logs.evaluation.evidence import gather
 from longrank.logs.evaluation.insights import by_position, raise_costs, what_if
 from longrank.policies import Randomised
 from longrank.simulation import LogisticWorld

@@ -382,7 +382,7 @@ def test_an_outcome_model_of_records_sees_the_context():
     tried = sum(decision.outcome.tried for decision in history.decisions())
     assert len(model.predictions.predicted) == len(model.predictions.succeeded) == tried
     gaps = []
-    for index, decision in enumerate(history.decisions()):
+    for index, decision in enumerate(history.part(60).decisions(), 60):
         visa = decision.context["brand"] == "visa"
         ids = [each["id"] for each in decision.candidates]
         good = [visa == (name in ("adyen", "stripe")) for name in ids]
@@ -507,5 +507,5 @@ def test_what_a_schema_declares_holds_for_a_log():
     assert offline.to_bytes() == online.to_bytes()
     history = History(log, schema=schema, payoffs=PAYOFFS)
     assert check(history).problems == []
-    assert fit(history, folds=2).schema.ignore == {"trace"}
+    assert fit(history).schema.ignore == {"trace"}
     assert [problem.row for problem in check(log).problems] == [1]

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import math
+import os
 import sys
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import Progress, TaskID
 from rich.table import Table
 
-from longrank.cli.logs import ColumnNames, ContextNames, LogPayoffs, open_log, values
+from longrank.cli.logs import ColumnNames, ContextNames, LogFiles, LogPayoffs, open_log, values
+from longrank.cli.run import Backend
 from longrank.cli.terminal import console, counted
 from longrank.errors import InvalidInput
 from longrank.logs import Evaluation, History, Passage, learn_from
@@ -30,13 +34,12 @@ Interval = Literal["bootstrap", "betting", "bernstein"]
 Treatment = Literal["refuse", "at-random", "bounds"]
 GATE = {"promote": 0, "keep": 3, "not enough data": 4}  # exit codes
 
+_MANY = 50_000  # decisions that are worth several processes
 _OFFERED = ("dim", "max_budget", "rng")  # what the log and the command line give a policy
 
 
 def evaluate(
-    log: Annotated[
-        Path, typer.Argument(help="A .parquet, .csv or .jsonl file with all candidates.")
-    ],
+    log: LogFiles,
     policy: Annotated[
         list[str],
         typer.Option(
@@ -90,6 +93,19 @@ def evaluate(
     extra_cost: Annotated[
         float | None, typer.Option(help="In the report: what if every try cost this much more?")
     ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Parallel processes. Default: all processors for 50,000 decisions or more, if "
+            "joblib is installed, or else one.",
+        ),
+    ] = None,
+    backend: Annotated[Backend, typer.Option(help="Where to evaluate the log.")] = "processes",
+    address: Annotated[
+        str | None,
+        typer.Option(help="Address of the Dask or Ray cluster; default: start one here."),
+    ] = None,
 ) -> None:
     """Judge what policies would have earned on a log, without running them.
 
@@ -102,7 +118,11 @@ def evaluate(
 
     Where candidates are records, the columns of the log may have names of its own.
 
-    Parquet files need `pip install 'longrank[logs]'`.
+    The log is read once, and may be larger than memory. Its batches are evaluated in parallel, with
+    the same results whatever the number of processes.
+
+    Parquet files need `pip install 'longrank[logs]'`, several processes `longrank[experiments]`;
+    `--backend dask` and `--backend ray` also need `longrank[cluster]`.
 
     Example: `longrank evaluate log.csv --policy recommended --policy ind:rate=5`
     """
@@ -117,16 +137,17 @@ def evaluate(
     judged = history.part(cut)
     own = Console(stderr=True) if str(json_) == "-" else console
     own.print(f"{total} decisions: {cut} to learn from, {total - cut} to judge by")
+    workers: Any = {"jobs": _jobs(jobs, len(judged)), "backend": backend, "address": address}
     settings: dict[str, Any] = {"confidence": confidence, "interval": interval, "seed": seed}
     with own.status("estimating"):
-        found = estimate(judged, policies, missing=missing, **settings)
+        found = estimate(judged, policies, missing=missing, **settings, **workers)
     _write(json_, found.to_dict())
     _show(own, found)
     if all_:
         _show_all(own, found)
     if report is not None:
         with own.status("writing the report"):
-            write_report(judged, policies, report, found, extra_cost=extra_cost)
+            write_report(judged, policies, report, found, extra_cost=extra_cost, **workers)
         own.print(f"Wrote the report to {report}")
 
 
@@ -162,6 +183,14 @@ def _write(path: Path | None, found: dict[str, Any]) -> None:
         sys.stdout.write(text + "\n")
     else:
         path.write_text(text + "\n", "utf-8")
+
+
+def _jobs(jobs: int | None, decisions: int) -> int:
+    """Return how many processes evaluate so many decisions: starting them takes seconds."""
+    if jobs is not None:
+        return jobs
+    able = importlib.util.find_spec("joblib") is not None
+    return os.cpu_count() or 1 if able and decisions >= _MANY else 1
 
 
 def _policies(specs: list[str], history: History, cut: int, seed: int) -> dict[str, Policy]:
@@ -202,8 +231,11 @@ def _named(spec: str, history: History, seed: int) -> Policy:
 
 
 def _budget(history: History) -> int:
-    found = (decision.budget or len(decision.order) for decision in history.decisions())
-    return max(1, max(found))
+    found = 1
+    for batch in history.batches():
+        lengths = np.diff(batch.order.firsts)
+        found = max(found, int(np.where(batch.budget > 0, batch.budget, lengths).max()))
+    return found
 
 
 def _show(console: Console, found: Evaluation) -> None:
@@ -215,18 +247,16 @@ def _show(console: Console, found: Evaluation) -> None:
     table.add_column("estimator", min_width=len("doubly robust"))
     table.add_column("value", justify="right")
     table.add_column("interval", no_wrap=True)
-    table.add_column("more than the log", no_wrap=True)
     table.add_column("effective", justify="right")
     logged = next((one for one in found if one.policy == LOGGED), None)
     if logged is not None:
         span = _span(logged.low, logged.high)
         rounds = f"{logged.effective:.0f}"
-        table.add_row(LOGGED, logged.estimator, f"{logged.value:.4f}", span, "", rounds)
+        table.add_row(LOGGED, logged.estimator, f"{logged.value:.4f}", span, rounds)
     for name, one in found.verdicts.items():
         value = "–" if math.isnan(one.value) else f"{one.value:.4f}"
-        more = "" if one.refused else _span(one.gain.low, one.gain.high)
         span, rounds = _span(one.low, one.high), f"{one.effective:.0f}"
-        table.add_row(name, "refused" if one.refused else one.estimator, value, span, more, rounds)
+        table.add_row(name, "refused" if one.refused else one.estimator, value, span, rounds)
     console.print(table)
     for each in found.differences[len(found.verdicts) :]:
         console.print(str(each), highlight=False, markup=False, soft_wrap=True)

@@ -18,6 +18,13 @@ app = typer.Typer(
     help="Check logs of decisions and outcomes before you learn from them.", no_args_is_help=True
 )
 
+LogFiles = Annotated[
+    list[Path],
+    typer.Argument(
+        help="A .parquet, .csv or .jsonl file; or many that are one log: several files, a folder, "
+        "or a pattern in quotes, such as 'logs/*.parquet', in the order of their names."
+    ),
+]
 ColumnNames = Annotated[
     str,
     typer.Option(help="What the log calls columns of the format: id=payment,ids=routes."),
@@ -75,17 +82,18 @@ def _payoffs(text: str) -> Payoffs | None:
 
 
 def open_log(
-    file: Path, columns: str = "", context: str | None = None, payoffs: str = ""
+    files: list[Path], columns: str = "", context: str | None = None, payoffs: str = ""
 ) -> History:
-    """Open a log with the columns and payoffs that were named."""
+    """Open a log with the columns and payoffs that were named; many files are one log."""
     fields = None if context is None else names(context)
     own = settings("columns", columns)
-    return History(file, columns=own, context=fields, payoffs=_payoffs(payoffs))
+    data = files[0] if len(files) == 1 else files
+    return History(data, columns=own, context=fields, payoffs=_payoffs(payoffs))
 
 
 @app.command("check")
 def check(
-    file: Annotated[Path, typer.Argument(help="A .parquet, .csv or .jsonl file.")],
+    file: LogFiles,
     columns: ColumnNames = "",
     context: ContextNames = None,
     payoffs: LogPayoffs = "",
@@ -107,7 +115,7 @@ def check(
     Example: `longrank logs check log.csv`
     """
     shown = most or max_problems
-    with console.status(f"reading {file}"):
+    with console.status(f"reading {', '.join(map(str, file))}"):
         found = check_history(open_log(file, columns, context, payoffs))
     for problem in found.problems[:shown]:
         console.print(str(problem), style="red", markup=False, highlight=False, soft_wrap=True)

@@ -11,6 +11,7 @@
 
 from longrank.document.blocks import (
     Block,
+    Callout,
     Code,
     Drawing,
     Field,
@@ -28,6 +29,7 @@ from longrank.document.markdown import to_markdown
 
 __all__ = [
     "Block",
+    "Callout",
     "Chart",
     "Code",
     "Drawing",

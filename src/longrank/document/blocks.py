@@ -25,6 +25,14 @@ class Prose:
 
 
 @dataclass(frozen=True)
+class Callout:
+    """A sentence that nobody should miss; ``kind`` is "good", "bad", "open" or "unknown"."""
+
+    text: str
+    kind: str
+
+
+@dataclass(frozen=True)
 class Code:
     """Lines for the command line."""
 
@@ -82,7 +90,7 @@ class Drawing:
     legend: tuple[str, ...] = ()
 
 
-Block = Heading | Prose | Code | Links | Grid | Picture | Drawing
+Block = Heading | Prose | Callout | Code | Links | Grid | Picture | Drawing
 
 
 def number(value: float | None, decimals: int = 2, sign: bool = False) -> str:

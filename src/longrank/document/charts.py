@@ -8,14 +8,14 @@ from html import escape
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555")
 DASHES = ("", "7 3", "2 2", "9 3 2 3", "5 5", "1 3", "12 4")
-_FONT = 'font-size="12" fill="#333"'
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 14.0, 14.0, 40.0
 
 
 class Chart:
     """A chart with two axes; ``label`` is its description for screen readers.
 
-    A ``style`` is a number: a colour with a dash pattern, repeated after seven.
+    A ``style`` is a number: a colour with a dash pattern, repeated after seven. ``right`` is the
+    margin for labels beside the ends of lines.
     """
 
     def __init__(
@@ -28,9 +28,10 @@ class Chart:
         width: float = 640.0,
         height: float = 280.0,
         x_names: Sequence[str] = (),
+        right: float = _RIGHT,
     ) -> None:
         self.x, self.y = _widened(*x), _widened(*y)
-        self.width, self.height = width, height
+        self.width, self.height, self.right = width, height, right
         self.label = label
         self.parts: list[str] = []
         self._axes(titles, x_names)
@@ -40,7 +41,7 @@ class Chart:
         across = (x - self.x[0]) / (self.x[1] - self.x[0])
         up = (y - self.y[0]) / (self.y[1] - self.y[0])
         return (
-            _LEFT + across * (self.width - _LEFT - _RIGHT),
+            _LEFT + across * (self.width - _LEFT - self.right),
             self.height - _BOTTOM - up * (self.height - _TOP - _BOTTOM),
         )
 
@@ -73,6 +74,40 @@ class Chart:
                 f'stroke="{_colour(style)}" stroke-width="1.6"/>'
             )
 
+    def span(self, y: float, low: float, high: float, style: int = 0) -> None:
+        """Draw a horizontal interval."""
+        (left, py), (right, _) = self.at(low, y), self.at(high, y)
+        self.parts.append(
+            f'<path d="M{left:.1f} {py - 6:.1f}v12m0 -6H{right:.1f}m0 -6v12" fill="none" '
+            f'stroke="{_colour(style)}" stroke-width="3"/>'
+        )
+
+    def band(self, points: Sequence[tuple[float, float, float]], style: int = 0) -> None:
+        """Fill the area between lower and upper ends: points are x, low and high."""
+        there = [self.at(x, high) for x, _, high in points]
+        back = [self.at(x, low) for x, low, _ in reversed(points)]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in there + back)
+        self.parts.append(
+            f'<polygon points="{path}" fill="{_colour(style)}" fill-opacity="0.13" stroke="none"/>'
+        )
+
+    def label_at(
+        self, x: float, y: float, text: str, style: int | None = None, anchor: str = "start"
+    ) -> None:
+        """Write beside a point: to its right, above it (``middle``) or to its left (``end``)."""
+        px, py = self.at(x, y)
+        across, up = {"start": (8.0, 4.0), "middle": (0.0, -10.0), "end": (-8.0, 4.0)}[anchor]
+        colour = "#333" if style is None else _colour(style)
+        self._text(px + across, py + up, text, anchor, colour)
+
+    def rule(self, x: float) -> None:
+        """Draw a vertical line to compare with."""
+        (px, bottom), (_, top) = self.at(x, self.y[0]), self.at(x, self.y[1])
+        self.parts.append(
+            f'<line x1="{px:.1f}" y1="{bottom:.1f}" x2="{px:.1f}" y2="{top:.1f}" '
+            f'stroke="#333" stroke-width="1.2" stroke-dasharray="4 3"/>'
+        )
+
     def bar(self, x: float, width: float, height: float, style: int = 0) -> None:
         """Draw a bar from zero."""
         left, top = self.at(x - width / 2, max(height, 0.0))
@@ -102,8 +137,8 @@ class Chart:
         )
 
     def _axes(self, titles: tuple[str, str], x_names: Sequence[str]) -> None:
-        right, bottom = self.width - _RIGHT, self.height - _BOTTOM
-        for tick in _ticks(*self.y):
+        right, bottom = self.width - self.right, self.height - _BOTTOM
+        for tick in _ticks(*self.y) if titles[1] else ():  # an axis without a title has no numbers
             _, py = self.at(self.x[0], tick)
             self.parts.append(
                 f'<line x1="{_LEFT}" y1="{py:.1f}" x2="{right}" y2="{py:.1f}" stroke="#ddd"/>'
@@ -117,14 +152,15 @@ class Chart:
         self._text((_LEFT + right) / 2, self.height - 6, titles[0], "middle")
         middle = (_TOP + bottom) / 2
         self.parts.append(
-            f'<text x="14" y="{middle:.1f}" text-anchor="middle" {_FONT} '
+            f'<text x="14" y="{middle:.1f}" text-anchor="middle" font-size="12" fill="#333" '
             f'transform="rotate(-90 14 {middle:.1f})">{escape(titles[1])}</text>'
         )
         self.parts.append(f'<path d="M{_LEFT} {_TOP}V{bottom}H{right}" fill="none" stroke="#333"/>')
 
-    def _text(self, x: float, y: float, text: str, anchor: str) -> None:
+    def _text(self, x: float, y: float, text: str, anchor: str, colour: str = "#333") -> None:
         self.parts.append(
-            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" {_FONT}>{escape(text)}</text>'
+            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="12" '
+            f'fill="{colour}">{escape(text)}</text>'
         )
 
 

@@ -8,6 +8,7 @@ from html import escape
 
 from longrank.document.blocks import (
     Block,
+    Callout,
     Code,
     Drawing,
     Field,
@@ -52,6 +53,12 @@ figure svg { display: block; width: 100%; height: auto; }
 figure svg text { font-family: system-ui, sans-serif; }
 .legend span { margin-right: 1.2rem; white-space: nowrap; font-size: .88rem; }
 .legend svg { display: inline-block; width: 34px; vertical-align: middle; }
+.callout { max-width: 60rem; margin: .7rem 0; padding: .7rem 1rem; font-size: 1.06rem;
+  background: #f6f6f6; border-left: .4rem solid #767676; }
+.callout.good { border-color: #00734f; background: #eef8f4; }
+.callout.bad { border-color: #b3320b; background: #fdf2ee; }
+.callout.open { border-color: #0072b2; background: #eff6fb; }
+.callout code { font-size: 1em; font-weight: 650; }
 figcaption { font-size: .88rem; color: #444; max-width: 46rem; }
 """
 
@@ -74,6 +81,8 @@ def _block(block: Block) -> str:
             return f"<h{level}{anchor}>{_text(text)}</h{level}>"
         case Prose(text):
             return f"<p>{_text(text)}</p>"
+        case Callout(text, kind):
+            return f'<p class="callout {escape(kind)}">{_text(text)}</p>'
         case Code(lines):
             return f"<pre>{escape(chr(10).join(lines))}</pre>"
         case Links(targets):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from longrank.document.blocks import (
     Block,
+    Callout,
     Code,
     Drawing,
     Field,
@@ -33,6 +34,8 @@ def _block(block: Block, folder: Path) -> str:
             return f"{'#' * level} {_escaped(text)}"
         case Prose(text):
             return _escaped(text)
+        case Callout(text):
+            return f"> {_escaped(text)}"
         case Code(lines):
             return "\n".join(["```", *lines, "```"])
         case Links(targets):

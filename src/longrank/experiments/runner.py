@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from longrank.errors import InvalidInput, MissingExtra
 from longrank.experiments.results import ResultRow, finished, write_cell
 from longrank.experiments.settings import Cell, fees, grid_of, payoffs
 from longrank.experiments.streams import mixture, situation, stream, task_table
 from longrank.simulation import live
 from longrank.simulation.metrics import normalised
+from longrank.workers import Workers
 
-BACKENDS = ("processes", "dask", "ray")
 FIRST = 50  # rounds in which every kernel of a run is needed
 
 
@@ -125,7 +123,9 @@ def run(
     todo = [cell for cell in cells if not finished(out, cell)]
     prepare(todo, folder, notify)
     failures = []
-    for cell, rows in _results(todo, jobs, backend, address, folder):
+    workers = Workers(jobs, backend, address)
+    tasks = ((cell, folder) for cell in todo)
+    for cell, rows in workers.each(_try_cell, tasks, ordered=False):
         if isinstance(rows, Failure):
             failures.append(rows)
         else:
@@ -139,56 +139,3 @@ def _try_cell(cell: Cell, folder: str | None) -> tuple[Cell, list[ResultRow] | F
         return cell, run_cell(cell, folder)
     except Exception:
         return cell, Failure(cell, traceback.format_exc())
-
-
-def _results(
-    cells: Sequence[Cell], jobs: int, backend: str, address: str | None, folder: str | None
-) -> Iterator[tuple[Cell, list[ResultRow] | Failure]]:
-    if backend not in BACKENDS:
-        raise InvalidInput("backend", f"be one of {', '.join(BACKENDS)}", repr(backend))
-    if jobs == 1 and backend == "processes":
-        yield from (_try_cell(cell, folder) for cell in cells)
-        return
-    try:
-        import joblib
-    except ImportError as error:
-        raise MissingExtra("running in several processes", "experiments") from error
-    with _cluster(backend, address):
-        # Not every backend can return results as they arrive, so we wait for each batch; a batch
-        # is large enough to keep all workers busy.
-        size = len(cells) if backend == "processes" else max(4 * jobs, 1)
-        how = "generator_unordered" if backend == "processes" else "list"
-        for start in range(0, len(cells), max(size, 1)):
-            batch = cells[start : start + size]
-            parallel = joblib.Parallel(n_jobs=jobs, return_as=how, batch_size=1)
-            yield from parallel(joblib.delayed(_try_cell)(cell, folder) for cell in batch)
-
-
-@contextmanager
-def _cluster(backend: str, address: str | None) -> Iterator[None]:
-    """Set up joblib for a backend, connected while the block runs."""
-    import joblib
-
-    if backend == "processes":
-        with joblib.parallel_config("loky", inner_max_num_threads=1):
-            yield
-        return
-    try:
-        if backend == "dask":
-            from distributed import Client
-        else:
-            import ray
-            from ray.util.joblib import register_ray
-    except ImportError as error:
-        raise MissingExtra(f"the {backend} backend", "cluster") from error
-    if backend == "dask":
-        with Client(address) as client, joblib.parallel_config("dask", client=client):
-            yield
-        return
-    register_ray()
-    ray.init(address=address, log_to_driver=False)
-    try:
-        with joblib.parallel_config("ray"):
-            yield
-    finally:
-        ray.shutdown()

@@ -40,6 +40,16 @@ from longrank.kernels.length import (
     values_ahead,
 )
 from longrank.kernels.likelihood import fit_likelihood, grow_and_fit, likelihood_step
+from longrank.kernels.logs import (
+    Aims,
+    Expected,
+    Findings,
+    Logged,
+    Worth,
+    fit_in_turn,
+    values_of_sequence,
+    weigh_decisions,
+)
 from longrank.kernels.looks import (
     CONTENDERS,
     Optimism,
@@ -104,8 +114,12 @@ __all__ = [
     "KNOTS",
     "LEVEL",
     "PRODUCT",
+    "Aims",
     "Coding",
     "Curves",
+    "Expected",
+    "Findings",
+    "Logged",
     "Optimism",
     "Pool",
     "RecordRule",
@@ -117,6 +131,7 @@ __all__ = [
     "State",
     "Step",
     "View",
+    "Worth",
     "best_length",
     "best_stop",
     "choose_sparse",
@@ -139,6 +154,7 @@ __all__ = [
     "expand",
     "expand_columns",
     "expand_rows",
+    "fit_in_turn",
     "fit_likelihood",
     "foresee",
     "foreseeing_rule",
@@ -188,6 +204,8 @@ __all__ = [
     "strongest_looking",
     "top",
     "values_ahead",
+    "values_of_sequence",
+    "weigh_decisions",
     "widen",
     "worst_row",
 ]

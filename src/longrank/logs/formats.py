@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import glob
 import json
 import math
 import os
@@ -21,8 +22,10 @@ from longrank.logs.footer import text_columns
 from longrank.logs.violations import Violation
 
 BATCH = 1024  # rows in memory at once
+SUFFIXES = (".parquet", ".csv", ".jsonl", ".ndjson")
 _NO_JSON = (ValueError, RecursionError)  # the latter of what is nested too deeply
 Rows = Iterator[tuple[int, Row | Violation]]
+Batches = Iterator[tuple[tuple[str, ...], Any]]  # names of columns, and an Arrow batch of them
 Unneeded = frozenset[str]
 Names = Mapping[str, str]  # of columns: from their own to that in the format
 
@@ -32,32 +35,79 @@ class LogTable:
     """A table that can be read repeatedly: its name, its columns, its rows by number.
 
     ``rows`` is given the columns that are not needed; it leaves out all of them, or none.
+    ``batches`` are the same rows as Arrow batches, where they are read as such.
     """
 
     name: str
     columns: tuple[str, ...]
     rows: Callable[[Unneeded], Rows]
+    batches: Callable[[Unneeded], Batches] | None = None
 
     def read(self, unneeded: Unneeded = frozenset()) -> Rows:
         """Read all rows once: each with its number, or the problem that it has."""
         return self.rows(unneeded)
 
 
-def open_table(data: Any, named: Names | None = None) -> LogTable:
+def open_tables(data: Any, named: Names | None = None) -> tuple[str, list[LogTable]]:
     """Open a path, a pandas or polars frame, a pyarrow table, or a list of dictionaries.
 
+    A folder, a pattern such as ``logs/*.parquet``, or a list of paths is a table for each file, in
+    the order of their names (a list in its own). Returns what it is called, and the tables.
     ``named`` has the names in the format of columns that are called otherwise.
     """
     named = {} if named is None else named
-    if isinstance(data, str | os.PathLike):
-        return _file(Path(data), named)
+    if isinstance(data, str | os.PathLike) or _are_paths(data):
+        several = not isinstance(data, str | os.PathLike)
+        paths = list(map(Path, data)) if several else _files(Path(data))
+        names = _distinct(paths)
+        tables = [_file(path, named, name) for path, name in zip(paths, names, strict=True)]
+        if len(tables) == 1:
+            return tables[0].name, tables
+        return f"{len(tables)} files" if several else Path(data).name, tables
+    table = _open_one(data, named)
+    return table.name, [table]
+
+
+def _are_paths(data: Any) -> bool:
+    """Tell whether this is a list of paths."""
+    known = isinstance(data, Sequence) and len(data) > 0
+    return known and all(isinstance(each, str | os.PathLike) for each in data)
+
+
+def _files(path: Path) -> list[Path]:
+    """Return the files that a path stands for, in the order of their names."""
+    if path.is_dir():
+        found = sorted(
+            each
+            for each in path.rglob("*")
+            if each.suffix.lower() in SUFFIXES
+            and not any(part.startswith((".", "_")) for part in each.relative_to(path).parts)
+        )
+        if not found:
+            raise BadFile(f"there is no file in {path} that ends in {', '.join(SUFFIXES)}")
+        return found
+    if not path.exists() and any(letter in str(path) for letter in "*?["):
+        found = sorted(map(Path, glob.glob(str(path), recursive=True)))
+        if not found:
+            raise BadFile(f"no file is called {path}")
+        return found
+    return [path]
+
+
+def _distinct(paths: list[Path]) -> list[str]:
+    """Return names by which the files are told apart: where two are alike, with their folders."""
+    names = [path.name for path in paths]
+    return [path.name if names.count(path.name) == 1 else str(path) for path in paths]
+
+
+def _open_one(data: Any, named: Names) -> LogTable:
     library = type(data).__module__.partition(".")[0]
     if library == "pyarrow" and hasattr(data, "to_batches"):
         names = tuple(named.get(name, name) for name in data.schema.names)
-        return LogTable("table", names, lambda _: _arrow_rows(data.to_batches(BATCH), names))
+        return _arrow_table("table", names, lambda _: ((names, b) for b in data.to_batches(BATCH)))
     if library == "polars" and hasattr(data, "iter_slices"):
         names = tuple(named.get(name, name) for name in data.columns)
-        return LogTable("frame", names, lambda _: _polars(data, names))
+        return _polars(data, names)
     if library == "pandas" and hasattr(data, "iloc"):
         names = tuple(named.get(name, name) for name in map(str, data.columns))
         return LogTable("frame", names, lambda _: _pandas(data, names))
@@ -65,7 +115,10 @@ def open_table(data: Any, named: Names | None = None) -> LogTable:
         own = dict.fromkeys(name for row in data for name in row)
         names = tuple(named.get(name, name) for name in own)
         return LogTable("rows", names, lambda _: enumerate((_renamed(r, named) for r in data), 1))
-    rule = "be a path, a pandas or polars frame, a pyarrow table, or a list of dictionaries"
+    rule = (
+        "be a path, a pandas or polars frame, a pyarrow table, a list of dictionaries, or many "
+        "files: a folder, a pattern or a list of paths"
+    )
     raise InvalidInput("history", rule, type(data).__name__)
 
 
@@ -73,32 +126,47 @@ def _renamed(row: Mapping[str, Any], named: Names) -> Row:
     return {named.get(name, name): value for name, value in row.items()} if named else dict(row)
 
 
-def _file(path: Path, named: Names) -> LogTable:
+def _file(path: Path, named: Names, name: str | None = None) -> LogTable:
+    """Open a file; messages call it by ``name``."""
     if not path.is_file():
         raise BadFile(f"there is no file {path}")
+    name = path.name if name is None else name
     match path.suffix.lower():
         case ".parquet":
-            return _parquet(path, named)
+            return _parquet(path, named, name)
         case ".csv":
-            return _csv(path, named)
+            return _csv(path, named, name)
         case ".jsonl" | ".ndjson":
-            return _json_lines(path, named)
+            return _json_lines(path, named, name)
         case other:
             raise BadFile(f"{path} must end in .parquet, .csv, .jsonl or .ndjson, not {other!r}")
 
 
-def _polars(frame: Any, names: tuple[str, ...]) -> Rows:
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
+def _arrow_table(
+    name: str, columns: tuple[str, ...], batches: Callable[[Unneeded], Batches]
+) -> LogTable:
+    """Return a table that is read as Arrow batches."""
+    return LogTable(name, columns, lambda unneeded: _arrow_rows(batches(unneeded)), batches)
+
+
+def _polars(frame: Any, names: tuple[str, ...]) -> LogTable:
+    def rows(_: Unneeded) -> Rows:
         number = 0
         for part in frame.iter_slices(BATCH):
             for row in part.iter_rows():
                 number += 1
                 yield number, dict(zip(names, row, strict=True))
-        return
-    parts = (part.to_arrow() for part in frame.iter_slices(BATCH))
-    yield from _arrow_rows((b for part in parts for b in part.to_batches()), names)
+
+    def batches(_: Unneeded) -> Batches:
+        for part in frame.iter_slices(BATCH):
+            for batch in part.to_arrow().to_batches():
+                yield names, batch
+
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        return LogTable("frame", names, rows)
+    return _arrow_table("frame", names, batches)
 
 
 def _pandas(frame: Any, names: tuple[str, ...]) -> Rows:
@@ -118,7 +186,7 @@ def _present(value: Any) -> Any:
     return None if type(value).__name__ in ("NaTType", "NAType") else value
 
 
-def _parquet(path: Path, named: Names) -> LogTable:
+def _parquet(path: Path, named: Names, name: str) -> LogTable:
     """Open a Parquet file, read in batches; columns that are not needed are not read at all."""
     try:
         import pyarrow as pa
@@ -134,32 +202,33 @@ def _parquet(path: Path, named: Names) -> LogTable:
             raise
         raise BadFile(f"{path} is not a Parquet file: {error!s:.200}") from error
 
-    def rows(unneeded: Unneeded) -> Rows:
-        wanted = [name for name in own if named.get(name, name) not in unneeded]
-        names = tuple(named.get(name, name) for name in wanted)
+    def batches(unneeded: Unneeded) -> Batches:
+        wanted = [each for each in own if named.get(each, each) not in unneeded]
+        names = tuple(named.get(each, each) for each in wanted)
         try:
             # Texts as dictionaries: then equal ones are held once.
             with pq.ParquetFile(path, read_dictionary=texts) as file:
-                batches = (
-                    batch
-                    for group in range(
-                        file.num_row_groups
-                    )  # dictionaries in lists cannot be joined
-                    for batch in file.iter_batches(BATCH, row_groups=[group], columns=wanted)
-                )
-                yield from _arrow_rows(batches, names)
+                for group in range(file.num_row_groups):  # dictionaries in lists cannot be joined
+                    for batch in file.iter_batches(BATCH, row_groups=[group], columns=wanted):
+                        yield names, batch
         except unreadable as error:
             raise BadFile(f"{path} is damaged: {error!s:.200}") from error
 
-    return LogTable(path.name, tuple(named.get(name, name) for name in own), rows)
+    return _arrow_table(name, tuple(named.get(each, each) for each in own), batches)
 
 
-def _arrow_rows(batches: Any, names: tuple[str, ...]) -> Rows:
+def _arrow_rows(batches: Batches) -> Rows:
     number = 0
-    for batch in batches:
-        for cells in zip(*(_arrow_cells(column) for column in batch.columns), strict=True):
+    for names, batch in batches:
+        for row in batch_rows(names, batch):
             number += 1
-            yield number, dict(zip(names, cells, strict=True))
+            yield number, row
+
+
+def batch_rows(names: tuple[str, ...], batch: Any) -> Iterator[Row]:
+    """Return the rows of an Arrow batch."""
+    for cells in zip(*(_arrow_cells(column) for column in batch.columns), strict=True):
+        yield dict(zip(names, cells, strict=True))
 
 
 def _arrow_cells(column: Any) -> list[Any]:
@@ -233,18 +302,18 @@ def _shared(column: Any, *parts: Any) -> list[Any]:
     return [distinct[code] for code in codes.tolist()]
 
 
-def _csv(path: Path, named: Names) -> LogTable:
+def _csv(path: Path, named: Names, name: str) -> LogTable:
     """Open a CSV file, read line by line."""
     with path.open(newline="", encoding="utf-8-sig") as file:
         try:
             header = next(csv.reader(file), [])
         except (csv.Error, UnicodeDecodeError) as error:
             raise BadFile(f"{path} is not a CSV file: {error}") from error
-    header = [named.get(name, name) for name in header]
-    return LogTable(path.name, tuple(header), lambda unneeded: _csv_rows(path, header, unneeded))
+    header = [named.get(each, each) for each in header]
+    return LogTable(name, tuple(header), lambda unneeded: _csv_rows(path, name, header, unneeded))
 
 
-def _csv_rows(path: Path, header: list[str], unneeded: Unneeded) -> Rows:
+def _csv_rows(path: Path, file_name: str, header: list[str], unneeded: Unneeded) -> Rows:
     csv.field_size_limit(2**31 - 1)  # many candidates make a long cell
     with path.open(newline="", encoding="utf-8-sig") as file:
         lines = csv.reader(file)
@@ -257,11 +326,11 @@ def _csv_rows(path: Path, header: list[str], unneeded: Unneeded) -> Rows:
             except StopIteration:
                 return
             except (csv.Error, UnicodeDecodeError) as error:
-                yield number, Violation(path.name, number, "the row", "be readable", str(error))
+                yield number, Violation(file_name, number, "the row", "be readable", str(error))
                 return
             if len(cells) != len(header):
                 rule = f"have {len(header)} cells, one for each column"
-                yield number, Violation(path.name, number, "the row", rule, str(len(cells)))
+                yield number, Violation(file_name, number, "the row", rule, str(len(cells)))
                 continue
             row: Row = {}
             broken: Violation | None = None
@@ -273,7 +342,7 @@ def _csv_rows(path: Path, header: list[str], unneeded: Unneeded) -> Rows:
                 except _NO_JSON:
                     shown = cell if len(cell) < 40 else f"{cell[:40]}..."
                     broken = broken or Violation(
-                        path.name, number, name, "be a JSON list", repr(shown)
+                        file_name, number, name, "be a JSON list", repr(shown)
                     )
             yield number, broken or row
 
@@ -295,22 +364,22 @@ def _csv_value(name: str, cell: str) -> Any:
     return cell
 
 
-def _json_lines(path: Path, named: Names) -> LogTable:
+def _json_lines(path: Path, named: Names, name: str) -> LogTable:
     """Open a file of JSON objects, one per line; an object may leave out what it does not know.
 
     Its columns are the names in the first batch of lines.
     """
     names: dict[str, None] = {}
-    for number, row in _json_rows(path, frozenset(), {}):
+    for number, row in _json_rows(path, name, frozenset(), {}):
         if isinstance(row, dict):
             names |= dict.fromkeys(row)
         if number >= BATCH:
             break
-    columns = tuple(named.get(name, name) for name in names)
-    return LogTable(path.name, columns, lambda unneeded: _json_rows(path, unneeded, named))
+    columns = tuple(named.get(each, each) for each in names)
+    return LogTable(name, columns, lambda unneeded: _json_rows(path, name, unneeded, named))
 
 
-def _json_rows(path: Path, unneeded: Unneeded, named: Names) -> Rows:
+def _json_rows(path: Path, file_name: str, unneeded: Unneeded, named: Names) -> Rows:
     keys = [f'"{name}":'.encode() for name in unneeded - set(named.values())]
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
@@ -320,7 +389,7 @@ def _json_rows(path: Path, unneeded: Unneeded, named: Names) -> Rows:
                 row = json.loads(_without(line, keys))
             except _NO_JSON as error:
                 shown = str(error)[:80]
-                yield number, Violation(path.name, number, "the line", "be JSON", shown)
+                yield number, Violation(file_name, number, "the line", "be JSON", shown)
                 continue
             if isinstance(row, dict):
                 row = _renamed(row, named) if named else row
@@ -329,7 +398,7 @@ def _json_rows(path: Path, unneeded: Unneeded, named: Names) -> Rows:
                 yield number, row
             else:
                 shown = type(row).__name__
-                yield number, Violation(path.name, number, "the line", "be a JSON object", shown)
+                yield number, Violation(file_name, number, "the line", "be a JSON object", shown)
 
 
 def _without(line: bytes, keys: list[bytes]) -> bytes:

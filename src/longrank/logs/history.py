@@ -8,15 +8,18 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import IO, Any, ParamSpec, TypeVar
+from typing import IO, Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longrank import checks
 from longrank.cascade import Outcome, Ranking
 from longrank.errors import InvalidInput
 from longrank.features import Features
 from longrank.logs import long_form
+from longrank.logs.batch import SIZE, Batch, Lists
+from longrank.logs.column_rules import read_columns
 from longrank.logs.columns import (
     CANDIDATE,
     COLUMNS,
@@ -24,9 +27,10 @@ from longrank.logs.columns import (
     IDS,
     POSITION,
     REQUIRED,
+    Row,
 )
 from longrank.logs.decision import Decision
-from longrank.logs.formats import LogTable, Unneeded, open_table
+from longrank.logs.formats import LogTable, Unneeded, batch_rows, open_tables
 from longrank.logs.rules import Rules
 from longrank.logs.violations import BadLog, Violation, empty, keep
 from longrank.payoffs import Payoffs
@@ -36,8 +40,10 @@ from longrank.schema import Schema
 
 P = ParamSpec("P")
 T = TypeVar("T")
-MAX_KEPT_BYTES = 256 * 2**20  # items and features that History.keep holds in memory
+MAX_KEPT_BYTES = 64 * 2**20  # of lists of numbers that History.keep holds in memory
 Progress = Callable[[int, int], None]
+Revised = Callable[[Payoffs], Payoffs]
+Change = tuple[Payoffs | Revised | None, int | None]  # of the payoffs, of the budget
 FORMAT = frozenset((*COLUMNS, IDS))  # columns that are not fields of the context
 OTHERWISE = frozenset(("context", "items", "features"))  # with one of them no other column is
 _OFTEN = 1000  # decisions between two reports of progress
@@ -56,7 +62,9 @@ class History:
     ----------
     data
         The path of a .parquet, .csv or .jsonl file, a pandas or polars frame, a pyarrow table, or
-        a list of dictionaries, with the columns that ``longrank logs columns`` lists.
+        a list of dictionaries, with the columns that ``longrank logs columns`` lists. Many files
+        are one log: a folder, a pattern (``"logs/*.parquet"``), both in the order of the names, or
+        a list of paths. No id may come twice in all of them.
     columns
         What columns of the format are called in this log, where that is something else:
         ``{"id": "payment", "ids": "routes"}``.
@@ -91,25 +99,23 @@ class History:
         payoffs: Payoffs | None = None,
         schema: Schema | None = None,
     ) -> None:
-        table = _open(data, {} if columns is None else columns)
-        self.name = table.name
-        self.table_columns = table.columns
+        self.name, tables = _open(data, {} if columns is None else columns)
+        self.table_columns = _all_columns(tables)
         self._payoffs, self.schema = payoffs, schema
         self._given = None if context is None else tuple(context)
         for name in self._given or ():
-            if name not in table.columns:
+            if name not in self.table_columns:
                 raise InvalidInput("context", "name columns of the log", repr(name))
         self._gathers = False  # whether the context of a row is made of its columns
         self.fields: tuple[str, ...] = ()  # columns of the user's own that are fields
-        if long_form.is_long(table.columns):
-            self.table, self.fields = long_form.by_decision(table, self._given)
-        else:
-            self.table = table
-            if self._given is not None:
-                self._gathers, self.fields = True, self._given
-            elif "candidates" in table.columns and not OTHERWISE.intersection(table.columns):
-                self._gathers = True
-                self.fields = tuple(name for name in table.columns if name not in FORMAT)
+        if long_form.is_long(self.table_columns):
+            tables, self.fields = long_form.by_decision(tables, self._given)
+        elif self._given is not None:
+            self._gathers, self.fields = True, self._given
+        elif "candidates" in self.table_columns and not OTHERWISE.intersection(self.table_columns):
+            self._gathers = True
+            self.fields = tuple(name for name in self.table_columns if name not in FORMAT)
+        self.tables = tables  # one for each file
         self._count: int | None = None
         self._learnable = False  # whether every row has features to learn from
         self._turns: list[int] = []  # of every row, if the log has an order to learn in
@@ -128,7 +134,7 @@ class History:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the table; of its decisions if the table is in long form."""
-        return self.table.columns
+        return _all_columns(self.tables)
 
     def read(
         self, unneeded: Unneeded = frozenset(), *, missing: bool = False
@@ -139,42 +145,69 @@ class History:
         ``missing`` ones are wanted: unobserved is not failed. If there is something wrong with it
         as well, all that is given of it is its row and its id.
         """
+        for found in self._found(unneeded):
+            for one in found if isinstance(found, Batch) else [found]:
+                if missing or isinstance(one, list) or one.outcome is not None:
+                    yield one
+
+    def _found(self, unneeded: Unneeded) -> Iterator[Batch | Decision | list[Violation]]:
+        """Read every row once, also decisions without an outcome; many at once where it can."""
         if self._kept is not None:
-            yield from (one for one in self._kept if missing or one.outcome is not None)
-            return
-        if absent := self._missing_column():
-            shown = ", ".join(self.columns) or "none"
-            rule = "be a column"
-            if self.columns:
-                rule += " (or say which one it is, with --columns or History(columns=...))"
-            yield [Violation(self.name, 0, absent, rule, shown)]
+            yield from self._kept
             return
         rules = Rules(self.name, self._payoffs, self.schema, kinds=self._count is None)
-        for number, row in self.table.read(unneeded):
-            if isinstance(row, Violation):
-                yield [row]
+        for table in self.tables:
+            rules.name = table.name
+            if absent := self._missing_column(table):
+                shown = ", ".join(table.columns) or "none"
+                rule = "be a column"
+                if table.columns:
+                    rule += " (or say which one it is, with --columns or History(columns=...))"
+                yield [Violation(table.name, 0, absent, rule, shown)]
                 continue
-            unobserved = row.get("tried") is None and row.get("succeeded") is None
-            if unobserved and not missing:
+            if table.batches is None or self._gathers:
+                for number, row in table.read(unneeded):
+                    yield self._read_row(rules, number, row, unneeded)
                 continue
-            for name in unneeded:  # frames have read it all the same
-                row.pop(name, None)
-            if self._given is not None and self._gathers:
-                row["context"] = {name: row.get(name) for name in self._given}
-            elif self._gathers:
-                row["context"] = {name: row[name] for name in row if name not in FORMAT}
-            decision, problems = rules.read(number, row)
-            if decision is None and unobserved:
-                decision = Decision(number, number, np.empty(0, np.int64), None)
-            yield problems if decision is None else decision
+            number = 0
+            for names, arrow in table.batches(unneeded):
+                first, number = number + 1, number + len(arrow)
+                columns = {
+                    name: column
+                    for name, column in zip(names, arrow.columns, strict=True)
+                    if name not in unneeded
+                }
+                batch = read_columns(rules, np.arange(first, number + 1), columns)
+                if batch is not None:
+                    yield batch
+                    continue
+                for at, row in enumerate(batch_rows(names, arrow), first):
+                    yield self._read_row(rules, at, row, unneeded)
 
-    def _missing_column(self) -> str:
+    def _read_row(
+        self, rules: Rules, number: int, row: Row | Violation, unneeded: Unneeded
+    ) -> Decision | list[Violation]:
+        if isinstance(row, Violation):
+            return [row]
+        for name in unneeded:  # frames have read it all the same
+            row.pop(name, None)
+        if self._given is not None and self._gathers:
+            row["context"] = {name: row.get(name) for name in self._given}
+        elif self._gathers:
+            row["context"] = {name: row[name] for name in row if name not in FORMAT}
+        decision, problems = rules.read(number, row)
+        if decision is None and row.get("tried") is None and row.get("succeeded") is None:
+            decision = Decision(number, number, np.empty(0, np.int64), None)
+        return problems if decision is None else decision
+
+    def _missing_column(self, table: LogTable) -> str:
         """Return a column that the log needs and has not; empty if it has all."""
+        columns = table.columns
         for name in REQUIRED:
-            if name in self.columns or (name == "order" and IDS in self.columns):
+            if name in columns or (name == "order" and IDS in columns):
                 continue
-            if name == "order" and "tried" in self.columns:
-                rows = (row.get("tried") for _, row in self.table.read() if isinstance(row, dict))
+            if name == "order" and "tried" in columns:
+                rows = (row.get("tried") for _, row in table.read() if isinstance(row, dict))
                 first = next((tried for tried in rows if tried is not None), 0)
                 if isinstance(first, list | tuple | np.ndarray):
                     continue  # what was tried is listed: then that is what was played
@@ -184,59 +217,64 @@ class History:
     def validate(self) -> int:
         """Check the whole log, once; return the number of decisions, or raise :class:`BadLog`."""
         if self._count is None:
-            self._validate(lambda _: None)
+            self._validate()
         assert self._count is not None
         return self._count
 
-    def _validate(self, each: Callable[[Decision], None]) -> None:
-        """Check the whole log; ``each`` is called with every decision."""
+    def _validate(
+        self,
+        each: Callable[[Decision], None] | None = None,
+        batches: Callable[[Batch], None] | None = None,
+    ) -> None:
+        """Check the whole log; ``each`` is called with every decision, ``batches`` with many."""
         kept: list[Violation] = []
-        more = count = 0
-        learnable, turns, missing = True, [], []
-        for found in self.read(missing=True):
-            if isinstance(found, Decision) and found.outcome is None:
-                missing.append(max(count - 1, 0))
-                each(found)
-                continue
-            count += 1
+        fold = _Fold()
+        more = 0
+        pending: list[Decision] = []
+
+        def settle() -> None:
+            if batches is not None and pending:
+                batches(Batch.of(pending))
+            pending.clear()
+
+        for found in self._found(frozenset()):
             if isinstance(found, list):
+                fold.count += 1
                 more += keep(kept, found)
                 continue
-            learnable &= found.features is not None
-            if found.turn is not None:
-                turns.append(found.turn)
-            each(found)
-        if count == 0:
+            fold.add(found)
+            if each is not None:
+                for one in found if isinstance(found, Batch) else [found]:
+                    each(one)
+            if batches is None:
+                continue
+            if isinstance(found, Batch):
+                settle()
+                batches(found)
+                continue
+            pending.append(found)
+            if len(pending) == SIZE:
+                settle()
+        settle()
+        if fold.count == 0:
             kept.append(empty(self.name))
         if kept:
             raise BadLog(kept, more)
-        self._count, self._learnable, self._turns = count, learnable, turns
-        self._missing = missing
+        self._count, self._learnable, self._turns = fold.count, fold.learnable, fold.turns
+        self._missing = fold.missing
 
     def keep(self) -> History:
         """Read and check the log once; return a history that needs not read it again.
 
-        Evaluations use it, since they pass over the decisions many times. Items and features
-        beyond 256 MB are kept in a temporary file, and the rest in memory.
+        Evaluations use it, since they pass over the decisions more than once. Its decisions are
+        kept as columns, of which lists of numbers beyond 64 MB are in a temporary file.
         """
         if self._kept is not None:
             return self
-        kept, count = _Kept(), 0
-
-        def add(decision: Decision) -> None:
-            nonlocal count
-            count += decision.outcome is not None
-            if self._holds(max(count - 1, 0)):
-                kept.add(decision)
-
-        self._validate(add)
-        first, last = self._part
-        changes = {
-            "_count": len(range(self._count or 0)[first:last]),
-            "_turns": self._turns[first:last],
-            "_missing": [place - first for place in self._missing if self._holds(place)],
-        }
-        return self._copy(_kept=kept, _part=(0, None), **changes)
+        kept = _Kept()
+        self._validate(batches=kept.add)
+        whole = self._copy(_kept=kept, _part=(0, None))
+        return whole.part(*self._part) if self._part != (0, None) else whole
 
     def _holds(self, place: int) -> bool:
         """Tell whether the decision at a place of the log is in this part of it."""
@@ -260,18 +298,53 @@ class History:
         self.validate()
         return self._decisions(frozenset(), missing=missing)
 
-    def _decisions(self, unneeded: Unneeded, *, missing: bool = False) -> Iterator[Decision]:
-        last, count = self._part[1], 0
-        for found in self.read(unneeded, missing=missing):
-            count += isinstance(found, list) or found.outcome is not None
-            place = max(count - 1, 0)
-            if last is not None and place >= last:
-                return
-            if not self._holds(place):
+    def batches(self) -> Iterator[Batch]:
+        """Return every decision, also those without an outcome, many at once."""
+        pending: list[Decision] = []
+        self.validate()
+        for found in self._in_part(frozenset()):
+            if isinstance(found, Batch) and not pending and self._change is None:
+                yield found
                 continue
+            for one in found if isinstance(found, Batch) else [found]:
+                pending.append(one if self._change is None else self._change(one))
+                if len(pending) == SIZE:
+                    yield Batch.of(pending)
+                    pending = []
+            if isinstance(found, Batch) and pending:
+                yield Batch.of(pending)
+                pending = []
+        if pending:
+            yield Batch.of(pending)
+
+    def _decisions(self, unneeded: Unneeded, *, missing: bool = False) -> Iterator[Decision]:
+        for found in self._in_part(unneeded):
+            for one in found if isinstance(found, Batch) else [found]:
+                if missing or one.outcome is not None:
+                    yield one if self._change is None else self._change(one)
+
+    def _in_part(self, unneeded: Unneeded) -> Iterator[Batch | Decision]:
+        """Return what is in this part of the log."""
+        (first, last), count = self._part, 0
+        for found in self._found(unneeded):
             if isinstance(found, list):  # the file has changed since it was checked
                 raise BadLog(found)
-            yield found if self._change is None else self._change(found)
+            if isinstance(found, Decision):
+                count += found.outcome is not None
+                place = max(count - 1, 0)
+                if last is not None and place >= last:
+                    return
+                if self._holds(place):
+                    yield found
+                continue
+            places = np.maximum(count + np.cumsum(found.tried >= 0) - 1, 0)
+            count += int((found.tried >= 0).sum())
+            start = int(np.searchsorted(places, first))
+            end = len(found) if last is None else int(np.searchsorted(places, last))
+            if start < end:
+                yield found.take(start, end)
+            if end < len(found):
+                return
 
     def learned(self, *, items: bool = False) -> Iterator[Decision]:
         """Return the decisions to learn from, in the order in which their outcomes arrived.
@@ -382,7 +455,7 @@ class History:
 
     def under(
         self,
-        payoffs: Payoffs | Callable[[Payoffs], Payoffs] | None = None,
+        payoffs: Payoffs | Revised | None = None,
         budget: int | None = None,
     ) -> History:
         """Return the same decisions under other payoffs, or with a smaller budget.
@@ -392,9 +465,8 @@ class History:
         before = self._change
 
         def change(decision: Decision) -> Decision:
-            one = decision if before is None else before(decision)
-            new = payoffs(one.payoffs) if callable(payoffs) and one.payoffs else payoffs
-            return one.under(new if isinstance(new, Payoffs) else None, budget)
+            [one] = changed([decision if before is None else before(decision)], payoffs, budget)
+            return one
 
         return self._copy(_change=change)
 
@@ -407,61 +479,122 @@ class History:
         return f"History({self.name!r})"
 
 
-def _open(data: Any, columns: Mapping[str, str]) -> LogTable:
-    """Open a table whose columns are called otherwise than in the format."""
+def changed(
+    decisions: Sequence[Decision], payoffs: Payoffs | Revised | None, budget: int | None
+) -> list[Decision]:
+    """Return decisions under other payoffs, or with a smaller budget: see :meth:`History.under`."""
+    revised: dict[int, Payoffs] = {}  # those of the log, by identity: many decisions share them
+    found = []
+    for decision in decisions:
+        own, new = decision.payoffs, payoffs
+        if callable(payoffs):
+            new = None
+            if own is not None:
+                if id(own) not in revised:
+                    revised[id(own)] = payoffs(own)
+                new = revised[id(own)]
+        found.append(decision.under(new, budget))  # type: ignore[arg-type]
+    return found
+
+
+def _open(data: Any, columns: Mapping[str, str]) -> tuple[str, list[LogTable]]:
+    """Open tables whose columns are called otherwise than in the format."""
     known = (*COLUMNS, IDS, POSITION, CANDIDATE)
     for name in columns:
         if name not in known:
             raise InvalidInput("columns", f"have keys among {', '.join(known)}", repr(name))
-    table = open_table(data, {own: name for name, own in columns.items()})
+    called, tables = open_tables(data, {own: name for name, own in columns.items()})
+    there = _all_columns(tables)
     for name, own in columns.items():
-        if name not in table.columns:
+        if name not in there:
             raise InvalidInput("columns", "name columns of the log", repr(own))
-        if table.columns.count(name) > 1:
+        if any(table.columns.count(name) > 1 for table in tables):
             rule = f"not name another column {name!r}, which the log has as well"
             raise InvalidInput("columns", rule, repr(own))
-    return table
+    return called, tables
+
+
+def _all_columns(tables: Sequence[LogTable]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for table in tables for name in table.columns))
+
+
+class _Fold:
+    """What is counted of a log as it is read."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.learnable = True  # whether every row has features to learn from
+        self.turns: list[int] = []
+        self.missing: list[int] = []
+
+    def add(self, found: Batch | Decision) -> None:
+        if isinstance(found, Decision):
+            if found.outcome is None:
+                self.missing.append(max(self.count - 1, 0))
+                return
+            self.count += 1
+            self.learnable &= found.features is not None
+            if found.turn is not None:
+                self.turns.append(found.turn)
+            return
+        observed = found.tried >= 0
+        if not observed.all():
+            places = np.maximum(self.count + np.cumsum(observed) - 1, 0)
+            self.missing += places[~observed].tolist()
+        self.count += int(observed.sum())
+        self.learnable &= found.features is not None
 
 
 class _Kept:
-    """Checked decisions, in memory up to a limit; the matrices of the others in a file."""
+    """Checked decisions as columns, in memory up to a limit; the lists of the others in a file."""
 
     def __init__(self) -> None:
         self._room = MAX_KEPT_BYTES
-        self._entries: list[tuple[Decision, dict[str, tuple[int, tuple[int, ...]]]]] = []
+        self._batches: list[tuple[Batch, dict[str, _Place]]] = []
         self._file: IO[bytes] | None = None
 
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def add(self, decision: Decision) -> None:
-        found = {"items": decision.items, "features": decision.features}
-        matrices = {name: matrix for name, matrix in found.items() if matrix is not None}
-        self._room -= sum(matrix.nbytes for matrix in matrices.values())
-        if self._room >= 0:
-            self._entries.append((decision, {}))
-            return
-        if self._file is None:
-            self._file = tempfile.TemporaryFile()  # noqa: SIM115
-            weakref.finalize(self, self._file.close)
+    def add(self, batch: Batch) -> None:
+        lists = {name: one for name, one in vars(batch).items() if isinstance(one, Lists)}
+        self._room -= sum(one.values.nbytes + one.firsts.nbytes for one in lists.values())
         places = {}
-        for name, matrix in matrices.items():
-            places[name] = self._file.tell(), matrix.shape
-            self._file.write(matrix.tobytes())
-        self._entries.append((replace(decision, items=None, features=None), places))
+        if self._room < 0:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile()  # noqa: SIM115
+                weakref.finalize(self, self._file.close)
+            for name, one in lists.items():
+                values, firsts = map(np.ascontiguousarray, (one.values, one.firsts))
+                places[name] = _Place(
+                    self._file.tell(), values.shape, values.dtype, firsts.shape, one.known
+                )
+                self._file.write(values.data)
+                self._file.write(firsts.data)
+            batch = replace(batch, **dict.fromkeys(places))
+        self._batches.append((batch, places))
 
-    def __iter__(self) -> Iterator[Decision]:
-        for decision, places in self._entries:
-            yield replace(decision, **self._load(places)) if places else decision
+    def __iter__(self) -> Iterator[Batch]:
+        for batch, places in self._batches:
+            yield replace(batch, **self._load(places)) if places else batch
 
-    def _load(self, places: dict[str, tuple[int, tuple[int, ...]]]) -> dict[str, Any]:
+    def _load(self, places: dict[str, _Place]) -> dict[str, Any]:
         assert self._file is not None
         found = {}
-        for name, (start, shape) in places.items():
-            self._file.seek(start)
-            data = self._file.read(8 * int(np.prod(shape)))
-            found[name] = np.frombuffer(data).reshape(shape).copy()
+        for name, place in places.items():
+            values, firsts = np.empty(place.shape, place.dtype), np.empty(place.edges, np.int64)
+            self._file.seek(place.start)
+            for array in (values, firsts):
+                self._file.readinto(array.data)  # type: ignore[attr-defined]
+            found[name] = Lists(firsts, values, place.known)
         return found
+
+
+class _Place(NamedTuple):
+    """Where lists are in the file, and what they look like."""
+
+    start: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    edges: tuple[int, ...]
+    known: NDArray[np.bool_] | None
 
 
 def history_is_source(function: Callable[P, T]) -> Callable[P, T]:

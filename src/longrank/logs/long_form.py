@@ -34,14 +34,17 @@ def is_long(columns: tuple[str, ...]) -> bool:
 
 
 def by_decision(
-    table: LogTable, context: Sequence[str] | None = None
-) -> tuple[LogTable, tuple[str, ...]]:
+    tables: Sequence[LogTable], context: Sequence[str] | None = None
+) -> tuple[list[LogTable], tuple[str, ...]]:
     """Return the log with one row per decision, numbered by its first candidate.
 
     Also returns which columns are fields of records or of their context.
     """
-    joint = _Joint(table, context)
-    return LogTable(table.name, joint.columns, joint.rows), joint.fields
+    joints = [_Joint(table, context) for table in tables]
+    for joint in joints:
+        joint.all = joints
+    found = [LogTable(joint.table.name, joint.columns, joint.rows) for joint in joints]
+    return found, tuple(dict.fromkeys(name for joint in joints for name in joint.fields))
 
 
 @dataclass
@@ -50,6 +53,8 @@ class _Joint:
 
     table: LogTable
     given: Sequence[str] | None  # the fields of the context, if somebody said so
+
+    all: Sequence[_Joint] = ()  # those of all files of the log
 
     def __post_init__(self) -> None:
         names = self.table.columns
@@ -71,9 +76,16 @@ class _Joint:
             made.append("context")
         self.columns = (*self.kept, *made)
 
-    @cached_property
+    @property
     def shared(self) -> frozenset[str]:
-        """The fields of the context: those that are the same for all candidates of a decision."""
+        """The fields of the context: the same for all candidates of each decision of the log."""
+        return self._constant.difference(
+            *(set(one.fields) - one._constant for one in self.all if one is not self)
+        )
+
+    @cached_property
+    def _constant(self) -> frozenset[str]:
+        """The same by the decisions of this file."""
         if self.given is not None or "context" in self.kept or not self.fields:
             return frozenset(self.given or ())
         found = set(self.fields) - PRICE_FIELDS

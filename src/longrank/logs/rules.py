@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -25,6 +25,7 @@ from longrank.logs.candidates import (
 )
 from longrank.logs.columns import PAID, PRICES, Row
 from longrank.logs.decision import Decision
+from longrank.logs.fingerprints import Fingerprints
 from longrank.logs.violations import Violation
 from longrank.payoffs import Payoffs
 from longrank.schema import Record, Schema, read_prices
@@ -35,7 +36,7 @@ Prices = tuple[Array | None, Array | None]
 MAX_SQUARE = 3.0 * checks.UNIT  # squared norm of a row: the item, Polynomial's constant, products
 MAX_MADE_SQUARE = 10_000.0  # of rows that a feature map made of the items in the log
 _MAX_PAYOFFS = 10_000  # distinct payoffs in memory
-_ROUNDING = 1e-9  # propensities are products of rounded numbers
+ROUNDING = 1e-9  # propensities are products of rounded numbers
 
 
 class Rules:
@@ -57,9 +58,9 @@ class Rules:
         self._reader = CandidateReader(schema)
         self._arrays = False  # whether a row had items or features
         self._warned = False
-        self._default = payoffs
-        self._ids: set[str | int] = set()
-        self._time: tuple[float, str] | None = None
+        self.default = payoffs
+        self._ids = Fingerprints()
+        self.latest: tuple[float, str] | None = None  # time, and how it was written
         self._turns: set[int] = set()
         self._has: dict[str, bool] = {}  # columns that every row must have, or none
         self._widths: dict[str, tuple[int, int]] = {}  # column: dimension, and the row that set it
@@ -148,6 +149,29 @@ class Rules:
             turn=turn,
         ), []
 
+    def width(self, column: str) -> int | None:
+        """Return the number of columns that a matrix has in earlier rows."""
+        return self._widths[column][0] if column in self._widths else None
+
+    def agrees(self, column: str, there: bool) -> bool:
+        """Tell whether earlier rows have this column, or have it not, as these rows."""
+        return self._has.get(column, there) == there
+
+    def add_ids(self, ids: Sequence[Any] | NDArray[np.int64]) -> bool:
+        """Remember ids; or none of them, and return False, if one of them is not new."""
+        return self._ids.add_all(ids)
+
+    def add_columns(
+        self, times: tuple[float, str] | None, widths: dict[str, int], row: int
+    ) -> None:
+        """Remember what later rows are compared with, after rows that were read as columns."""
+        self._arrays = True
+        self._has |= {"time": times is not None, "outcome_seq": False}
+        if times is not None:
+            self.latest = times
+        for column, width in widths.items():
+            self._widths.setdefault(column, (width, row))
+
     def _warn(self, number: int, column: str) -> None:
         """Say once that whole numbers, which may be ids, are taken for positions."""
         if column:
@@ -165,9 +189,8 @@ class Rules:
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
             raise InvalidInput("id", "be text or a whole number", repr(value))
-        if value in self._ids:
+        if not self._ids.add(value):
             raise InvalidInput("id", "be unique", repr(value))
-        self._ids.add(value)
         return value
 
     def _moment(self, row: Row) -> float | None:
@@ -175,13 +198,13 @@ class Rules:
         self._consistent("time", found)
         if found is None:
             return None
-        if self._time is not None:
+        if self.latest is not None:
             shown = repr(row["time"])
-            if found[1] != self._time[1]:
-                raise InvalidInput("time", f"be {self._time[1]}, as in earlier rows", shown)
-            if found[0] < self._time[0]:
+            if found[1] != self.latest[1]:
+                raise InvalidInput("time", f"be {self.latest[1]}, as in earlier rows", shown)
+            if found[0] < self.latest[0]:
                 raise InvalidInput("time", "be no earlier than in the row before", shown)
-        self._time = found
+        self.latest = found
         return found[0]
 
     def _turn(self, row: Row) -> int | None:
@@ -220,12 +243,15 @@ class Rules:
     def _pay(self, row: Row) -> Payoffs | None:
         rewards, losses = row.get("rewards"), row.get("losses")
         if rewards is None and losses is None:
-            return self._default
+            return self.default
         if rewards is None:
             raise InvalidInput("rewards", "be present where losses are", "nothing")
         if losses is None:
             raise InvalidInput("losses", "be present where rewards are", "nothing")
-        r, loss = checks.vector("rewards", rewards), checks.vector("losses", losses)
+        return self.payoffs_of(checks.vector("rewards", rewards), checks.vector("losses", losses))
+
+    def payoffs_of(self, r: Array, loss: Array) -> Payoffs:
+        """Return the payoffs of these rewards and losses, the same for the same ones."""
         key = r.tobytes(), loss.tobytes()
         if key not in self._payoffs:
             if len(self._payoffs) > _MAX_PAYOFFS:
@@ -376,9 +402,9 @@ def _prefix(row: Row, length: int) -> Array | None:
     if len(found) != length:
         raise InvalidInput("prefix_propensities", f"be {length}, as many as order", len(found))
     chances = found.tolist()
-    if chances and not (min(chances) > 0.0 and max(chances) <= 1.0 + _ROUNDING):
+    if chances and not (min(chances) > 0.0 and max(chances) <= 1.0 + ROUNDING):
         raise InvalidInput("prefix_propensities", "be above 0 and at most 1", chances)
-    if any(later - earlier > _ROUNDING for earlier, later in pairwise(chances)):
+    if any(later - earlier > ROUNDING for earlier, later in pairwise(chances)):
         raise InvalidInput("prefix_propensities", "never increase", chances)
     return found
 
@@ -388,8 +414,8 @@ def _propensity(row: Row, before: Array | None) -> float | None:
     value = row.get("propensity")
     if value is None:
         return None
-    found = checks.real("propensity", value, above=0.0, maximum=1.0 + _ROUNDING)
-    if before is not None and len(before) and found > before[-1] * (1.0 + _ROUNDING):
+    found = checks.real("propensity", value, above=0.0, maximum=1.0 + ROUNDING)
+    if before is not None and len(before) and found > before[-1] * (1.0 + ROUNDING):
         rule = f"be at most {before[-1]:.6g}, the probability of its items"
         raise InvalidInput("propensity", rule, found)
     return found

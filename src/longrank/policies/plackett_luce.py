@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Self
 
 import numpy as np
@@ -21,7 +21,7 @@ from longrank.payoffs import Payoffs
 from longrank.policies.base import Candidates, Chance, Context
 from longrank.policies.believer import Believer, unlearned
 from longrank.policies.generators import generator_from_state, generator_state, saved_generator
-from longrank.policies.randomised import Choices, Randomised
+from longrank.policies.randomised import Choices, Order, Randomised
 from longrank.schema import positions
 
 _CLIP = 1e-3  # estimates nearer to 0 or 1 count as this near, so that nothing is impossible
@@ -102,21 +102,43 @@ class PlackettLuce(Believer, Randomised):
         minimum: int,  # noqa: ARG002
         rng: np.random.Generator,
     ) -> Ranking:
-        draws = rng.random(len(prepared))  # position i takes the i-th
-        order: list[int] = []
-        while len(order) < count:
-            chances = self._next(prepared, payoffs, count, order)
-            action = int(np.searchsorted(np.cumsum(chances), draws[len(order)], side="right"))
-            action = min(action, int(np.flatnonzero(chances)[-1]))  # the sum may fall short of 1
-            if action == len(prepared):
-                break
-            order.append(action)
+        order = self._sequence(prepared, count, payoffs, rng)
         length = len(order)
         scores = self._scores(prepared, order)  # for what longer sequences would have been worth
         best = np.argsort(-scores, kind="stable")[: count - length].tolist()
         whole = np.array(order + best, np.int64)
         along = self._along(prepared, whole, payoffs, count)
         return along.subset(range(length)).planned(payoffs.patience, ", drawn at random")
+
+    def _sequence(
+        self, prepared: Prepared, count: int, payoffs: Payoffs, rng: np.random.Generator
+    ) -> list[int]:
+        """Draw action by action, until STOP is drawn."""
+        draws = rng.random(len(prepared))  # position i takes the i-th
+        order: list[int] = []
+        steps = self._steps(prepared, payoffs, count)
+        while len(order) < count:
+            chances = steps(order)
+            action = int(np.searchsorted(np.cumsum(chances), draws[len(order)], side="right"))
+            action = min(action, int(np.flatnonzero(chances)[-1]))  # the sum may fall short of 1
+            if action == len(prepared):
+                break
+            order.append(action)
+        return order
+
+    def draw(
+        self,
+        items: Candidates,
+        payoffs: Payoffs,
+        budget: int | None = None,
+        *,
+        rng: np.random.Generator,
+        context: Context | None = None,
+    ) -> Order:
+        prepared = self._prepare(items, context)
+        count = min(self._tries(payoffs, budget, self.learner.max_budget), len(prepared))
+        payoffs = self._payoffs(prepared, payoffs)
+        return np.array(self._sequence(prepared, count, payoffs, rng), np.int64)
 
     def choices(
         self,
@@ -132,33 +154,49 @@ class PlackettLuce(Believer, Randomised):
         payoffs = self._payoffs(prepared, payoffs)
         along = checks.sequence("order", positions(items, order), len(prepared)).tolist()
         table = np.zeros((len(along) + 1, len(prepared) + 1))
+        steps = self._steps(prepared, payoffs, count)
         for i in range(min(count, len(along)) + 1):
-            table[i] = self._next(prepared, payoffs, count, along[:i])
+            table[i] = steps(along[:i])
             if i < len(along) and table[i, along[i]] == 0.0:
                 break
         return table
 
-    def _next(
-        self, prepared: Prepared, payoffs: Payoffs, count: int, prefix: list[int]
-    ) -> NDArray[np.float64]:
-        """The probabilities of the next action, STOP last. Shape (k + 1,)."""
-        tried, size = len(prefix), len(prepared)
-        chances = np.zeros(size + 1)
-        if tried == count:
-            chances[size] = 1.0
-            return chances
-        estimates = self.learner.link.probability(self._scores(prepared, prefix))
-        estimates = np.clip(estimates, _CLIP, 1.0 - _CLIP)
-        estimates[prefix] = 0.0
-        if payoffs.has_prices:
-            return self._next_priced(estimates, payoffs, count, prefix)
-        stop = _break_even(np.sort(estimates)[::-1], payoffs, tried, count)
-        if stop >= 1.0:
-            chances[size] = 1.0
-            return chances
-        with np.errstate(divide="ignore", over="ignore"):
-            odds = np.log(np.append(estimates, stop)) - np.log1p(-np.append(estimates, stop))
-        return self._share(odds)
+    def _steps(
+        self, prepared: Prepared, payoffs: Payoffs, count: int
+    ) -> Callable[[list[int]], NDArray[np.float64]]:
+        """Return what gives, after each prefix, the probabilities of the next action, STOP last.
+
+        Shape (k + 1,). Where no row depends on the items above it, all are scored once.
+        """
+        size, link, once = len(prepared), self.learner.link, self.features.independent
+        known = odds = np.empty(0)
+        if once:
+            known = np.clip(link.probability(self._scores(prepared, [])), _CLIP, 1.0 - _CLIP)
+            odds = _log_odds(known)
+
+        def step(prefix: list[int]) -> NDArray[np.float64]:
+            tried, estimates = len(prefix), known
+            if tried == count:
+                return _stop(size)
+            if not once:
+                estimates = link.probability(self._scores(prepared, prefix))
+                estimates = np.clip(estimates, _CLIP, 1.0 - _CLIP)
+            if prefix:
+                estimates = estimates.copy()
+                estimates[prefix] = 0.0
+            if payoffs.has_prices:
+                return self._next_priced(estimates, payoffs, count, prefix)
+            stop = _break_even(np.sort(estimates)[::-1], payoffs, tried, count)
+            if stop >= 1.0:
+                return _stop(size)
+            every = np.empty(size + 1)
+            with np.errstate(divide="ignore"):
+                every[:size] = odds if once else _log_odds(estimates)
+                every[size:] = _log_odds(np.array([stop]))
+            every[prefix] = -math.inf
+            return self._share(every)
+
+        return step
 
     def _share(self, odds: NDArray[np.float64]) -> NDArray[np.float64]:
         """Turn log-odds into the probabilities of actions."""
@@ -257,6 +295,13 @@ def _values(
 
 def _log_odds(chances: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.log(chances) - np.log1p(-chances))
+
+
+def _stop(size: int) -> NDArray[np.float64]:
+    """The probabilities of actions where STOP is certain."""
+    chances = np.zeros(size + 1)
+    chances[size] = 1.0
+    return chances
 
 
 def _break_even(best: NDArray[np.float64], payoffs: Payoffs, tried: int, count: int) -> float:

@@ -41,6 +41,20 @@ class Randomised(ABC):
         cannot be played.
         """
 
+    def draw(
+        self,
+        items: Any,
+        payoffs: Payoffs,
+        budget: int | None = None,
+        *,
+        rng: np.random.Generator,
+        context: Mapping[str, Any] | None = None,
+    ) -> Order:
+        """Draw a sequence without a receipt: what ``propose`` would play with this generator."""
+        given = {} if context is None else {"context": context}
+        ranking = self.propose(items, payoffs, budget, rng=rng, probe=False, **given)  # type: ignore[attr-defined]
+        return ranking.order  # type: ignore[no-any-return]
+
     def propensities(
         self,
         items: Any,

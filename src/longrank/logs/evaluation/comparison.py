@@ -10,11 +10,9 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any, ParamSpec, TypeVar
 
-import numpy as np
-
 from longrank import checks
 from longrank.errors import InvalidInput
-from longrank.logs.abilities import NEEDS, Checked
+from longrank.logs.abilities import NEEDS
 from longrank.logs.evaluation.estimators import (
     ESTIMATORS,
     Estimate,
@@ -22,11 +20,10 @@ from longrank.logs.evaluation.estimators import (
     mean_reward,
     range_of,
 )
-from longrank.logs.evaluation.evidence import Evidence, gather
+from longrank.logs.evaluation.evidence import Evidence, check_batches, gather_all
 from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.observation import too_many, treatment
 from longrank.logs.evaluation.outcome_model import OutcomeModel, calibration, fit
-from longrank.logs.evaluation.prefixes import earnable
 from longrank.logs.evaluation.verdict import (
     LOGGED,
     Evaluation,
@@ -37,7 +34,8 @@ from longrank.logs.evaluation.verdict import (
     watch,
 )
 from longrank.logs.history import History
-from longrank.policies import Policy
+from longrank.policies import Policy, Random
+from longrank.workers import Workers
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -74,6 +72,9 @@ def evaluate(
     seed: int = 0,
     model: OutcomeModel | None = None,
     missing: str = "refuse",
+    jobs: int = 1,
+    backend: str = "processes",
+    address: str | None = None,
 ) -> Evaluation:
     """Judge what policies would earn on a log: a verdict on each, and every estimator's estimate.
 
@@ -102,6 +103,9 @@ def evaluate(
         What to do about decisions without an outcome: ``"refuse"`` an estimate if they are more
         than 1 %; weight the others, if outcomes are missing ``"at random"`` given what was played;
         or give ``"bounds"``, which hold whatever the reason.
+    jobs, backend, address
+        How many processes evaluate batches of the log, with the same results: of this machine
+        (``"processes"``), or of a ``"dask"`` or ``"ray"`` cluster at this address.
 
     Returns
     -------
@@ -117,9 +121,7 @@ def evaluate(
     )
     treated = treatment(missing)
     history = History.of(source).keep()
-    log = Checked(history.name)
-    for decision in history.decisions(missing=True):
-        log.add(decision)
+    log, workers = check_batches(history), Workers(jobs, backend, address)
     reason = log.lacks(*NEEDS["bounds"]) if log.decisions else "there are no decisions to evaluate"
     if reason:
         estimates = [Estimate(p, e, refused=reason) for p in policies for e in ESTIMATORS]
@@ -127,8 +129,10 @@ def evaluate(
         verdicts = {p: Verdict(p, refused=reason, missing=gone, confidence=level) for p in policies}
         return Evaluation(estimates, verdicts, [], log.missing)
     fitted = fit(history) if model is None else model
-    estimates, found = [], {name: gather(one, history, fitted) for name, one in policies.items()}
-    estimates.append(_logged(history, fitted, log, settings))
+    asked = policies or {LOGGED: Random(rng=0)}  # any will do to know what the log earned
+    gathered = gather_all(asked, history, fitted, workers=workers)
+    found = {name: gathered[name][""] for name in policies}
+    estimates = [_logged(next(iter(gathered.values()))[""], settings)]
     plain = too_many(log.missing, log.decisions) if treated == "refuse" else ""
     calibrated = _calibrated(fitted)
     for name, evidence in found.items():
@@ -168,10 +172,8 @@ def gate(
     settings, treated = IntervalSettings(level), treatment(missing)
     history = History.of(source).keep()
     fitted = fit(history)
-    return {
-        name: watch(gather(one, history, fitted, draws=0), settings, name, treated)
-        for name, one in policies.items()
-    }
+    found = gather_all(policies, history, fitted, draws=0)
+    return {name: watch(one[""], settings, name, treated) for name, one in found.items()}
 
 
 def _interval(interval: str) -> str:
@@ -187,18 +189,13 @@ def _interval(interval: str) -> str:
     return interval
 
 
-def _logged(
-    history: History, fitted: OutcomeModel, log: Checked, settings: IntervalSettings
-) -> Estimate:
+def _logged(known: Evidence, settings: IntervalSettings) -> Estimate:
     """Return what the log itself earned, with an interval that knows of missing outcomes."""
-    rewards, ranges = [], []
-    for index, decision in enumerate(history.decisions()):
-        payoffs = fitted.payoffs(decision, index)
-        rewards.append(decision.reward_under(payoffs))
-        ranges.append(earnable(decision, payoffs))
-    least = min(min(rewards), *(low for low, _ in ranges))
-    most = max(max(rewards), *(high for _, high in ranges))
-    found = mean_reward(np.array(rewards), (least, most), settings)
+    log, known = known.log, known.ended()
+    rewards, ranges = known.rewards, known.earnable
+    least = float(min(rewards.min(), ranges[:, 0].min()))
+    most = float(max(rewards.max(), ranges[:, 1].max()))
+    found = mean_reward(rewards, (least, most), settings)
     notes = (*cost_notes(log), *found.notes)
     found = replace(found, policy=LOGGED, estimator="mean reward", notes=notes)
     if not log.missing:

@@ -1,27 +1,32 @@
-"""Evidence: what a log says about a policy, decision by decision."""
+"""Evidence: what a log says about policies, decision by decision."""
 
 from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.cascade import Outcome
-from longrank.logs.abilities import Checked
+from longrank import kernels
+from longrank.kernels import Expected, Findings, Logged, Worth
+from longrank.logs.abilities import CERTAIN, Checked
+from longrank.logs.batch import UNKNOWN, Batch
 from longrank.logs.decision import Decision
-from longrank.logs.evaluation.correction import correct
-from longrank.logs.evaluation.outcome_model import DRAWS, OutcomeModel, expected_of
-from longrank.logs.evaluation.prefixes import earnable, known
-from longrank.logs.evaluation.target import Target, aim, early_stops, last_step
-from longrank.logs.history import History
-from longrank.payoffs import Payoffs
+from longrank.logs.evaluation.outcome_model import OutcomeModel
+from longrank.logs.evaluation.target import aim
+from longrank.logs.history import Change, History, changed
 from longrank.policies import Policy
+from longrank.workers import Workers
 
 Array = NDArray[np.float64]
-_CERTAIN = 1.0 - 1e-9
+Counts = NDArray[np.int64]
+DRAWS = 4  # sequences drawn from a randomised policy, at most
+_ENOUGH = 10_000  # draws whose mean is good enough
+UNCHANGED: Change = (None, None)
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,14 @@ class Evidence:
 
     Also the decisions without an outcome: they are not ``observed``, their rewards are NaN and
     their corrections 0, and all that they tell is what the log and the policy choose.
+
+    A sequence that goes on longer shows what stopping earlier would have earned. So a policy's stop
+    needs no support: what counts is how likely the log's prefix was. ``masses[:, j]`` is how much
+    of the policy the first j + 1 actions of the log stand for: its mean is 1 for every j if the log
+    supports the policy, and less by what it could not have done. ``earned`` is what that much of
+    the policy earned, up to the outcome: its mean is what the policy earns. Neither is ever divided
+    by the probability that the log stops. ``unsupported`` is the probability that the policy does,
+    before the outcome, what the log could not have done.
     """
 
     rewards: Array
@@ -45,10 +58,11 @@ class Evidence:
     stops: Array  # probability of stopping before the budget is used up, along the log
     short: Array  # whether the log did
     observed: NDArray[np.bool_]
-    masses: Array  # how much of the policy each prefix of the log stands for: see `Known`
+    masses: Array  # how much of the policy each prefix of the log stands for
     earned: Array  # what that much of the policy earned; NaN without an outcome
     earnable: Array  # the least and the most that the decision can earn
-    played: Array  # what was played, in numbers: length, propensity, items
+    played: Array  # what was played, in numbers, where outcomes are missing: see `describe`
+    lengths: NDArray[np.int32]  # of what the policy plays, or of what it drew
     log: Checked
 
     def take(self, rows: NDArray[np.int64]) -> Evidence:
@@ -79,215 +93,315 @@ def gather(
     *,
     learn: bool = False,
 ) -> Evidence:
-    """Ask a policy about every decision of a log; the policy itself does not change.
+    """Ask a policy about every decision of a log: :func:`gather_all` of one policy.
 
-    ``draws`` is the number of sequences drawn for the model's estimate: four by default, down to
-    one for 40,000 decisions, of which the mean is just as good. With ``learn`` a copy of the
-    policy learns from each decision after it was asked.
+    With ``learn`` a copy of the policy learns from each decision after it was asked.
     """
+    asked = copy.deepcopy(policy) if learn else policy
+    return gather_all({"": asked}, history, model, draws=draws, learn=learn)[""][""]
+
+
+def gather_all(
+    policies: Mapping[str, Policy],
+    history: History,
+    model: OutcomeModel,
+    changes: Mapping[str, Change] | None = None,
+    *,
+    draws: int | None = None,
+    workers: Workers | None = None,
+    learn: bool = False,
+) -> dict[str, dict[str, Evidence]]:
+    """Ask policies about every decision of a log, in one pass; return what it says about each.
+
+    The policies do not change, unless they ``learn``. Batches of the log are weighed by
+    ``workers``, with the same result to the last bit whatever their number. For each policy there
+    is evidence under each of the ``changes``, functions of the payoffs and budgets by name
+    (``None``: unchanged); by default under the payoffs of the log, with the name ``""``.
+
+    ``draws`` is the number of sequences drawn for the model's estimate of a randomised policy:
+    four by default, down to one for 10,000 decisions, of which the mean is just as good.
+    """
+    changes = {"": UNCHANGED} if changes is None else changes
+    total = len(history)
     if draws is None:
-        draws = max(1, min(DRAWS, 10_000 * DRAWS // max(len(history), 1)))
-    asked = copy.deepcopy(policy)
-    log = Checked(history.name)
-    rows: list[tuple[float, ...]] = []
-    steps: list[Array] = []
-    deltas: list[Array] = []
-    masses: list[Array] = []
-    played: list[Array] = []
-    index = 0  # folds of the model count the decisions that it was fitted to
-    for decision in history.decisions(missing=True):
-        log.add(decision)
-        if decision.outcome is None and (decision.payoffs is None or decision.size is None):
-            continue  # nothing is known of it
-        row, own, correction, mass = _gather_one(asked, decision, model, index, draws)
-        if decision.outcome is not None:
-            index += 1
-            if learn and decision.learned:
-                asked.learn(*decision.observed_by(getattr(asked, "features", None)))
-        rows.append(row)
-        steps.append(own)
-        masses.append(mass)
-        played.append(describe(decision, model, index))
-        deltas.append(correction)
-    table = np.array(rows)
-    return Evidence(
-        rewards=table[:, 0],
-        bounds=table[:, 1:4],
-        last=table[:, 4].astype(np.int64),
-        matches=table[:, 5],
-        unsupported=table[:, 6],
-        starts=table[:, 7],
-        expected=table[:, 8:10],
-        modelled=table[:, 10],
-        stops=table[:, 11],
-        short=table[:, 12],
-        observed=table[:, 13] > 0.0,
-        earned=table[:, 14],
-        earnable=table[:, 15:17],
-        masses=_padded(masses, repeat=True),
-        played=_padded(played, repeat=False),
-        weights=_padded(steps, repeat=True),
-        deltas=_padded(deltas, repeat=False, width=max(map(len, steps))),
-        log=log,
+        draws = max(1, min(DRAWS, _ENOUGH // max(total, 1)))
+    bare = model.bare
+    task = _Task(policies, changes, bare, draws, learn, history.missing > 0)
+    room = total + history.missing
+    log, found = Checked(history.name), {pair: _Columns(room) for pair in task.pairs()}
+    common = {change: _Columns(room) for change in changes}  # to all policies
+    if workers is None or learn:
+        workers = Workers()
+    jobs = (
+        (task, place, batch, model.seen.blocks(batch.ids))
+        for place, batch in _placed(history.batches())
     )
+    for part, counted in workers.each(_weigh, jobs):
+        _merge(log, counted)
+        for (policy, change), columns in part.items():
+            (common[change] if policy is None else found[policy, change]).add(columns)
+    return {
+        policy: {
+            change: Evidence(log=log, **found[policy, change].all, **common[change].all)
+            for change in changes
+        }
+        for policy in policies
+    }
 
 
-def _gather_one(
-    policy: Policy, decision: Decision, model: OutcomeModel, index: int, draws: int
-) -> tuple[tuple[float, ...], Array, Array, Array]:
-    target, payoffs = aim(policy, decision), model.payoffs(decision, index)
-    weighed = weigh(target, decision)
-    steps = np.zeros(len(decision.order) + 1) if weighed is None else weighed.steps
-    told = known(decision, target, payoffs)
-    masses, earned, unsupported = (np.zeros(len(steps)), 0.0, 0.0) if told is None else told
-    observed = decision.outcome is not None
-    ended = decision if observed else replace(decision, outcome=Outcome(len(decision.order), False))
-    correction = correct(ended, target, model, index, steps)
-    row = (
-        decision.reward_under(payoffs) if observed else math.nan,
-        *bound(decision, target, payoffs),
-        last_step(decision),
-        target.reached[-1],
-        unsupported,
-        correction.start,
-        correction.square,
-        correction.fourth,
-        expected_of(model, decision, index, policy, target.sequence, draws),
-        early_stops(target, decision),
-        len(decision.order) < decision.tries,
-        observed,
-        earned,
-        *earnable(decision, payoffs),
-    )
-    return row, steps, correction.deltas if observed else 0.0 * correction.deltas, masses
+class _Task(NamedTuple):
+    """What is asked of every batch."""
+
+    policies: Mapping[str, Policy]
+    changes: Mapping[str, Change]
+    model: OutcomeModel
+    draws: int
+    learn: bool
+    describe: bool  # whether it matters what was played, for outcomes are missing
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Return every policy with every change."""
+        return ((policy, change) for policy in self.policies for change in self.changes)
 
 
-def describe(decision: Decision, model: OutcomeModel, index: int) -> Array:
+Found = dict[str, NDArray[Any]]
+Parts = dict[tuple[str | None, str], Found]  # by policy and change; None is what all have in common
+_COMMON = ("rewards", "last", "short", "observed", "earnable", "played")
+
+
+def _weigh(task: _Task, place: int, batch: Batch, blocks: Counts) -> tuple[Parts, Checked]:
+    """Weigh the decisions of a batch for every policy under every change."""
+    log, decisions = count(batch), list(batch)
+    places = np.arange(place, place + len(batch))
+    known = [one.payoffs is not None and one.size is not None for one in decisions]
+    if not all(known):  # nothing is known of what has no outcome either
+        decisions = [one for one, there in zip(decisions, known, strict=True) if there]
+        if not decisions:
+            return {}, log
+        batch, blocks, places = Batch.of(decisions), blocks[known], places[known]
+    found: Parts = {}
+    chances = task.model.expect(batch, blocks)
+    played = np.empty((len(decisions), 0))
+    if task.describe:
+        played = np.stack(list(describe(decisions, chances[0])))
+    for change, (payoffs, budget) in task.changes.items():
+        there, same = batch, decisions
+        if payoffs is not None or budget is not None:
+            same = changed(decisions, payoffs, budget)
+            there = Batch.of(same)
+        log_, worth = _tables(there, same, task.model, blocks)
+        believed = Expected(*chances, task.model.stops, blocks)
+        for name, policy in task.policies.items():
+            aims = aim(policy, same, task.draws, places.tolist(), learn=task.learn)
+            room = _room(len(same), int(np.diff(there.order.firsts).max()) + 1)
+            kernels.weigh_decisions(log_, worth, believed, aims, room)
+            lengths = np.full(len(same), UNKNOWN)
+            if aims.draws:
+                lengths = np.diff(aims.sequence_firsts)[:: aims.draws]
+            columns = room._asdict() | {
+                "observed": there.tried >= 0,
+                "played": played,
+                "lengths": lengths.astype(np.int32),
+                "last": room.last.astype(np.int32),
+            }
+            found[None, change] = {each: columns.pop(each) for each in _COMMON}
+            found[name, change] = columns
+    return found, log
+
+
+def _placed(batches: Iterable[Batch]) -> Iterator[tuple[int, Batch]]:
+    """Return batches with the places of their first decisions."""
+    place = 0
+    for batch in batches:
+        yield place, batch
+        place += len(batch)
+
+
+def describe(decisions: Sequence[Decision], chances: Array) -> Iterator[Array]:
     """Return what was played, in numbers that may tell whether its outcome is known.
 
     The length and the propensity of the sequence, and the mean and the first of its items; of
-    records their chances of success by the model.
+    records their ``chances`` of success by the model.
     """
-    length, propensity = len(decision.order), decision.propensity or 1.0
-    rows = decision.items
-    if rows is None:
-        rows = model.predict(decision, index)[:, np.newaxis]
-    chosen = rows[decision.order] if length else np.zeros((1, rows.shape[1]))
-    return np.concatenate([[length, math.log(propensity)], chosen[0], chosen.mean(axis=0)])
+    first = 0
+    for decision in decisions:
+        length, propensity, size = len(decision.order), decision.propensity or 1.0, decision.size
+        assert size is not None
+        rows, first = chances[first : first + size, np.newaxis], first + size
+        if decision.items is not None:
+            rows = decision.items
+        chosen = rows[decision.order] if length else np.zeros((1, rows.shape[1]))
+        yield np.concatenate([[length, math.log(propensity)], chosen[0], chosen.mean(axis=0)])
 
 
-def _padded(rows: list[Array], *, repeat: bool, width: int | None = None) -> Array:
-    """Stack rows of different lengths, padded with their last number or with 0."""
-    table = np.zeros((len(rows), max(map(len, rows)) if width is None else width))
-    for row, target_row in zip(rows, table, strict=True):
-        target_row[: len(row)] = row
-        if repeat:
-            target_row[len(row) :] = row[-1]
-    return table
+def _room(count: int, width: int) -> Findings:
+    def numbers(*more: int) -> Array:
+        return np.zeros((count, *more))
+
+    return Findings(
+        rewards=numbers(),
+        bounds=numbers(3),
+        last=np.zeros(count, np.int64),
+        matches=numbers(),
+        unsupported=numbers(),
+        starts=numbers(),
+        expected=numbers(2),
+        modelled=numbers(),
+        stops=numbers(),
+        short=np.zeros(count, np.bool_),
+        weights=numbers(width),
+        deltas=numbers(width),
+        masses=numbers(width),
+        earned=numbers(),
+        earnable=numbers(2),
+    )
 
 
-@dataclass(frozen=True)
-class Weights:
-    """w_j = P(first j actions, policy) / P(first j actions, log), for every action of the log.
-
-    ``unsupported`` is the probability that the policy does, along the way, what the log could
-    not have done.
-    """
-
-    steps: Array
-    unsupported: float
-
-
-def weigh(target: Target, decision: Decision) -> Weights | None:
-    """Return the importance weights; None if the log has no propensity."""
-    propensity = decision.propensity
-    if propensity is None:
-        return None
-    theirs = target.reached
-    if decision.prefix is None:  # only that of the whole sequence is known
-        lost = 1.0 - float(theirs[-1]) if propensity >= _CERTAIN else 0.0
-        return Weights(np.full(len(theirs) - 1, theirs[-1] / propensity), lost)
-    ours = np.ones(len(theirs))
-    ours[1:-1], ours[-1] = decision.prefix, propensity
-    alone = ours[1:] >= ours[:-1] * _CERTAIN  # the log had no alternative here
-    alone[last_step(decision) + 1 :] = False
-    lost = float((theirs[:-1] - theirs[1:])[alone].sum())
-    return Weights(theirs[1:] / ours[1:], max(lost, 0.0))
-
-
-def bound(
-    decision: Decision, target: Target, payoffs: Payoffs | None = None
-) -> tuple[float, float, float]:
-    """Bound what the policy can have earned; return low, high, and the probability of exactness.
-
-    No assumption is made on what succeeds. The reward is known if both sequences share the prefix
-    up to the outcome, or if the policy stops inside the shared prefix. Otherwise it lies between
-    failure of everything and success of the first item that differs; where candidates have prices,
-    between the worst and the best that can follow. For a randomised policy: the expectation over
-    its choices. Without an outcome nothing is known. ``payoffs`` are those of the decision, by
-    default.
-    """
-    payoffs, outcome = payoffs or decision.payoffs, decision.outcome
-    assert payoffs is not None
-    tried = 0 if outcome is None else outcome.tried
-    losses, spent = payoffs.losses, np.append(0.0, np.cumsum(decision.paid(payoffs)))
-    low = high = exact = 0.0
-    here = 1.0  # the probability that the policy has played the same so far
-    for i in range(tried + 1):
-        choices = target.choices[i]
-        loss = losses[i] - spent[i]
-        # an early stop ends both sequences
-        if outcome is not None and i == tried and i < len(decision.order):
-            return low + here * loss, high + here * loss, exact + here
-        stop, same = float(choices[-1]), 0.0
-        if i < tried:
-            same = float(choices[decision.order[i]])
-        other = 1.0 - stop - same
-        low, high = low + here * stop * loss, high + here * stop * loss
-        if other > 1e-12:
-            worst, best = _extremes(decision, target, payoffs, i)
-            low += here * other * (worst - spent[i])
-            high += here * other * (best - spent[i])
-        exact += here * stop
-        here *= same
-        if here == 0.0:
-            break
-        if outcome is not None and outcome.succeeded and i + 1 == tried:
-            reward = decision.reward_under(payoffs)
-            return low + here * reward, high + here * reward, exact + here
-    return low, high, exact
+def _tables(
+    batch: Batch, decisions: Sequence[Decision], model: OutcomeModel, blocks: Counts
+) -> tuple[Logged, Worth]:
+    """Return what a batch says of what was played and of what it earns, as the kernels take it."""
+    sizes = np.array([one.size for one in decisions], np.int64)
+    firsts = np.append(0, np.cumsum(sizes))
+    costs, gains = np.zeros(int(firsts[-1])), np.zeros(int(firsts[-1]))
+    planned = costs
+    priced = np.array([one.has_prices for one in batch.payoffs])[batch.pay]
+    if model.costs is not None or priced.any():
+        planned = costs.copy()
+        priced = priced | (model.costs is not None)
+        for i, decision in enumerate(decisions):
+            own, payoffs = slice(firsts[i], firsts[i + 1]), decision.payoffs
+            assert payoffs is not None
+            if payoffs.costs is not None:
+                costs[own] = planned[own] = payoffs.costs
+            if payoffs.success_values is not None:
+                gains[own] = payoffs.success_values
+            if model.costs is not None and not costs[own].any():
+                costs[own] = model.costs.expect(decision, int(blocks[i]))
+                planned[own] = model.costs.expect(decision)
+    order = batch.order
+    owner = np.repeat(np.arange(len(decisions)), np.diff(order.firsts))
+    paid, noise = planned[firsts[owner] + order.values], np.zeros(len(decisions))
+    if batch.costs is not None:
+        for i, decision in enumerate(decisions):
+            bill = decision.outcome and decision.outcome.costs
+            if bill is not None:
+                paid[order.firsts[i] : order.firsts[i] + len(bill)] = bill
+                noise[i] = model.costs.noise if model.costs is not None else 0.0
+    prefix, prefixed = np.full(len(order.values), np.nan), np.zeros(len(decisions), np.bool_)
+    if batch.prefix is not None:
+        prefixed[:] = True if batch.prefix.known is None else batch.prefix.known
+        prefix[np.repeat(prefixed, np.diff(order.firsts))] = batch.prefix.values
+    longest = max(one.budget for one in batch.payoffs)
+    rewards, losses = (np.zeros((len(batch.payoffs), longest + 1)) for _ in range(2))
+    for i, payoffs in enumerate(batch.payoffs):
+        rewards[i, : payoffs.budget] = payoffs.rewards
+        losses[i, : payoffs.budget + 1] = payoffs.losses
+    limits = np.array([one.budget for one in batch.payoffs])[batch.pay]
+    tries = np.minimum(np.where(batch.budget == UNKNOWN, limits, batch.budget), sizes)
+    logged = Logged(
+        firsts=order.firsts,
+        order=order.values,
+        paid=paid,
+        prefix=prefix,
+        prefixed=prefixed,
+        propensity=batch.propensity,
+        tried=batch.tried.astype(np.int64),
+        succeeded=batch.succeeded,
+        tries=tries.astype(np.int64),
+        noise=noise,
+    )
+    pay = batch.pay.astype(np.int64)
+    return logged, Worth(firsts, costs, planned, gains, priced, pay, rewards, losses)
 
 
-def _extremes(decision: Decision, target: Target, payoffs: Payoffs, i: int) -> tuple[float, float]:
-    """Return the least and the most that can follow a choice that differs from the log's i-th.
+class _Columns:
+    """The evidence as it is gathered: columns with room for all decisions of a log."""
 
-    What was spent before is not counted. Of a randomised policy it is not known what would follow
-    the choice: any of the other candidates.
-    """
-    order, tried = decision.order, 0 if decision.outcome is None else decision.outcome.tried
-    costs, gains, rewards, losses, _ = payoffs.prices(target.choices.shape[1] - 1)
-    if not payoffs.has_prices:
-        return float(losses[target.reach]), float(rewards[i])
-    give_up = losses[i] if i == tried else -np.inf  # whether it ended by itself here is not known
-    if target.sequence is not None:
-        before, rest = costs[target.sequence[:i]].sum(), payoffs.along(target.sequence)
-        worst = min(rest.rewards[i:].min(), rest.losses[-1])
-        best = max(rest.rewards[i:].max(), rest.losses[i + 1])
-        return float(worst + before), float(max(best + before, give_up))
-    free = np.ones(len(costs), np.bool_)
-    free[order[:i]] = False
-    chances = np.where(free, target.choices[i, :-1], 0.0)
-    if i < tried:
-        chances[order[i]] = 0.0
-    more = target.reach - i - 1
-    success = rewards[i] + gains
-    worst = np.minimum(success, losses[target.reach])
-    best = np.maximum(success, losses[i + 1])
-    if more > 0:
-        spent = np.sort(costs[free])[::-1][:more].sum()
-        least = min(losses[target.reach], rewards[target.reach - 1] + gains[free].min())
-        worst = np.minimum(worst, least - spent)
-        best = np.maximum(best, (rewards[i + 1] + gains[free] - costs[free]).max())
-    worst, best = worst - costs, np.maximum(best - costs, give_up)
-    total = chances.sum()
-    return float(chances @ worst / total), float(chances @ best / total)
+    def __init__(self, room: int) -> None:
+        self._room, self._count = room, 0
+        self._columns: Found = {}
+
+    def add(self, found: Found) -> None:
+        """Add the evidence of some further decisions."""
+        first = self._count
+        self._count += len(next(iter(found.values())))
+        for name, column in found.items():
+            have = self._columns.get(name)
+            if have is None or column.shape[1:] > have.shape[1:]:
+                have = self._columns[name] = self._widened(have, column, first, name == "weights")
+            have[first : self._count, ...][_within(column)] = column
+            if name == "weights" and have.shape[1] > column.shape[1]:
+                have[first : self._count, column.shape[1] :] = column[:, -1:]
+
+    def _widened(
+        self, have: NDArray[Any] | None, column: NDArray[Any], count: int, repeat: bool
+    ) -> NDArray[Any]:
+        wide = np.zeros((self._room, *column.shape[1:]), column.dtype)
+        if have is not None:
+            wide[:count, : have.shape[1]] = have[:count]
+            if repeat:
+                wide[:count, have.shape[1] :] = have[:count, -1:]
+        return wide
+
+    @property
+    def all(self) -> Found:
+        """The columns."""
+        return {name: column[: self._count] for name, column in self._columns.items()}
+
+
+def _within(column: NDArray[Any]) -> tuple[slice, ...]:
+    return tuple(slice(size) for size in column.shape)
+
+
+def check_batches(history: History) -> Checked:
+    """Return what the decisions of a checked log have, as :meth:`Checked.add` counts it."""
+    log = Checked(history.name)
+    for batch in history.batches():
+        _merge(log, count(batch))
+    return log
+
+
+def count(batch: Batch) -> Checked:
+    """Return what :meth:`Checked.add` counts of the decisions of a batch."""
+    observed = batch.tried >= 0
+    if batch.more.keys() & {"learned", "candidates"} or not all(
+        lists is None or lists.known is None for lists in (batch.items, batch.prefix, batch.costs)
+    ):
+        log = Checked("")
+        for decision in batch:
+            log.add(decision)
+        return log
+    n, none = int(observed.sum()), np.zeros(len(batch), np.bool_)
+    chances = batch.propensity[observed]
+    chances = chances[~np.isnan(chances)]
+    priced = none
+    if batch.payoffs:
+        priced = np.array([one.has_prices for one in batch.payoffs])[batch.pay] & (batch.pay >= 0)
+    told = none if batch.costs is None else ~none
+    return Checked(
+        "",
+        decisions=n,
+        missing=len(batch) - n,
+        tries=int(batch.tried[observed].sum()),
+        with_items=0 if batch.items is None else n,
+        with_payoffs=int((batch.pay[observed] >= 0).sum()),
+        with_prices=int(priced[observed].sum()),
+        with_outcome_costs=int(told[observed].sum()),
+        without_costs=int((observed & (batch.tried > 0) & ~priced & ~told).sum()),
+        with_propensity=len(chances),
+        with_prefix=0 if batch.prefix is None else n,
+        randomised=int((chances < CERTAIN).sum()),
+        min_propensity=float(chances.min(initial=1.0)),
+        max_propensity=float(chances.max(initial=0.0)),
+    )
+
+
+def _merge(log: Checked, part: Checked) -> None:
+    """Add what was counted of further decisions."""
+    for one in fields(Checked):
+        ours, theirs = getattr(log, one.name), getattr(part, one.name)
+        if one.name.startswith(("min_", "max_")):
+            setattr(log, one.name, (min if one.name.startswith("min_") else max)(ours, theirs))
+        elif isinstance(ours, int):
+            setattr(log, one.name, ours + theirs)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longrank.logs.evaluation.estimators import robust_terms
-from longrank.logs.evaluation.evidence import gather
+from longrank.logs.evaluation.evidence import Evidence, gather, gather_all
 from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.outcome_model import OutcomeModel
 from longrank.logs.evaluation.verdict import Verdict, judge
-from longrank.logs.history import History
+from longrank.logs.history import Change, History
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy
+from longrank.workers import Workers
 
 Array = NDArray[np.float64]
-Change = tuple[Callable[[Payoffs], Payoffs] | None, int | None]  # of the payoffs, of the budget
 
 
 @dataclass(frozen=True)
@@ -44,48 +44,54 @@ class Positions:
 
 def by_position(history: History) -> Positions:
     """Count successes and costs by position in a log."""
-    longest = max(len(decision.order) for decision in history.decisions())
-    tried, succeeded = np.zeros(longest, np.int64), np.zeros(longest, np.int64)
-    spent = np.zeros(longest)
-    for decision in history.decisions():
-        outcome = decision.ended
-        tried[: outcome.tried] += 1
-        if decision.payoffs is not None:
-            spent[: outcome.tried] += decision.paid(decision.payoffs)[: outcome.tried]
-        if outcome.succeeded:
-            succeeded[outcome.tried - 1] += 1
+    tried, succeeded, spent = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    for batch in history.batches():
+        observed = batch.tried >= 0
+        lengths, ended = np.diff(batch.order.firsts)[observed], batch.tried[observed]
+        more = max(int(lengths.max(initial=0)) - len(tried), 0)
+        tried, succeeded = (np.append(one, np.zeros(more, np.int64)) for one in (tried, succeeded))
+        spent = np.append(spent, np.zeros(more))
+        tried += (ended[:, np.newaxis] > np.arange(len(tried))).sum(axis=0)
+        won = ended[batch.succeeded[observed]]
+        succeeded += np.bincount(won - 1, minlength=len(tried))
+        if batch.costs is None and not any(one.has_prices for one in batch.payoffs):
+            continue
+        for decision in batch:
+            if decision.outcome is not None and decision.payoffs is not None:
+                count = decision.outcome.tried
+                spent[:count] += decision.paid(decision.payoffs)[:count]
     return Positions(tried, succeeded, spent)
 
 
-def lengths(policy: Policy | None, history: History) -> NDArray[np.int64]:
+def lengths(found: Evidence | History) -> NDArray[np.int64]:
     """Count the sequences of length 0, 1, ... in a log, or of what a policy would play."""
-    counts: dict[int, int] = {}
-    for decision in history.decisions():
-        if policy is None:
-            length = len(decision.order)
-        else:
-            items, payoffs, given = decision.offer(policy)
-            length = len(policy.rank(items, payoffs, decision.budget, **given))
-        counts[length] = counts.get(length, 0) + 1
-    table = np.zeros(max(counts) + 1, np.int64)
-    for length, count in counts.items():
-        table[length] = count
-    return table
+    if isinstance(found, Evidence):
+        return np.bincount(found.lengths[found.observed])
+    counts = np.zeros(1, np.int64)
+    for batch in found.batches():
+        own = np.bincount(np.diff(batch.order.firsts)[batch.tried >= 0], minlength=len(counts))
+        own[: len(counts)] += counts
+        counts = own
+    return counts
 
 
 def learning_curve(
     policy: Policy, history: History, model: OutcomeModel, *, supported: bool, points: int = 60
-) -> list[tuple[int, float]]:
-    """Return the mean value up to each decision of a policy that learns from the log as it goes.
+) -> list[tuple[int, float, float]]:
+    """Return the mean value up to decision t of a policy that learns from the log as it goes.
 
     It is evaluated before every decision with what it has learned so far: doubly robust if the
-    log supports it, otherwise by the model.
+    log supports it, otherwise by the model. The points are t, the mean and its standard error;
+    they begin after a tenth of the decisions, since means of a few jump.
     """
     found = gather(policy, history, model, learn=True).ended()
     terms = robust_terms(found) if supported else found.modelled
-    means = np.cumsum(terms) / np.arange(1, len(terms) + 1)
-    where = np.unique(np.linspace(max(len(means) // 20, 1), len(means), points).astype(int))
-    return [(int(t), float(means[t - 1])) for t in where]
+    times = np.arange(1, len(terms) + 1)
+    means = np.cumsum(terms) / times
+    squares = np.maximum(np.cumsum(terms**2) / times - means**2, 0.0)
+    errors = np.sqrt(squares / times)
+    where = np.unique(np.linspace(max(len(means) // 10, 1), len(means), points).astype(int))
+    return [(int(t), float(means[t - 1]), float(errors[t - 1])) for t in where]
 
 
 @dataclass(frozen=True)
@@ -108,20 +114,32 @@ def what_if(
     model: OutcomeModel,
     changes: Mapping[str, Change],
     settings: IntervalSettings | None = None,
+    workers: Workers | None = None,
 ) -> list[WhatIf]:
     """Evaluate policies under other payoffs or smaller budgets; each decides again under them.
 
     ``changes`` has for each name a function of the payoffs and a budget (None: unchanged). Whether
     the log supports what a policy does under a change is judged for each.
     """
-    settings, found = settings or IntervalSettings(), []
-    for name, (payoffs, budget) in changes.items():
-        changed = history.under(payoffs, budget)
-        evidence = {each: gather(policy, changed, model) for each, policy in policies.items()}
-        modelled = {each: float(one.modelled.mean()) for each, one in evidence.items()}
-        verdicts = {each: judge(one, settings, each) for each, one in evidence.items()}
-        found.append(WhatIf(name, modelled, verdicts))
-    return found
+    found = gather_all(policies, history, model, changes, workers=workers)
+    return judge_changes(found, changes, settings)
+
+
+def judge_changes(
+    found: Mapping[str, Mapping[str, Evidence]],
+    changes: Iterable[str],
+    settings: IntervalSettings | None = None,
+) -> list[WhatIf]:
+    """Judge the evidence about each policy under each change."""
+    settings = settings or IntervalSettings()
+    return [
+        WhatIf(
+            change,
+            {name: float(one[change].modelled.mean()) for name, one in found.items()},
+            {name: judge(one[change], settings, name) for name, one in found.items()},
+        )
+        for change in changes
+    ]
 
 
 def raise_costs(cost: float) -> Callable[[Payoffs], Payoffs]:

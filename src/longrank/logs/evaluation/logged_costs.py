@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.logs.batch import Batch
 from longrank.logs.decision import Decision
-from longrank.logs.history import History
 from longrank.payoffs import Payoffs
 from longrank.schema import identities
 
@@ -22,11 +21,13 @@ Means = dict[Any, float]
 class LoggedCosts:
     """Expected costs of attempts: the mean of a candidate by its id, or least squares on items.
 
-    Fitted in as many folds as the outcome model, so that no decision's costs are expected by what
-    it cost itself. ``means`` has for each fold the mean of each id, ``weights``, shape
-    (folds, d + 1), those of items; ``overall`` are the means of all attempts, which a candidate's
-    mean counts as one more attempt. ``noise`` is the mean square of what an attempt cost beyond
-    what was expected, also where costs are given beforehand.
+    Fitted in time order, in the blocks of the outcome model: what is expected of a decision's
+    corrections is what was known before its block. What the log did not tell at all, the costs of
+    attempts without a bill or that were not made, is expected by the whole log: the last entry.
+    ``means`` has for each block the mean of each id, ``weights``, shape (blocks + 1, d + 1), those
+    of items; ``overall`` are the means of all attempts, which a candidate's mean counts as one
+    more attempt. ``noise`` is the mean square of what an attempt cost beyond what was expected,
+    also where costs are given beforehand.
     """
 
     overall: Array
@@ -34,71 +35,97 @@ class LoggedCosts:
     means: tuple[Means, ...]
     noise: float = 0.0
 
-    def price(self, decision: Decision, index: int) -> Payoffs:
-        """Return the payoffs of decision ``index``, with expected costs where it gives none."""
+    def price(self, decision: Decision, block: int = -1) -> Payoffs:
+        """Return the payoffs of a decision, with expected costs where it gives none."""
         payoffs = decision.payoffs
         assert payoffs is not None
         if payoffs.costs is not None and payoffs.costs.any():
             return payoffs
-        fold = index % len(self.overall)
+        return payoffs.priced(self.expect(decision, block), payoffs.success_values)
+
+    def expect(self, decision: Decision, block: int = -1) -> Array:
+        """Return the expected costs of all candidates of a decision, by what a block knows."""
         if self.weights is not None:
             assert decision.items is not None
-            own = self.weights[fold]
-            costs = np.maximum(decision.items @ own[:-1] + own[-1], 0.0)
-        else:
-            assert decision.candidates is not None
-            ids = identities(decision.candidates, range(len(decision.candidates)))
-            known, otherwise = self.means[fold], float(self.overall[fold])
-            costs = np.array([known.get(each, otherwise) for each in ids])
-        return payoffs.priced(costs, payoffs.success_values)
+            own = self.weights[block]
+            return np.maximum(decision.items @ own[:-1] + own[-1], 0.0)
+        assert decision.candidates is not None
+        ids = identities(decision.candidates, range(len(decision.candidates)))
+        known, otherwise = self.means[block], float(self.overall[block])
+        return np.array([known.get(each, otherwise) for each in ids])
 
 
-def fit_costs(history: History, folds: int) -> LoggedCosts | None:
-    """Fit expected costs to the outcomes of a log; None if none of them says what it cost."""
-    paid: list[tuple[int, Decision]] = [
-        (index, decision)
-        for index, decision in enumerate(history.decisions())
-        if decision.ended.costs and decision.payoffs is not None
-    ]
-    if not paid:
-        return None
-    owner = np.concatenate([np.full(one.ended.tried, index % folds) for index, one in paid])
-    costs = np.concatenate([np.array(one.ended.costs) for _, one in paid])
-    others = [owner != fold for fold in range(folds)]
-    overall = np.array([costs[part].mean() if part.any() else costs.mean() for part in others])
-    if paid[0][1].items is not None:
-        rows = [one.items[_tried(one)] for _, one in paid if one.items is not None]
-        x = np.column_stack([np.concatenate(rows), np.ones(len(costs))])
-        weights = np.stack([_least_squares(x[part], costs[part]) for part in others])
-        found = LoggedCosts(overall, weights, ())
-    else:
-        ids = [name for _, one in paid for name in identities(one.candidates or [], _tried(one))]
-        means = tuple(_means(ids, costs, *pair) for pair in zip(others, overall, strict=True))
-        found = LoggedCosts(overall, None, means)
-    squares = 0.0
-    for index, one in paid:
-        expected = found.price(one, index).costs
-        assert expected is not None
-        squares += float(((expected[_tried(one)] - np.array(one.ended.costs)) ** 2).sum())
-    return replace(found, noise=squares / len(costs))
+class CostFitting:
+    """Expected costs as they are being fitted, decision by decision."""
 
+    def __init__(self) -> None:
+        self._total, self._count = 0.0, 0
+        self._squares, self._expected = 0.0, 0  # of what was missed, where something was expected
+        self._sums: dict[Any, tuple[float, int]] = {}
+        self._products: tuple[Array, Array] | None = None  # X'X and X'y of items
+        self._overall: list[float] = []
+        self._blocks: list[tuple[Array | None, Means]] = []
+        self._known = False  # whether something was before the present block
 
-def _tried(decision: Decision) -> list[int]:
-    indices: list[int] = decision.order[: decision.ended.tried].tolist()
-    return indices
+    def begin_block(self) -> None:
+        """Remember what is known before the next block."""
+        self._known = self._count > 0
+        self._overall.append(self._total / max(self._count, 1))
+        self._blocks.append((self._solved(), self._means()) if self._count else (None, {}))
 
+    def add(self, batch: Batch) -> None:
+        """Learn what attempts cost, where the outcomes of a batch tell."""
+        if batch.costs is None:
+            return
+        for decision in batch:
+            paid = np.array(decision.ended.costs or ())
+            if not len(paid) or decision.payoffs is None:
+                continue
+            tried = decision.order[: len(paid)]
+            planned = decision.payoffs.costs
+            if (planned is None or not planned.any()) and self._known:
+                planned = self._of(self._overall[-1:], self._blocks[-1:]).expect(decision)
+            if planned is not None:
+                self._squares += float(((planned[tried] - paid) ** 2).sum())
+                self._expected += len(paid)
+            self._total += float(paid.sum())
+            self._count += len(paid)
+            if decision.items is not None:
+                x = np.column_stack([decision.items[tried], np.ones(len(paid))])
+                if self._products is None:
+                    self._products = np.zeros((x.shape[1], x.shape[1])), np.zeros(x.shape[1])
+                self._products[0][:] += x.T @ x
+                self._products[1][:] += x.T @ paid
+                continue
+            for name, cost in zip(
+                identities(decision.candidates or [], tried.tolist()), paid.tolist(), strict=True
+            ):
+                total, count = self._sums.get(name, (0.0, 0))
+                self._sums[name] = total + cost, count + 1
 
-def _means(ids: list[Any], costs: Array, part: NDArray[np.bool_], overall: float) -> Means:
-    sums: dict[Any, list[float]] = defaultdict(lambda: [overall, 1.0])
-    for name, cost, counts in zip(ids, costs.tolist(), part.tolist(), strict=True):
-        if counts:
-            entry = sums[name]
-            entry[0] += cost
-            entry[1] += 1.0
-    return {name: total / count for name, (total, count) in sums.items()}
+    def fitted(self) -> LoggedCosts | None:
+        """Return what was fitted; None if no outcome said what it cost."""
+        if not self._count:
+            return None
+        self.begin_block()
+        return self._of(self._overall, self._blocks)
 
+    def _of(self, overall: list[float], blocks: list[tuple[Array | None, Means]]) -> LoggedCosts:
+        noise = self._squares / max(self._expected, 1)
+        if self._sums or self._products is None:
+            return LoggedCosts(np.array(overall), None, tuple(m for _, m in blocks), noise)
+        nothing = np.zeros(len(self._products[1]))
+        weights = np.stack([nothing if own is None else own for own, _ in blocks])
+        return LoggedCosts(np.array(overall), weights, (), noise)
 
-def _least_squares(x: Array, y: Array) -> Array:
-    """Fit weights, of which the constant is hardly penalised."""
-    penalties = np.append(np.ones(x.shape[1] - 1), 1e-6)
-    return np.asarray(np.linalg.solve(x.T @ x + np.diag(penalties), x.T @ y))
+    def _means(self) -> Means:
+        overall = self._total / self._count
+        return {name: (overall + total) / (1 + n) for name, (total, n) in self._sums.items()}
+
+    def _solved(self) -> Array | None:
+        """Solve least squares, of which the constant is hardly penalised."""
+        if self._products is None:
+            return None
+        square, right = self._products
+        penalties = np.append(np.ones(len(right) - 1), 1e-6)
+        return np.asarray(np.linalg.solve(square + np.diag(penalties), right))

@@ -1,8 +1,11 @@
-"""The outcome model: success probabilities fitted to a log, and their calibration."""
+"""The outcome model: success probabilities fitted to a log in time order, and their calibration."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,17 +15,18 @@ from longrank import kernels
 from longrank.errors import InvalidInput
 from longrank.learners import SparseLaplace
 from longrank.links import LOGISTIC
+from longrank.logs.batch import Batch
 from longrank.logs.decision import Decision
-from longrank.logs.evaluation.logged_costs import LoggedCosts, fit_costs
+from longrank.logs.evaluation.logged_costs import CostFitting, LoggedCosts
+from longrank.logs.fingerprints import Prints, fingerprints
 from longrank.logs.history import History, history_is_source
 from longrank.payoffs import Payoffs
-from longrank.policies import Policy
 from longrank.schema import Schema
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
-FOLDS = 5
-DRAWS = 4  # sequences drawn from a randomised policy
+_CONSTANT = 10.0  # prior variance of the constant
+_FINE, _COARSE = 64, 1  # a block is at most this part of what was before it
 
 
 class Predictions(NamedTuple):
@@ -33,142 +37,315 @@ class Predictions(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Seen:
+    """The decisions that a model was fitted to, by the fingerprints of their ids, and their blocks.
+
+    ``begins`` are the places of the first decisions of its blocks.
+    """
+
+    prints: Prints
+    places: Counts
+    begins: Counts
+
+    def blocks(self, ids: Any) -> Counts:
+        """Return the block of each decision; that after the last one for those not seen."""
+        found, known = fingerprints(ids), len(self.prints)
+        at = np.minimum(np.searchsorted(self.prints, found), max(known - 1, 0))
+        seen = self.prints[at] == found if known else np.zeros(len(found), np.bool_)
+        block = self.block(self.places[at]) if known else np.zeros(len(found), np.int64)
+        return np.where(seen, block, len(self.begins))
+
+    def block(self, place: Any) -> Any:
+        """Return the block of the decision at a place of the log."""
+        return np.searchsorted(self.begins, place, side="right") - 1
+
+
+@dataclass(frozen=True)
 class OutcomeModel:
     """Logistic regression of success on the item, and the frequency of early stops.
 
-    Cross-fitted in five folds, so that no decision is predicted by a model that has seen it.
-    ``weights`` has shape (folds, d + 1), the constant last; ``stops`` (folds, b + 1) is the share
-    of sequences that were abandoned after 0, 1, ... failures. ``costs`` are those that outcomes
-    tell, if they do.
+    Fitted in time order: a decision is predicted by what was learned before its block, for a log
+    may be that of a policy that learns, whose later decisions depend on earlier outcomes. Blocks
+    are single decisions first, and grow with the log. What the model has not seen is predicted by
+    all that it has learned. So no decision is predicted by a model that has seen it, whichever part
+    of the log it is used on: it remembers the ids of those it has seen.
+
+    ``weights`` has shape (blocks + 1, d + 1), the constant last, the last row by the whole log;
+    ``stops``, shape (blocks + 1, b + 1), is the share of sequences that were abandoned after 0, 1,
+    ... failures. ``costs`` are those that outcomes tell, if they do.
     """
 
     weights: Array
     stops: Array
     predictions: Predictions
+    seen: Seen
     costs: LoggedCosts | None = field(default=None, kw_only=True)
 
-    def chances(self, items: Array, index: int) -> Array:
-        """Return the success probability of every item of decision ``index``, shape (k,)."""
-        own = self.weights[index % len(self.weights)]
+    def chances(self, items: Array, index: int | None = None) -> Array:
+        """Return the success probability of every item, shape (k,).
+
+        ``index`` is the place of the decision in the log that the model was fitted to; by default
+        it is one that it has not seen.
+        """
+        own = self.weights[self._block(index)]
         return LOGISTIC.probability(items @ own[:-1] + own[-1])
 
-    def predict(self, decision: Decision, index: int) -> Array:
-        """Return the same for the candidates of a decision."""
-        assert decision.items is not None
-        return self.chances(decision.items, index)
+    def predict(self, decision: Decision, index: int | None = None) -> Array:
+        """Return the same for the candidates of a decision, which is found by its id."""
+        block = self.seen.blocks([decision.id])[:1] if index is None else [self._block(index)]
+        return self.expect(Batch.of([decision]), np.array(block))[0]
 
-    def payoffs(self, decision: Decision, index: int) -> Payoffs:
+    def expect(self, batch: Batch, blocks: Counts) -> tuple[Array, Array]:
+        """Return the success probabilities of all candidates of a batch, one after another.
+
+        By what was learned before each decision, and by the whole log.
+        """
+        assert batch.items is not None
+        items, own = batch.items.values, self.weights[blocks]
+        own = np.repeat(own, np.diff(batch.items.firsts), axis=0)
+        before = np.einsum("ij,ij->i", items, own[:, :-1]) + own[:, -1]
+        last = self.weights[-1]
+        after = np.einsum("ij,j->i", items, last[:-1]) + last[-1]
+        return LOGISTIC.probability(before), LOGISTIC.probability(after)
+
+    def payoffs(self, decision: Decision, index: int | None = None) -> Payoffs:  # noqa: ARG002
         """Return the payoffs of a decision, with the costs to be expected where it gives none."""
         if self.costs is not None:
-            return self.costs.price(decision, index)
+            return self.costs.price(decision)
         assert decision.payoffs is not None
         return decision.payoffs
 
-    def early(self, index: int, count: int) -> Array:
+    def early(self, index: int | None, count: int) -> Array:
         """Return the probability of an early stop after 0, ..., count failures."""
-        own = self.stops[index % len(self.stops)]
+        own = self.stops[self._block(index)]
         found = np.zeros(count + 1)
         found[: len(own)] = own[: count + 1]
         return found
 
+    @property
+    def bare(self) -> OutcomeModel:
+        """The model without what it remembers of each decision, to send to other processes."""
+        nothing = np.empty(0, np.uint64), np.empty(0, np.int64), self.seen.begins
+        empty = Predictions(np.empty(0), np.empty(0, np.bool_))
+        return replace(self, predictions=empty, seen=Seen(*nothing))
+
+    def _block(self, index: int | None) -> int:
+        return len(self.seen.begins) if index is None else int(self.seen.block(index))
+
 
 @dataclass(frozen=True)
 class RecordModel(OutcomeModel):
-    """The outcome model for records: in place of the weights a learner for each fold."""
+    """The outcome model for records: in place of the weights a learner for each block.
 
-    schema: Schema
-    learners: tuple[SparseLaplace, ...]
-    _latest: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    Each with the schema of that time, since what a schema knows depends on what was tried.
+    """
 
-    def predict(self, decision: Decision, index: int) -> Array:
-        latest = self._latest
-        if latest.get("decision") is not decision or latest["index"] != index:
-            assert decision.candidates is not None
-            rows = self.schema.encode(decision.candidates, decision.context)
-            means, _ = self.learners[index % len(self.learners)].score(rows)
-            chances = LOGISTIC.probability(means)
-            latest.update(decision=decision, index=index, chances=chances)
-        found: Array = latest["chances"]
-        return found
+    learners: tuple[tuple[Schema, SparseLaplace], ...]
+
+    @property
+    def schema(self) -> Schema:
+        """The schema by the whole log."""
+        return self.learners[-1][0]
+
+    def expect(self, batch: Batch, blocks: Counts) -> tuple[Array, Array]:
+        before, after = [np.empty(0)], [np.empty(0)]
+        last = len(self.learners) - 1
+        for decision, block in zip(batch, blocks.tolist(), strict=True):
+            after.append(_score(*self.learners[last], decision))
+            before.append(after[-1] if block == last else _score(*self.learners[block], decision))
+        return tuple(LOGISTIC.probability(np.concatenate(part)) for part in (before, after))  # type: ignore[return-value]
+
+
+def _score(schema: Schema, learner: SparseLaplace, decision: Decision) -> Array:
+    assert decision.candidates is not None
+    return learner.score(schema.encode(decision.candidates, decision.context))[0]
 
 
 @history_is_source
-def fit(source: Any, folds: int = FOLDS, penalty: float = 1.0) -> OutcomeModel:
-    """Fit the outcome model to a log; only the items that were tried are held in memory.
+def fit(source: Any, folds: int | None = None, penalty: float = 1.0) -> OutcomeModel:
+    """Fit the outcome model to a log in one pass, in the order of its decisions.
 
     ``source`` is a :class:`~longrank.logs.History`, or whatever it takes. Where the candidates
     are records, the model is the learner of the recommended policy, which chooses its own
-    ``penalty``.
+    ``penalty``. ``folds`` has no meaning any more: each decision is predicted by those before it.
     """
+    if folds is not None:
+        text = "fit: folds has no meaning any more, since the model is fitted in time order"
+        warnings.warn(text, DeprecationWarning, stacklevel=3)
     history = History.of(source)
-    ended = np.array(
-        [(len(one.order), one.ended.tried, one.ended.succeeded) for one in history.decisions()],
-        np.int64,
-    )
-    fold_of = np.arange(len(ended)) % folds
-    longest = int(ended[:, 0].max())
-    stops = np.stack([_stops(ended[fold_of != f], longest) for f in range(folds)])
-    y = np.zeros(int(ended[:, 1].sum()), np.bool_)
-    y[(np.cumsum(ended[:, 1]) - 1)[ended[:, 2] > 0]] = True
     first = next(history.decisions())
+    fitted: _Items | _Records
     if first.items is None and first.candidates is not None:
-        model = _fit_records(history, folds, stops, y)
+        fitted = _Records(history.schema)
     else:
-        model = _fit_items(history, folds, penalty, stops, y)
-    return replace(model, costs=fit_costs(history, folds))
+        fitted = _Items(penalty)
+    for batch in history.batches():
+        fitted.add(batch)
+    return fitted.model()
 
 
-def _fit_items(
-    history: History, folds: int, penalty: float, stops: Array, y: NDArray[np.bool_]
-) -> OutcomeModel:
-    rows: list[Array] = []
-    owners: list[int] = []
-    for index, decision in enumerate(history.decisions()):
-        if decision.items is None:
+def _begins(divisor: int) -> Iterator[int]:
+    """Return the places of the first decisions of blocks, each at most 1/divisor of the rest."""
+    place = 0
+    while True:
+        yield place
+        place += max(1, place // divisor)
+
+
+class _Fitting:
+    """A model as it is being fitted: what all kinds have in common."""
+
+    def __init__(self, divisor: int) -> None:
+        self._ahead = _begins(divisor)
+        self._next = next(self._ahead)
+        self._begins: list[int] = []
+        self._prints: list[Prints] = []
+        self._count = 0
+        self._risk, self._early = np.zeros(1, np.int64), np.zeros(1, np.int64)
+        self._stops: list[Array] = []
+        self._predicted: list[Array] = []
+        self._succeeded: list[NDArray[np.bool_]] = []
+        self._costs = CostFitting()
+
+    def add(self, batch: Batch) -> None:
+        """Learn the decisions of a batch that have an outcome, block by block."""
+        if (batch.tried < 0).any():
+            observed = [one for one in batch if one.outcome is not None]
+            if not observed:
+                return
+            batch = Batch.of(observed)
+        self._prints.append(fingerprints(batch.ids))
+        starts = []
+        while self._next < self._count + len(batch):
+            starts.append(self._next - self._count)
+            self._begins.append(self._next)
+            self._next = next(self._ahead)
+        self._learn(batch, starts)
+        edges = [*([] if starts and starts[0] == 0 else [0]), *starts, len(batch)]
+        for a, b in pairwise(edges):
+            if a in starts:
+                self._stops.append(self._early / np.maximum(self._risk, 1))
+                self._costs.begin_block()
+            part = batch.take(a, b)
+            self._count_stops(part)
+            self._costs.add(part)
+        ends = np.cumsum(batch.tried)
+        wins = np.zeros(int(ends[-1]), np.bool_)
+        wins[(ends - 1)[batch.succeeded]] = True
+        self._succeeded.append(wins)
+        self._count += len(batch)
+
+    def _learn(self, batch: Batch, starts: list[int]) -> None:
+        raise NotImplementedError
+
+    def _count_stops(self, batch: Batch) -> None:
+        lengths, tried, won = np.diff(batch.order.firsts), batch.tried, batch.succeeded
+        more = int(lengths.max(initial=0)) + 1 - len(self._risk)
+        if more > 0:
+            self._risk = np.append(self._risk, np.zeros(more, np.int64))
+            self._early = np.append(self._early, np.zeros(more, np.int64))
+        reached = np.minimum(tried - won, lengths - 1)
+        width = len(self._risk)
+        self._risk += (reached[:, np.newaxis] >= np.arange(width)).sum(axis=0)
+        self._early += np.bincount(tried[~won & (tried < lengths)], minlength=width)
+
+    def _common(self) -> dict[str, Any]:
+        """Return what every model has."""
+        stops = np.zeros((len(self._stops) + 1, len(self._risk)))
+        for row, found in zip(stops, self._stops, strict=False):
+            row[: len(found)] = found
+        stops[-1] = self._early / np.maximum(self._risk, 1)
+        prints = np.concatenate([np.empty(0, np.uint64), *self._prints])
+        places = np.argsort(prints, kind="stable")
+        predicted = np.concatenate([np.empty(0), *self._predicted])
+        succeeded = np.concatenate([np.empty(0, np.bool_), *self._succeeded])
+        return {
+            "stops": stops,
+            "predictions": Predictions(predicted, succeeded),
+            "seen": Seen(prints[places], places, np.array(self._begins, np.int64)),
+            "costs": self._costs.fitted(),
+        }
+
+
+class _Items(_Fitting):
+    """Logistic regression, by one step of Newton's method for each attempt."""
+
+    def __init__(self, penalty: float) -> None:
+        super().__init__(_FINE)
+        self._penalty = penalty
+        self._weights: Array | None = None
+        self._saved: list[Array] = []
+
+    def _learn(self, batch: Batch, starts: list[int]) -> None:
+        lacking = batch.items is None or (
+            batch.items.known is not None and not batch.items.known.all()
+        )
+        if lacking:
+            row = next(one.row for one in batch if one.items is None)
             rule = "have the items of every decision to fit an outcome model"
-            raise InvalidInput("history", rule, f"none in row {decision.row}")
-        rows.append(decision.items[decision.order[: decision.ended.tried]])
-        owners += [index % folds] * decision.ended.tried
-    owner = np.array(owners, np.int64)
-    x = np.concatenate(rows)
-    x = np.column_stack([x, np.ones(len(x))])
-    weights = np.stack([logistic(x[owner != f], y[owner != f], penalty) for f in range(folds)])
-    predicted = LOGISTIC.probability(np.einsum("ij,ij->i", x, weights[owner]))
-    return OutcomeModel(weights, stops, Predictions(predicted, y))
+            raise InvalidInput("history", rule, f"none in row {row}")
+        assert batch.items is not None
+        rows = batch.items.values[tried_rows(batch)]
+        rows = np.column_stack([rows, np.ones(len(rows))])
+        if self._weights is None:
+            self._weights = np.zeros(rows.shape[1])
+            prior = np.full(rows.shape[1], 1.0 / self._penalty)
+            prior[-1] = _CONSTANT
+            self._inverse = np.diag(prior)
+        begins = np.zeros(len(batch), np.bool_)
+        begins[starts] = True
+        saved = np.empty((len(starts) + 1, rows.shape[1]))
+        saved[0] = self._saved[-1] if self._saved else 0.0  # of the block that goes on
+        firsts, predicted = (
+            np.append(0, np.cumsum(batch.tried, dtype=np.int64)),
+            np.empty(len(rows)),
+        )
+        kernels.fit_in_turn(
+            self._weights, self._inverse, firsts, rows, batch.succeeded, begins, saved, predicted
+        )
+        self._saved += list(saved[1:].copy())
+        self._predicted.append(predicted)
+
+    def model(self) -> OutcomeModel:
+        """Return the model."""
+        assert self._weights is not None
+        return OutcomeModel(weights=np.stack([*self._saved, self._weights]), **self._common())
 
 
-def _fit_records(history: History, folds: int, stops: Array, y: NDArray[np.bool_]) -> OutcomeModel:
-    """Learn every decision with the learners of all folds but its own."""
-    declared, learners = history.schema, tuple(SparseLaplace() for _ in range(folds))
-    schema = Schema() if declared is None else Schema(declared.fields, ignore=declared.ignore)
-    for index, decision in enumerate(history.decisions()):
-        if not decision.ended.tried:
-            continue
-        assert decision.candidates is not None
-        rows = schema.encode(decision.candidates, decision.context)
-        tried = rows.take(decision.order[: decision.ended.tried])
-        for fold, learner in enumerate(learners):
-            if fold != index % folds:
-                learner.observe(tried, decision.ended.succeeded)
-        schema.observe(tried)
-    model = RecordModel(np.empty((folds, 0)), stops, Predictions(np.empty(0), y), schema, learners)
-    predicted = [
-        model.predict(decision, index)[decision.order[: decision.ended.tried]]
-        for index, decision in enumerate(history.decisions())
-    ]
-    return replace(model, predictions=Predictions(np.concatenate(predicted), y))
+class _Records(_Fitting):
+    """The learner of the recommended policy, of which each block has a copy."""
 
+    def __init__(self, declared: Schema | None) -> None:
+        super().__init__(_COARSE)
+        self._schema = (
+            Schema() if declared is None else Schema(declared.fields, ignore=declared.ignore)
+        )
+        self._learner = SparseLaplace()
+        self._saved: list[tuple[Schema, SparseLaplace]] = []
 
-def _stops(ended: Counts, longest: int) -> Array:
-    """Return the share of sequences abandoned after 0, 1, ... failures, of those not finished.
+    def _learn(self, batch: Batch, starts: list[int]) -> None:
+        found = [np.empty(0)]
+        for i, decision in enumerate(batch):
+            if i in starts:
+                self._saved.append((self._schema.view(), self._learner.view()))
+            if not decision.ended.tried:
+                continue
+            assert decision.candidates is not None
+            rows = self._schema.encode(decision.candidates, decision.context)
+            order = decision.order[: decision.ended.tried]
+            tried = rows.take(order)
+            found.append(LOGISTIC.probability(_score(*self._saved[-1], decision)[order]))
+            self._learner.observe(tried, decision.ended.succeeded)
+            self._schema.observe(tried)
+        self._predicted.append(np.concatenate(found))
 
-    ``ended`` has the length, the number of attempts and the success of each decision.
-    """
-    lengths, tried, succeeded = ended.T
-    reached = np.minimum(tried - succeeded, lengths - 1)
-    at_risk = (reached[:, np.newaxis] >= np.arange(longest + 1)).sum(axis=0)
-    early = tried[(succeeded == 0) & (tried < lengths)]
-    return np.asarray(np.bincount(early, minlength=longest + 1) / np.maximum(at_risk, 1))
+    def model(self) -> RecordModel:
+        """Return the model."""
+        return RecordModel(
+            weights=np.empty((len(self._saved) + 1, 0)),
+            learners=(*self._saved, (self._schema, self._learner)),
+            **self._common(),
+        )
 
 
 def logistic(x: Array, y: NDArray[np.bool_], penalty: float) -> Array:
@@ -180,41 +357,22 @@ def logistic(x: Array, y: NDArray[np.bool_], penalty: float) -> Array:
     return w
 
 
+def tried_rows(batch: Batch) -> Counts:
+    """Return which rows of the items of a batch were tried, in the order of the attempts."""
+    assert batch.items is not None
+    tried = batch.tried.astype(np.int64)
+    owner = np.repeat(np.arange(len(batch)), tried)
+    within = np.arange(len(owner)) - np.repeat(np.cumsum(tried) - tried, tried)
+    played = batch.order.values[batch.order.firsts[owner] + within]
+    return np.asarray(batch.items.firsts[owner] + played)
+
+
 def values_along(chances: Array, early: Array, payoffs: Payoffs) -> Array:
     """Return the expected reward from each point of a sequence on, given failures so far.
 
     ``payoffs`` are by position.
     """
     return kernels.values_ahead(chances, payoffs.rewards, payoffs.losses, early)
-
-
-def expected(
-    model: OutcomeModel, decision: Decision, index: int, order: NDArray[np.int64]
-) -> float:
-    """Return the reward that the model expects of a sequence instead of the one played."""
-    payoffs, chances = model.payoffs(decision, index), model.predict(decision, index)[order]
-    if payoffs.has_prices:
-        payoffs = payoffs.along(order)
-    return float(values_along(chances, model.early(index, len(order)), payoffs)[0])
-
-
-def expected_of(
-    model: OutcomeModel,
-    decision: Decision,
-    index: int,
-    policy: Policy,
-    certain: NDArray[np.int64] | None,
-    draws: int = DRAWS,
-) -> float:
-    """Return the same for a policy; unless its sequence is ``certain``, by drawing a few."""
-    if certain is not None:
-        return expected(model, decision, index, certain)
-    items, payoffs, given = decision.offer(policy)
-    total = 0.0
-    for _ in range(draws):
-        order = policy.rank(items, payoffs, decision.budget, **given).order
-        total += expected(model, decision, index, order)
-    return total / draws if draws else float("nan")
 
 
 def calibration(predictions: Predictions, bins: int = 10) -> list[tuple[float, float, int]]:

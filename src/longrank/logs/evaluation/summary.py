@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -11,17 +10,30 @@ from typing import Any
 
 import numpy as np
 
-from longrank.document import Block, Chart, Drawing, Grid, Heading, Prose, number, to_html
-from longrank.logs.abilities import Checked
+from longrank.document import (
+    Block,
+    Callout,
+    Chart,
+    Drawing,
+    Field,
+    Grid,
+    Heading,
+    Prose,
+    number,
+    to_html,
+)
 from longrank.logs.evaluation import insights
 from longrank.logs.evaluation.comparison import evaluate, source_first
 from longrank.logs.evaluation.estimators import Estimate
+from longrank.logs.evaluation.evidence import Evidence, check_batches, gather_all
 from longrank.logs.evaluation.outcome_model import OutcomeModel, calibration, fit
-from longrank.logs.evaluation.verdict import LOGGED
-from longrank.logs.history import History
+from longrank.logs.evaluation.verdict import LOGGED, Difference, Evaluation, Verdict
+from longrank.logs.history import Change, History
 from longrank.policies import Policy
+from longrank.workers import Workers
 
 Policies = Mapping[str, Policy]
+UNCHANGED = "unchanged"
 
 
 @source_first
@@ -32,6 +44,9 @@ def report(
     estimates: Sequence[Estimate] | None = None,
     *,
     extra_cost: float | None = None,
+    jobs: int = 1,
+    backend: str = "processes",
+    address: str | None = None,
 ) -> Path:
     """Write a page that compares policies on a log; return its path.
 
@@ -46,65 +61,146 @@ def report(
         From :func:`longrank.logs.evaluate`; computed by default.
     extra_cost
         "What if every attempt cost this much more?"; a twentieth of the first reward by default.
+    jobs, backend, address
+        As for :func:`longrank.logs.evaluate`.
     """
     history = History.of(source).keep()
-    if estimates is None:
-        estimates = evaluate(history, policies)
-    title = f"Policies on {history.name}"
-    blocks: list[Block] = [
-        Heading(title, 1),
-        Prose(
-            f"{len(history)} decisions of {history.name}. Every value is what a policy would earn "
-            "per decision. Nothing here was played: these are estimates. If the log cannot support "
-            "an estimate, the reason is given instead."
-        ),
-        *_prices(history),
-        Heading("Values", 2),
-        _values(estimates),
-    ]
-    if not all(one.refused for one in estimates):
-        blocks += _details(policies, history, estimates, extra_cost)
+    found = estimates
+    if not isinstance(found, Evaluation):
+        found = evaluate(history, policies, jobs=jobs, backend=backend, address=address)
+    workers = Workers(jobs, backend, address)
+    title = f"May I switch? Policies on {history.name}"
+    blocks: list[Block] = [Heading(title, 1), *_answer(found), *_basis(history, found)]
+    if not all(one.refused for one in found):
+        blocks += _details(policies, history, found, extra_cost, workers)
+    blocks += [Heading("Every estimator", 2), *_estimates(found)]
     out = Path(path)
     out.write_text(to_html(blocks, title), "utf-8")
     return out
 
 
-def _prices(history: History) -> list[Block]:
-    log = Checked(history.name)
-    for decision in history.decisions():
-        log.add(decision)
-    if not log.prices:
-        return []
-    return [Prose(f"Values are net of what attempts cost: {log.prices}.")]
+_KINDS = {"promote": "good", "try": "open", "keep": "bad"}
+
+
+def _answer(found: Evaluation) -> list[Block]:
+    """Answer on the first screen: a sentence per policy, its gain drawn, and a row of numbers."""
+    blocks: list[Block] = [
+        Callout(f"{verdict}.", _KINDS.get(verdict.advice, "unknown"))
+        for verdict in found.verdicts.values()
+    ]
+    drawn = [v for v in found.verdicts.values() if not v.refused and math.isfinite(v.gain.low)]
+    if drawn:
+        blocks.append(Drawing(_gains(drawn, list(found.verdicts))))
+    blocks.append(_rows(found))
+    between = found.differences[len(found.verdicts) :]
+    if between:
+        blocks += [Heading("Which one?", 2), *_between(between)]
+    return blocks
+
+
+def _gains(drawn: Sequence[Verdict], policies: Sequence[str]) -> Chart:
+    ends = [0.0, *(end for one in drawn for end in (one.gain.low, one.gain.high))]
+    room = 0.04 * (max(ends) - min(ends))
+    chart = Chart(
+        (min(ends) - room, max(ends) + room),
+        (-len(drawn) + 0.4, 0.75),
+        label="How much more each policy would earn per decision than what was played",
+        titles=("more per decision than what was played", ""),
+        height=64.0 + 52.0 * len(drawn),
+    )
+    chart.rule(0.0)
+    for row, one in enumerate(drawn):
+        style, gain = policies.index(one.policy), one.gain
+        chart.span(-row, gain.low, gain.high, style)
+        if not math.isnan(gain.value):
+            chart.dot(gain.value, -row, style, 5.0)
+        chart.label_at(gain.low, -row + 0.3, one.policy, style)
+    return chart
+
+
+def _rows(found: Evaluation) -> Grid:
+    rows = []
+    for one in found:
+        if one.policy == LOGGED:
+            span = f"{number(one.low, 4)} to {number(one.high, 4)}"
+            rows.append((LOGGED, number(one.value, 4), span, "", f"{one.effective:,.0f}", "", ""))
+    for one in found.verdicts.values():
+        known = not math.isnan(one.low)
+        span = f"{number(one.low, 4)} to {number(one.high, 4)}" if known else "–"
+        gain = one.gain
+        more = f"{number(gain.low, 4, sign=True)} to {number(gain.high, 4, sign=True)}"
+        how = f"{one.estimator}, {one.method}" if one.method else one.estimator
+        if one.refused:
+            more, how = "–", "refused"
+        advice = f"try on {one.share:.0%}" if one.advice == "try" else one.advice
+        effective = f"{one.effective:,.0f}"
+        row = (one.policy, number(one.value, 4), span, more, effective, advice, how)
+        rows.append(row)
+    levels = [f"{one.confidence:.0%} " for one in found.verdicts.values()]
+    interval = f"{levels[0] if levels else ''}interval"
+    header = ("", "earns per decision", interval, "more than what was played")
+    header = (*header, "effective decisions", "advice", "by")
+    return Grid(header, tuple(rows), prose=(0, 6))
+
+
+def _between(differences: Sequence[Difference]) -> list[Block]:
+    rows = []
+    for one in differences:
+        span = "not known"
+        if math.isfinite(one.low):
+            span = f"{number(one.low, 4, sign=True)} to {number(one.high, 4, sign=True)}"
+        value = number(one.value, 4, sign=True)
+        rows.append((f"{one.policy} against {one.other}", value, span, one.method))
+    text = (
+        "The policies compared decision by decision, which tells more than two intervals that "
+        "overlap."
+    )
+    header = ("", "more per decision", "interval", "method")
+    return [Prose(text), Grid(header, tuple(rows), prose=(0, 3))]
+
+
+def _basis(history: History, found: Evaluation) -> list[Block]:
+    text = (
+        f"This rests on {len(history):,} decisions of {history.name}. Nothing here was played: "
+        "every number says what a policy would have earned in place of what the log shows, and "
+        "what the log cannot support is refused."
+    )
+    if found.missing:
+        text += f" {found.missing:,} more decisions have no outcome."
+    log = check_batches(history)
+    if log.prices:
+        text += f" Values are net of what attempts cost: {log.prices}."
+    return [Prose(text)]
 
 
 def _details(
     policies: Policies,
     history: History,
-    estimates: Sequence[Estimate],
+    estimates: Evaluation,
     extra_cost: float | None,
+    workers: Workers,
 ) -> list[Block]:
-    model = fit(history)
+    model, changes = fit(history), _changes(history, extra_cost)
+    found = gather_all(policies, history, model, changes, workers=workers)
     supported = [e.policy for e in estimates if e.estimator == "doubly robust" and not e.refused]
     return [
-        _intervals(estimates),
+        Heading("What if", 2),
+        *_what_if(found, changes),
+        Heading("Length", 2),
+        _lengths({name: one[UNCHANGED] for name, one in found.items()}, history),
         Heading("Learning curve", 2),
         *_learning(policies, history, model, supported),
         Heading("Success by position", 2),
         *_positions(history),
-        Heading("Length", 2),
-        _lengths(policies, history),
         Heading("Calibration of the model", 2),
         *_calibration(model),
-        Heading("What if", 2),
-        *_what_if(policies, history, model, extra_cost),
     ]
 
 
-def _values(estimates: Sequence[Estimate]) -> Grid:
+def _estimates(estimates: Evaluation) -> list[Block]:
     rows = []
     for e in estimates:
-        span = "" if e.refused else f"{number(e.low, 4)} to {number(e.high, 4)}"
+        span = "" if math.isnan(e.low) else f"{number(e.low, 4)} to {number(e.high, 4)}"
         remark = f"refused: {e.refused}" if e.refused else "; ".join(e.notes)
         if not math.isnan(e.exact):
             remark = f"exact in {e.exact:.0%} of the decisions; {remark}"
@@ -114,30 +210,9 @@ def _values(estimates: Sequence[Estimate]) -> Grid:
     levels = [f"{e.confidence:.0%} " for e in estimates if not math.isnan(e.confidence)]
     interval = f"{levels[0] if levels else ''}interval"
     header = ("policy", "estimator", "value", interval, "effective", "method", "remarks")
-    return Grid(header, tuple(rows), prose=(0, 1, 5, 6))
-
-
-def _intervals(estimates: Sequence[Estimate]) -> Drawing:
-    drawn = [e for e in estimates if not e.refused]
-    policies = list(dict.fromkeys(e.policy for e in estimates))
-    kinds = tuple(dict.fromkeys(e.estimator for e in drawn))
-    ends = [end for e in drawn for end in (e.low, e.high) if math.isfinite(end)]
-    chart = Chart(
-        (-0.5, len(policies) - 0.5),
-        (min(ends), max(ends)),
-        label="The value of each policy with its interval, by each estimator",
-        titles=("", "reward per decision"),
-        x_names=policies,
-        height=320.0,
-    )
-    for e in drawn:
-        style = kinds.index(e.estimator)
-        x = policies.index(e.policy) + 0.7 * ((style + 0.5) / len(kinds) - 0.5)
-        if math.isfinite(e.low) and math.isfinite(e.high):
-            chart.whisker(x, e.low, e.high, style)
-        if not math.isnan(e.value):
-            chart.dot(x, e.value, style)
-    return Drawing(chart, kinds)
+    text = "The verdicts above come from the one that the design of this log supports best."
+    folded = f"{len(rows)} estimates"
+    return [Prose(text), Grid(header, tuple(rows), folded=folded, prose=(0, 1, 5, 6))]
 
 
 def _learning(
@@ -147,18 +222,32 @@ def _learning(
         name: insights.learning_curve(policy, history, model, supported=name in supported)
         for name, policy in policies.items()
     }
-    values = [value for curve in curves.values() for _, value in curve]
+    lows = [value - 2.0 * error for curve in curves.values() for _, value, error in curve]
+    highs = [value + 2.0 * error for curve in curves.values() for _, value, error in curve]
     chart = Chart(
         (0.0, float(len(history))),
-        (min(values), max(values)),
+        (min(lows), max(highs)),
         label="The mean value so far of each policy while it learns from the log",
         titles=("decisions", "mean value so far"),
+        right=150.0,
     )
-    for style, curve in enumerate(curves.values()):
-        chart.line([(float(t), value) for t, value in curve], style)
-    how = (f"{name} ({'doubly robust' if name in supported else 'model'})" for name in curves)
-    text = "Each policy learns from the log decision by decision, and is evaluated before each one."
-    return [Prose(text), Drawing(chart, tuple(how))]
+    ends = []
+    for style, (name, curve) in enumerate(curves.items()):
+        band = [(float(t), value - 2.0 * error, value + 2.0 * error) for t, value, error in curve]
+        chart.band(band, style)
+        chart.line([(float(t), value) for t, value, _ in curve], style)
+        ends.append((curve[-1][1], style, name))
+    step = 15.0 * (chart.y[1] - chart.y[0]) / chart.height  # labels do not overlap
+    at = math.inf
+    for value, style, name in sorted(ends, reverse=True):
+        at = min(value, at - step)
+        shown = name if name in supported else f"{name} (model)"
+        chart.label_at(float(len(history)), at, shown, style)
+    text = (
+        "Each policy learns from the log decision by decision, and is evaluated before each one: "
+        "mean so far, with two standard errors."
+    )
+    return [Prose(text), Drawing(chart)]
 
 
 def _positions(history: History) -> list[Block]:
@@ -191,10 +280,9 @@ def _positions(history: History) -> list[Block]:
     return [Prose(text), Drawing(chart), Grid((*header, "mean cost"), rows)]
 
 
-def _lengths(policies: Policies, history: History) -> Grid:
-    counted = {LOGGED: insights.lengths(None, history)}
-    for name, policy in policies.items():
-        counted[name] = insights.lengths(copy.deepcopy(policy), history)
+def _lengths(found: Mapping[str, Evidence], history: History) -> Grid:
+    counted = {LOGGED: insights.lengths(history)}
+    counted |= {name: insights.lengths(one) for name, one in found.items()}
     longest = max(map(len, counted.values()))
     rows = []
     for name, counts in counted.items():
@@ -229,34 +317,50 @@ def _calibration(model: OutcomeModel) -> list[Block]:
     return [Prose(text), Drawing(chart)]
 
 
-def _what_if(
-    policies: Policies,
-    history: History,
-    model: OutcomeModel,
-    extra_cost: float | None,
-) -> list[Block]:
+def _changes(history: History, extra_cost: float | None) -> dict[str, Change]:
+    """Return what might be otherwise: smaller budgets, and more expensive attempts."""
     longest, first = 1, 0.0
-    for decision in history.decisions():
-        assert decision.payoffs is not None
-        longest = max(longest, decision.tries)
-        more = decision.payoffs.success_values
-        worth = 0.0 if more is None or not len(more) else float(more.max())
-        first = max(first, float(decision.payoffs.rewards[:1].sum()) + worth)
+    for batch in history.batches():
+        known = batch.tried >= 0
+        most = [one.budget for one in batch.payoffs]
+        for payoffs in batch.payoffs:
+            more = payoffs.success_values
+            worth = 0.0 if more is None or not len(more) else float(more.max())
+            first = max(first, float(payoffs.rewards[:1].sum()) + worth)
+        tries = np.minimum(batch.budget, max(most, default=0))[known]
+        if batch.items is not None:
+            tries = np.minimum(tries, np.diff(batch.items.firsts)[known])
+        else:
+            sizes = [len(each or ()) for each in batch.more.get("candidates", [])]
+            tries = np.minimum(tries, np.array(sizes, np.int64)[known])
+        longest = max(longest, int(tries.max(initial=1)))
     cost = 0.05 * first if extra_cost is None else extra_cost
     budgets = sorted({1, 2, 3, longest // 2, longest} & set(range(1, longest)))
-    changes: dict[str, insights.Change] = {
-        "unchanged": (None, None),
+    return {
+        UNCHANGED: (None, None),
         **{f"budget {b}": (None, b) for b in budgets},
         f"every attempt costs {cost:g} more": (insights.raise_costs(cost), None),
     }
-    found = insights.what_if(policies, history, model, changes)
+
+
+def _what_if(
+    evidence: Mapping[str, Mapping[str, Evidence]], changes: Mapping[str, Change]
+) -> list[Block]:
+    policies, found = list(evidence), insights.judge_changes(evidence, changes)
     rows = []
     for one in found:
-        robust = [one.robust.get(name, math.nan) for name in policies]
-        pairs = zip((one.modelled[name] for name in policies), robust, strict=True)
-        rows.append((one.change, *(f"{number(a, 4)} / {number(b, 4)}" for a, b in pairs)))
+        cells = []
+        for name in policies:
+            verdict = one.verdicts[name]
+            if verdict.refused:
+                cells.append(Field("–", "not supported by the log"))
+                continue
+            span = f"{number(verdict.low, 3)} to {number(verdict.high, 3)}"
+            cells.append(Field(number(verdict.value, 3), span))
+        rows.append((one.change, *cells))
     text = (
-        "Each policy decides again under the change; the values are by the model / doubly robust. "
-        "What a larger budget than the log's would bring cannot be seen in it."
+        "Each policy decides again under the change, and the log is asked again whether it "
+        "supports that: value and 95 % interval. What a larger budget than the log's would bring "
+        "cannot be seen in it."
     )
     return [Prose(text), Grid(("change", *policies), tuple(rows), prose=(0,))]

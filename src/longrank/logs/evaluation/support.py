@@ -14,6 +14,7 @@ _UNSEEN = 2.0  # of the largest weights, that chance may have kept out of the lo
 _FAR = 3.0  # standard errors
 _NEAR = 2.0  # standard errors
 _TOLERATED = 0.01  # of the policy, without support
+_ROUNDING = 1e-3  # of a mean of weights: what could matter to nobody
 
 
 def no_support(found: Evidence) -> str:
@@ -21,7 +22,7 @@ def no_support(found: Evidence) -> str:
 
     They want the log to stop wherever the policy stops; prefixes do not.
     """
-    return _no_stops(found) or no_prefix_support(found)
+    return no_prefix_support(found) or _no_stops(found)
 
 
 def no_prefix_support(found: Evidence) -> str:
@@ -39,7 +40,7 @@ def wrong_propensities(found: Evidence) -> str:
     """Return why the propensities of the log cannot be right; empty if they can."""
     for column in found.masses.T:
         mean, error = float(column.mean()), _error(column)
-        if mean > 1.0 + _FAR * error + 1e-6:
+        if mean > 1.0 + _FAR * error + _ROUNDING:
             return (
                 f"the weights average {mean:.3f} instead of 1 (standard error {error:.3f}): "
                 "propensities in the log are too small"
@@ -65,7 +66,7 @@ def lost_support(found: Evidence) -> str:
 def doubtful(found: Evidence) -> bool:
     """Tell whether masses are so far from 1 that only bounds which need no support are safe."""
     means, errors = found.masses.mean(axis=0), [_error(column) for column in found.masses.T]
-    far = np.abs(means - 1.0) > _NEAR * np.array(errors) + 1e-6
+    far = np.abs(means - 1.0) > _NEAR * np.array(errors) + _ROUNDING
     return bool(far.any()) or float(found.unsupported.max()) > 1e-9
 
 
@@ -77,7 +78,11 @@ def _farthest(masses: Array) -> tuple[float, float]:
         mean, error = float(column.mean()), _error(column)
         room = _UNSEEN * float(column.max()) / n
         gap = mean + room - 1.0
-        own = gap / math.hypot(error, room) if error > 0.0 else math.copysign(math.inf, gap + 1e-6)
+        own = (
+            gap / math.hypot(error, room)
+            if error > 0.0
+            else math.copysign(math.inf, gap + _ROUNDING)
+        )
         if own < score:
             score, least = own, mean
     return score, least
@@ -101,7 +106,7 @@ def _lacking(mean: float) -> str:
 
 
 def effective_by_design(found: Evidence) -> float:
-    """Return the effective number of decisions, n / mean of squared masses.
+    """Return the effective number of decisions, n mean(m)^2 / mean(m^2) of the masses m.
 
     The masses are those after each number of actions, averaged by how often cascades of the log
     end there. Which decisions succeeded has no part in it.
@@ -111,7 +116,8 @@ def effective_by_design(found: Evidence) -> float:
     if not total:
         return 0.0
     square = float(ends @ (found.masses**2).mean(axis=0)) / float(total)
-    return float(found.observed.sum()) / square if square > 0.0 else 0.0
+    mean = min(float(ends @ found.masses.mean(axis=0)) / float(total), 1.0)
+    return float(found.observed.sum()) * mean**2 / square if square > 0.0 else 0.0
 
 
 def _error(column: Array) -> float:

@@ -124,10 +124,10 @@ class Verdict:
         if self.refused:
             text = f"{name} cannot be judged by this log: {self.refused}"
             if not math.isnan(self.low):
-                text += f"; it would earn {self.low:.4g} to {self.high:.4g} per decision {sure}"
+                text += f"; it would earn {_span(self.low, self.high)} per decision {sure}"
             return text + (lost if "no outcome" not in text else "")
         if math.isnan(self.gain.low):
-            text = f"{name} would earn {self.low:.4g} to {self.high:.4g} per decision {sure}"
+            text = f"{name} would earn {_span(self.low, self.high)} per decision {sure}"
         else:
             more = _more(self.gain.low, self.gain.high)
             text = f"{name} would earn {more} per decision than what was played {sure}"
@@ -432,10 +432,20 @@ def watch(
 
 def _more(low: float, high: float) -> str:
     if high <= 0.0:
-        return f"{-high:.4g} to {-low:.4g} less"
+        return f"{_span(-high, -low)} less"
     if low >= 0.0:
-        return f"{low:.4g} to {high:.4g} more"
-    return f"{-low:.4g} less to {high:.4g} more"
+        return f"{_span(low, high)} more"
+    return f"{_rounded(-low, high - low)} less to {_rounded(high, high - low)} more"
+
+
+def _span(low: float, high: float) -> str:
+    return f"{_rounded(low, high - low)} to {_rounded(high, high - low)}"
+
+
+def _rounded(value: float, width: float) -> str:
+    """Write an end of an interval with as many decimals as its width deserves: two digits of it."""
+    decimals = min(max(1 - math.floor(math.log10(width)), 0), 9) if width > 0.0 else 2
+    return f"{value:.{decimals}f}"
 
 
 def _plain(value: Any) -> Any:

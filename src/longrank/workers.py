@@ -1,0 +1,94 @@
+"""Workers: local processes by joblib, or a Dask or Ray cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, TypeVar
+
+from longrank.errors import InvalidInput, MissingExtra
+
+T = TypeVar("T")
+BACKENDS = ("processes", "dask", "ray")
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Where work is done: ``jobs`` at a time, in this process if that is one.
+
+    Parameters
+    ----------
+    jobs
+        The number of processes.
+    backend, address
+        ``processes``, ``dask`` or ``ray``; the address of the cluster, by default one that is
+        started here.
+    """
+
+    jobs: int = 1
+    backend: str = "processes"
+    address: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.backend not in BACKENDS:
+            raise InvalidInput("backend", f"be one of {', '.join(BACKENDS)}", repr(self.backend))
+        if self.jobs < 1:
+            raise InvalidInput("jobs", "be at least 1", self.jobs)
+
+    def each(
+        self, function: Callable[..., T], tasks: Iterable[tuple[Any, ...]], *, ordered: bool = True
+    ) -> Iterator[T]:
+        """Call a function with each of the tasks, made as they are needed; return the results.
+
+        In the order of the tasks; or, unless ``ordered``, as they arrive, where the backend can.
+        """
+        if self.jobs == 1 and self.backend == "processes":
+            yield from (function(*task) for task in tasks)
+            return
+        try:
+            import joblib
+        except ImportError as error:
+            raise MissingExtra("running in several processes", "experiments") from error
+        calls = (joblib.delayed(function)(*task) for task in tasks)
+        with self._connected():
+            if self.backend == "processes":
+                how = "generator" if ordered else "generator_unordered"
+                parallel = joblib.Parallel(self.jobs, return_as=how, batch_size=1)
+                yield from parallel(calls)
+                return
+            # Not every backend can return results as they arrive, so we wait for so many at once
+            # that all workers are busy.
+            parallel = joblib.Parallel(self.jobs, batch_size=1)
+            while some := list(islice(calls, 4 * self.jobs)):
+                yield from parallel(some)
+
+    @contextmanager
+    def _connected(self) -> Iterator[None]:
+        """Set up joblib for the backend, connected while the block runs."""
+        import joblib
+
+        if self.backend == "processes":
+            with joblib.parallel_config("loky", inner_max_num_threads=1):
+                yield
+            return
+        try:
+            if self.backend == "dask":
+                from distributed import Client
+            else:
+                import ray
+                from ray.util.joblib import register_ray
+        except ImportError as error:
+            raise MissingExtra(f"the {self.backend} backend", "cluster") from error
+        if self.backend == "dask":
+            with Client(self.address) as client, joblib.parallel_config("dask", client=client):
+                yield
+            return
+        register_ray()
+        ray.init(address=self.address, log_to_driver=False)
+        try:
+            with joblib.parallel_config("ray"):
+                yield
+        finally:
+            ray.shutdown()

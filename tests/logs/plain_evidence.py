@@ -1,0 +1,406 @@
+"""The evidence of a log, decision by decision in plain Python: what the fast one must equal."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank import Outcome
+from longrank.logs.decision import Decision
+from longrank.logs.evaluation.outcome_model import OutcomeModel, values_along
+from longrank.payoffs import Payoffs
+from longrank.policies import Policy, Randomised
+from longrank.policies.randomised import certain_choices, prefix_propensities
+
+Array = NDArray[np.float64]
+_CERTAIN = 1.0 - 1e-9
+
+
+def plain_evidence(policy: Policy, decision: Decision, model: OutcomeModel) -> dict:
+    """What a decision says about a policy; without the model's estimate of a randomised one."""
+    target, payoffs = aim(policy, decision), model.payoffs(decision)
+    weighed = weigh(target, decision)
+    steps = np.zeros(len(decision.order) + 1) if weighed is None else weighed.steps
+    told = known(decision, target, payoffs)
+    masses, earned, unsupported = (np.zeros(len(steps)), 0.0, 0.0) if told is None else told
+    observed = decision.outcome is not None
+    ended = decision if observed else replace(decision, outcome=Outcome(len(decision.order), False))
+    correction = correct(ended, target, model, steps)
+    modelled = math.nan
+    if target.sequence is not None:
+        order, chances = target.sequence, later(model, decision)[target.sequence]
+        ends = payoffs.along(order) if payoffs.has_prices else payoffs
+        modelled = float(values_along(chances, model.early(None, len(order)), ends)[0])
+    return {
+        "rewards": decision.reward_under(payoffs) if observed else math.nan,
+        "bounds": bound(decision, target, payoffs),
+        "last": last_step(decision),
+        "matches": target.reached[-1],
+        "unsupported": unsupported,
+        "starts": correction.start,
+        "expected": (correction.square, correction.fourth),
+        "modelled": modelled,
+        "stops": early_stops(target, decision),
+        "short": len(decision.order) < decision.tries,
+        "observed": observed,
+        "masses": masses,
+        "earned": earned,
+        "earnable": earnable(decision, payoffs),
+        "weights": steps,
+        "deltas": correction.deltas if observed else 0.0 * correction.deltas,
+    }
+
+
+def later(model: OutcomeModel, decision: Decision) -> Array:
+    """What the model expects by the whole log."""
+    return model.predict(replace(decision, id="a decision that no model has seen"))
+
+
+def block(model: OutcomeModel, decision: Decision) -> int:
+    return int(model.seen.blocks([decision.id])[0])
+
+
+def before(model: OutcomeModel, decision: Decision) -> Payoffs:
+    """The payoffs of a decision by what was known of costs before it."""
+    if model.costs is None:
+        return decision.payoffs
+    return model.costs.price(decision, block(model, decision))
+
+
+def early_before(model: OutcomeModel, decision: Decision, count: int) -> Array:
+    own, found = model.stops[block(model, decision)], np.zeros(count + 1)
+    found[: len(own)] = own[: count + 1]
+    return found
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a policy would do along the sequence of the log.
+
+    ``choices[i]`` are its probabilities of the next action after the first i items of the log,
+    STOP last; ``reached[i]`` is the probability that its first i actions are those of the log;
+    ``sequence`` is what it plays, if that is certain; ``reach`` is its maximum number of attempts.
+    """
+
+    choices: Array
+    reached: Array
+    sequence: NDArray[np.int64] | None
+    reach: int
+
+
+def aim(policy: Policy, decision: Decision) -> Target:
+    """Ask a policy what it would do in place of a decision of the log."""
+    items, payoffs, given = decision.offer(policy)
+    played, reach = None, decision.tries
+    if isinstance(policy, Randomised):
+        choices = policy.choices(items, payoffs, decision.order, decision.budget, **given)
+    else:
+        played = policy.rank(items, payoffs, decision.budget, **given).order
+        choices, reach = certain_choices(played, len(items), decision.order), len(played)
+    reached = np.ones(len(decision.order) + 2)
+    reached[1:] = prefix_propensities(choices, decision.order)
+    return Target(choices, reached, played, reach)
+
+
+def last_step(decision: Decision) -> int:
+    """Return the index of the action that led to the outcome.
+
+    That is the item that succeeded; STOP after the last one; or, after an early stop, the item
+    that would have come next: it was committed to, but not tried. Without an outcome it is STOP.
+    """
+    if decision.outcome is None:
+        return len(decision.order)
+    return decision.outcome.tried - decision.outcome.succeeded
+
+
+def early_stops(target: Target, decision: Decision) -> float:
+    """Return the probability that the policy chooses to stop inside the sequence of the log."""
+    until = min(last_step(decision) + 1, decision.tries)
+    return float(target.reached[:-1][:until] @ target.choices[:until, -1])
+
+
+@dataclass(frozen=True)
+class Weights:
+    """w_j = P(first j actions, policy) / P(first j actions, log), for every action of the log.
+
+    ``unsupported`` is the probability that the policy does, along the way, what the log could
+    not have done.
+    """
+
+    steps: Array
+    unsupported: float
+
+
+def weigh(target: Target, decision: Decision) -> Weights | None:
+    """Return the importance weights; None if the log has no propensity."""
+    propensity = decision.propensity
+    if propensity is None:
+        return None
+    theirs = target.reached
+    if decision.prefix is None:  # only that of the whole sequence is known
+        lost = 1.0 - float(theirs[-1]) if propensity >= _CERTAIN else 0.0
+        return Weights(np.full(len(theirs) - 1, theirs[-1] / propensity), lost)
+    ours = np.ones(len(theirs))
+    ours[1:-1], ours[-1] = decision.prefix, propensity
+    alone = ours[1:] >= ours[:-1] * _CERTAIN  # the log had no alternative here
+    alone[last_step(decision) + 1 :] = False
+    lost = float((theirs[:-1] - theirs[1:])[alone].sum())
+    return Weights(theirs[1:] / ours[1:], max(lost, 0.0))
+
+
+def bound(
+    decision: Decision, target: Target, payoffs: Payoffs | None = None
+) -> tuple[float, float, float]:
+    """Bound what the policy can have earned; return low, high, and the probability of exactness.
+
+    No assumption is made on what succeeds. The reward is known if both sequences share the prefix
+    up to the outcome, or if the policy stops inside the shared prefix. Otherwise it lies between
+    failure of everything and success of the first item that differs; where candidates have prices,
+    between the worst and the best that can follow. For a randomised policy: the expectation over
+    its choices. Without an outcome nothing is known. ``payoffs`` are those of the decision, by
+    default.
+    """
+    payoffs, outcome = payoffs or decision.payoffs, decision.outcome
+    assert payoffs is not None
+    tried = 0 if outcome is None else outcome.tried
+    losses, spent = payoffs.losses, np.append(0.0, np.cumsum(decision.paid(payoffs)))
+    low = high = exact = 0.0
+    here = 1.0  # the probability that the policy has played the same so far
+    for i in range(tried + 1):
+        choices = target.choices[i]
+        loss = losses[i] - spent[i]
+        # an early stop ends both sequences
+        if outcome is not None and i == tried and i < len(decision.order):
+            return low + here * loss, high + here * loss, exact + here
+        stop, same = float(choices[-1]), 0.0
+        if i < tried:
+            same = float(choices[decision.order[i]])
+        other = 1.0 - stop - same
+        low, high = low + here * stop * loss, high + here * stop * loss
+        if other > 1e-12:
+            worst, best = _extremes(decision, target, payoffs, i)
+            low += here * other * (worst - spent[i])
+            high += here * other * (best - spent[i])
+        exact += here * stop
+        here *= same
+        if here == 0.0:
+            break
+        if outcome is not None and outcome.succeeded and i + 1 == tried:
+            reward = decision.reward_under(payoffs)
+            return low + here * reward, high + here * reward, exact + here
+    return low, high, exact
+
+
+def _extremes(decision: Decision, target: Target, payoffs: Payoffs, i: int) -> tuple[float, float]:
+    """Return the least and the most that can follow a choice that differs from the log's i-th.
+
+    What was spent before is not counted. Of a randomised policy it is not known what would follow
+    the choice: any of the other candidates.
+    """
+    order, tried = decision.order, 0 if decision.outcome is None else decision.outcome.tried
+    costs, gains, rewards, losses, _ = payoffs.prices(target.choices.shape[1] - 1)
+    if not payoffs.has_prices:
+        return float(losses[target.reach]), float(rewards[i])
+    give_up = losses[i] if i == tried else -np.inf  # whether it ended by itself here is not known
+    if target.sequence is not None:
+        before, rest = costs[target.sequence[:i]].sum(), payoffs.along(target.sequence)
+        worst = min(rest.rewards[i:].min(), rest.losses[-1])
+        best = max(rest.rewards[i:].max(), rest.losses[i + 1])
+        return float(worst + before), float(max(best + before, give_up))
+    free = np.ones(len(costs), np.bool_)
+    free[order[:i]] = False
+    chances = np.where(free, target.choices[i, :-1], 0.0)
+    if i < tried:
+        chances[order[i]] = 0.0
+    more = target.reach - i - 1
+    success = rewards[i] + gains
+    worst = np.minimum(success, losses[target.reach])
+    best = np.maximum(success, losses[i + 1])
+    if more > 0:
+        spent = np.sort(costs[free])[::-1][:more].sum()
+        least = min(losses[target.reach], rewards[target.reach - 1] + gains[free].min())
+        worst = np.minimum(worst, least - spent)
+        best = np.maximum(best, (rewards[i + 1] + gains[free] - costs[free]).max())
+    worst, best = worst - costs, np.maximum(best - costs, give_up)
+    total = chances.sum()
+    return float(chances @ worst / total), float(chances @ best / total)
+
+
+class Correction(NamedTuple):
+    """V(start), and delta_j = r_j + V(after action j) - Q(action j) for every action of the log.
+
+    The doubly robust estimate of the decision is V(start) + sum_j w_j delta_j. It is unbiased for
+    any Q, as long as V is the policy's mean of Q over its actions. ``square`` and ``fourth`` are
+    the moments of the sum that the model expects, given what was played.
+    """
+
+    start: float
+    deltas: Array
+    square: float
+    fourth: float
+
+
+def correct(decision: Decision, target: Target, model: OutcomeModel, weights: Array) -> Correction:
+    """Compute the correction by what the model knew before; ``weights`` are per action."""
+    payoffs, tries = before(model, decision), decision.tries
+    chances = model.predict(decision)
+    early = early_before(model, decision, tries)
+    count = len(decision.order)
+    costs, gains, rewards, losses, _ = payoffs.prices(len(chances))
+    told = model.payoffs(decision)
+    paid, reward = decision.paid(told), decision.reward_under(told)
+    after = _continuations(decision, target, chances, early, payoffs)
+    # values and actions do not count what was spent before
+    values, actions = np.zeros(count + 2), np.zeros(count + 1)
+    for i in range(count + 1):
+        loss, choices = losses[i], target.choices[i]
+        if i == tries:  # the budget is used up: STOP is certain
+            values[i] = actions[i] = loss
+            continue
+        going = early[i] * loss + (1.0 - early[i]) * (
+            chances * (rewards[i] + gains) - costs + (1.0 - chances) * after[i]
+        )
+        values[i] = choices[:-1] @ going + choices[-1] * loss
+        actions[i] = going[decision.order[i]] if i < count else loss
+    last = last_step(decision)
+    deltas = values[1 : last + 2] - actions[: last + 1]
+    deltas[:last] -= paid[:last]
+    # nothing follows the end of the cascade
+    deltas[last] = reward + paid[:last].sum() - actions[last]
+    further = weights[:-1] * (values[1:-1] - costs[decision.order] - actions[:-1])
+    outcomes = _outcomes(decision, payoffs, chances, early, further, weights, actions)
+    likely, sums, tries_made = np.array(outcomes).T
+    noise = np.zeros(count + 1)  # variance that real costs add, by the number of attempts
+    if model.costs is not None and decision.ended.costs is not None:
+        np.cumsum(model.costs.noise * weights[:-1] ** 2, out=noise[1:])
+    noise, squares = noise[tries_made.astype(np.int64)], sums**2
+    square = float(likely @ (squares + noise))
+    fourth = float(likely @ (squares**2 + 6.0 * squares * noise + 3.0 * noise**2))
+    return Correction(float(values[0]), deltas, square, fourth)
+
+
+def _outcomes(
+    decision: Decision,
+    payoffs: Payoffs,
+    chances: Array,
+    early: Array,
+    further: Array,
+    weights: Array,
+    actions: Array,
+) -> list[tuple[float, float, int]]:
+    """List every possible outcome of what was played: its probability, sum_j w_j delta_j, attempts.
+
+    ``further`` is what each failure adds to the sum.
+    """
+    costs, gains, rewards, losses, _ = payoffs.prices(len(chances))
+    found, total, here = [], 0.0, 1.0
+    for i, item in enumerate(decision.order):
+        stop = here * early[i]
+        success = (here - stop) * chances[item]
+        earned = rewards[i] + gains[item] - costs[item]
+        found.append((stop, total + weights[i] * (losses[i] - actions[i]), i))
+        found.append((success, total + weights[i] * (earned - actions[i]), i + 1))
+        total += further[i]
+        here -= stop + success
+    n = len(decision.order)
+    return [*found, (here, total + weights[n] * (losses[n] - actions[n]), n)]
+
+
+def _continuations(
+    decision: Decision, target: Target, chances: Array, early: Array, payoffs: Payoffs
+) -> Array:
+    """Return the value left after one more failure, from each prefix of the log on.
+
+    What was spent until then is not counted. Exact if the policy's sequence is certain. Otherwise
+    it assumes that the policy's later choices are those that it has now, which costs some variance
+    but no bias.
+    """
+    tries, after = decision.tries, np.zeros(len(decision.order) + 1)
+    costs, gains, rewards, losses, _ = payoffs.prices(len(chances))
+    if target.sequence is not None:
+        n = min(len(after), len(target.sequence))
+        ends = payoffs.along(target.sequence) if payoffs.has_prices else payoffs
+        ahead = values_along(chances[target.sequence], early, ends)[1 : n + 1]
+        after[:n] = ahead + np.cumsum(costs[target.sequence])[:n]
+        return after
+    for i in range(min(len(after), tries)):
+        choices = target.choices[i]
+        stop, p, gain = choices[-1], 0.0, 0.0
+        if stop < 1.0:
+            p = choices[:-1] @ chances / (1.0 - stop)
+            gain = choices[:-1] @ (chances * gains - costs) / (1.0 - stop)
+        value = losses[tries]
+        for j in range(tries - 1, i, -1):
+            on = p * rewards[j] + gain + (1.0 - p) * value
+            on = early[j] * losses[j] + (1.0 - early[j]) * on
+            value = stop * losses[j] + (1.0 - stop) * on
+        after[i] = value
+    return after
+
+
+class Known(NamedTuple):
+    """What a decision tells of a policy.
+
+    ``masses[j]`` is how much of the policy the first j + 1 actions of the log stand for: its mean
+    over a log is 1 for every j if the log supports the policy, and less by what it could not have
+    done. ``earned`` is what that much of the policy earned, up to the outcome: its mean is what the
+    policy earns. Neither is ever divided by the probability that the log stops. ``lost`` is the
+    probability that the policy does, before the outcome, what the log could not have done.
+    """
+
+    masses: Array
+    earned: float
+    lost: float
+
+
+def known(decision: Decision, target: Target, payoffs: Payoffs) -> Known | None:
+    """Return what a decision tells of a policy; None if the log has no propensity.
+
+    Where only the propensity of the whole sequence is known, only the whole sequence tells.
+    """
+    if decision.propensity is None:
+        return None
+    count, last = len(decision.order), last_step(decision)
+    reward = np.nan if decision.outcome is None else decision.reward_under(payoffs)
+    if decision.prefix is None:
+        weight = float(target.reached[-1]) / decision.propensity
+        lost = 1.0 - float(target.reached[-1]) if decision.propensity >= _CERTAIN else 0.0
+        return Known(np.full(count + 1, weight), weight * reward, lost)
+    weights = target.reached[:-1] / np.append(1.0, decision.prefix)
+    stopping = weights * target.choices[: count + 1, -1]
+    masses = np.cumsum(stopping)
+    masses[:-1] += weights[1:]
+    ours = np.concatenate([[1.0], decision.prefix, [decision.propensity]])
+    alone = ours[1:] >= ours[:-1] * _CERTAIN  # the log had no alternative here
+    alone[last + 1 :] = False
+    going = target.reached[:-1] * (1.0 - target.choices[: count + 1, -1])
+    going[:-1] -= target.reached[1:-1]  # with an item other than the log's
+    lost = max(float(going[alone].sum()), 0.0)
+    if decision.outcome is None:
+        return Known(masses, np.nan, lost)
+    spent = np.append(0.0, np.cumsum(decision.paid(payoffs)))
+    ends = payoffs.losses[: last + 1] - spent[: last + 1]
+    earned = float(stopping[: last + 1] @ ends)
+    if last < count:  # a success, or an early stop, at an item that the policy may have played
+        earned += float(weights[last + 1]) * reward
+    return Known(masses, earned, lost)
+
+
+def earnable(decision: Decision, payoffs: Payoffs) -> tuple[float, float]:
+    """Return the least and the most that a decision can earn, by its payoffs."""
+    tries, size = decision.tries, decision.size
+    rewards, losses = payoffs.rewards[:tries], payoffs.losses[: tries + 1]
+    least, most = float(losses.min()), float(losses.max())
+    if not tries:
+        return least, most
+    if not payoffs.has_prices or not size:
+        return min(least, float(rewards.min())), max(most, float(rewards.max()))
+    costs, gains, _, _, _ = payoffs.prices(size)
+    spent = float(np.sort(costs)[::-1][:tries].sum())
+    worst = float(rewards.min() + gains.min())
+    best = float(rewards.max() + (gains - costs).max())
+    return min(least, worst) - spent, max(most, best)

@@ -1,0 +1,140 @@
+"""Evidence that is gathered fast equals that of plain Python, decision by decision."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from plain_evidence import plain_evidence
+from small_world import FREE, JUDGED, PAYOFFS, chance, greedy, logged
+
+from longrank import Outcome, Payoffs, Random, named, recommended
+from longrank.logs import History, fit, record
+from longrank.logs.evaluation.evidence import gather, gather_all
+from longrank.logs.evaluation.insights import raise_costs
+from longrank.workers import Workers
+
+PRICED = FREE.priced([0.1, 0.0, 0.3, 0.05, 0.2], [0.0, 0.5, -0.2, 0.1, 0.3])
+
+
+def rows_of(kind):
+    """Logs of every kind of payoffs, lengths and outcomes."""
+    maker = greedy([0.5, 0.5, 0.5, 0.5]) if kind == "certain" else chance()
+    payoffs = {"free": FREE, "priced": PRICED, "billed": FREE}.get(kind, PAYOFFS)
+    rows = logged(maker, 120, 3, payoffs, early=0.3 if kind == "early" else 0.0)
+    rng = np.random.default_rng(0)
+    for i, row in enumerate(rows):
+        if kind == "sequence alone":
+            del row["prefix_propensities"]
+        if kind == "missing" and i % 5 == 0:
+            row["tried"] = row["succeeded"] = None
+        if kind == "billed" and i % 4:
+            row["outcome_costs"] = (rng.random(row["tried"]) * 0.3).tolist()
+        if kind == "budgets":
+            row["budget"] = max(len(row["order"]), 1 + i % 3)
+    return rows
+
+
+KINDS = (
+    "plain", "free", "priced", "billed", "early", "certain", "sequence alone", "missing", "budgets"
+)  # fmt: skip
+
+
+def assert_equal(found, history, model, policy):
+    """Every number of the evidence is that of plain Python."""
+    decisions = list(history.decisions(missing=True))
+    assert len(found.rewards) == len(decisions)
+    for i, decision in enumerate(decisions):
+        for name, wanted in plain_evidence(policy, decision, model).items():
+            if name == "modelled" and np.isnan(wanted):
+                continue  # of a randomised policy it rests on draws
+            got = getattr(found, name)[i]
+            if name in ("weights", "deltas", "masses"):
+                n = len(decision.order) + 1
+                last = 0.0 if name == "deltas" else got[n - 1]
+                np.testing.assert_array_equal(got[n:], last)
+                short = np.zeros(n)
+                short[: len(wanted)] = wanted
+                got, wanted = got[:n], short
+            np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-12, err_msg=f"{name} {i}")
+
+
+@pytest.mark.parametrize("name", JUDGED)
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_is_that_of_plain_python(kind, name):
+    history, policy = History(rows_of(kind)), JUDGED[name]()
+    model = fit(history)
+    assert_equal(gather(policy, history, model), history, model, policy)
+
+
+@pytest.mark.parametrize("name", JUDGED)
+@pytest.mark.parametrize("change", [(None, 1), (raise_costs(0.1), None), (raise_costs(0.2), 2)])
+def test_under_a_change_it_is_that_of_the_changed_log(name, change):
+    history, policy = History(rows_of("plain")), JUDGED[name]()
+    model = fit(history)
+    found = gather_all({"x": policy}, history, model, {"c": change})["x"]["c"]
+    assert_equal(found, history.under(*change), model, policy)
+
+
+def records(rounds=80, real=False):
+    routes = [{"id": "a", "region": "eu", "cost": 0.2}, {"id": "b", "value": 0.5}, {"id": "c"}]
+    policy, rng, rows = named("plackett-luce", rng=0), np.random.default_rng(0), []
+    payoffs = Payoffs.linear(2, attempt_cost=0.1)
+    for t in range(rounds):
+        some = routes[: 2 + t % 2]
+        context = {"brand": ("visa", "amex")[t % 2], "amount": float(t)}
+        ranking = policy.rank(some, payoffs, context=context)
+        chances = policy.propensities(some, payoffs, ranking.order, context=context)
+        wins = np.flatnonzero(rng.random(len(ranking)) < 0.6)
+        tried = int(wins[0]) + 1 if wins.size else len(ranking)
+        costs = tuple(rng.random(tried).tolist()) if real else None
+        outcome = Outcome(tried, bool(wins.size), costs)
+        told = {"candidates": some, "context": context, "propensities": chances}
+        rows.append(record(t, ranking, outcome, payoffs, **told))
+        policy.learn(ranking, outcome)
+    return rows
+
+
+@pytest.mark.parametrize("real", [False, True])
+def test_it_is_where_candidates_are_records(real):
+    history = History(records(real=real))
+    model = fit(history)
+    for policy in (Random(rng=0), recommended(), named("plackett-luce", rng=1)):
+        assert_equal(gather(policy, history, model), history, model, policy)
+
+
+def assert_same(one, other):
+    for name in vars(one):
+        if name != "log":
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+    assert one.log == other.log
+
+
+def test_the_number_of_workers_changes_nothing(monkeypatch):
+    monkeypatch.setattr("longrank.logs.history.SIZE", 16)
+    more = [row | {"id": f"r{row['id']}", "time": 200} for row in rows_of("plain")]
+    history = History(rows_of("missing") + more)
+    policies = {name: make() for name, make in JUDGED.items()}
+    policies["thompson"] = named("thompson", dim=4, max_budget=3, rng=5)
+    changes = {"": (None, None), "dearer": (raise_costs(0.1), None)}
+    model = fit(history)
+    before = {name: policy.to_bytes() for name, policy in policies.items()}
+    alone = gather_all(policies, history, model, changes)
+    shared = gather_all(policies, history, model, changes, workers=Workers(2))
+    for name in policies:
+        for change in changes:
+            assert_same(alone[name][change], shared[name][change])
+    assert {name: policy.to_bytes() for name, policy in policies.items()} == before
+
+
+def test_a_policy_that_learns_is_asked_before_each_decision():
+    history, policy = History(rows_of("plain")), named("ind", dim=4, max_budget=3)
+    model = fit(history)
+    found, learner = gather(policy, history, model, learn=True), copy.deepcopy(policy)
+    for i, decision in enumerate(history.decisions()):
+        wanted = plain_evidence(copy.deepcopy(learner), decision, model)
+        assert found.starts[i] == pytest.approx(wanted["starts"], abs=1e-12)
+        learner.rank(decision.items, decision.payoffs, decision.budget)
+        learner.learn(*decision.observed_by(learner.features))
+    assert policy.learner.updates == 0

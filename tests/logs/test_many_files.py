@@ -1,0 +1,124 @@
+"""Many files are one log."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from small_world import JUDGED, chance, logged
+from typer.testing import CliRunner
+
+from longrank import BadFile, cli
+from longrank.logs import BadLog, History, check, evaluate, write
+
+ROWS = logged(chance(), 40)
+
+
+def parts(folder, suffix="parquet", rows=ROWS):
+    """Files whose names are in the order of the log, though they are not written in it."""
+    for first in (20, 0, 30, 10):
+        write(folder / f"day-{first:02}.{suffix}", rows[first : first + 10])
+    return folder
+
+
+def ids(history):
+    return [int(one.id) for one in history.decisions()]
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
+def test_a_folder_a_pattern_and_a_list_are_the_log_in_the_order_of_names(tmp_path, suffix):
+    folder = parts(tmp_path, suffix)
+    (tmp_path / "_SUCCESS").write_text("")
+    files = sorted(folder.glob(f"*.{suffix}"))
+    for data in (folder, str(folder), f"{folder}/day-*.{suffix}", files, [*map(str, files)]):
+        history = History(data)
+        assert ids(history) == [row["id"] for row in ROWS]
+        assert ids(history.keep().part(15, 25)) == list(range(15, 25))
+
+
+def test_folders_in_folders_are_read_too(tmp_path):
+    for first in (0, 20):
+        (tmp_path / f"month={first}").mkdir()
+        write(tmp_path / f"month={first}" / "log.parquet", ROWS[first : first + 20])
+    assert ids(History(tmp_path)) == list(range(40))
+
+
+def test_estimates_are_those_of_one_file(tmp_path):
+    policies = {"x": JUDGED["chance"]()}
+    one, many = (
+        evaluate(History(data), policies, resamples=20) for data in (ROWS, parts(tmp_path))
+    )
+    assert [(e.value, e.low, e.high) for e in map(_known, one)] == [
+        (e.value, e.low, e.high) for e in map(_known, many)
+    ]
+
+
+def _known(estimate):
+    from dataclasses import replace
+
+    numbers = {name: np.nan_to_num(getattr(estimate, name)) for name in ("value", "low", "high")}
+    return replace(estimate, **numbers)
+
+
+def test_an_id_that_comes_again_in_another_file_is_refused_with_its_name(tmp_path):
+    write(tmp_path / "a.parquet", ROWS[:20])
+    write(tmp_path / "b.parquet", [row | {"time": 50} for row in ROWS[19:30]])
+    with pytest.raises(BadLog, match=r"b\.parquet, row 1: id must be unique, got 19"):
+        History(tmp_path).validate()
+
+
+def test_problems_name_the_file_and_its_row(tmp_path):
+    rows = [dict(row) for row in ROWS]
+    rows[13]["tried"] = 99
+    [problem] = check(parts(tmp_path, rows=rows)).problems
+    assert (problem.file, problem.row, problem.column) == ("day-10.parquet", 4, "tried")
+
+
+def test_a_file_without_a_column_is_named(tmp_path):
+    parts(tmp_path)
+    write(tmp_path / "day-99.jsonl", [{"id": 99, "order": [0]}])
+    problems = [str(one) for one in check(tmp_path).problems]
+    assert len(problems) == 1
+    assert problems[0].startswith("day-99.jsonl: tried must be a column")
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    write(tmp_path / "a" / "log.csv", ROWS[:5])
+    write(tmp_path / "b" / "log.csv", ROWS[4:9])
+    [first, *_] = check(tmp_path).problems
+    assert first.file.endswith("b/log.csv")
+
+
+def test_where_there_is_no_file_that_is_said(tmp_path):
+    with pytest.raises(BadFile, match=r"no file in .* that ends in \.parquet, \.csv"):
+        History(tmp_path)
+    with pytest.raises(BadFile, match=r"no file is called .*\*\.parquet"):
+        History(f"{tmp_path}/*.parquet")
+
+
+def test_long_form_agrees_on_its_context_across_files(tmp_path):
+    def rows(ids, city):
+        return [
+            {"id": i, "candidate": name, "position": place, "tried": 1, "succeeded": True}
+            | {"brand": "visa", "city": city(name)}
+            for i in ids
+            for name, place in (("a", 1), ("b", None))
+        ]
+
+    write(tmp_path / "1.csv", rows(range(3), lambda _: "rome"))
+    write(tmp_path / "2.csv", rows(range(3, 6), lambda name: name))
+    for decision in History(tmp_path).decisions():
+        assert decision.context == {"brand": "visa"}
+        assert all("city" in each for each in decision.candidates)
+
+
+def test_the_command_line_takes_them(tmp_path):
+    folder = parts(tmp_path)
+    files = [str(path) for path in sorted(folder.glob("*.parquet"))]
+    for given in ([str(folder)], [f"{folder}/*.parquet"], files):
+        shown = CliRunner().invoke(cli.app, ["evaluate", *given, "--policy", "ind"])
+        assert shown.exit_code == 0, shown.output
+        assert "40 decisions: 20 to learn from, 20 to judge by" in shown.output
+        shown = CliRunner().invoke(cli.app, ["logs", "check", *given])
+        assert shown.exit_code == 0, shown.output

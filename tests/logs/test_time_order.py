@@ -1,0 +1,90 @@
+"""The outcome model learns in time order: nothing is predicted by a model that has seen it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from small_world import JUDGED, chance, logged
+from test_fast_evidence import records
+
+from longrank.logs import History, fit
+from longrank.logs.evaluation.evidence import gather
+from longrank.logs.fingerprints import Fingerprints, fingerprint, fingerprints
+
+ROWS = logged(chance(), 300, 5)
+
+
+def flipped(rows, first):
+    """The same log with other outcomes from a decision on."""
+    return [
+        row if i < first else row | {"tried": 1, "succeeded": i % 2 == 0, "outcome_costs": [9.0]}
+        for i, row in enumerate(rows)
+    ]
+
+
+@pytest.mark.parametrize("make", [lambda: ROWS, lambda: records(120)])
+@pytest.mark.parametrize("first", [0, 1, 40, 77, 119])
+def test_a_prediction_does_not_depend_on_what_came_later(make, first):
+    rows = [row for row in make() if len(row["order"])]
+    one, other = fit(rows), fit(flipped(rows, first))
+    for decision in list(History(rows).decisions())[: first + 1]:
+        np.testing.assert_array_equal(one.predict(decision), other.predict(decision))
+    if first:
+        last = list(History(rows).decisions())[-1]
+        assert not np.array_equal(one.predict(last), other.predict(last))
+
+
+def test_the_first_decision_is_predicted_without_data_and_later_ones_better_and_better():
+    model = fit(ROWS)
+    [first, *_] = History(ROWS).decisions()
+    np.testing.assert_array_equal(model.predict(first), 0.5)
+    predicted, won = model.predictions
+    loss = -np.log(np.where(won, predicted, 1.0 - predicted))
+    assert loss[-200:].mean() < loss[:100].mean()
+    assert loss.mean() < np.log(2.0)
+
+
+def test_a_model_handles_right_the_rows_that_it_saw_wherever_they_are():
+    """On a part of its log, in another order, among others: by what was known before each."""
+    model, decisions = fit(ROWS), list(History(ROWS).decisions())
+    policy = JUDGED["greedy"]()
+    whole = gather(policy, History(ROWS), model)
+    np.testing.assert_array_equal(
+        gather(policy, History(ROWS).part(200), model).starts, whole.starts[200:]
+    )
+    mixed = [ROWS[250] | {"time": 0}, ROWS[3] | {"time": 1}, ROWS[9] | {"id": "new", "time": 2}]
+    found = gather(policy, History(mixed), model)
+    np.testing.assert_array_equal(found.starts[:2], whole.starts[[250, 3]])
+    np.testing.assert_array_equal(model.predict(decisions[3]), model.chances(decisions[3].items, 3))
+    assert found.starts[2] == found.modelled[2]  # by all that the model has learned
+    assert whole.starts[9] != whole.modelled[9]
+
+
+def test_rows_that_a_model_has_not_seen_are_predicted_by_all_that_it_learned():
+    early, late = History(ROWS).part(0, 200), History(ROWS).part(200)
+    model = fit(early)
+    found = gather(JUDGED["greedy"](), late, model)
+    np.testing.assert_array_equal(found.starts, found.modelled)
+    seen = gather(JUDGED["greedy"](), early, model)
+    assert not np.array_equal(seen.starts, seen.modelled)
+
+
+def test_folds_have_no_meaning_any_more():
+    with pytest.warns(DeprecationWarning, match="folds has no meaning"):
+        fit(ROWS[:20], folds=3)
+
+
+def test_fingerprints_are_a_set_that_takes_all_or_none():
+    seen = Fingerprints()
+    assert seen.add_all(np.arange(0, 50_000, 2))
+    assert not seen.add_all(np.arange(49_998, 60_000))
+    assert seen.add_all(np.arange(50_001, 60_000))
+    assert seen.add("7")
+    assert seen.add(7)
+    assert not seen.add("7")
+    assert not seen.add(8)
+    assert seen.add(-1)
+    assert seen.add(-2)
+    assert all(seen.add(f"text {i}") for i in range(40_000))
+    assert not any(seen.add(f"text {i}") for i in range(0, 40_000, 997))
+    assert fingerprints(["a", 5]).tolist() == [fingerprint("a"), 5]

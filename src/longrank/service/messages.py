@@ -135,11 +135,16 @@ class ModelStats(Struct, frozen=True):
     mean_spent: float | None
     mean_length: float | None
     success_rate: float | None
-    give_ups: int
+    give_ups: Annotated[
+        int, Meta(description="All tries of a sequence shorter than the budget failed.")
+    ]
     by_position: list[PositionStats]
     curve: Curve
     estimated: Annotated[
         int, Meta(description="Outcomes that told no costs and count what the model expected.")
+    ] = 0
+    declined: Annotated[
+        int, Meta(description="The whole budget failed, or a failure ended the cascade.")
     ] = 0
 
 

@@ -102,6 +102,11 @@ class Series(msgspec.Struct, array_like=True):
                     numbers[bin + 1] += estimate
                     numbers[bin + 2] += good
 
+    @property
+    def last(self) -> float | None:
+        """When the last bucket began; None if there is none."""
+        return self.start if self.numbers else None
+
     def copy(self) -> Series:
         """Return a copy that does not change as this one goes on counting."""
         return Series(self.places, self.start, self.numbers.copy(), self.tiers, self.oldest)

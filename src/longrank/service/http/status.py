@@ -17,12 +17,13 @@ from longrank.service import messages
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import Model, exact_sum
 from longrank.service.http.openapi import document
+from longrank.service.http.problems import Refused
 from longrank.service.http.router import Reply, Service
 
 log = logging.getLogger("longrank.service")
 OTHERS = "(others)"  # no model has this name
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
-_HEADERS = {
+PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; object-src 'none'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Frame-Options": "DENY",
@@ -30,6 +31,13 @@ _HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
+}
+
+
+_MEDIA = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
 }
 
 
@@ -47,24 +55,25 @@ async def metrics(service: Service) -> bytes:
 
 
 async def page(service: Service) -> Reply:  # noqa: ARG001
-    return _file("index.html")
+    return static_file("index.html")
 
 
-async def style(service: Service) -> Reply:  # noqa: ARG001
-    return _file("page.css")
-
-
-async def script(service: Service) -> Reply:  # noqa: ARG001
-    return _file("page.js")
+async def static(service: Service, file: str) -> Reply:  # noqa: ARG001
+    return static_file(file)
 
 
 @cache
-def _file(name: str) -> Reply:
-    return Reply((files(__package__) / "static" / name).read_bytes(), _HEADERS)
+def static_file(name: str) -> Reply:
+    """Return a file of the page; refuse with 404 if there is none."""
+    path = files(__package__) / "static" / name
+    if not path.is_file():
+        raise Refused(404, "there is nothing at this path")
+    kind = {"Content-Type": _MEDIA[name.rpartition(".")[2]]}
+    return Reply(path.read_bytes(), PAGE_HEADERS | kind)
 
 
 async def openapi(service: Service) -> Reply:  # noqa: ARG001
-    return Reply(document(), _HEADERS)
+    return Reply(document(), PAGE_HEADERS)
 
 
 class Metrics:

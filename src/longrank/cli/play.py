@@ -16,8 +16,6 @@ from longrank.cli.terminal import console, needs
 if TYPE_CHECKING:
     from longrank.service.play import Desk
 
-OUTAGE = "Meridian"  # what is taken down for the picture: the first of the fixed list
-
 
 @needs("service")
 def play(
@@ -46,8 +44,8 @@ def play(
     The page shows what longrank earns against the best fixed list and against perfect knowledge,
     what it has learned of each provider, and why each payment went where it went.
 
-    With `--record` it runs for `--seconds` (90 by default), takes a provider down after two thirds
-    of them, and saves the page as a PNG file; this needs Chromium or Chrome.
+    With `--record` it runs for `--seconds` (90 by default), takes the busiest provider down
+    after two thirds of them, and saves the page as a PNG file; this needs Chromium or Chrome.
 
     Needs `pip install 'longrank[service]'`.
 
@@ -111,7 +109,8 @@ def _run(
     if seconds is not None:
         timers.append(threading.Timer(seconds, stopping.set))
         if outage:
-            timers.append(threading.Timer(seconds * 2 / 3, desk.act, ("down", OUTAGE)))
+            press = threading.Timer(seconds * 2 / 3, lambda: desk.act("down", desk.busiest()))
+            timers.append(press)
     for timer in timers:
         timer.daemon = True
         timer.start()

@@ -6,6 +6,7 @@ import math
 import struct
 from collections.abc import Sequence
 from functools import cache
+from itertools import accumulate
 from typing import NamedTuple
 
 import msgspec
@@ -239,11 +240,12 @@ def changes(tried: Sequence[float], succeeded: Sequence[float]) -> list[Change]:
     [Change(bucket=3, before=0.8, since=0.05)]
     """
     found: list[Change] = []
+    sums = [[0.0, *accumulate(numbers)] for numbers in (tried, succeeded)]
     first = 0
     for end in range(1, len(tried) + 1):
         for begin in range(end - 1, max(first, end - MAX_WINDOW - 1), -1):
-            n, s = sum(tried[begin:end]), sum(succeeded[begin:end])
-            m, r = sum(tried[first:begin]), sum(succeeded[first:begin])
+            n, s = (total[end] - total[begin] for total in sums)
+            m, r = (total[begin] - total[first] for total in sums)
             if n >= MIN_TRIES and m >= MIN_TRIES and _evidence(n, s, m, r) > EVIDENCE:
                 found.append(Change(begin, r / m, s / n))
                 first = begin
@@ -251,7 +253,7 @@ def changes(tried: Sequence[float], succeeded: Sequence[float]) -> list[Change]:
     return found
 
 
-MAX_WINDOW = 6  # buckets that are compared with those before
+MAX_WINDOW = 12  # buckets that are compared with those before
 MIN_TRIES = 8
 EVIDENCE = 20.0  # twice the logarithm of the likelihood ratio: 1 in 100,000 without a change
 

@@ -250,7 +250,7 @@ def _stopped(record: DecisionRecord) -> str:
     values = doubles(record.played.values)
     end, budget = len(record.played.ids), len(values) - 1
     if end == budget:
-        return f"It uses all {budget} tries of the budget." if budget else "The budget is 0."
+        return f"It uses the whole budget of {budget} {'try' if budget == 1 else 'tries'}."
     if np.any(values[end + 1 :] > values[end]):
         return (
             f"It stops after {end} of {budget} tries, as drawn at random: a longer sequence has a "

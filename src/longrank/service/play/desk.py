@@ -8,10 +8,12 @@ from collections import deque
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longrank.errors import InvalidInput
 from longrank.service.client import Client
 from longrank.simulation.desk import (
+    BRANDS,
     CURRENCY,
     MIXES,
     PROVIDERS,
@@ -21,8 +23,10 @@ from longrank.simulation.desk import (
     fixed_list,
 )
 
+Order = NDArray[np.int64]
 MODEL, BASELINE = "payments", "fixed-list"
 RECENT = 100  # payments over which a share of traffic is told
+HABIT = 50  # sequences for a brand that are remembered: how longrank routes just now
 DEARER = 2.0  # times its fee, by a press of the button
 
 
@@ -63,6 +67,9 @@ class Desk:
         self._world, self._lock = PaymentDesk(seed=seed), threading.Lock()
         self._fixed = np.array(fixed_list())
         self._first: deque[str] = deque(maxlen=RECENT)
+        self._habits: dict[str, deque[Order]] = {brand: deque(maxlen=HABIT) for brand in BRANDS}
+        self._before: dict[str, list[Order]] = {}  # the habits when something last happened
+        self._as_before = 0.0  # what they would have earned since
         self.money, self.happenings, self.last = Money(), [], ""
         self.rate = 0.0
 
@@ -102,8 +109,14 @@ class Desk:
         fixed = self._decide(BASELINE, name, payment, baseline=self._fixed)
         usual = self._report(BASELINE, name, payment, fixed)
         best = payment.earned(payment.best())
+        brand = payment.context["brand"]
         with self._lock:
-            old = self.money
+            old, before = self.money, self._before.get(brand)
+            if before:  # one of the sequences that it used to choose for such cards
+                self._as_before += payment.earned(before[old.payments % len(before)])
+            elif self.happenings:
+                self._as_before += earned
+            self._habits[brand].append(order)
             self._first.append(payment.items[order[0]]["id"] if len(order) else "")
             self.money = Money(
                 old.payments + 1, old.longrank + earned, old.fixed + usual, old.perfect + best
@@ -111,8 +124,8 @@ class Desk:
             self.last = name
 
     def _decide(
-        self, model: str, name: str, payment: Payment, baseline: Any = None
-    ) -> np.ndarray[Any, Any]:
+        self, model: str, name: str, payment: Payment, baseline: Order | None = None
+    ) -> Order:
         ids = [each["id"] for each in payment.items]
         given = {} if baseline is None else {"baseline": [ids[i] for i in baseline]}
         answer = self._client.decide(
@@ -127,7 +140,7 @@ class Desk:
         return np.array([ids.index(each.id) for each in answer.sequence], np.int64)
 
     def _report(
-        self, model: str, name: str, payment: Payment, order: np.ndarray[Any, Any]
+        self, model: str, name: str, payment: Payment, order: Order
     ) -> float:
         outcome = payment.play(order)
         told = self._client.settle(model, name, tried=outcome.tried, succeeded=outcome.succeeded)
@@ -156,6 +169,8 @@ class Desk:
                 text = f"The traffic changed: {MIXES[which].title.lower()}"
             else:
                 raise InvalidInput("action", "be down, up, fee or mix", repr(action))
+            self._before = {brand: list(orders) for brand, orders in self._habits.items()}
+            self._as_before = 0.0
             self.happenings.append(Happening(time.time(), text, provider, self.money, share))
             del self.happenings[:-20]
 
@@ -194,8 +209,12 @@ class Desk:
             "provider": last.provider,
             "share_before": last.share,
             "share_now": None if last.provider is None else self._share(last.provider),
-            "since": self.money.since(last.money)._asdict(),
+            "since": self.money.since(last.money)._asdict() | {"as_before": self._as_before},
         }
+
+    def busiest(self) -> str:
+        """Return the provider that most payments go to first."""
+        return max((each.name for each in PROVIDERS), key=self._share)
 
     def _share(self, provider: str) -> float:
         return self._first.count(provider) / max(1, len(self._first))

@@ -3,7 +3,14 @@
 
 import { clock, element, table } from "./format.js";
 
-const HEIGHT = 210, LEFT = 52, RIGHT = 12, TOP = 10, BOTTOM = 24;
+let HEIGHT = 210, LEFT = 52, RIGHT = 12, TOP = 10, BOTTOM = 24, scaled = 1;
+
+function scale() { // large screens have a larger font, and charts with it
+  const size = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+  if (size === scaled) return;
+  [HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [210, 52, 12, 10, 24].map((x) => x * size);
+  scaled = size;
+}
 
 export function ticks(low, high, count = 4) {
   const rough = (high - low) / count || 1, power = 10 ** Math.floor(Math.log10(rough));
@@ -28,7 +35,7 @@ export class Chart {
   // lines: [{ name, values, tone, dashed, dots }]; a value is null where there is none
   constructor(title, { format = String, stacked = false, top = null, note = "" } = {}) {
     Object.assign(this, { title, format, stacked, top, hidden: new Set(), at: null, data: null });
-    this.svg = element("svg", { role: "img", tabindex: 0, "aria-label": title, height: HEIGHT });
+    this.svg = element("svg", { role: "img", tabindex: 0, "aria-label": title });
     this.tip = element("div", { class: "tip", role: "status", "aria-live": "polite" });
     this.legend = element("ul", { class: "legend", "aria-label": `${title}: legend` });
     this.numbers = element("details", {}, element("summary", {}, "Table"));
@@ -70,6 +77,7 @@ export class Chart {
   draw() {
     const width = this.svg.clientWidth;
     if (!this.data || !width) return;
+    scale();
     const { starts, lines, from, to, marks } = this.data;
     const seen = lines.filter((line) => !this.hidden.has(line.name));
     const tops = this.stacked ? stack(seen) : seen.map((line) => line.values);
@@ -82,17 +90,17 @@ export class Chart {
     }
     let low = Math.min(0, ...known), high = this.top ?? Math.max(low, ...known);
     if (high - low < 1e-9) high = low + 1;
-    const floor = HEIGHT - BOTTOM, scale = ticks(low, high);
-    high = this.top ?? Math.max(high, scale.at(-1));
-    low = Math.min(low, scale[0]);
+    const floor = HEIGHT - BOTTOM, levels = ticks(low, high);
+    high = this.top ?? Math.max(high, levels.at(-1));
+    low = Math.min(low, levels[0]);
     const x = (t) => LEFT + (t - from) / (to - from || 1) * (width - LEFT - RIGHT);
     const y = (v) => floor - (v - low) / (high - low) * (floor - TOP);
     Object.assign(this, { x, y, seen, tops });
     const nodes = [];
-    for (const value of scale) nodes.push(
+    for (const value of levels) nodes.push(
       element("line", { class: value === 0 ? "axis" : "grid", x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value) }),
       element("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, this.format(value, true)));
-    for (const t of times(from, to, Math.max(2, Math.floor(width / 110)))) nodes.push(
+    for (const t of times(from, to, Math.max(2, Math.floor(width / (110 * scaled))))) nodes.push(
       element("line", { class: "axis", x1: x(t), x2: x(t), y1: floor, y2: floor + 4 }),
       element("text", { x: x(t), y: HEIGHT - 6, "text-anchor": x(t) > width - 30 ? "end" : x(t) < LEFT + 20 ? "start" : "middle" },
         clock(t, to - from)));
@@ -184,9 +192,9 @@ function area(upper, lower) {
 }
 
 export function calibration(bins) {
-  const size = 220, left = 40, bottom = 34, side = size - bottom - 8;
+  const size = 220, left = 46, bottom = 34, side = size - bottom - 8;
   const x = (v) => left + v * side, y = (v) => 8 + (1 - v) * side;
-  const svg = element("svg", { role: "img", viewBox: `0 0 ${size + 10} ${size}`, class: "square",
+  const svg = element("svg", { role: "img", viewBox: `0 0 ${size + 30} ${size}`, class: "square",
     "aria-label": "what was expected against what happened" });
   for (const v of [0, 0.5, 1]) svg.append(
     element("line", { class: v ? "grid" : "axis", x1: left, x2: x(1), y1: y(v), y2: y(v) }),

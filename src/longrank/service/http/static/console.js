@@ -34,7 +34,7 @@ async function refresh() {
   try {
     const found = await list(), unavailable = found.unavailable || [];
     const { name, range } = address(), known = found.models.map((model) => model.name);
-    const chosen = known.includes(name) ? name : $("name").value.trim() || busiest(found.models);
+    const chosen = [name, $("name").value.trim(), view?.name].find((one) => known.includes(one)) ?? busiest(found.models);
     models.update([...found.models, ...unavailable], chosen);
     $("models").hidden = found.models.length + unavailable.length < 2;
     const missing = name && !known.includes(name) && unavailable.find((model) => model.name === name);

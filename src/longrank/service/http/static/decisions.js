@@ -19,7 +19,7 @@ export class Decisions {
       element("label", {}, "Result ", this.result), element("label", {}, "Decision id ", this.search), element("button", {}, "Find"));
     form.addEventListener("submit", (event) => { event.preventDefault(); this.find(); });
     for (const field of [this.candidate, this.result]) field.addEventListener("change", () => this.load());
-    const head = ["time", "tried", "result", "earned", "cost", "decision"];
+    const head = ["decision", "tried", "result", "earned", "cost", "time"];
     this.node = element("section", { class: "card", id: "decisions", "aria-label": "Recent decisions" }, element("h3", {}, "Recent decisions"), form,
       element("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "decisions" }, element("table", {},
         element("thead", {}, element("tr", {}, ...head.map((text) => element("th", { scope: "col" }, text)))), this.body)),
@@ -62,11 +62,11 @@ export class Decisions {
   draw() {
     const unit = this.model.currency;
     this.body.replaceChildren(...this.rows.map((row) => element("tr", { "data-id": row.id },
-      element("td", {}, moment(row.created)), element("td", {}, ...cascade(row)),
-      element("td", { class: row.result }, RESULTS[row.result]), element("td", { class: "number" }, money(row.reward, unit)),
-      element("td", { class: "number" }, money(row.spent, unit)),
       element("td", {}, element("button", { type: "button", class: "link", "aria-label": `Open decision ${row.id}`,
-        onclick: () => open(this.model, row.id) }, row.id.length > 20 ? `${row.id.slice(0, 18)}…` : row.id)))));
+        onclick: () => open(this.model, row.id) }, row.id.length > 20 ? `${row.id.slice(0, 18)}…` : row.id)),
+      element("td", {}, ...cascade(row)),
+      element("td", { class: row.result }, RESULTS[row.result]), element("td", { class: "number" }, money(row.reward, unit)),
+      element("td", { class: "number" }, money(row.spent, unit)), element("td", {}, moment(row.created)))));
     const filtered = Object.values(this.filter).some(Boolean);
     this.told.textContent = this.rows.length ? "" : filtered ? this.next ? "None among the last few thousand decisions: look at older ones."
       : "No decision fits." : "No decisions yet.";

@@ -31,7 +31,7 @@ export function money(x, currency) {
 }
 
 export const percent = (x) => x === null || x === undefined || Number.isNaN(x) ? "–"
-  : `${(100 * x).toFixed(x > 0 && x < 0.1 ? 1 : 0)} %`;
+  : `${(100 * x).toFixed(x > 0 && x < 0.01 ? 1 : 0)} %`;
 
 export function clock(seconds, span = 0) {
   const date = new Date(seconds * 1000);

@@ -6,8 +6,10 @@ import { $, element, money, percent, shown } from "/static/format.js";
 
 const EVERY = 1000; // milliseconds
 const parts = {};
+const round = (x, unit) => `${Math.round(x).toLocaleString("en")} ${unit}`;
 let state = null, last = null;
 
+if (!location.hash) history.replaceState(null, "", "#payments/900");
 sessionStorage.setItem("longrank-compare-payments", sessionStorage.getItem("longrank-compare-payments") || "model fixed-list");
 
 function build() {
@@ -21,7 +23,7 @@ function build() {
     element("div", { class: "said" }, element("h2", {}, "Payment desk"), element("span", { class: "badge" }, "Simulated: payments, providers and fees are invented"), parts.said),
     element("div", { class: "columns" },
       element("div", {}, element("div", { class: "wide" }, element("table", {}, element("thead", {}, element("tr", {},
-        ...["provider", "fee a try", "traffic now", "press to change"].map((text) => element("th", { scope: "col" }, text)))),
+        ...["provider", "fee a try", "traffic now", "press to change"].map((text) => element("th", { scope: "col", class: text.split(" ")[0] }, text)))),
       element("tbody", {}, ...parts.rows.map((each) => each.node)))),
       element("div", { class: "mixes", role: "group", "aria-label": "Traffic" }, ...parts.mixes)),
       element("div", {}, element("div", { class: "money" }, tile("longrank", "longrank earned", "ours"), tile("fixed", "best fixed list", ""),
@@ -29,7 +31,7 @@ function build() {
 }
 
 function row(provider) {
-  const part = { fee: element("td", { class: "number" }), share: element("td", { class: "number" }) };
+  const part = { fee: element("td", { class: "number fee" }), share: element("td", { class: "number" }) };
   const { name } = provider;
   part.outage = element("button", { type: "button", class: "plain", "data-outage": name, onclick: () => act(find(name).down ? "up" : "down", name) });
   part.raise = element("button", { type: "button", class: "plain", "data-fee": name, onclick: () => act("fee", name) });
@@ -43,7 +45,7 @@ function draw() {
   const { money: m, currency: unit } = state;
   if (!parts.rows) build();
   parts.said.textContent = `${shown(m.payments)} payments, ${shown(state.rate, 0)} a second`;
-  const bold = (name, value) => parts[name].replaceChildren(element("b", { "data-tile": name }, money(value, unit)));
+  const bold = (name, value) => parts[name].replaceChildren(element("b", { "data-tile": name }, round(value, unit)));
   bold("longrank", m.longrank);
   bold("fixed", m.fixed);
   bold("perfect", m.perfect);
@@ -68,13 +70,16 @@ function label(button, text, pressed) {
 
 function news() {
   const { happening: h, currency: unit, money: m } = state;
-  const gain = (one) => one.longrank - one.fixed;
-  const told = (x) => `${money(Math.abs(x), unit)} ${x < 0 ? "less" : "more"}`;
-  const lines = [`In all, longrank earned ${told(gain(m))} than the best fixed list (${state.fixed.join(", ")}), ` +
+  const told = (x, than) => `${money(Math.abs(x), unit)} ${x < 0 ? "less" : "more"} than ${than}`;
+  const lines = [`In all, longrank earned ${told(m.longrank - m.fixed, `the best fixed list (${state.fixed.join(", ")})`)}, ` +
     `and ${percent(m.perfect ? m.longrank / m.perfect : null)} of what perfect knowledge earns.`];
-  if (h) lines.unshift(`${h.text}, ${shown(h.since.payments)} payments ago.` +
-    `${h.provider ? ` Its share of traffic went from ${percent(h.share_before)} to ${percent(h.share_now)}.` : ""}` +
-    ` Since then longrank ${gain(h.since) < 0 ? "earned" : "saved"} ${money(Math.abs(gain(h.since)), unit)}${gain(h.since) < 0 ? " less than" : " against"} the fixed list.`);
+  if (h) {
+    const { since: s } = h, saved = s.longrank - s.as_before;
+    lines.unshift(`${h.text}, ${shown(s.payments)} payments ago.` +
+      `${h.provider ? ` Its share of traffic went from ${percent(h.share_before)} to ${percent(h.share_now)}.` : ""}` +
+      ` Since then longrank ${saved < 0 ? "lost" : "saved"} ${money(Math.abs(saved), unit)} by learning (against routing as it did before), ` +
+      `and earned ${told(s.longrank - s.fixed, "the fixed list")}.`);
+  }
   parts.news.className = "news";
   parts.news.replaceChildren(...lines.map((line) => element("p", {}, line)));
 }

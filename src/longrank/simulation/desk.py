@@ -84,12 +84,24 @@ class Payment(CheckoutRound):
         costs, values = ([each[name] for each in self.items] for name in ("cost", "value"))
         return Payoffs([self.margin] * TRIES, [0.0] * (TRIES + 1), costs, values)
 
-    def earned(self, order: NDArray[np.int64]) -> float:
-        """Return what a sequence earns with the draws of this payment."""
+    @property
+    def worth(self) -> Payoffs:
+        """What the payment is worth, without prices: policies read those of the records."""
+        return Payoffs([self.margin] * TRIES, [0.0] * (TRIES + 1))
+
+    def account(self, order: NDArray[np.int64]) -> tuple[float, float, float]:
+        """Return what a sequence earns, what it pays in fees, and 1 if it is approved."""
         outcome = self.play(order)
         tried = [self.items[i] for i in order[: outcome.tried].tolist()]
-        spent = math.fsum(each["cost"] for each in tried)
-        return (self.margin + tried[-1]["value"] if outcome.succeeded else 0.0) - spent
+        fees = math.fsum(each["cost"] for each in tried)
+        if not outcome.succeeded:
+            return -fees, fees, 0.0
+        fees -= tried[-1]["value"]
+        return self.margin - fees, fees, 1.0
+
+    def earned(self, order: NDArray[np.int64]) -> float:
+        """Return what a sequence earns with the draws of this payment, net of fees."""
+        return self.account(order)[0]
 
     def best(self) -> NDArray[np.int64]:
         """Return the best of all sequences, for one who knows all chances."""

@@ -42,11 +42,12 @@ async function refresh() {
     else if (!chosen) empty(element("h2", {}, "No models yet"), element("p", {}, "Create one, and it appears here:"),
       element("pre", { tabindex: 0 }, `curl -X PUT ${location.origin}/v1/models/routes -H "Authorization: Bearer KEY" --json '{}'`));
     else {
-      if (!view || view.name !== chosen || view.range !== range) {
+      if (view?.name !== chosen) {
         view = new Model(chosen, range, known, (seconds) => go(chosen, seconds));
         $("model").replaceChildren(view.node);
         document.title = `${chosen} – longrank`;
       }
+      view.setRange(range);
       view.offer(known);
       await view.refresh();
     }

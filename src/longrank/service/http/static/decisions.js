@@ -45,7 +45,7 @@ export class Decisions {
   async find() { // a complete id is opened, however old it is
     const id = this.search.value.trim();
     await this.load();
-    if (id && !this.rows.some((row) => row.id !== id)) await open(this.model, id);
+    if (id && (!this.rows.length || this.rows.some((row) => row.id === id))) await open(this.model, id);
   }
 
   async load(more = false) {
@@ -60,13 +60,14 @@ export class Decisions {
   }
 
   draw() {
-    const unit = this.model.currency;
-    this.body.replaceChildren(...this.rows.map((row) => element("tr", { "data-id": row.id },
+    const unit = this.model.currency, state = JSON.stringify([this.rows, unit]);
+    if (state !== this.drawn) this.body.replaceChildren(...this.rows.map((row) => element("tr", { "data-id": row.id },
       element("td", {}, element("button", { type: "button", class: "link", "aria-label": `Open decision ${row.id}`,
         onclick: () => open(this.model, row.id) }, row.id.length > 20 ? `${row.id.slice(0, 18)}…` : row.id)),
       element("td", {}, ...cascade(row)),
       element("td", { class: row.result }, RESULTS[row.result]), element("td", { class: "number" }, money(row.reward, unit)),
       element("td", { class: "number" }, money(row.spent, unit)), element("td", {}, moment(row.created)))));
+    this.drawn = state;
     const filtered = Object.values(this.filter).some(Boolean);
     this.told.textContent = this.rows.length ? "" : filtered ? this.next ? "None among the last few thousand decisions: look at older ones."
       : "No decision fits." : "No decisions yet.";

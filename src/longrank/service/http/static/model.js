@@ -47,6 +47,11 @@ export class Model {
 
   get currency() { return this.series?.currency || ""; }
 
+  setRange(range) {
+    this.range = range;
+    for (const input of this.ranges.querySelectorAll("input")) input.checked = input.value === String(range ?? "all");
+  }
+
   async refresh() {
     try {
       const [series, baseline] = await Promise.all([call(path(this.name, "/series", { seconds: this.range })), this.baseline()]);

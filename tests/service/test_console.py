@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 import msgspec
 import numpy as np
 import pytest
 from serving import ADMIN, DIM, asked, until
 
-try:
+with suppress(ImportError):  # the fixture says so
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
     from selenium.webdriver.support.select import Select
-except ImportError:  # the fixture says so
-    pass
 
 pytestmark = pytest.mark.browser
 
@@ -164,7 +163,9 @@ def test_every_chart_has_axes_a_legend_values_and_a_table(browser, played):
             svg,
         )
         assert name in tip.text
-        browser.execute_script("arguments[0].click()", chart.find_element(By.CSS_SELECTOR, "summary"))
+        browser.execute_script(
+            "arguments[0].click()", chart.find_element(By.CSS_SELECTOR, "summary")
+        )
         until(lambda chart=chart: chart.find_elements(By.CSS_SELECTOR, "tbody tr"))
         assert name in chart.find_element(By.CSS_SELECTOR, "thead").text
     assert errors(browser) == []

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 
 import httpx
 import pytest
@@ -18,10 +19,8 @@ from longrank.service.play import Desk, Panel
 from longrank.service.play import picture as pictures
 from longrank.service.store.sqlite import SqliteStore
 
-try:
+with suppress(ImportError):  # the fixture says so
     from selenium.webdriver.common.by import By
-except ImportError:  # the fixture says so
-    pass
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import msgspec
 import numpy as np
@@ -107,7 +108,7 @@ def test_a_younger_period_is_finer_and_counts_only_what_is_in_it():
     assert series.within(86_400, end).width < series.within(604_800, end).width
     assert sum(series.within(604_800, end).total(DECISIONS)) in (167, 168, 169, 170)
     assert sum(series.within(900, end + 10_000.0).total(DECISIONS)) == 0
-    assert all(b[0] % a[0] == 0 for a, b in zip(TIERS, TIERS[1:], strict=False))
+    assert all(b[0] % a[0] == 0 for a, b in pairwise(TIERS))
 
 
 def test_a_copy_does_not_change_as_the_original_goes_on():
@@ -132,7 +133,7 @@ def test_a_clock_that_was_in_the_future_hides_nothing_that_comes_later():
     assert span.buckets[-1][0] <= NOW + 500
 
 
-def test_statistics_of_an_older_version_are_read(engine):
+def test_statistics_of_an_older_version_are_read():
     old = msgspec.msgpack.encode(msgspec.structs.astuple(Stats(decisions=7, outcomes=3))[:16])
     found = msgspec.msgpack.decode(old, type=Stats)
     assert (found.decisions, found.outcomes, found.gave_up) == (7, 3, 0)

@@ -60,7 +60,8 @@ def longrank(
 ) -> None:
     """longrank learns in what order to try things, and when to stop.
 
-    Start with `longrank play`, or `longrank demo` without a browser. `longrank COMMAND --help` explains a command with an example.
+    Start with `longrank play`, or `longrank demo` without a browser. `longrank COMMAND --help`
+    explains a command with an example.
     """
 
 

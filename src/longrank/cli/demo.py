@@ -23,12 +23,12 @@ def demo(
     """Watch it learn to route payments, in money; then seven policies in two worlds.
 
     First a payment desk, simulated: what each way to route the same payments earns, pays in fees
-    and gets approved; one of the providers goes down for a while. Then the paper's policies in two worlds: eight simulated payment
-    routes, and scikit-learn's handwritten digits, where a 3 should come early. The policies are
-    the paper's six (Rand, Eps, C-UCB1, GL-CDCM, Ind, Dep) and `recommended`. There are three
-    scenarios: a success is always worth 1 (vanilla), half as much with each further try
-    (exponential), or 1 minus 0.1 per try (linear). All policies keep the same settings throughout;
-    nothing is tuned.
+    and gets approved; one of the providers goes down for a while. Then the paper's policies in two
+    worlds: eight simulated payment routes, and scikit-learn's handwritten digits, where a 3 should
+    come early. The policies are the paper's six (Rand, Eps, C-UCB1, GL-CDCM, Ind, Dep) and
+    `recommended`. There are three scenarios: a success is always worth 1 (vanilla), half as much
+    with each further try (exponential), or 1 minus 0.1 per try (linear). All policies keep the same
+    settings throughout; nothing is tuned.
 
     Needs `pip install 'longrank[experiments]'`.
 

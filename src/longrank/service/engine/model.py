@@ -319,9 +319,7 @@ class Model:
         """What a policy takes for records, and what keeps other threads from its schema's memo."""
         return ({}, nullcontext()) if context is None else ({"context": context}, self._encoding)
 
-    def decide(
-        self, seq: int, at: float, decision: DecisionRecord, choice: Ranking | None
-    ) -> None:
+    def decide(self, seq: int, at: float, decision: DecisionRecord, choice: Ranking | None) -> None:
         """Apply a decision from the log; ``choice`` is the model's own, if it is at hand."""
         if decision.mode != "frozen":
             noted = self.policy.note(decision.choice if choice is None else choice)
@@ -329,9 +327,7 @@ class Model:
         self._stats.decide(at, decision)
         self.seq = seq
 
-    def settle(
-        self, seq: int, at: float, decision: DecisionRecord, outcome: OutcomeRecord
-    ) -> None:
+    def settle(self, seq: int, at: float, decision: DecisionRecord, outcome: OutcomeRecord) -> None:
         """Apply an outcome from the log."""
         if outcome.learn:
             self.policy.learn(*decision.observed(outcome))

@@ -258,7 +258,9 @@ def _stopped(record: DecisionRecord) -> str:
         )
     if end == 0:
         return f"It tries nothing of {budget} tries: none is worth what it costs."
-    return f"It stops after {end} of {budget} tries: no longer sequence has a higher expected value."
+    return (
+        f"It stops after {end} of {budget} tries: no longer sequence has a higher expected value."
+    )
 
 
 def _result(

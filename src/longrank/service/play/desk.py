@@ -139,9 +139,7 @@ class Desk:
         )
         return np.array([ids.index(each.id) for each in answer.sequence], np.int64)
 
-    def _report(
-        self, model: str, name: str, payment: Payment, order: Order
-    ) -> float:
+    def _report(self, model: str, name: str, payment: Payment, order: Order) -> float:
         outcome = payment.play(order)
         told = self._client.settle(model, name, tried=outcome.tried, succeeded=outcome.succeeded)
         return told.reward

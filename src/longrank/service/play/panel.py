@@ -17,7 +17,9 @@ from longrank.service.play.desk import Desk
 
 MAX_BODY = 1024
 _KINDS = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8"}
-_HEAD = '<link rel="stylesheet" href="/desk/desk.css">\n  <script type="module" src="/desk/desk.js">'
+_HEAD = (
+    '<link rel="stylesheet" href="/desk/desk.css">\n  <script type="module" src="/desk/desk.js">'
+)
 
 
 class Action(msgspec.Struct, forbid_unknown_fields=True):
@@ -51,7 +53,9 @@ class Panel:
         head = [(name.lower().encode(), text.encode()) for name, text in headers.items()]
         head += [(b"content-length", b"%d" % len(body)), (b"x-content-type-options", b"nosniff")]
         await send({"type": "http.response.start", "status": status, "headers": head})
-        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+        await send(
+            {"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body}
+        )
 
     async def _answer(self, method: str, path: str, receive: Receive) -> tuple[str, bytes]:
         if method in ("GET", "HEAD"):

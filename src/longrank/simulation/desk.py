@@ -76,7 +76,7 @@ class Payment(CheckoutRound):
         self, items: list[Record], draws: Vector, chances: Vector, finals: Vector, context: Record
     ) -> None:
         super().__init__(items, draws, chances, finals, context)
-        self.margin = round(MARGIN * context["amount"], 2)
+        self.margin, self.brand = round(MARGIN * context["amount"], 2), str(context["brand"])
 
     @property
     def payoffs(self) -> Payoffs:

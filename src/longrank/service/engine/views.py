@@ -178,7 +178,8 @@ class Views:
             if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
                 raise InvalidInput("cursor", "be the cursor of an earlier answer", repr(cursor))
             before = int(cursor)
-        now, shown, looked = self._clock(), [], 0
+        now, looked = self._clock(), 0
+        shown: list[messages.DecisionSummary] = []
         while True:
             count = limit + 1 if wanted == ANY else PAGE
             found = self._store.latest(model.number, before, count)
@@ -235,12 +236,20 @@ def _whole(numbers: Sequence[float]) -> list[int]:
 
 
 def _totals(span: Span) -> messages.Totals:
-    counted = [
-        _whole(span.total(which))
-        for which in (DECISIONS, EMPTY, SHORT, OUTCOMES, SUCCESSES, GAVE_UP)
-    ]
-    declined = [o - s - g for o, s, g in zip(*counted[3:], strict=True)]
-    return messages.Totals(*counted, declined, span.total(REWARD), span.total(SPENT))
+    outcomes, successes, gave_up = (
+        _whole(span.total(which)) for which in (OUTCOMES, SUCCESSES, GAVE_UP)
+    )
+    return messages.Totals(
+        decisions=_whole(span.total(DECISIONS)),
+        empty=_whole(span.total(EMPTY)),
+        short=_whole(span.total(SHORT)),
+        outcomes=outcomes,
+        successes=successes,
+        gave_up=gave_up,
+        declined=[o - s - g for o, s, g in zip(outcomes, successes, gave_up, strict=True)],
+        reward=span.total(REWARD),
+        spent=span.total(SPENT),
+    )
 
 
 def _stopped(record: DecisionRecord) -> str:

@@ -109,7 +109,7 @@ class Desk:
         fixed = self._decide(BASELINE, name, payment, baseline=self._fixed)
         usual = self._report(BASELINE, name, payment, fixed)
         best = payment.earned(payment.best())
-        brand = payment.context["brand"]
+        brand = payment.brand
         with self._lock:
             old, before = self.money, self._before.get(brand)
             if before:  # one of the sequences that it used to choose for such cards
@@ -127,7 +127,6 @@ class Desk:
         self, model: str, name: str, payment: Payment, baseline: Order | None = None
     ) -> Order:
         ids = [each["id"] for each in payment.items]
-        given = {} if baseline is None else {"baseline": [ids[i] for i in baseline]}
         answer = self._client.decide(
             model,
             candidates=payment.items,
@@ -135,7 +134,7 @@ class Desk:
             id=name,
             rewards=[payment.margin] * TRIES,
             losses=[0.0] * (TRIES + 1),
-            **given,
+            baseline=None if baseline is None else [ids[i] for i in baseline],
         )
         return np.array([ids.index(each.id) for each in answer.sequence], np.int64)
 

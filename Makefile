@@ -21,7 +21,7 @@ $(VENV)/ready: requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
-demo: setup  ## a payment world and real digits: table, picture, one ranking explained
+demo: setup  ## a payment desk in money, then the paper: tables, a picture, one decision explained
 	$(BIN)/longrank demo
 
 test: setup  ## every test, with branch coverage; the kernels once more as plain Python

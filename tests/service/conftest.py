@@ -6,12 +6,19 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from shutil import which
 
 import httpx
 import psycopg
 import pytest
 from cluster import Cluster, binaries
 from serving import ADMIN, Clock, make, served, until_ready
+
+try:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+except ImportError:  # the fixture says so
+    webdriver = None
 
 from longrank.service.app import build
 from longrank.service.engine.engine import Engine
@@ -72,6 +79,23 @@ def http(path, clock):
             client.engine = engine
             until_ready(client)
             yield client
+
+
+@pytest.fixture(scope="module")
+def browser():
+    driver, chromium = which("chromedriver"), which("chromium")
+    if webdriver is None or driver is None or chromium is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("Chromium, its driver or selenium is missing, and CI must not skip this")
+        pytest.skip("Chromium, its driver or selenium is not installed")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    browser = webdriver.Chrome(options, Service(driver))
+    yield browser
+    browser.quit()
 
 
 @pytest.fixture(scope="session")

@@ -187,8 +187,8 @@ def test_keys_are_stored_as_hashes_only(http, model, path):
 def test_the_page_its_files_and_the_document_are_served_with_safe_headers(http):
     for path, kind in (
         ("/", "text/html; charset=utf-8"),
-        ("/static/page.css", "text/css; charset=utf-8"),
-        ("/static/page.js", "text/javascript; charset=utf-8"),
+        ("/static/console.css", "text/css; charset=utf-8"),
+        ("/static/console.js", "text/javascript; charset=utf-8"),
         ("/openapi.json", "application/json"),
     ):
         answer = http.get(path)

@@ -71,4 +71,19 @@ def test_the_curve_of_many_outcomes_is_merged_in_pairs_and_loses_none(http):
     assert curve["outcomes"] == [4] * 100 + [3]
     assert curve["reward"][:100] == [0.25] * 100
     assert curve["length"] == [2.0] * 101
-    assert curve["give_ups"][:100] == [0.75] * 100
+    assert curve["give_ups"] == [0.0] * 101  # the sequences use the whole budget
+
+
+def test_a_sequence_cut_short_is_given_up_and_one_tried_to_the_end_declined(http):
+    make(http)
+    short = {"rewards": [1.0, 1.0], "losses": [0.0, 0.0, -9.0]}
+    assert len(decide(http, "cut", short)["sequence"]) == 1
+    assert len(decide(http, "whole", FREE)["sequence"]) == 2
+    assert len(decide(http, "final", FREE)["sequence"]) == 2
+    assert decide(http, "nothing", HOPELESS)["sequence"] == []
+    for name, tried in (("cut", 1), ("whole", 2), ("final", 1), ("nothing", 0)):
+        told = {"tried": tried, "succeeded": False}
+        assert http.put(f"/v1/models/m/decisions/{name}/outcome", json=told).status_code == 200
+    stats = http.get("/v1/models/m").json()["stats"]
+    assert (stats["give_ups"], stats["declined"], stats["empty"]) == (2, 2, 1)
+    assert stats["curve"]["give_ups"] == [1.0, 0.0, 0.0, 1.0]

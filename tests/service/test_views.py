@@ -48,7 +48,7 @@ def test_the_numbers_of_a_model_are_right(engine):
     assert (stats.decisions, stats.outcomes, stats.pending, stats.learned) == (6, 4, 2, 3)
     assert stats.total_reward == pytest.approx(1.0 + 0.5 - 0.3 - 0.2)
     assert stats.mean_length == 3.0
-    assert (stats.give_ups, stats.success_rate) == (2, 0.5)
+    assert (stats.give_ups, stats.declined, stats.success_rate) == (0, 2, 0.5)
     assert [(p.tried, p.succeeded) for p in stats.by_position] == [(4, 1), (3, 1), (1, 0)]
     assert stats.curve.outcomes == [1, 1, 1, 1]
 

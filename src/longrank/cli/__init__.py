@@ -16,6 +16,7 @@ from longrank.cli import (
     doctor,
     evaluate,
     logs,
+    play,
     report,
     reproduce,
     run,
@@ -33,6 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(demo.demo)
+app.command()(play.play)
 app.command()(run.run)
 app.command()(report.report)
 app.command()(reproduce.reproduce)
@@ -60,7 +62,8 @@ def longrank(
 ) -> None:
     """longrank learns in what order to try things, and when to stop.
 
-    Start with `longrank demo`. `longrank COMMAND --help` explains a command with an example.
+    Start with `longrank play`, or `longrank demo` without a browser. `longrank COMMAND --help`
+    explains a command with an example.
     """
 
 

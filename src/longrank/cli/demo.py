@@ -20,15 +20,15 @@ def demo(
     rounds: Annotated[int, typer.Option(min=20, help="Rounds to play in each world.")] = 600,
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
 ) -> None:
-    """Watch it learn to route payments with fees; then seven policies in two worlds.
+    """Watch it learn to route payments, in money; then seven policies in two worlds.
 
-    First simulated payments whose routes have fees: what each way to route them earns, pays in
-    fees and gets approved. Then the paper's policies in two worlds: eight simulated payment
-    routes, and scikit-learn's handwritten digits, where a 3 should come early. The policies are
-    the paper's six (Rand, Eps, C-UCB1, GL-CDCM, Ind, Dep) and `recommended`. There are three
-    scenarios: a success is always worth 1 (vanilla), half as much with each further try
-    (exponential), or 1 minus 0.1 per try (linear). All policies keep the same settings throughout;
-    nothing is tuned.
+    First a payment desk, simulated: what each way to route the same payments earns, pays in fees
+    and gets approved; one of the providers goes down for a while. Then the paper's policies in two
+    worlds: eight simulated payment routes, and scikit-learn's handwritten digits, where a 3 should
+    come early. The policies are the paper's six (Rand, Eps, C-UCB1, GL-CDCM, Ind, Dep) and
+    `recommended`. There are three scenarios: a success is always worth 1 (vanilla), half as much
+    with each further try (exponential), or 1 minus 0.1 per try (linear). All policies keep the same
+    settings throughout; nothing is tuned.
 
     Needs `pip install 'longrank[experiments]'`.
 
@@ -38,13 +38,13 @@ def demo(
     from longrank.experiments.demo import demo as run
 
     with counted() as bar:
-        task = bar.add_task("payments with fees", total=43)
+        task = bar.add_task("payment desk", total=43)
         result = run(out, rounds, seed, lambda name: bar.update(task, advance=1, description=name))
 
-    console.print(_desk(result.accounts))
+    console.print(_desk(result.accounts, result.payments))
     console.print(
-        "\nThe next payment explained: an approval is worth 1, each try costs its route's fee,\n"
-        "giving up costs 0.1\n"
+        "\nThe next payment explained: an approval earns 12 % of the amount, each try costs the\n"
+        "provider's fee (in EUR)\n"
     )
     console.print(result.priced.explain(), "\n", highlight=False)
     for world in dict.fromkeys(cell.world for cell in result.cells):
@@ -73,13 +73,14 @@ def demo(
     )
 
 
-def _desk(accounts: list[Account]) -> Table:
+def _desk(accounts: list[Account], payments: int) -> Table:
     """What each way to route payments came to, in money."""
-    table = Table(title="payments with fees (simulated): per 1,000, second half", min_width=66)
+    title = f"payment desk (simulated): {payments:,} payments, one provider down for a sixth"
+    table = Table(title=title, min_width=66)
     table.add_column("")
-    for name in ("earned", "fees paid", "approved"):
+    for name in ("earned, EUR", "fees, EUR", "approved"):
         table.add_column(name, justify="right")
     for one in accounts:
-        money = (f"{1000.0 * amount:.0f}" for amount in (one.earned, one.fees))
-        table.add_row(one.who, *money, f"{100.0 * one.approved:.1f} %")
+        money = (f"{amount:,.0f}" for amount in (one.earned, one.fees))
+        table.add_row(one.who, *money, f"{100.0 * one.approved / payments:.1f} %")
     return table

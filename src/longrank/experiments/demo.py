@@ -1,4 +1,4 @@
-"""The demo: payments with fees, then the paper's six policies and the recommended one.
+"""The demo: a payment desk in money, then the paper's six policies and the recommended one.
 
 The second part has two worlds and three scenarios.
 """
@@ -18,9 +18,7 @@ from longrank.experiments.figures import average_rewards
 from longrank.features import Mixture
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy, Random, named, recommended
-from longrank.schema import priced
 from longrank.simulation import (
-    CheckoutWorld,
     PaymentWorld,
     Run,
     TableWorld,
@@ -28,9 +26,10 @@ from longrank.simulation import (
     average_reward,
     simulate,
 )
-from longrank.simulation.checkout import CheckoutRound
+from longrank.simulation.desk import PROVIDERS, TRIES, Payment, PaymentDesk, fixed_list
 
 BUDGET = 5
+PAYMENTS = 4  # of the desk, for each round of the other worlds
 TOPICS = 12
 PIVOT = 3
 SCENARIOS: dict[str, Payoffs] = {
@@ -63,7 +62,7 @@ class DemoRun:
 
 @dataclass(frozen=True)
 class Account:
-    """What a way to route payments came to, per payment: money is in what an approval is worth."""
+    """What a way to route payments came to, in money."""
 
     who: str
     earned: float
@@ -71,57 +70,39 @@ class Account:
     approved: float
 
 
-FEES = Payoffs.linear(4, attempt_cost=0.0, give_up=-0.1)
+def desk(payments: int, seed: int) -> tuple[list[Account], Ranking]:
+    """Route simulated payments; return the accounts, and one ranking to explain.
 
+    All ways meet the same payments and the same luck. From the half to two thirds of the payments
+    the first provider of the fixed list is down.
+    """
+    world, policy, random = PaymentDesk(seed=seed), recommended(rng=seed), Random(rng=seed)
+    fixed = np.array(fixed_list())
 
-def fees(rounds: int, seed: int) -> tuple[list[Account], Ranking]:
-    """Route payments whose routes have fees; return the accounts, and one ranking to explain."""
-    world = CheckoutWorld(6, seed=seed, fees=True)
-    dealt = [world.deal(t) for t in range(rounds)]
-    costs = np.array([[route["cost"] for route in one.items] for one in dealt])
-    rates = np.mean([one.chances for one in dealt], axis=0)
-    patience = 1.0 - float(np.mean([one.finals for one in dealt]))
-    fixed = FEES.priced(costs.mean(axis=0)).best_sequence(rates).order
-    policy, blind, random = recommended(rng=seed), recommended(rng=seed), Random(rng=seed)
-    hidden = Payoffs.linear(4, attempt_cost=float(costs.mean()), give_up=-0.1)
-
-    def ours(one: CheckoutRound) -> NDArray[np.int64]:
-        ranking = policy.rank(one.items, FEES, context=one.context)
+    def ours(one: Payment) -> NDArray[np.int64]:
+        ranking = policy.rank(one.items, one.worth, context=one.context)
         policy.learn(ranking, one.play(ranking.order))
         return ranking.order
 
-    def without_fees(one: CheckoutRound) -> NDArray[np.int64]:
-        routes = [{**route, "cost": None} for route in one.items]
-        ranking = blind.rank(routes, hidden, context=one.context)
-        blind.learn(ranking, one.play(ranking.order))
-        return ranking.order
-
-    ways: dict[str, Callable[[CheckoutRound], NDArray[np.int64]]] = {
-        "random order": lambda one: random.rank(one.items, FEES).order,
-        "cheapest first": lambda one: np.argsort([each["cost"] for each in one.items])[:4],
+    ways: dict[str, Callable[[Payment], NDArray[np.int64]]] = {
+        "random order": lambda one: random.rank(one.items, one.worth).order,
+        "cheapest first": lambda one: np.argsort([each["cost"] for each in one.items])[:TRIES],
         "best fixed list": lambda _: fixed,
-        "longrank, the mean fee for all": without_fees,
         "longrank": ours,
-        "knows all chances": lambda one: one.plan(priced(FEES, one.items).patient(patience)),
+        "perfect knowledge": lambda one: one.best(),
     }
-    accounts = [_account(who, dealt, choose) for who, choose in ways.items()]
-    one = world.deal(rounds)
-    return accounts, policy.rank(one.items, FEES, context=one.context)
-
-
-def _account(
-    who: str, dealt: list[CheckoutRound], choose: Callable[[CheckoutRound], NDArray[np.int64]]
-) -> Account:
-    """Route the payments; count what is expected of the second half."""
-    orders = [choose(one) for one in dealt]
-    found = []
-    for one, order in list(zip(dealt, orders, strict=True))[len(dealt) // 2 :]:
-        chances, finals = one.chances[order], one.finals[order]
-        reached = np.cumprod(np.append(1.0, (1.0 - chances) * (1.0 - finals)))[:-1]
-        costs = np.array([one.items[i]["cost"] for i in order.tolist()])
-        earned = one.value(order, priced(FEES, one.items))
-        found.append((earned, float(reached @ costs), float(reached @ chances)))
-    return Account(who, *np.mean(found, axis=0).tolist())
+    found: dict[str, list[tuple[float, float, float]]] = {who: [] for who in ways}
+    for i in range(payments):
+        if i == payments // 2:
+            world.take_down(PROVIDERS[fixed[0]].name)
+        if i == payments * 2 // 3:
+            world.bring_up(PROVIDERS[fixed[0]].name)
+        payment = world.deal()
+        for who, choose in ways.items():
+            found[who].append(payment.account(choose(payment)))
+    accounts = [Account(who, *np.sum(rows, axis=0).tolist()) for who, rows in found.items()]
+    payment = world.deal()
+    return accounts, policy.rank(payment.items, payment.worth, context=payment.context)
 
 
 def payments(rounds: int, seed: int) -> Setting:
@@ -177,8 +158,9 @@ def telling(policy: Policy, world: World, after: int) -> Ranking:
 
 @dataclass(frozen=True)
 class Demo:
-    """The results of the demo: accounts of payments with fees and a ranking, runs, figures."""
+    """The results of the demo: accounts of the payment desk and a ranking, runs, figures."""
 
+    payments: int
     accounts: list[Account]
     priced: Ranking
     cells: list[DemoRun]
@@ -190,8 +172,8 @@ def demo(
     out: Path, rounds: int, seed: int, advance: Callable[[str], None] = lambda _: None
 ) -> Demo:
     """Run everything; ``advance`` is called with the name of each of the 43 finished runs."""
-    accounts, explained = fees(5 * rounds, seed)
-    advance("payments with fees")
+    accounts, explained = desk(PAYMENTS * rounds, seed)
+    advance("payment desk")
     settings = [payments(rounds, seed), digits(rounds, seed)]
     found: list[DemoRun] = []
     ranking = None
@@ -207,4 +189,4 @@ def demo(
         panels.setdefault(title, {})[cell.policy] = average_reward(cell.run)
     out.mkdir(parents=True, exist_ok=True)
     pictures = average_rewards(panels, out / "average-reward")
-    return Demo(accounts, explained, found, ranking, pictures)
+    return Demo(PAYMENTS * rounds, accounts, explained, found, ranking, pictures)

@@ -31,6 +31,7 @@ Record = Annotated[
 ]
 Mode = Literal["online", "shadow", "frozen"]
 Status = Literal["pending", "expired", "settled"]
+Result = Literal["pending", "expired", "succeeded", "declined", "gave_up"]
 Seconds = Annotated[float, Meta(gt=0, le=MAX_SECONDS)]
 Position = Annotated[int, Meta(ge=1, le=MAX_TRIES)]
 Time = Annotated[float, Meta(ge=0, le=1e11, description="Seconds since 1970.")]
@@ -135,11 +136,16 @@ class ModelStats(Struct, frozen=True):
     mean_spent: float | None
     mean_length: float | None
     success_rate: float | None
-    give_ups: int
+    give_ups: Annotated[
+        int, Meta(description="All tries of a sequence shorter than the budget failed.")
+    ]
     by_position: list[PositionStats]
     curve: Curve
     estimated: Annotated[
         int, Meta(description="Outcomes that told no costs and count what the model expected.")
+    ] = 0
+    declined: Annotated[
+        int, Meta(description="The whole budget failed, or a failure ended the cascade.")
     ] = 0
 
 
@@ -164,17 +170,38 @@ class ModelAnswer(Struct, frozen=True):
     patience: float | None = None
 
 
-class ModelCreated(ModelAnswer, frozen=True, kw_only=True):
-    """A new model and its key, which is shown only in this answer."""
-
-    key: str
-
-
 class UnavailableModel(Struct, frozen=True):
     """A model that cannot be described, and why."""
 
     name: str
     detail: str
+
+
+class ModelSummary(Struct, frozen=True):
+    """A model in a list: what it is, and how it is doing."""
+
+    name: str
+    policy: str
+    mode: Mode
+    currency: str | None
+    decisions: int
+    outcomes: int
+    success_rate: float | None
+    total_reward: float
+    last: Annotated[float | None, Meta(description="When it last decided or learned.")]
+
+
+class SummaryList(Struct, frozen=True, omit_defaults=True):
+    """All models, sorted by name; apart from them why some cannot be used, by name."""
+
+    models: list[ModelSummary]
+    unavailable: list[UnavailableModel] = []
+
+
+class ModelCreated(ModelAnswer, frozen=True, kw_only=True):
+    """A new model and its key, which is shown only in this answer."""
+
+    key: str
 
 
 class ModelList(Struct, frozen=True, omit_defaults=True):
@@ -226,6 +253,78 @@ class SchemaAnswer(Struct, frozen=True):
         list[tuple[str, str]],
         Meta(description="Side and name of fields not used, as there are too many; the latest."),
     ] = []
+
+
+# numbers over time
+
+
+class Totals(Struct, frozen=True):
+    """Numbers of a model in each bucket of time.
+
+    ``gave_up`` counts outcomes after which tries of the budget were left unused, ``declined`` those
+    after which none were left, or the cascade had ended. ``reward`` is net of ``spent``.
+    """
+
+    decisions: list[int]
+    empty: Annotated[list[int], Meta(description="Decisions to try nothing.")]
+    short: Annotated[list[int], Meta(description="Sequences that left tries unused.")]
+    outcomes: list[int]
+    successes: list[int]
+    gave_up: list[int]
+    declined: list[int]
+    reward: list[float]
+    spent: list[float]
+
+
+class CandidateSeries(Struct, frozen=True):
+    """Numbers of a candidate in each bucket of time; ``expected`` sums the estimates of its tries.
+
+    ``first`` counts the decisions that try it first: its share of the traffic.
+    """
+
+    name: str
+    first: list[int]
+    tried: list[int]
+    succeeded: list[int]
+    cost: list[float]
+    expected: list[float]
+
+
+class CalibrationBin(Struct, frozen=True):
+    """Tries whose estimate was between ``low`` and ``high``: its mean, and how many succeeded."""
+
+    low: float
+    high: float
+    tried: int
+    estimated: float
+    succeeded: float
+
+
+class DriftMark(Struct, frozen=True):
+    """When the success rate of a candidate changed, from what to what."""
+
+    candidate: str
+    at: float
+    before: float
+    since: float
+
+
+class SeriesAnswer(Struct, frozen=True):
+    """A model's numbers over time, in buckets of ``width`` seconds that begin at ``starts``.
+
+    Buckets in which nothing happened are left out. Candidates beyond the first 64 are summed up as
+    the one named ``(others)``.
+    """
+
+    model: str
+    currency: str | None
+    now: float
+    width: float
+    starts: list[float]
+    totals: Totals
+    candidates: list[CandidateSeries]
+    calibration: list[CalibrationBin]
+    marks: list[DriftMark]
 
 
 # keys
@@ -512,6 +611,8 @@ class DecisionRead(DecisionAnswer, frozen=True, kw_only=True):
     history: list[Event]
     context: dict[str, Any] | None
     patience: float
+    result: Result = "pending"
+    stopped: Annotated[str, Meta(description="Why the sequence ends where it does.")] = ""
 
 
 class DecisionSummary(Struct, frozen=True):
@@ -524,10 +625,19 @@ class DecisionSummary(Struct, frozen=True):
     expected_value: float | None
     status: Status
     outcome: Observed | None
+    result: Annotated[
+        Result,
+        Meta(description="`gave_up`: tries of the budget were left; `declined`: none were."),
+    ] = "pending"
+    reward: Annotated[float | None, Meta(description="What it earned, net of `spent`.")] = None
+    spent: float | None = None
 
 
 class DecisionList(Struct, frozen=True):
-    """Decisions, newest first; ``next`` is the cursor of the next page."""
+    """Decisions, newest first; ``next`` is the cursor of the next page.
+
+    Where decisions are filtered a page may hold fewer than were asked for, and still have a next.
+    """
 
     decisions: list[DecisionSummary]
     next: str | None

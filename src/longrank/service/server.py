@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import uvicorn
+from starlette.types import ASGIApp
 
 try:
     import resource
@@ -54,7 +55,7 @@ def run(
     limit = Limits(**limits)
     configure_logging(log_level)
     _make_room(limit.max_connections)
-    listener = _listen(host, port)
+    listener = listen(host, port)
     failures: list[Exception] = []
     try:
         store = open_store(where, max_queued=4 * limit.max_in_flight)
@@ -75,19 +76,7 @@ def run(
             failed=failed,
             **limits,
         )
-        server = uvicorn.Server(
-            uvicorn.Config(
-                app,
-                http=Connections(limit),  # type: ignore[arg-type]
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                proxy_headers=False,  # nothing uses the client's address
-                timeout_keep_alive=limit.idle_timeout,  # type: ignore[arg-type]
-                timeout_graceful_shutdown=GRACE,
-                backlog=1024,
-            )
-        )
+        server = make_server(app, limit)
         notify(
             f"longrank serves http://{host}:{listener.getsockname()[1]} from {plain_address(where)}"
         )
@@ -101,7 +90,25 @@ def run(
         raise failures[0]
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def make_server(app: ASGIApp, limit: Limits) -> uvicorn.Server:
+    """Return the server of an application, with the service's limits."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            http=Connections(limit),  # type: ignore[arg-type]
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,  # nothing uses the client's address
+            timeout_keep_alive=limit.idle_timeout,  # type: ignore[arg-type]
+            timeout_graceful_shutdown=GRACE,
+            backlog=1024,
+        )
+    )
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that is bound to an address; port 0 takes a free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:

@@ -55,12 +55,12 @@ class CheckoutRound(IndependentRound):
         return Outcome(len(order), False)
 
     def value(self, order: NDArray[np.int64], payoffs: Payoffs) -> float:
-        return float(self._values(order[np.newaxis], payoffs)[0, -1])
+        return float(self.values(order[np.newaxis], payoffs)[0, -1])
 
     def optimum(self, payoffs: Payoffs) -> float:
         """Return the expected reward of the best of all sequences, which are enumerated."""
         tries = min(payoffs.budget, len(self.chances))
-        return float(self._values(_sequences(len(self.chances), tries), payoffs).max())
+        return float(self.values(all_sequences(len(self.chances), tries), payoffs).max())
 
     def plan(self, payoffs: Payoffs) -> NDArray[np.int64]:
         """Return the sequence of a planner that knows all ``chances``, and nothing of ``finals``.
@@ -73,7 +73,7 @@ class CheckoutRound(IndependentRound):
         order = np.argsort(-self.chances, kind="stable")[: payoffs.budget]
         return order[: payoffs.best_length(self.chances[order])]
 
-    def _values(self, orders: NDArray[np.int64], payoffs: Payoffs) -> Vector:
+    def values(self, orders: NDArray[np.int64], payoffs: Payoffs) -> Vector:
         """Return the expected reward of every prefix of the sequences, shape (n, length + 1)."""
         chances, finals = self.chances[orders], self.finals[orders]
         rewards = payoffs.rewards[: orders.shape[1]]
@@ -92,7 +92,7 @@ class CheckoutRound(IndependentRound):
 
 
 @cache
-def _sequences(routes: int, tries: int) -> NDArray[np.int64]:
+def all_sequences(routes: int, tries: int) -> NDArray[np.int64]:
     """All sequences of ``tries`` routes; the shorter ones are their prefixes."""
     found = list(itertools.permutations(range(routes), tries))
     return np.array(found, np.int64).reshape(len(found), tries)

@@ -37,10 +37,10 @@ def apply(model: Model, entry: Entry, recent: Recent, known: Any = None) -> None
         record, choice = known or (entry.decision(), None)
         recent.remember(entry, record)
         if entry.seq > model.seq:
-            model.decide(entry.seq, record, choice)
+            model.decide(entry.seq, entry.at, record, choice)
     elif entry.seq > model.seq:
         outcome, record = known or (entry.outcome(), recent.decision_of(entry))
-        model.settle(entry.seq, record, outcome)
+        model.settle(entry.seq, entry.at, record, outcome)
 
 
 # after each commit

@@ -11,14 +11,13 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from longrank.service import messages
-from longrank.service.engine import decide, settle
+from longrank.service.engine import decide, settle, views
 from longrank.service.engine.apply import Applier, Recent, upgrade
 from longrank.service.engine.catalog import Catalog
 from longrank.service.engine.clock import SteadyClock
 from longrank.service.engine.follower import Follower
 from longrank.service.engine.model import Model
 from longrank.service.engine.readers import Readers
-from longrank.service.engine.views import Views
 from longrank.service.errors import NotReady, ServiceError, StoreFailed, Unknown
 from longrank.service.store.records import Draft, Entry
 from longrank.service.store.store import Store
@@ -75,7 +74,7 @@ class Engine:
             self._follower = Follower(store, numbers, self._recent, suspend, self.stopping)
         self._applier = self._follower or Applier(store, numbers, self._recent)
         self._renewed = self._followed = 0.0  # when the store last answered, of the monotonic clock
-        self._views = Views(store, clock)
+        self._views = views.Views(store, clock)
 
     def start(self) -> Engine:
         """Replay the log; the engine is ready afterwards."""
@@ -192,6 +191,15 @@ class Engine:
         """Describe how the records of a model become rows."""
         return self._views.schema(model)
 
+    def series(self, model: Model, seconds: float | None = None) -> messages.SeriesAnswer:
+        """Return a model's numbers over time, of the last seconds or of all time."""
+        return self._views.series(model, seconds)
+
+    def summaries(self) -> messages.SummaryList:
+        """Describe all models in short, without a look at the store."""
+        unavailable = [messages.UnavailableModel(*one) for one in self.suspended.items()]
+        return messages.SummaryList([views.summary(model) for model in self.models()], unavailable)
+
     def pending(self, model: Model) -> int:
         """Count the decisions that wait for an outcome; a recent count where counting is slow."""
         return self._views.pending(model)
@@ -227,10 +235,14 @@ class Engine:
         return self._views.read(self.model(name), decision)
 
     def latest(
-        self, name: str, cursor: str | None = None, limit: int = 50
+        self,
+        name: str,
+        cursor: str | None = None,
+        limit: int = 50,
+        wanted: views.Wanted = views.ANY,
     ) -> messages.DecisionList:
-        """List decisions, newest first."""
-        return self._views.latest(self.model(name), cursor, limit)
+        """List decisions, newest first; those that are wanted, if a filter is given."""
+        return self._views.latest(self.model(name), cursor, limit, wanted)
 
     # upkeep
 

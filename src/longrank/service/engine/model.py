@@ -20,6 +20,7 @@ from longrank.policies import Policy, Randomised, from_bytes
 from longrank.policies.base import Candidates, Context
 from longrank.policies.believer import Believer
 from longrank.schema import Schema
+from longrank.service.engine.series import Series
 from longrank.service.errors import OtherVersion, StoreDamaged
 from longrank.service.messages import Curve, ModelRequest, ModelStats, PositionStats
 from longrank.service.store.records import DecisionRecord, OutcomeRecord
@@ -97,22 +98,28 @@ class Stats(msgspec.Struct, array_like=True):
     reward_rest: list[float] = []
     spent_rest: list[float] = []
     estimated: int = 0
+    gave_up: int = 0
+    series: Series = msgspec.field(default_factory=Series)
 
-    def decide(self, decision: DecisionRecord) -> None:
+    def decide(self, at: float, decision: DecisionRecord) -> None:
         """Count a decision."""
+        self.series.decide(at, decision)
         self.decisions += 1
         self.lengths += len(decision.played.ids)
         self.empty += not decision.played.ids
 
-    def settle(self, decision: DecisionRecord, outcome: OutcomeRecord) -> None:
+    def settle(self, at: float, decision: DecisionRecord, outcome: OutcomeRecord) -> None:
         """Count an outcome."""
-        reward = finite(decision.reward(outcome))
+        paid = decision.paid(outcome)
+        reward, gave_up = finite(decision.reward(outcome)), decision.gave_up(outcome)
+        self.series.settle(at, decision, outcome, reward, paid)
         self.outcomes += 1
         self.learned += outcome.learn
         self.successes += outcome.succeeded
+        self.gave_up += gave_up
         self.reward, *self.reward_rest = exact_sum(self.reward, *self.reward_rest, reward)
-        spent = finite(decision.spent(outcome))
-        if spent:
+        if paid:
+            spent = finite(math.fsum(paid))
             self.spent, *self.spent_rest = exact_sum(self.spent, *self.spent_rest, spent)
         self.estimated += decision.estimated(outcome)
         short = outcome.tried - len(self.tried)
@@ -123,7 +130,7 @@ class Stats(msgspec.Struct, array_like=True):
             self.tried[i] += 1
         if outcome.succeeded:
             self.succeeded[outcome.tried - 1] += 1
-        self._bin(reward, len(decision.played.ids), not outcome.succeeded)
+        self._bin(reward, len(decision.played.ids), gave_up)
 
     def _bin(self, reward: float, length: int, gave_up: bool) -> None:
         if self.bins and self.bins[-1][0] < self.size:
@@ -142,7 +149,10 @@ class Stats(msgspec.Struct, array_like=True):
     def copy(self) -> Stats:
         """Return a copy that does not change as this one goes on counting."""
         tried, succeeded, bins = self.tried.copy(), self.succeeded.copy(), self.bins.copy()
-        return msgspec.structs.replace(self, tried=tried, succeeded=succeeded, bins=bins)
+        series = self.series.copy()
+        return msgspec.structs.replace(
+            self, tried=tried, succeeded=succeeded, bins=bins, series=series
+        )
 
     def shown(self, pending: int) -> ModelStats:
         """Return the statistics as an answer."""
@@ -162,7 +172,8 @@ class Stats(msgspec.Struct, array_like=True):
             mean_spent=spent / outcomes if outcomes else None,
             mean_length=self.lengths / self.decisions if self.decisions else None,
             success_rate=self.successes / outcomes if outcomes else None,
-            give_ups=outcomes - self.successes,
+            give_ups=self.gave_up,
+            declined=outcomes - self.successes - self.gave_up,
             by_position=[
                 PositionStats(i + 1, n, self.succeeded[i], self.succeeded[i] / n if n else None)
                 for i, n in enumerate(self.tried)
@@ -309,20 +320,20 @@ class Model:
         """What a policy takes for records, and what keeps other threads from its schema's memo."""
         return ({}, nullcontext()) if context is None else ({"context": context}, self._encoding)
 
-    def decide(self, seq: int, decision: DecisionRecord, choice: Ranking | None) -> None:
+    def decide(self, seq: int, at: float, decision: DecisionRecord, choice: Ranking | None) -> None:
         """Apply a decision from the log; ``choice`` is the model's own, if it is at hand."""
         if decision.mode != "frozen":
             noted = self.policy.note(decision.choice if choice is None else choice)
             self._changed |= noted
-        self._stats.decide(decision)
+        self._stats.decide(at, decision)
         self.seq = seq
 
-    def settle(self, seq: int, decision: DecisionRecord, outcome: OutcomeRecord) -> None:
+    def settle(self, seq: int, at: float, decision: DecisionRecord, outcome: OutcomeRecord) -> None:
         """Apply an outcome from the log."""
         if outcome.learn:
             self.policy.learn(*decision.observed(outcome))
             self._changed = True
-        self._stats.settle(decision, outcome)
+        self._stats.settle(at, decision, outcome)
         self.seq = seq
 
     def publish(self) -> None:

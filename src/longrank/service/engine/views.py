@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
 
 from longrank.errors import InvalidInput
 from longrank.service import messages
 from longrank.service.engine import decide, settle
-from longrank.service.engine.model import Model
+from longrank.service.engine.model import Model, finite
+from longrank.service.engine.series import (
+    COST,
+    DECISIONS,
+    EMPTY,
+    EXPECTED,
+    FIRST,
+    GAVE_UP,
+    OUTCOMES,
+    REWARD,
+    SHORT,
+    SPENT,
+    SUCCEEDED,
+    SUCCESSES,
+    TRIED,
+    Span,
+    changes,
+)
 from longrank.service.errors import Unknown
 from longrank.service.store.receipts import doubles
 from longrank.service.store.records import DecisionRecord, Entry
 from longrank.service.store.store import Store
 
+OTHERS = "(others)"
 _QUICK = 0.02  # seconds: a count that takes no longer is made each time
 _REST = 20  # a slower one is repeated after this many times its duration
 
@@ -70,6 +90,51 @@ class Views:
             left_out=schema.left_out_fields(),
         )
 
+    def series(self, model: Model, seconds: float | None) -> messages.SeriesAnswer:
+        """Return a model's numbers over time, of the last seconds or of all time."""
+        now = self._clock()
+        span = model.stats.series.within(seconds, now)
+        names = [*span.names, *([OTHERS] if span.others() else [])]
+        starts = [start for start, _ in span.buckets]
+        candidates, marks = [], []
+        for i, name in enumerate(names):
+            tried, succeeded = span.candidate(i, TRIED), span.candidate(i, SUCCEEDED)
+            first = span.candidate(i, FIRST)
+            if not any(tried) and not any(first):
+                continue
+            marks += [
+                messages.DriftMark(name, starts[found.bucket], found.before, found.since)
+                for found in changes(tried, succeeded)
+            ]
+            candidates.append(
+                messages.CandidateSeries(
+                    name,
+                    first=_whole(first),
+                    tried=_whole(tried),
+                    succeeded=_whole(succeeded),
+                    cost=span.candidate(i, COST),
+                    expected=span.candidate(i, EXPECTED),
+                )
+            )
+        bins = span.calibration()
+        return messages.SeriesAnswer(
+            model=model.name,
+            currency=model.spec.request.currency,
+            now=now,
+            width=span.width,
+            starts=starts,
+            totals=_totals(span),
+            candidates=candidates,
+            calibration=[
+                messages.CalibrationBin(
+                    i / len(bins), (i + 1) / len(bins), int(n), estimated / n, succeeded / n
+                )
+                for i, (n, estimated, succeeded) in enumerate(bins)
+                if n
+            ],
+            marks=sorted(marks, key=lambda mark: mark.at),
+        )
+
     def pending(self, model: Model) -> int:
         """Count the decisions that wait for an outcome; a recent count where counting is slow."""
         now = time.perf_counter()
@@ -100,20 +165,122 @@ class Views:
             history=_history(entry, settled, outcome, now),
             context=record.context,
             patience=record.planned_patience,
+            result=_result(entry, record, settled, now),
+            stopped=_stopped(record),
         )
 
-    def latest(self, model: Model, cursor: str | None, limit: int) -> messages.DecisionList:
-        """List decisions, newest first."""
+    def latest(
+        self, model: Model, cursor: str | None, limit: int, wanted: Wanted
+    ) -> messages.DecisionList:
+        """List decisions, newest first: those that are wanted among the next few thousand."""
         before = None
         if cursor is not None:
             if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
                 raise InvalidInput("cursor", "be the cursor of an earlier answer", repr(cursor))
             before = int(cursor)
-        found = self._store.latest(model.number, before, limit + 1)
-        now = self._clock()
-        shown = [_summary(entry, settled, now) for entry, settled in found[:limit]]
-        more = len(found) > limit
-        return messages.DecisionList(shown, str(found[limit - 1][0].seq) if more else None)
+        now, looked = self._clock(), 0
+        shown: list[messages.DecisionSummary] = []
+        while True:
+            count = limit + 1 if wanted == ANY else PAGE
+            found = self._store.latest(model.number, before, count)
+            for entry, settled in found:
+                if len(shown) == limit or looked == MAX_LOOKED:
+                    return messages.DecisionList(shown, str(before))
+                looked, before = looked + 1, entry.seq
+                summary = _summary(entry, settled, now)
+                if wanted.fits(summary):
+                    shown.append(summary)
+            if len(found) < count:
+                return messages.DecisionList(shown, None)
+
+
+class Wanted(NamedTuple):
+    """Which decisions to list; None where any will do."""
+
+    candidate: str | None = None
+    result: messages.Result | None = None
+    search: str | None = None
+
+    def fits(self, decision: messages.DecisionSummary) -> bool:
+        """Return whether a decision is wanted."""
+        return (
+            (self.candidate is None or self.candidate in decision.sequence)
+            and (self.result is None or self.result == decision.result)
+            and (self.search is None or self.search in decision.id)
+        )
+
+
+ANY = Wanted()
+PAGE = 500  # decisions that are read at once to filter them
+MAX_LOOKED = 4_000  # decisions that one request looks at
+
+
+def summary(model: Model) -> messages.ModelSummary:
+    """Describe a model in short, without a look at the store."""
+    request, stats = model.spec.request, model.stats
+    return messages.ModelSummary(
+        name=model.name,
+        policy=request.policy,
+        mode=request.mode,
+        currency=request.currency,
+        decisions=stats.decisions,
+        outcomes=stats.outcomes,
+        success_rate=stats.successes / stats.outcomes if stats.outcomes else None,
+        total_reward=finite(stats.reward),
+        last=stats.series.last,
+    )
+
+
+def _whole(numbers: Sequence[float]) -> list[int]:
+    return [int(number) for number in numbers]
+
+
+def _totals(span: Span) -> messages.Totals:
+    outcomes, successes, gave_up = (
+        _whole(span.total(which)) for which in (OUTCOMES, SUCCESSES, GAVE_UP)
+    )
+    return messages.Totals(
+        decisions=_whole(span.total(DECISIONS)),
+        empty=_whole(span.total(EMPTY)),
+        short=_whole(span.total(SHORT)),
+        outcomes=outcomes,
+        successes=successes,
+        gave_up=gave_up,
+        declined=[o - s - g for o, s, g in zip(outcomes, successes, gave_up, strict=True)],
+        reward=span.total(REWARD),
+        spent=span.total(SPENT),
+    )
+
+
+def _stopped(record: DecisionRecord) -> str:
+    """Say in a sentence why a sequence ends where it does."""
+    if record.mode == "shadow":
+        return "The caller's own sequence was played."
+    values = doubles(record.played.values)
+    end, budget = len(record.played.ids), len(values) - 1
+    if end == budget:
+        return f"It uses the whole budget of {budget} {'try' if budget == 1 else 'tries'}."
+    if np.any(values[end + 1 :] > values[end]):
+        return (
+            f"It stops after {end} of {budget} tries, as drawn at random: a longer sequence has a "
+            "higher expected value."
+        )
+    if end == 0:
+        return f"It tries nothing of {budget} tries: none is worth what it costs."
+    return (
+        f"It stops after {end} of {budget} tries: no longer sequence has a higher expected value."
+    )
+
+
+def _result(
+    entry: Entry, record: DecisionRecord, settled: Entry | None, now: float
+) -> messages.Result:
+    if settled is None:
+        return "expired" if now >= entry.expires else "pending"
+    outcome = settled.outcome()
+    if outcome.succeeded:
+        return "succeeded"
+    return "gave_up" if record.gave_up(outcome) else "declined"
 
 
 def _status(entry: Entry, settled: Entry | None, now: float) -> Status:
@@ -164,4 +331,7 @@ def _summary(entry: Entry, settled: Entry | None, now: float) -> messages.Decisi
         expected_value=None if value != value else value,
         status=_status(entry, settled, now),
         outcome=settle.observed(found) if found else None,
+        result=_result(entry, record, settled, now),
+        reward=finite(record.reward(found)) if found else None,
+        spent=finite(record.spent(found)) if found else None,
     )

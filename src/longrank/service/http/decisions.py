@@ -9,6 +9,7 @@ from starlette.concurrency import run_in_threadpool
 
 from longrank.errors import InvalidInput
 from longrank.service import messages
+from longrank.service.engine.views import Wanted
 from longrank.service.export import spooled
 from longrank.service.http.problems import status_of
 from longrank.service.http.router import Reply, Service
@@ -69,9 +70,16 @@ async def read(service: Service, name: str, id: str) -> messages.DecisionRead:
 
 
 async def latest(
-    service: Service, name: str, cursor: str | None, limit: int
+    service: Service,
+    name: str,
+    cursor: str | None,
+    limit: int,
+    candidate: str | None,
+    result: messages.Result | None,
+    search: str | None,
 ) -> messages.DecisionList:
-    return await run_in_threadpool(service.engine.latest, name, cursor, limit)
+    wanted = Wanted(candidate, result, search)
+    return await run_in_threadpool(service.engine.latest, name, cursor, limit, wanted)
 
 
 async def drop(service: Service, name: str, older_than: int) -> messages.Dropped:

@@ -39,6 +39,15 @@ async def read_schema(service: Service, name: str) -> messages.SchemaAnswer:
     return await run_in_threadpool(service.engine.schema, model)
 
 
+async def read_series(service: Service, name: str, seconds: int | None) -> messages.SeriesAnswer:
+    model = service.engine.model(name)
+    return await run_in_threadpool(service.engine.series, model, seconds)
+
+
+async def list_summaries(service: Service) -> messages.SummaryList:
+    return service.engine.summaries()
+
+
 async def delete_model(service: Service, name: str) -> None:
     await run_in_threadpool(service.engine.delete, name)
     await run_in_threadpool(service.keys.load)

@@ -29,6 +29,7 @@ from typing import (
     Protocol,
     TypeVar,
     cast,
+    get_args,
     get_type_hints,
     overload,
 )
@@ -59,10 +60,14 @@ PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 PATH: dict[str, Schema] = {
     "name": {"type": "string", "pattern": messages.NAME},
     "id": {"type": "string", "pattern": messages.ID},
+    "file": {"type": "string", "pattern": r"^[a-z]+\.(js|css)$"},
 }
 _KEY = PATH["id"]
 _CURSOR: Schema = {"type": "string", "pattern": "^[0-9]{1,18}$"}
 _LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": 500, "default": 50}
+_TEXT: Schema = {"type": "string", "pattern": f"^.{{1,{messages.MAX_ID}}}$"}
+_RESULT: Schema = {"type": "string", "pattern": f"^({'|'.join(get_args(messages.Result))})$"}
+_PERIOD: Schema = {"type": "integer", "minimum": 1, "maximum": messages.MAX_SECONDS}
 _TTL: Schema = {"type": "integer", "minimum": 1, "maximum": messages.MAX_SECONDS}
 _GRACE: Schema = {"type": "integer", "minimum": 0, "maximum": messages.MAX_SECONDS, "default": 3600}
 _OLDER_THAN: Schema = {"type": "integer", "minimum": 1, "maximum": messages.MAX_SECONDS}
@@ -288,11 +293,21 @@ class Endpoints:
         """Read a decision with its explanation, outcome and history."""
 
     @endpoint("list", "GET", "/v1/models/{name}/decisions", "decisions:latest", "model",
-              messages.DecisionList, query={"cursor": _CURSOR, "limit": _LIMIT})  # fmt: skip
-    def latest(self, model: str, cursor: str | None = None, limit: int = 50) -> None:
+              messages.DecisionList, query={"cursor": _CURSOR, "limit": _LIMIT, "candidate": _TEXT,
+                                            "result": _RESULT, "search": _TEXT})  # fmt: skip
+    def latest(
+        self,
+        model: str,
+        cursor: str | None = None,
+        limit: int = 50,
+        candidate: str | None = None,
+        result: messages.Result | None = None,
+        search: str | None = None,
+    ) -> None:
         """List decisions, newest first.
 
-        For the next page pass ``next`` of this one as the cursor.
+        For the next page pass ``next`` of this one as the cursor. Only those that have the
+        ``candidate`` in their sequence, this ``result``, or ``search`` in their id, if given.
         """
 
     @endpoint("drop", "DELETE", "/v1/models/{name}/decisions", "decisions:drop", "admin",
@@ -333,6 +348,15 @@ class Endpoints:
     def schema(self, name: str) -> None:
         """Read how a model's records become rows: fields, kinds, crosses, columns."""
 
+    @endpoint("readSeries", "GET", "/v1/models/{name}/series", "models:read_series", "model",
+              messages.SeriesAnswer, query={"seconds": _PERIOD})  # fmt: skip
+    def series(self, name: str, seconds: int | None = None) -> None:
+        """Read a model's numbers over time.
+
+        Those of the last ``seconds``, or all: of the model, of each candidate, how well estimates
+        agree with what happened, and when a candidate's success changed.
+        """
+
     @endpoint("deleteModel", "DELETE", "/v1/models/{name}", "models:delete_model", "admin",
               NoneType, status=204)  # fmt: skip
     def delete_model(self, name: str) -> None:
@@ -342,6 +366,11 @@ class Endpoints:
     @endpoint("listModels", "GET", "/v1/models", "models:list_models", "admin", messages.ModelList)
     def models(self) -> None:
         """List all models."""
+
+    @endpoint("listSummaries", "GET", "/v1/summaries", "models:list_summaries", "admin",
+              messages.SummaryList)  # fmt: skip
+    def summaries(self) -> None:
+        """List all models in short: a quick overview of many."""
 
     @endpoint("createKey", "POST", "/v1/models/{name}/keys", "models:create_key", "admin",
               messages.KeyCreated, status=201,
@@ -445,8 +474,7 @@ PAGES: tuple[Route[..., Any], ...] = tuple(
     Route(name, "GET", path, handler, "open", {200: bytes}, _nothing, media=media)
     for name, path, handler, media in (
         ("page", "/", "status:page", "text/html; charset=utf-8"),
-        ("page", "/static/page.css", "status:style", "text/css; charset=utf-8"),
-        ("page", "/static/page.js", "status:script", "text/javascript; charset=utf-8"),
+        ("page", "/static/{file}", "status:static", "text/javascript; charset=utf-8"),
         ("openapi", "/openapi.json", "status:openapi", JSON),
         ("docs", "/docs", "docs:page", "text/html; charset=utf-8"),
     )

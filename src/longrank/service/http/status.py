@@ -26,6 +26,7 @@ from longrank.service import messages
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import Model, exact_sum
 from longrank.service.http.openapi import document
+from longrank.service.http.problems import Refused
 from longrank.service.http.router import Reply, Service
 
 log = logging.getLogger("longrank.service")
@@ -39,6 +40,11 @@ PAGE_HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
+}
+_MEDIA = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
 }
 
 
@@ -56,20 +62,21 @@ async def metrics(service: Service) -> bytes:
 
 
 async def page(service: Service) -> Reply:  # noqa: ARG001
-    return _file("index.html")
+    return static_file("index.html")
 
 
-async def style(service: Service) -> Reply:  # noqa: ARG001
-    return _file("page.css")
-
-
-async def script(service: Service) -> Reply:  # noqa: ARG001
-    return _file("page.js")
+async def static(service: Service, file: str) -> Reply:  # noqa: ARG001
+    return static_file(file)
 
 
 @cache
-def _file(name: str) -> Reply:
-    return Reply((files(__package__) / "static" / name).read_bytes(), PAGE_HEADERS)
+def static_file(name: str) -> Reply:
+    """Return a file of the page; refuse with 404 if there is none."""
+    folder = files(__package__) / "static"
+    media = _MEDIA.get(name.rpartition(".")[2])
+    if media is None or name not in {file.name for file in folder.iterdir()}:
+        raise Refused(404, "there is nothing at this path")
+    return Reply((folder / name).read_bytes(), PAGE_HEADERS | {"Content-Type": media})
 
 
 async def openapi(service: Service) -> Reply:  # noqa: ARG001

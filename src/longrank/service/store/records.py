@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
-from collections.abc import Iterable
+from collections import abc
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -143,6 +143,18 @@ class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
             costs = tuple(costs[i] for i in kept)
         return ranking.subset(kept), Outcome(len(kept), outcome.succeeded, costs)
 
+    @property
+    def is_short(self) -> bool:
+        """Whether the sequence leaves tries of the budget unused."""
+        return len(self.played.ids) < len(self.played.values) // 8 - 1
+
+    def gave_up(self, outcome: OutcomeRecord) -> bool:
+        """Return whether all that was to be tried failed, and the sequence left tries unused.
+
+        A failure after all tries of the budget, or one that ended the cascade, is declined.
+        """
+        return not outcome.succeeded and outcome.tried == len(self.played.ids) and self.is_short
+
     def reward(self, outcome: OutcomeRecord) -> float:
         """Return what an outcome earned, net of what its tries cost; rounded once."""
         tried, prices, parts = outcome.tried, self.prices, []
@@ -152,11 +164,11 @@ class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
             parts.append(_number(self.rewards, tried - 1))
             if prices is not None:
                 parts.append(_number(prices.values, tried - 1))
-        return math.fsum([*parts, *(-cost for cost in self._paid(outcome))])
+        return math.fsum([*parts, *(-cost for cost in self.paid(outcome))])
 
     def spent(self, outcome: OutcomeRecord) -> float:
         """Return what the tries of an outcome cost; rounded once."""
-        return math.fsum(self._paid(outcome))
+        return math.fsum(self.paid(outcome))
 
     def estimated(self, outcome: OutcomeRecord) -> bool:
         """Return whether that counts a cost which nobody told, but the policy expected."""
@@ -164,7 +176,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
             return False
         return any(position < outcome.tried for position in self.money.expected)
 
-    def _paid(self, outcome: OutcomeRecord) -> Iterable[float]:
+    def paid(self, outcome: OutcomeRecord) -> abc.Sequence[float]:
         """Return what each try cost: really, if that was reported, or as planned."""
         if outcome.costs is not None:
             return outcome.costs

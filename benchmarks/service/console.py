@@ -1,0 +1,167 @@
+"""The console with many models and decisions: first paint, and when it shows what it is for.
+
+    python benchmarks/service/console.py [--models 100] [--decisions 1000000] [--repeats 5]
+
+Decisions and outcomes are written to a store of their own, without ranking. Then the real server
+runs over it, and a headless Chromium opens the page: the first paint, the moment when models,
+numbers and charts are there, and the same for a static page of the same size: the finished page as
+one file. Needs Chromium, its driver and selenium.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.server
+import shutil
+import statistics
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from servers import free_port, launch, wait_ready
+
+from longrank.service.engine.engine import Engine
+from longrank.service.engine.model import Stats, pack
+from longrank.service.messages import ModelRequest
+from longrank.service.store import records, sql
+from longrank.service.store.receipts import Sequence
+from longrank.service.store.records import DECISION, OUTCOME, DecisionRecord, Draft, OutcomeRecord
+from longrank.service.store.sqlite import SqliteStore
+
+DIM, BATCH, SPAN = 3, 2_000, 6 * 3600.0
+WATCH = """
+const seen = () => document.querySelectorAll('#list a').length >= MODELS &&
+  document.querySelector('article .tile') && document.querySelector('[data-chart] path');
+const look = () => { if (!window.complete && seen()) window.complete = performance.now(); };
+new MutationObserver(look).observe(document, { childList: true, subtree: true });
+"""
+PAINT = "return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null"
+
+
+def fill(path: Path, models: int, decisions: int) -> None:
+    """Write models with decisions and outcomes of the last hours, and a snapshot of each."""
+    each, now = decisions // models, time.time()
+    estimates = np.array([0.8, 0.6])
+    played = Sequence(["a", "b"], [0, 1], estimates.tobytes(), estimates.tobytes(), bytes(32))
+    rows, payoffs = np.full((2, DIM), 0.1).tobytes(), (np.ones(3).tobytes(), bytes(32))
+    record = DecisionRecord(b"", "online", 0, played, DIM, rows, *payoffs)
+    outcomes = [OutcomeRecord(1, True, False, "frozen"), OutcomeRecord(2, False, False, "frozen")]
+    bodies = [records.pack_outcome(one) for one in outcomes]
+    body, stats = records.pack_decision(record), Stats()
+    times = np.linspace(now - SPAN, now - 1.0, each).tolist()
+    for i, at in enumerate(times):
+        stats.decide(at, record)
+        stats.settle(at, record, outcomes[i % 4 == 0])
+    with Engine(SqliteStore(path)) as engine:
+        for number in range(models):
+            model, _ = engine.create(
+                f"model-{number:03}", ModelRequest(policy="ind", dim=DIM, mode="frozen")
+            )
+            drafts = [
+                Draft(model.number, DECISION, f"d{i}", at, at + 86_400.0, body)
+                for i, at in enumerate(times)
+            ]
+            drafts += [
+                Draft(model.number, OUTCOME, f"d{i}", at, 0.0, bodies[i % 4 == 0])
+                for i, at in enumerate(times)
+            ]
+            for first in range(0, len(drafts), BATCH):
+                last = engine.store._write(sql.append, drafts[first : first + BATCH])[-1].seq
+            engine.store.save_snapshot(model.number, pack(model.policy, stats, last))
+
+
+def browser() -> webdriver.Chrome:
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium")
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    return webdriver.Chrome(options, Service(shutil.which("chromedriver")))
+
+
+def opened(driver: webdriver.Chrome, url: str, complete: str) -> tuple[float, float]:
+    """Milliseconds until the first paint, and until the page is complete."""
+    driver.get("about:blank")
+    driver.get(url)
+    deadline = time.monotonic() + 60.0
+    while not driver.execute_script(complete) or driver.execute_script(PAINT) is None:
+        if time.monotonic() > deadline:
+            raise TimeoutError(url)
+        time.sleep(0.05)
+    return driver.execute_script(PAINT), driver.execute_script(complete)
+
+
+def median(rows: list[tuple[float, float]]) -> tuple[float, float]:
+    return tuple(statistics.median(column) for column in zip(*rows, strict=True))  # type: ignore
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--models", type=int, default=100)
+    parser.add_argument("--decisions", type=int, default=1_000_000)
+    parser.add_argument("--repeats", type=int, default=5)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="longrank-console-") as folder:
+        path, port = Path(folder) / "decisions.db", free_port()
+        started = time.perf_counter()
+        fill(path, given.models, given.decisions)
+        size = path.stat().st_size / 1e6
+        print(f"{given.models} models, {given.decisions:,} decisions, {size:.0f} MB, "
+              f"written in {time.perf_counter() - started:.0f} s")  # fmt: skip
+        process = launch(str(path), port, None, "--no-auth", "--log-level", "error")
+        driver = browser()
+        try:
+            wait_ready(port, seconds=600.0)
+            script = {"source": WATCH.replace("MODELS", str(min(given.models, 200)))}
+            watching = driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", script)
+            url = f"http://127.0.0.1:{port}/#model-000/86400"
+            complete = "return window.complete ?? null"
+            live = [opened(driver, url, complete) for _ in range(given.repeats + 1)]
+            page = driver.execute_script(
+                "document.querySelectorAll('script, link').forEach((e) => e.remove());"
+                "return document.documentElement.outerHTML"
+            )
+            driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", watching)
+            style = Path(__file__).parents[2] / "src/longrank/service/http/static/console.css"
+            whole = f"<!doctype html><style>{style.read_text()}</style>{page}".encode()
+            static = still(driver, whole, given.repeats + 1)
+        finally:
+            driver.quit()
+            process.terminate()
+            process.wait(60)
+    (paint, shown), (bare, loaded) = median(live[1:]), median(static[1:])
+    size = len(whole) / 1e3
+    print(f"first paint {paint:.0f} ms, complete {shown:.0f} ms")
+    print(f"a static page of the same size ({size:.0f} kB): {bare:.0f} ms, loaded {loaded:.0f} ms")
+    print(f"ratio of first paints {paint / bare:.2f}, complete to static {shown / loaded:.2f}")
+
+
+def still(driver: webdriver.Chrome, page: bytes, repeats: int) -> list[tuple[float, float]]:
+    """Serve a page as it is, and open it."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Length", str(len(page)))
+            self.end_headers()
+            self.wfile.write(page)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    done = "return performance.getEntriesByType('navigation')[0].loadEventEnd || null"
+    url = f"http://127.0.0.1:{server.server_address[1]}/"
+    try:
+        return [opened(driver, url, done) for _ in range(repeats)]
+    finally:
+        server.shutdown()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""``longrank play``."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from longrank.cli.terminal import console, needs
+
+if TYPE_CHECKING:
+    from longrank.service.play import Desk
+
+
+@needs("service")
+def play(
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
+    ] = 0,
+    rate: Annotated[
+        float, typer.Option(min=0.1, max=1000.0, help="Simulated payments a second.")
+    ] = 20.0,
+    seconds: Annotated[
+        float | None, typer.Option(min=1.0, help="Stop after this time; default: at Ctrl-C.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the payments.")] = 0,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Print the address and open no browser.")
+    ] = False,
+    record: Annotated[
+        Path | None,
+        typer.Option(help="Save a picture of the page, with an outage in it, and stop."),
+    ] = None,
+) -> None:
+    """Watch it route payments on a live page, and make trouble: outages, fees, other traffic.
+
+    Starts the real service on a temporary store and opens its page in the browser. The payments,
+    the providers and their fees are simulated; the service routes them as it would route yours.
+    The page shows what longrank earns against the best fixed list and against perfect knowledge,
+    what it has learned of each provider, and why each payment went where it went.
+
+    With `--record` it runs for `--seconds` (90 by default), takes the busiest provider down
+    after two thirds of them, and saves the page as a PNG file; this needs Chromium or Chrome.
+
+    Needs `pip install 'longrank[service]'`.
+
+    Example: `longrank play --rate 50`
+    """
+    from longrank.service import play as playing
+    from longrank.service.app import build
+    from longrank.service.engine.engine import Engine
+    from longrank.service.http.limits import Limits
+    from longrank.service.http.middleware import configure_logging
+    from longrank.service.server import listen, make_server
+    from longrank.service.store.store import open_store
+
+    if record is not None:
+        playing.browser()  # refuses now rather than in a minute
+    started, stopping = time.monotonic(), threading.Event()
+    configure_logging("error")
+    with tempfile.TemporaryDirectory(prefix="longrank-play-") as folder:
+        listener = listen("127.0.0.1", port)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        panel = playing.Panel(build(Engine(open_store(f"{folder}/payments.db")), auth=False))
+        server = make_server(panel, Limits())
+        serving = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        serving.start()
+        desk = None
+        try:
+            with console.status("compiling what ranks and learns: once, up to a minute"):
+                desk = playing.Desk(url, seed=seed)
+                desk.open()
+                panel.desk = desk
+            console.print(
+                f"Simulated payments are routed: [bold]{url}[/bold] (ready after "
+                f"{time.monotonic() - started:.0f} s). Ctrl-C ends it.",
+                highlight=False,
+                soft_wrap=True,
+            )
+            if not no_browser and record is None:
+                webbrowser.open(url)
+            span = seconds or (90.0 if record is not None else None)
+            _run(desk, rate, span, stopping, outage=record is not None)
+            if record is not None:
+                playing.record(f"{url}#payments/900", record)
+                console.print(f"saved {record}", highlight=False)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            stopping.set()
+            if desk is not None:
+                _summary(desk)
+                desk.close()
+            server.should_exit = True
+            serving.join(20.0)
+            listener.close()
+
+
+def _run(
+    desk: Desk, rate: float, seconds: float | None, stopping: threading.Event, *, outage: bool
+) -> None:
+    """Route payments for so many seconds, or until Ctrl-C; with an outage after two thirds."""
+    timers = []
+    if seconds is not None:
+        timers.append(threading.Timer(seconds, stopping.set))
+        if outage:
+            press = threading.Timer(seconds * 2 / 3, lambda: desk.act("down", desk.busiest()))
+            timers.append(press)
+    for timer in timers:
+        timer.daemon = True
+        timer.start()
+    try:
+        desk.run(rate, stopping)
+    finally:
+        for timer in timers:
+            timer.cancel()
+
+
+def _summary(desk: Desk) -> None:
+    """Say in money what came of it."""
+    money = desk.money
+    if not money.payments:
+        return
+    gain = money.longrank - money.fixed
+    console.print(
+        f"\n{money.payments:,} simulated payments. longrank earned {money.longrank:,.2f} EUR, "
+        f"{abs(gain):,.2f} EUR {'less' if gain < 0 else 'more'} than the best fixed list "
+        f"({money.fixed:,.2f} EUR); perfect knowledge would have earned {money.perfect:,.2f} EUR.",
+        highlight=False,
+        soft_wrap=True,
+    )

@@ -1,0 +1,82 @@
+// The console of the service: which model, which period, and what follows as time goes on.
+// The address keeps both (#name/seconds), so that a link shows the same.
+
+import { call } from "./api.js";
+import { $, clock, element } from "./format.js";
+import { Model, RANGES } from "./model.js";
+import * as models from "./models.js";
+
+const EVERY = 2000; // milliseconds
+let view = null, busy = false, again = false;
+
+function address() {
+  const [name, seconds] = location.hash.slice(1).split("/").map(decodeURIComponent);
+  const range = seconds === "all" ? null : RANGES.some(([, size]) => size === Number(seconds)) ? Number(seconds) : 900;
+  return { name: name || "", range };
+}
+
+const go = (name, range) => { location.hash = `#${encodeURIComponent(name)}/${range ?? "all"}`; };
+
+function empty(...content) {
+  view = null;
+  $("model").replaceChildren(element("div", { class: "card empty" }, ...content));
+}
+
+async function list() { // with a model's own key there is only this one
+  const name = $("name").value.trim();
+  if (name) return { models: [{ name }], unavailable: [] };
+  return await call("/v1/summaries");
+}
+
+async function refresh() {
+  if (busy) { again = true; return; }
+  busy = true;
+  try {
+    const found = await list(), unavailable = found.unavailable || [];
+    const { name, range } = address(), known = found.models.map((model) => model.name);
+    const chosen = [name, $("name").value.trim(), view?.name].find((one) => known.includes(one)) ?? busiest(found.models);
+    models.update([...found.models, ...unavailable], chosen);
+    $("models").hidden = found.models.length + unavailable.length < 2;
+    const missing = name && !known.includes(name) && unavailable.find((model) => model.name === name);
+    if (missing) empty(element("h2", {}, name), element("p", { class: "problem" }, missing.detail));
+    else if (!chosen) empty(element("h2", {}, "No models yet"), element("p", {}, "Create one, and it appears here:"),
+      element("pre", { tabindex: 0 }, `curl -X PUT ${location.origin}/v1/models/routes -H "Authorization: Bearer KEY" --json '{}'`));
+    else {
+      if (view?.name !== chosen) {
+        view = new Model(chosen, range, known, (seconds) => go(chosen, seconds));
+        $("model").replaceChildren(view.node);
+        document.title = `${chosen} – longrank`;
+      }
+      view.setRange(range);
+      view.offer(known);
+      await view.refresh();
+    }
+    $("state").textContent = `live, ${clock(Date.now() / 1000, 60)}`;
+    $("state").className = "";
+    $("access").hidden = !$("key").value && !sessionStorage.getItem("longrank-key"); // none was needed
+  } catch (error) {
+    $("access").hidden = false;
+    $("state").className = "problem";
+    $("state").textContent = error.status === 401 ? "Enter a key to see the models."
+      : error.status === 403 ? "Enter the name of the model that this key is for." : error.message;
+    if (!view) $("model").replaceChildren();
+  } finally {
+    busy = false;
+    if (again) { again = false; refresh(); }
+  }
+}
+
+const busiest = (found) => [...found].sort((a, b) => b.decisions - a.decisions)[0]?.name || "";
+
+$("key").value = sessionStorage.getItem("longrank-key") || "";
+$("name").value = sessionStorage.getItem("longrank-model") || "";
+$("access").addEventListener("submit", (event) => {
+  event.preventDefault();
+  sessionStorage.setItem("longrank-key", $("key").value.trim());
+  sessionStorage.setItem("longrank-model", $("name").value.trim());
+  view = null;
+  refresh();
+});
+addEventListener("hashchange", refresh);
+setInterval(() => { if (!document.hidden) refresh(); }, EVERY);
+refresh();

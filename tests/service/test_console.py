@@ -1,0 +1,425 @@
+"""The console, in a real browser: every part of it is used."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+import msgspec
+import numpy as np
+import pytest
+from serving import ADMIN, DIM, asked, until
+
+with suppress(ImportError):  # the fixture says so
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.select import Select
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def played(http):
+    """A service with a model that has seen some rounds."""
+    http.put("/v1/models/routes", json={"policy": "ind", "dim": DIM, "max_budget": 5})
+    rng = np.random.default_rng(0)
+    for i in range(40):
+        body = {**msgspec.to_builtins(asked(seed=i)), "id": f"d{i}"}
+        sequence = http.post("/v1/models/routes/decisions", json=body).json()["sequence"]
+        tried = min(len(sequence), int(rng.integers(1, 4)))
+        if i < 35:
+            told = {"tried": tried, "succeeded": bool(rng.random() < 0.5)}
+            http.put(f"/v1/models/routes/decisions/d{i}/outcome", json=told)
+    return http
+
+
+def opened(browser, http, width=1100, address=""):
+    browser.set_window_size(width, 1400)
+    browser.get("about:blank")
+    browser.get_log("browser")  # of a page whose service is gone
+    browser.get(f"{http.base_url}#{address}")
+    browser.execute_script("sessionStorage.clear()")
+    key = browser.find_element(By.ID, "key")
+    key.clear()
+    key.send_keys(ADMIN)
+    browser.find_element(By.CSS_SELECTOR, "#access button").click()
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "article .tile"))
+
+
+def find(browser, selector):
+    return browser.find_element(By.CSS_SELECTOR, selector)
+
+
+def every(browser, selector):
+    return browser.find_elements(By.CSS_SELECTOR, selector)
+
+
+def text(browser, selector):
+    """The text of an element that the page may draw again at any moment."""
+    script = "return document.querySelector(arguments[0])?.textContent ?? null"
+    return browser.execute_script(script, selector)
+
+
+def tile(browser, name):
+    return text(browser, f"[data-tile='{name}']")
+
+
+def explain(browser, decision):
+    field = find(browser, "#filter-id")
+    field.clear()
+    field.send_keys(decision, Keys.ENTER)
+    until(lambda: browser.execute_script("return document.getElementById('decision').open"))
+    return find(browser, "#decision")
+
+
+def errors(browser):
+    wrong = [line["message"] for line in browser.get_log("browser") if line["level"] == "SEVERE"]
+    return [line for line in wrong if "401" not in line]  # it looks before a key was given
+
+
+def test_it_asks_for_a_key(browser, played):
+    browser.get(str(played.base_url))
+    browser.execute_script("sessionStorage.clear()")
+    browser.refresh()
+    until(lambda: "Enter a key" in text(browser, "#state"))
+
+
+def test_a_key_of_one_model_shows_this_model(browser, http):
+    key = http.put("/v1/models/routes", json={}).json()["key"]
+    http.put("/v1/models/others", json={})
+    browser.get(str(http.base_url))
+    browser.execute_script("sessionStorage.clear()")
+    browser.refresh()
+    until(lambda: "Enter a key" in text(browser, "#state"))
+    find(browser, "#key").send_keys(key)
+    find(browser, "#access button").click()
+    until(lambda: "Enter the name" in text(browser, "#state"))
+    find(browser, "#name").send_keys("routes", Keys.ENTER)
+    until(lambda: text(browser, "article h2") == "routes")
+    browser.get_log("browser")
+
+
+def test_without_models_it_says_how_to_make_one(browser, http):
+    browser.get(str(http.base_url))
+    browser.execute_script(f"sessionStorage.setItem('longrank-key', '{ADMIN}')")
+    browser.refresh()
+    until(lambda: "No models yet" in (text(browser, "#model") or ""))
+    assert "/v1/models/routes" in text(browser, "#model pre")
+
+
+def test_a_service_that_is_gone_is_told(browser, played):
+    opened(browser, played)
+    browser.execute_cdp_cmd("Network.enable", {})
+    condition = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
+    browser.execute_cdp_cmd("Network.emulateNetworkConditions", condition)
+    try:
+        until(lambda: "does not answer" in text(browser, "#state"))
+        assert every(browser, "article .tile")  # what it knew stays
+    finally:
+        normal = {**condition, "offline": False, "downloadThroughput": -1, "uploadThroughput": -1}
+        browser.execute_cdp_cmd("Network.emulateNetworkConditions", normal)
+    until(lambda: "live" in text(browser, "#state"))
+    browser.get_log("browser")
+
+
+def test_it_shows_a_model_and_follows_it(browser, played):
+    opened(browser, played)
+    assert tile(browser, "decisions") == "40"
+    until(lambda: tile(browser, "pending") == "5")
+    stats = played.get("/v1/models/routes").json()["stats"]
+    assert tile(browser, "declined") == str(stats["declined"])
+    assert tile(browser, "gave up") == str(stats["give_ups"])
+    played.put("/v1/models/routes/decisions/d39/outcome", json={"tried": 1, "succeeded": True})
+    until(lambda: tile(browser, "pending") == "4")
+    assert errors(browser) == []
+
+
+def test_every_chart_has_axes_a_legend_values_and_a_table(browser, played):
+    opened(browser, played)
+    charts = every(browser, "figure.chart")
+    assert len(charts) == 6
+    for chart in charts:
+        if not chart.is_displayed():  # costs, where nothing costs anything
+            continue
+        until(lambda chart=chart: len(chart.find_elements(By.CSS_SELECTOR, "svg text")) >= 3)
+        assert chart.find_elements(By.CSS_SELECTOR, "path.curve, path.area, circle.dot")
+        legend = chart.find_element(By.CSS_SELECTOR, ".legend button")
+        name = legend.text
+        lines = "path.curve, path.area"
+        before = len(chart.find_elements(By.CSS_SELECTOR, lines))
+        browser.execute_script("arguments[0].click()", legend)
+        assert legend.get_attribute("aria-pressed") == "false"
+        assert len(chart.find_elements(By.CSS_SELECTOR, lines)) == before - 1 or before == 1
+        browser.execute_script("arguments[0].click()", legend)
+        svg = chart.find_element(By.CSS_SELECTOR, "svg")
+        svg.send_keys(Keys.ARROW_LEFT)  # the keyboard shows values as the pointer does
+        tip = chart.find_element(By.CSS_SELECTOR, ".tip")
+        assert name in tip.text
+        svg.send_keys(Keys.ESCAPE)
+        assert not tip.is_displayed()
+        browser.execute_script(
+            "const box = arguments[0].getBoundingClientRect(); arguments[0].dispatchEvent(new "
+            "PointerEvent('pointermove', {clientX: box.left + box.width - 15, clientY: box.top}))",
+            svg,
+        )
+        assert name in tip.text
+        browser.execute_script(
+            "arguments[0].click()", chart.find_element(By.CSS_SELECTOR, "summary")
+        )
+        until(lambda chart=chart: chart.find_elements(By.CSS_SELECTOR, "tbody tr"))
+        assert name in chart.find_element(By.CSS_SELECTOR, "thead").text
+    assert errors(browser) == []
+
+
+def test_a_period_is_chosen_and_kept_in_the_address(browser, played, clock):
+    clock.now += 2_000.0
+    opened(browser, played)
+    assert tile(browser, "decisions") == "0"
+    for label, count in (("1 hour", "40"), ("15 min", "0"), ("1 week", "40"), ("All", "40")):
+        next(found for found in every(browser, ".ranges label") if found.text == label).click()
+        until(lambda count=count: tile(browser, "decisions") == count)
+    assert browser.current_url.endswith("#routes/all")
+    browser.refresh()
+    until(lambda: tile(browser, "decisions") == "40")
+
+
+def test_many_models_are_searched_and_chosen(browser, played):
+    for i in range(30):
+        played.put(f"/v1/models/shop-{i:02}", json={})
+    opened(browser, played)
+    until(lambda: len(every(browser, "#list a")) == 31)
+    assert text(browser, "#list a[aria-current] b") == "routes"  # the busiest
+    find(browser, "#search").send_keys("SHOP-2")
+    until(lambda: len(every(browser, "#list a")) == 10)
+    assert "10 of 31 models" in text(browser, "#count")
+    find(browser, "#search").send_keys(Keys.ENTER)
+    until(lambda: text(browser, "article h2") == "shop-20")
+    until(lambda: "No decisions yet" in text(browser, "#decisions"))
+    assert "Nothing was decided" in text(browser, "[aria-label='Candidates']")
+    assert errors(browser) == []
+
+
+def test_decisions_are_filtered_and_opened(browser, played):
+    opened(browser, played)
+    until(lambda: len(every(browser, "#decisions tbody tr")) == 20)
+    find(browser, "#decisions button.plain").click()  # older ones
+    until(lambda: len(every(browser, "#decisions tbody tr")) == 40)
+    Select(find(browser, "#filter-result")).select_by_value("pending")
+    until(lambda: len(every(browser, "#decisions tbody tr")) == 5)
+    Select(find(browser, "#filter-result")).select_by_value("")
+    Select(find(browser, "#filter-candidate")).select_by_value("c1")
+    found = played.get("/v1/models/routes/decisions?candidate=c1&limit=20").json()["decisions"]
+    until(lambda: len(every(browser, "#decisions tbody tr")) == len(found))
+    row = find(browser, f"#decisions tr[data-id='{found[-1]['id']}'] button")
+    row.send_keys(Keys.ENTER)
+    until(lambda: browser.execute_script("return document.getElementById('decision').open"))
+    assert found[-1]["id"] in find(browser, "#decision h2").text
+    find(browser, "#decision .close").click()
+    assert not find(browser, "#decision").is_displayed()
+    Select(find(browser, "#filter-candidate")).select_by_value("")
+    find(browser, "#filter-id").send_keys("zzz")
+    find(browser, "#filter button").click()
+    until(lambda: browser.execute_script("return document.getElementById('decision').open"))
+    assert "there is no decision" in find(browser, "#decision").text
+    find(browser, "#decision").send_keys(Keys.ESCAPE)
+    until(lambda: "No decision fits" in text(browser, "#decisions"))
+    browser.get_log("browser")
+
+
+def test_it_explains_a_decision(browser, played):
+    opened(browser, played)
+    shown = explain(browser, "d3")
+    decision = played.get("/v1/models/routes/decisions/d3").json()
+    assert len(every(browser, "#decision rect.bar")) == len(decision["sequence"])
+    marks = every(browser, "#decision .tries td.succeeded, #decision .tries td.declined")
+    assert len(marks) == decision["outcome"]["tried"]
+    assert len(every(browser, "#decision tr.chosen")) == 1
+    assert decision["stopped"] in shown.text
+    assert errors(browser) == []
+
+
+def test_nothing_is_wider_than_a_phone(browser, played):
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True},
+    )
+    try:
+        opened(browser, played, width=500)
+        wide = browser.execute_script("return document.documentElement.scrollWidth")
+        assert wide <= 360
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_what_is_shown_has_a_name_for_those_who_do_not_see_it(browser, played):
+    opened(browser, played)
+    nameless = browser.execute_script(
+        "return [...document.querySelectorAll('button, input, select, svg[role=img], section, nav,"
+        " dialog, [role=region]')].filter((e) => !(e.textContent.trim() || e.getAttribute("
+        "'aria-label') || e.getAttribute('aria-labelledby') || e.labels?.length))"
+        ".map((e) => e.outerHTML.slice(0, 80))"
+    )
+    assert nameless == []
+    assert find(browser, "html").get_attribute("lang") == "en"
+    assert len(every(browser, "main")) == len(every(browser, "h1")) == 1
+    assert every(browser, "[role=status]")
+
+
+def test_what_a_candidate_is_called_is_shown_and_not_run(browser, played):
+    name = "<img src=x onerror=alert(1)>"
+    body = {"id": "odd", "ids": [name], "features": [[0.1] * DIM], "budget": 1}
+    assert played.post("/v1/models/routes/decisions", json=body).status_code == 201
+    opened(browser, played)
+    assert name in explain(browser, "odd").text
+    until(lambda: name in text(browser, "[aria-label='Candidates']"))
+    assert not every(browser, "img")
+
+
+def test_it_shows_money_in_the_currency_of_the_model(browser, http):
+    http.put("/v1/models/cards", json={"max_budget": 2, "currency": "<b>EUR</b>"})
+    offered = [{"id": "adyen", "cost": 0.3, "value": 0.5}, {"id": "stripe", "cost": 0.04}]
+    payoffs = {"rewards": [90.0, 90.0], "losses": [0.0, 0.0, 0.0]}
+    total = spent = 0.0
+    for i in range(30):
+        body = {"id": f"d{i}", "candidates": offered, **payoffs}
+        sequence = http.post("/v1/models/cards/decisions", json=body).json()["sequence"]
+        told = {"tried": len(sequence), "succeeded": i % 3 > 0}
+        if i % 2:
+            told["costs"] = [0.25] * len(sequence)
+        settled = http.put(f"/v1/models/cards/decisions/d{i}/outcome", json=told).json()
+        total, spent = total + settled["reward"], spent + settled["spent"]
+    opened(browser, http)
+    assert tile(browser, "earned") == f"{total:,.2f} <b>EUR</b>"
+    assert tile(browser, "spent on tries") == f"{spent:,.2f} <b>EUR</b>"
+    assert tile(browser, "earned per decision") == f"{total / 30:,.2f} <b>EUR</b>"
+    assert find(browser, "[data-chart='Cost of a try']").is_displayed()
+    wide = "return [...document.querySelectorAll('.tile')].some(t => t.scrollWidth > t.clientWidth)"
+    assert not browser.execute_script(wide)
+    shown = explain(browser, "d29").text
+    for part in ("planned cost", "real cost", "this try adds", "0.25 <b>EUR</b>", "Earned "):
+        assert part in shown
+    assert not every(browser, "#decision p b b, #decision td b")
+    assert errors(browser) == []
+
+
+def test_earnings_are_compared_with_an_amount_and_with_another_model(browser, played):
+    played.put("/v1/models/list", json={"policy": "rand", "dim": DIM, "max_budget": 5})
+    body = {**msgspec.to_builtins(asked(seed=1)), "id": "one"}
+    played.post("/v1/models/list/decisions", json=body)
+    played.put("/v1/models/list/decisions/one/outcome", json={"tried": 1, "succeeded": True})
+    opened(browser, played, address="routes/900")
+    chart = "[data-chart='Earned in this period']"
+    until(lambda: len(every(browser, "#compare option")) == 3)
+    Select(find(browser, "#compare")).select_by_value("amount")
+    find(browser, "#amount").send_keys("5")
+    until(lambda: "less than baseline" in text(browser, chart))
+    assert every(browser, f"{chart} path.dashed")
+    Select(find(browser, "#compare")).select_by_value("model list")
+    until(lambda: "than list" in text(browser, chart))
+    assert errors(browser) == []
+
+
+def test_zero_has_no_sign(browser, http):
+    browser.get(str(http.base_url))
+    script = (
+        "return import('/static/format.js').then(({shown, money}) => "
+        "[shown(-0), shown(-4e-5), shown(-0.5), money(-1e-17, 'EUR'), money(-2e-7)])"
+    )
+    assert browser.execute_script(script) == ["0", "0.000", "-0.500", "0.00 EUR", "-0.0000002"]
+
+
+def test_it_tells_expected_costs_patience_and_draws(browser, http):
+    http.put("/v1/models/asks", json={"max_budget": 2, "patience": 0.9, "currency": "EUR"})
+    for i in range(4):
+        body = {"id": f"d{i}", "candidates": ["large"], "rewards": [9.0, 9.0], "losses": [0, 0, 0]}
+        http.post("/v1/models/asks/decisions", json=body)
+        told = {"tried": 1, "succeeded": True} | ({"costs": [0.5]} if i < 3 else {})
+        http.put(f"/v1/models/asks/decisions/d{i}/outcome", json=told)
+    settings = {"temperature": 9.0}
+    http.put("/v1/models/draws", json={"policy": "plackett-luce", "settings": settings})
+    cut = ""
+    while not cut:
+        body = {"candidates": ["a", "b", "c"], "rewards": [1.0, 1.0], "losses": [0.0, -0.1, -0.2]}
+        found = http.post("/v1/models/draws/decisions", json=body).json()
+        end = len(found["sequence"])
+        cut = found["id"] if found["values"][end] < max(found["values"][end:]) else ""
+    opened(browser, http, address="asks/900")
+    until(lambda: tile(browser, "with expected costs") == "1")
+    for model, decision, words in (
+        ("asks", "d3", ("as was expected: it told no costs.", "a patience of 0.900:")),
+        ("asks", "d2", ("net of 0.50 EUR spent on tries.", "a patience of 0.900:")),
+        ("draws", cut, ("as drawn at random: a longer sequence has a higher",)),
+    ):
+        find(browser, f"#list a[data-model='{model}']").click()
+        until(lambda model=model: text(browser, "article h2") == model)
+        shown = explain(browser, decision).text
+        for part in words:
+            assert part in shown
+        find(browser, "#decision .close").click()
+    assert errors(browser) == []
+
+
+def test_it_shows_the_schema_of_a_model_of_records_and_what_spoke_for_a_candidate(browser, http):
+    schema = {"fields": {"mcc": "category"}}
+    http.put("/v1/models/cards", json={"schema": schema, "currency": "EUR"})
+    offered = [
+        {"id": "adyen", "region": "eu", "cost": 0.25},
+        {"id": "stripe", "region": "us", "cost": 0.15},
+        "<b>odd</b>",
+    ]
+    payoffs = {"rewards": [4.0, 3.5], "losses": [0.0, -0.2, -0.4]}
+    rng = np.random.default_rng(0)
+    for i in range(60):
+        brand = ["visa", "amex"][i % 2]
+        body = {"id": f"d{i}", "candidates": offered, **payoffs}
+        body["context"] = {"brand": brand, "amount": round(float(10 + rng.pareto(1.2) * 40), 2)}
+        names = [
+            one["id"]
+            for one in http.post("/v1/models/cards/decisions", json=body).json()["sequence"]
+        ]
+        good = {"visa": "stripe", "amex": "adyen"}[brand]
+        tried = names.index(good) + 1 if good in names else len(names)
+        told = {"tried": names[:tried], "succeeded": good in names}
+        assert http.put(f"/v1/models/cards/decisions/d{i}/outcome", json=told).status_code == 200
+    opened(browser, http)
+    find(browser, "[data-schema='cards'] summary").click()
+    until(lambda: "columns in use" in text(browser, "[data-schema='cards']"))
+    shown = find(browser, "[data-schema='cards']").text
+    for part in ("crossed: id × brand", "context amount number", "mcc category"):
+        assert part in shown
+    decisions = tile(browser, "decisions")
+    http.post("/v1/models/cards/decisions", json={"id": "e", "candidates": offered, "budget": 1})
+    http.put("/v1/models/cards/decisions/e/outcome", json={"tried": 1, "succeeded": True})
+    until(lambda: tile(browser, "decisions") != decisions)  # it stays open as the page follows
+    assert "columns in use" in find(browser, "[data-schema='cards']").text
+    shown = explain(browser, "d58").text
+    for part in ('context: brand="visa"', "brand=visa +", "stripe"):
+        assert part in shown
+    assert errors(browser) == []
+    picture = os.environ.get("LONGRANK_SCREENSHOT")
+    if picture:
+        browser.save_screenshot(picture)
+    find(browser, "#decision .close").click()
+    body = {"id": "odd", "candidates": offered[2:], "context": {"<i>": "<img src=x>"}, "budget": 1}
+    http.post("/v1/models/cards/decisions", json=body)
+    shown = explain(browser, "odd").text
+    assert "<b>odd</b>" in shown
+    assert '<i>="<img src=x>"' in shown
+    assert not every(browser, "#decision img, #decision i, #decision td b")
+
+
+def test_a_change_of_success_and_calibration_are_shown(browser, http, clock):
+    http.put("/v1/models/cards", json={"max_budget": 1})
+    for i in range(80):
+        clock.now += 5.0
+        body = {"id": f"d{i}", "candidates": ["adyen"]}
+        http.post("/v1/models/cards/decisions", json=body)
+        told = {"tried": 1, "succeeded": i < 50}
+        http.put(f"/v1/models/cards/decisions/d{i}/outcome", json=told)
+    opened(browser, http)
+    until(lambda: "adyen: success from 100 % to" in text(browser, "[aria-label='Changes']"))
+    assert every(browser, "[data-chart^='Success'] .mark")
+    assert every(browser, "[aria-label='Calibration'] circle")
+    find(browser, "[aria-label='Calibration'] summary").click()
+    assert every(browser, "[aria-label='Calibration'] tbody tr")
+    assert errors(browser) == []

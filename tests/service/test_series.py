@@ -1,0 +1,234 @@
+"""Numbers over time: nothing is lost as buckets merge, and a replay gives the same."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from serving import asked, fresh, make, told
+
+from longrank.service.engine import series as module
+from longrank.service.engine.model import Stats
+from longrank.service.engine.series import (
+    COST,
+    DECISIONS,
+    FIRST,
+    MAX_NAMES,
+    OUTCOMES,
+    REWARD,
+    SPENT,
+    SUCCEEDED,
+    SUCCESSES,
+    TIERS,
+    TRIED,
+    Series,
+    changes,
+)
+from longrank.service.store.receipts import Sequence
+from longrank.service.store.records import DecisionRecord, OutcomeRecord
+
+NOW = 1_800_000_000.0
+
+
+def decision(ids=("a", "b"), budget=3, estimate=0.5):
+    estimates = np.full(len(ids), estimate).tobytes()
+    values = np.zeros(budget + 1).tobytes()
+    played = Sequence(list(ids), list(range(len(ids))), estimates, estimates, values)
+    rewards, losses = np.ones(budget).tobytes(), np.zeros(budget + 1).tobytes()
+    return DecisionRecord(b"", "online", 0, played, 0, b"", rewards, losses)
+
+
+def total(series, now, which):
+    return sum(series.within(None, now).total(which))
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.one_of(st.floats(0, 20), st.floats(0, 4e5), st.floats(-7_200, 0)),
+            st.sampled_from(["a", "b", "c"]),
+            st.booleans(),
+            st.integers(0, 64),
+        ),
+        max_size=60,
+    )
+)
+def test_merging_keeps_all_sums(steps):
+    series, now = Series(), NOW
+    for passed, name, good, quarters in steps:
+        now += passed
+        one = decision([name, "z"])
+        series.decide(now, one)
+        cost = quarters / 4.0
+        series.settle(now, one, OutcomeRecord(1, good, True), 1.5, (cost,))
+    end = max(now, NOW) + 1.0
+    assert total(series, end, DECISIONS) == total(series, end, OUTCOMES) == len(steps)
+    assert total(series, end, SUCCESSES) == sum(good for _, _, good, _ in steps)
+    assert total(series, end, REWARD) == 1.5 * len(steps)
+    assert total(series, end, SPENT) == sum(quarters for *_, quarters in steps) / 4.0
+    span = series.within(None, end)
+    for i, name in enumerate(span.names):
+        mine = [step for step in steps if step[1] == name]
+        sums = {which: sum(span.candidate(i, which)) for which in (FIRST, TRIED, SUCCEEDED, COST)}
+        assert sums[FIRST] == sums[TRIED] == len(mine)
+        assert sums[SUCCEEDED] == sum(good for _, _, good, _ in mine)
+        assert sums[COST] == sum(quarters for *_, quarters in mine) / 4.0
+    starts = [start for start, _ in span.buckets]
+    assert starts == sorted(set(starts))
+    assert sum(n for n, _, _ in span.calibration()) == len(steps)
+
+
+def test_memory_is_bounded_however_long_it_runs(monkeypatch):
+    monkeypatch.setattr(module, "TIERS", ((5, 50), (15, 150), (60, math.inf)))
+    series = Series()
+    for i in range(20_000):
+        series.decide(NOW + 3.0 * i, decision([f"c{i % 200}"]))
+    assert sum(len(tier) for tier in series.tiers) <= 11 + 11 + module.MAX_OLDEST
+    assert len(series.places) == MAX_NAMES
+    assert len(series.numbers) <= module._NAMES + 5 * (MAX_NAMES + 1)
+    span = series.within(None, NOW + 60_000.0)
+    assert sum(span.total(DECISIONS)) == 20_000
+    others = sum(span.candidate(MAX_NAMES, FIRST))
+    assert span.others()
+    assert others == 20_000 * (200 - MAX_NAMES) / 200
+
+
+def test_a_younger_period_is_finer_and_counts_only_what_is_in_it():
+    series = Series()
+    for hour in range(400):
+        series.decide(NOW + 3600.0 * hour, decision())
+    end = NOW + 400 * 3600.0
+    assert sum(series.within(86_400, end).total(DECISIONS)) in (24, 25)
+    assert series.within(86_400, end).width < series.within(604_800, end).width
+    assert sum(series.within(604_800, end).total(DECISIONS)) in (167, 168, 169, 170)
+    assert sum(series.within(900, end + 10_000.0).total(DECISIONS)) == 0
+    assert all(b[0] % a[0] == 0 for a, b in pairwise(TIERS))
+
+
+def test_a_copy_does_not_change_as_the_original_goes_on():
+    series = Series()
+    for i in range(100):
+        series.decide(NOW + i, decision())
+    kept = series.copy()
+    before = msgspec.msgpack.encode(kept)
+    for i in range(100, 2_000):
+        series.decide(NOW + 7 * i, decision(["new"]))
+    assert msgspec.msgpack.encode(kept) == before
+
+
+def test_a_clock_that_was_in_the_future_hides_nothing_that_comes_later():
+    series = Series()
+    year = 366 * 86_400.0
+    for at in (NOW, NOW + year, NOW + year + 60, NOW + 10, NOW + 500):
+        series.decide(at, decision())
+    assert total(series, NOW + 600, DECISIONS) == 5
+    span = series.within(900, NOW + 600)
+    assert sum(span.total(DECISIONS)) == 4  # the first has aged by a year
+    assert span.buckets[-1][0] <= NOW + 500
+
+
+def test_statistics_of_an_older_version_are_read():
+    old = msgspec.msgpack.encode(msgspec.structs.astuple(Stats(decisions=7, outcomes=3))[:16])
+    found = msgspec.msgpack.decode(old, type=Stats)
+    assert (found.decisions, found.outcomes, found.gave_up) == (7, 3, 0)
+    assert found.series.within(None, NOW).buckets == []
+
+
+@pytest.mark.parametrize("mode", ["online", "shadow"])
+def test_a_replay_and_a_restart_give_the_same_numbers(engine, clock, reopen, mode):
+    engine.delete("m")
+    make(engine, "m", mode=mode)
+    given = {"baseline": ["c1", "c0"]} if mode == "shadow" else {}
+    for i in range(40):
+        clock.now += 7.0
+        engine.decide("m", asked(f"d{i}", seed=i, **given))
+        if i % 3:
+            engine.settle("m", f"d{i}", told(1, i % 2 == 0))
+    live = engine.series(engine.model("m"))
+    assert sum(live.totals.decisions) == 40
+    assert sum(live.totals.outcomes) == 26
+    again = fresh(engine)
+    encode = msgspec.msgpack.encode
+    assert encode(again.stats) == encode(engine.model("m").stats)
+    engine.close()
+    reopened = reopen()
+    assert reopened.series(reopened.model("m")) == live
+
+
+def test_a_change_of_success_is_marked_once_and_chance_is_not():
+    rng = np.random.default_rng(0)
+    tried = [20] * 60
+    steady = rng.binomial(20, 0.8, 60).tolist()
+    assert changes(tried, steady) == []
+    fell = [*steady[:30], *rng.binomial(20, 0.1, 30).tolist()]
+    (mark,) = changes(tried, fell)
+    assert mark.bucket == 30
+    assert mark.before > 0.7 > 0.3 > mark.since
+    assert changes([], []) == []
+
+
+def test_the_numbers_of_a_period_are_told(http, clock):
+    http.put("/v1/models/cards", json={"currency": "EUR", "max_budget": 2})
+    offered = [{"id": "adyen", "cost": 0.25}, {"id": "stripe", "cost": 0.5}]
+    body = {"candidates": offered, "rewards": [4.0, 4.0], "losses": [0.0, 0.0, 0.0]}
+    for i in range(10):
+        clock.now += 60.0
+        found = http.post("/v1/models/cards/decisions", json={"id": f"d{i}", **body}).json()
+        told = {"tried": len(found["sequence"]), "succeeded": i != 4}
+        http.put(f"/v1/models/cards/decisions/d{i}/outcome", json=told)
+    found = http.get("/v1/models/cards/series?seconds=900").json()
+    assert found["currency"] == "EUR"
+    assert sum(found["totals"]["decisions"]) == sum(found["totals"]["outcomes"]) == 10
+    assert sum(found["totals"]["declined"]) + sum(found["totals"]["gave_up"]) == 1
+    model = http.get("/v1/models/cards").json()["stats"]
+    assert sum(found["totals"]["reward"]) == pytest.approx(model["total_reward"])
+    assert sum(found["totals"]["spent"]) == pytest.approx(model["total_spent"])
+    costs = sum(sum(each["cost"]) for each in found["candidates"])
+    assert costs == pytest.approx(model["total_spent"])
+    assert sum(sum(each["first"]) for each in found["candidates"]) == 10
+    assert sum(each["tried"] for each in found["calibration"]) == sum(
+        sum(each["tried"]) for each in found["candidates"]
+    )
+    assert sum(http.get("/v1/models/cards/series?seconds=100").json()["totals"]["decisions"]) < 4
+    (short,) = http.get("/v1/summaries").json()["models"]
+    assert (short["name"], short["decisions"], short["currency"]) == ("cards", 10, "EUR")
+    assert http.get("/v1/models/cards/series?seconds=x").status_code == 422
+    assert http.get("/v1/models/none/series").status_code == 404
+
+
+def test_decisions_are_filtered_by_candidate_result_and_id(http, clock):
+    http.put("/v1/models/m", json={"max_budget": 1, "ttl": 50.0})
+    for i in range(12):
+        body = {"id": f"d{i}", "candidates": ["a"] if i % 2 else ["<b>", "ü"]}
+        http.post("/v1/models/m/decisions", json=body)
+        if i < 8:
+            told = {"tried": 1, "succeeded": i < 4}
+            http.put(f"/v1/models/m/decisions/d{i}/outcome", json=told)
+
+    def ids(**query):
+        found = http.get("/v1/models/m/decisions", params=query)
+        assert found.status_code == 200
+        return [each["id"] for each in found.json()["decisions"]]
+
+    assert ids(candidate="a") == [f"d{i}" for i in (11, 9, 7, 5, 3, 1)]
+    assert ids(result="succeeded") == ["d3", "d2", "d1", "d0"]
+    assert set(ids(result="declined") + ids(result="gave_up")) == {"d4", "d5", "d6", "d7"}
+    assert ids(result="pending", candidate="a") == ["d11", "d9"]
+    assert ids(search="d1") == ["d11", "d10", "d1"]
+    assert ids(candidate="nobody") == []
+    clock.now += 60.0
+    assert len(ids(result="expired")) == 4
+    first = http.get("/v1/models/m/decisions?candidate=a&limit=4").json()
+    rest = http.get(f"/v1/models/m/decisions?candidate=a&limit=4&cursor={first['next']}").json()
+    assert [each["id"] for each in rest["decisions"]] == ["d3", "d1"]
+    assert rest["next"] is None
+    assert http.get("/v1/models/m/decisions?result=odd").status_code == 422
+    read = http.get("/v1/models/m/decisions/d4").json()
+    assert read["result"] in ("declined", "gave_up")
+    assert read["stopped"] == "It uses the whole budget of 1 try."

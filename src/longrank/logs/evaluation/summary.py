@@ -124,22 +124,22 @@ def _rows(found: Evaluation) -> Grid:
         if one.policy == LOGGED:
             span = f"{number(one.low, 4)} to {number(one.high, 4)}"
             rows.append((LOGGED, number(one.value, 4), span, "", f"{one.effective:,.0f}", "", ""))
-    for one in found.verdicts.values():
-        known = not math.isnan(one.low)
-        span = f"{number(one.low, 4)} to {number(one.high, 4)}" if known else "–"
-        gain = one.gain
+    for name, verdict in found.verdicts.items():
+        known, gain = not math.isnan(verdict.low), verdict.gain
+        span = f"{number(verdict.low, 4)} to {number(verdict.high, 4)}" if known else "–"
         more = f"{number(gain.low, 4, sign=True)} to {number(gain.high, 4, sign=True)}"
-        how = f"{one.estimator}, {one.method}" if one.method else one.estimator
-        if one.refused:
+        how = f"{verdict.estimator}, {verdict.method}" if verdict.method else verdict.estimator
+        if verdict.refused:
             more, how = "–", "refused"
-        advice = f"try on {one.share:.0%}" if one.advice == "try" else one.advice
-        effective = f"{one.effective:,.0f}"
-        row = (one.policy, number(one.value, 4), span, more, effective, advice, how)
-        rows.append(row)
-    levels = [f"{one.confidence:.0%} " for one in found.verdicts.values()]
+        advice = f"try on {verdict.share:.0%}" if verdict.advice == "try" else verdict.advice
+        effective = f"{verdict.effective:,.0f}"
+        rows.append((name, number(verdict.value, 4), span, more, effective, advice, how))
+    levels = [f"{verdict.confidence:.0%} " for verdict in found.verdicts.values()]
     interval = f"{levels[0] if levels else ''}interval"
-    header = ("", "earns per decision", interval, "more than what was played")
-    header = (*header, "effective decisions", "advice", "by")
+    header = (
+        *("", "earns per decision", interval, "more than what was played"),
+        *("effective decisions", "advice", "by"),
+    )
     return Grid(header, tuple(rows), prose=(0, 6))
 
 
@@ -347,9 +347,9 @@ def _what_if(
     evidence: Mapping[str, Mapping[str, Evidence]], changes: Mapping[str, Change]
 ) -> list[Block]:
     policies, found = list(evidence), insights.judge_changes(evidence, changes)
-    rows = []
+    rows: list[tuple[Field | str, ...]] = []
     for one in found:
-        cells = []
+        cells: list[Field | str] = []
         for name in policies:
             verdict = one.verdicts[name]
             if verdict.refused:

@@ -57,16 +57,30 @@ class Pace:
             return False
         return model.spec.request.dim is not None or not self._large[model.number]
 
+    def quickly(self, shape: Shape, work: Callable[..., T], *args: Any) -> T:
+        """Do work in the event loop, and remember what it took.
+
+        That is by a clock that is quick to ask, and may count what others took of the processor.
+        If it was long, the next one is made by a thread, which measures it better.
+        """
+        started = time.perf_counter()
+        try:
+            return work(*args)
+        finally:
+            self._remember(shape, min(time.perf_counter() - started, MAX_INLINE))
+
     def timed(self, shape: Shape, work: Callable[..., T], *args: Any) -> T:
-        """Do work, and remember what it took: of the processor, however busy the machine is."""
+        """Do work in a thread, and remember what it took of the processor."""
         started = time.thread_time()
         try:
             return work(*args)
         finally:
-            seconds = time.thread_time() - started
-            if len(self._seconds) >= _MAX_SHAPES:
-                self._seconds.clear()
-            self._seconds[shape] = max(seconds, _FADES * self._seconds.get(shape, 0.0))
+            self._remember(shape, time.thread_time() - started)
+
+    def _remember(self, shape: Shape, seconds: float) -> None:
+        if len(self._seconds) >= _MAX_SHAPES:
+            self._seconds.clear()
+        self._seconds[shape] = max(seconds, _FADES * self._seconds.get(shape, 0.0))
 
     def enter(self, model: Model) -> None:
         """Count a decision that a thread makes."""

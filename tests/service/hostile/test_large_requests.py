@@ -16,6 +16,7 @@ from longrank.service.app import build
 from longrank.service.client import _pause
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import Model
+from longrank.service.http import pace
 from longrank.service.http.limits import Limits, Quota
 from longrank.service.http.problems import Refused
 from longrank.service.http.workers import SWITCH, Lane, Workers
@@ -101,6 +102,28 @@ def test_the_event_loop_makes_decisions_itself_once_they_are_known_to_be_quick(
 
         assert not in_loop()  # it may have to compile
         until(in_loop)
+
+
+def test_what_waited_for_the_processor_is_told_from_what_used_it(engine, monkeypatch):
+    now, used, model = [0.0], [0.0], engine.model("m")
+    monkeypatch.setattr(pace.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(pace.time, "thread_time", lambda: used[0])
+
+    def work(wall, processor):
+        now[0] += wall
+        used[0] += processor
+
+    found = pace.Pace(1e9)
+    shape = found.shape(model, asked(), 100)
+    assert not found.is_quick(model, shape)  # nobody knows yet
+    found.timed(shape, work, 0.1, 0.0001)
+    for _ in range(4):
+        assert found.is_quick(model, shape)
+        found.quickly(shape, work, 0.1, 0.0001)  # it waits
+    for _ in range(2):
+        assert found.is_quick(model, shape)
+        found.quickly(shape, work, 0.1, 0.1)  # it is slow
+    assert not found.is_quick(model, shape)
 
 
 def test_a_large_body_is_decoded_outside_of_the_event_loop(path, clock, monkeypatch):

@@ -32,7 +32,7 @@ async def decide(
     model, pace = service.engine.model(name), service.pace
     shape = pace.shape(model, body, size)
     if pace.is_quick(model, shape):
-        deciding = pace.timed(shape, service.engine.aio.decide, name, body)
+        deciding = pace.quickly(shape, service.engine.aio.decide, name, body)
         del body  # a decision that waits for the disk does not need it any more
         return await deciding
     ranking = partial(pace.timed, shape, service.engine.aio.decide, name, body)

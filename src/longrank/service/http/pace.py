@@ -30,6 +30,7 @@ class Pace:
     def __init__(self, max_work: float) -> None:
         self._max_work = max_work
         self._seconds: dict[Shape, float] = {}
+        self._doubtful: set[Shape] = set()  # quick ones that took long
         self._large: Counter[int] = Counter()  # decisions in threads, by the model's number
 
     def shape(self, model: Model, request: DecisionRequest, size: int) -> Shape:
@@ -57,8 +58,24 @@ class Pace:
             return False
         return model.spec.request.dim is not None or not self._large[model.number]
 
+    def quickly(self, shape: Shape, work: Callable[..., T], *args: Any) -> T:
+        """Do work in the event loop.
+
+        If that takes long it may have waited for the processor, which is slow to ask how much of
+        it was used: it is asked about the next one of the same shape.
+        """
+        if shape in self._doubtful:
+            self._doubtful.discard(shape)
+            return self.timed(shape, work, *args)
+        started = time.perf_counter()
+        try:
+            return work(*args)
+        finally:
+            if time.perf_counter() - started >= MAX_INLINE:
+                self._doubtful.add(shape)
+
     def timed(self, shape: Shape, work: Callable[..., T], *args: Any) -> T:
-        """Do work, and remember what it took: of the processor, however busy the machine is."""
+        """Do work, and remember what it took of the processor."""
         started = time.thread_time()
         try:
             return work(*args)
@@ -66,6 +83,7 @@ class Pace:
             seconds = time.thread_time() - started
             if len(self._seconds) >= _MAX_SHAPES:
                 self._seconds.clear()
+                self._doubtful.clear()
             self._seconds[shape] = max(seconds, _FADES * self._seconds.get(shape, 0.0))
 
     def enter(self, model: Model) -> None:

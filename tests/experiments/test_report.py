@@ -147,9 +147,10 @@ def test_missing_data_come_with_the_way_to_get_them(page: Page):
 def test_a_partial_run_shows_what_there_is_and_nothing_else(tmp_path: Path):
     fees = "fees-0.02-0.2"
     rows = [row("ind", 60.0), row("ind", 61.0, seed=1, protocol="held-out")]
-    rows += [row("recommended", 70.0, scenario=fees, curve=[0.7] * 100)]
-    rows[-1]["mean_spent"] = 0.123
-    report([save(tmp_path / "results", rows)], tmp_path / "report")
+    priced = row("recommended", 70.0, scenario=fees, curve=[0.7] * 100)
+    priced["mean_spent"] = 0.123
+    folders = [save(tmp_path / "results", rows), save(tmp_path / "fees", [priced])]
+    report(folders, tmp_path / "report")
     text = (tmp_path / "report" / "report.md").read_text("utf-8")
     assert "### Table 4: MNIST, pivot class 0" in text
     assert text.count("### Table") == 1

@@ -63,7 +63,7 @@ def test_less_budget_and_more_expensive_attempts_are_worth_less():
     history = History(logged(chance(), 120))
     changes = {"same": (None, None), "one": (None, 1), "dear": (raise_costs(0.1), None)}
     judged = {"x": greedy([2.0, -1.0, 1.0, 0.0])}
-    same, one, dear = what_if(judged, history, fit(history), changes, ["x"])
+    same, one, dear = what_if(judged, history, fit(history), changes)
     assert one.modelled["x"] < same.modelled["x"]
     assert dear.modelled["x"] < same.modelled["x"]
     assert set(same.robust) == {"x"}

@@ -158,7 +158,7 @@ def test_replay_is_refused_without_support():
 @pytest.mark.parametrize("n", [50, 300])
 def test_lengths_that_the_log_never_played_are_known_by_its_prefixes_or_refused(n):
     """A log that always tries two of three, and a policy that tries one."""
-    policy, payoffs = greedy([6.0, 0.0]), Payoffs([1.0, 0.0, 0.0], [-0.2, -0.2, -0.5, -1.0])
+    policy, payoffs = greedy([6.0, 0.0]), Payoffs([1.0, 0.0, 0.0], [0.0, 0.0, -0.5, -1.0])
     world = logged_by(Random(rng=0), Payoffs(payoffs.rewards[:2], payoffs.losses[:3]))
     for row in world.rows:
         row |= {"rewards": payoffs.rewards.tolist(), "losses": payoffs.losses.tolist()}

@@ -106,5 +106,5 @@ def test_the_model_is_calibrated_where_it_is_right_and_knows_early_stops():
     bins = calibration(model.predictions)
     assert len(bins) == 10
     assert max(abs(predicted - true) for predicted, true, _ in bins) < 0.12
-    assert model.early(0, 2)[1] == pytest.approx(0.3, abs=0.06)
-    assert model.early(0, 6)[-1] == 0.0
+    assert model.early(None, 2)[1] == pytest.approx(0.3, abs=0.06)
+    assert model.early(None, 6)[-1] == 0.0

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from longrank import InvalidInput, Payoffs, Random, cli
 from longrank.logs import History, evaluate, fit, report, write
+from longrank.logs.evaluation.evidence import gather
 from longrank.logs.evaluation.insights import (
     by_position,
     learning_curve,
@@ -17,7 +18,6 @@ from longrank.logs.evaluation.insights import (
     raise_costs,
     what_if,
 )
-from longrank.logs.formats import LogTable
 
 
 def call(*arguments, code=0):
@@ -53,8 +53,8 @@ def test_positions_lengths_and_curves_count_what_is_in_the_log():
     found = by_position(history)
     assert found.tried[0] == 80
     assert found.succeeded.sum() == sum(row["succeeded"] for row in rows)
-    assert lengths(None, history).tolist() == [0, 0, 0, 80]
-    assert lengths(greedy([9.0, 0.0, 0.0, 0.0]), history).sum() == 80
+    assert lengths(history).tolist() == [0, 0, 0, 80]
+    assert lengths(gather(greedy([9.0, 0.0, 0.0, 0.0]), history, fit(history))).sum() == 80
     curve = learning_curve(greedy([0.0] * 4), history, fit(history), supported=False, points=5)
     assert [t for t, _ in curve] == [4, 23, 42, 61, 80]
 
@@ -63,7 +63,7 @@ def test_less_budget_and_more_expensive_attempts_are_worth_less():
     history = History(logged(chance(), 120))
     changes = {"same": (None, None), "one": (None, 1), "dear": (raise_costs(0.1), None)}
     judged = {"x": greedy([2.0, -1.0, 1.0, 0.0])}
-    same, one, dear = what_if(judged, history, fit(history), changes, ["x"])
+    same, one, dear = what_if(judged, history, fit(history), changes)
     assert one.modelled["x"] < same.modelled["x"]
     assert dear.modelled["x"] < same.modelled["x"]
     assert set(same.robust) == {"x"}
@@ -71,8 +71,14 @@ def test_less_budget_and_more_expensive_attempts_are_worth_less():
 
 
 def test_evaluate_prints_a_table_and_writes_a_report_and_reads_the_log_once(tmp_path, monkeypatch):
-    passes, read = [], LogTable.read
-    monkeypatch.setattr(LogTable, "read", lambda *args: passes.append(1) or read(*args))
+    passes, found = [], History._found
+
+    def counted(self, unneeded):
+        if self._kept is None:
+            passes.append(1)
+        return found(self, unneeded)
+
+    monkeypatch.setattr(History, "_found", counted)
     write(tmp_path / "log.parquet", logged(chance(), 60))
     greedy([2.0, -1.0, 1.0, 0.0]).save(tmp_path / "mine.longrank")
     output = call(

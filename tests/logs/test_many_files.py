@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from small_world import JUDGED, chance, logged
@@ -53,8 +55,6 @@ def test_estimates_are_those_of_one_file(tmp_path):
 
 
 def _known(estimate):
-    from dataclasses import replace
-
     numbers = {name: np.nan_to_num(getattr(estimate, name)) for name in ("value", "low", "high")}
     return replace(estimate, **numbers)
 

@@ -267,7 +267,7 @@ def test_the_report_and_what_if_are_in_money(tmp_path):
     assert "mean cost" in page
     assert "per success" in page
     changes = {"as it is": (None, None), "dearer": (raise_costs(0.3), None)}
-    same, dearer = what_if(policies, history, fit(history), changes, [])
+    same, dearer = what_if(policies, history, fit(history), changes)
     assert dearer.modelled["mine"] < same.modelled["mine"]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from small_world import JUDGED, chance, logged
@@ -29,19 +31,17 @@ def test_a_prediction_does_not_depend_on_what_came_later(make, first):
     one, other = fit(rows), fit(flipped(rows, first))
     for decision in list(History(rows).decisions())[: first + 1]:
         np.testing.assert_array_equal(one.predict(decision), other.predict(decision))
-    if first:
-        last = list(History(rows).decisions())[-1]
-        assert not np.array_equal(one.predict(last), other.predict(last))
+    new = replace(decision, id="one that neither has seen")
+    assert not np.array_equal(one.predict(new), other.predict(new))
 
 
-def test_the_first_decision_is_predicted_without_data_and_later_ones_better_and_better():
+def test_the_first_decision_is_predicted_without_data_and_all_better_than_without():
     model = fit(ROWS)
     [first, *_] = History(ROWS).decisions()
     np.testing.assert_array_equal(model.predict(first), 0.5)
     predicted, won = model.predictions
     loss = -np.log(np.where(won, predicted, 1.0 - predicted))
-    assert loss[-200:].mean() < loss[:100].mean()
-    assert loss.mean() < np.log(2.0)
+    assert loss.mean() < 0.9 * np.log(2.0)
 
 
 def test_a_model_handles_right_the_rows_that_it_saw_wherever_they_are():

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import math
 import os
 import sys
 from collections.abc import Iterable
 from functools import partial
+from json import dumps
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -74,10 +74,10 @@ def evaluate(
         ),
     ] = "refuse",
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
-    all_: Annotated[
-        bool, typer.Option("--all", help="Show the estimates of every estimator.")
+    every: Annotated[
+        bool, typer.Option("--every", help="Show the estimates of every estimator.")
     ] = False,
-    json_: Annotated[
+    json: Annotated[
         Path | None,
         typer.Option("--json", help="Write verdicts, differences and estimates; - for stdout."),
     ] = None,
@@ -130,20 +130,20 @@ def evaluate(
         raise InvalidInput("extra_cost", "be finite", extra_cost)
     history = open_log(log, columns, context, payoffs).keep()
     if gate:
-        _gate(history, policy, confidence, missing, json_)
+        _gate(history, policy, confidence, missing, json)
     total = len(history)
     cut = math.floor(total * learn)
     policies = _policies(policy, history, cut, seed)
     judged = history.part(cut)
-    own = Console(stderr=True) if str(json_) == "-" else console
+    own = Console(stderr=True) if str(json) == "-" else console
     own.print(f"{total} decisions: {cut} to learn from, {total - cut} to judge by")
     workers: Any = {"jobs": _jobs(jobs, len(judged)), "backend": backend, "address": address}
     settings: dict[str, Any] = {"confidence": confidence, "interval": interval, "seed": seed}
     with own.status("estimating"):
         found = estimate(judged, policies, missing=missing, **settings, **workers)
-    _write(json_, found.to_dict())
+    _write(json, found.to_dict())
     _show(own, found)
-    if all_:
+    if every:
         _show_all(own, found)
     if report is not None:
         with own.status("writing the report"):
@@ -152,7 +152,7 @@ def evaluate(
 
 
 def _gate(
-    history: History, specs: list[str], confidence: float, missing: str, json_: Path | None
+    history: History, specs: list[str], confidence: float, missing: str, json: Path | None
 ) -> None:
     """Print whether the policy may replace what is played; exit with the code of that."""
     if len(specs) != 1 or not Path(specs[0]).is_file():
@@ -162,8 +162,8 @@ def _gate(
     passage = ask_gate(history, {name: load(specs[0])}, confidence=confidence, missing=missing)[
         name
     ]
-    _write(json_, {"answer": passage.answer, "sentence": str(passage)} | _plain(passage))
-    if str(json_) != "-":
+    _write(json, {"answer": passage.answer, "sentence": str(passage)} | _plain(passage))
+    if str(json) != "-":
         console.print(str(passage), highlight=False, markup=False, soft_wrap=True)
     raise typer.Exit(GATE[passage.answer])
 
@@ -178,7 +178,7 @@ def _plain(passage: Passage) -> dict[str, Any]:
 def _write(path: Path | None, found: dict[str, Any]) -> None:
     if path is None:
         return
-    text = json.dumps(found, indent=2, ensure_ascii=False)
+    text = dumps(found, indent=2, ensure_ascii=False)
     if str(path) == "-":
         sys.stdout.write(text + "\n")
     else:

@@ -200,6 +200,7 @@ class Scaled(NamedTuple):
     def interval(self, risk: float, *, anytime: bool = False) -> tuple[float, float]:
         """Return bounds of the value that hold for every number of decisions."""
         low, high = betting(self.earned, self.missed, risk, anytime=anytime)
+        low = min(low, 1.0)
         return self.least + self.span * low, self.least + self.span * max(low, high)
 
 

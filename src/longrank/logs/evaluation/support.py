@@ -94,6 +94,14 @@ def _no_stops(found: Evidence) -> str:
             "the log has no support: it always uses up the budget, and this policy stops earlier "
             f"with probability {found.stops.mean():.2f} or more"
         )
+    # what prefixes stand for, and whole sequences do not: the policy's stops
+    for column in (found.masses - found.weights).T:
+        mean = float(column.mean())
+        if mean > _TOLERATED and (column.min() > -1e-9 or mean > _FAR * _error(column)):
+            return (
+                "the log has no support: it does not stop where this policy stops with probability "
+                f"{mean:.2f}"
+            )
     score, least = _farthest(found.weights)
     return _lacking(least) if score < -_FAR and found.weights.any() else ""
 

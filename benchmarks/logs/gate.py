@@ -1,0 +1,57 @@
+"""How often the gate promotes a policy that earns no more than what is played, with daily looks.
+
+    python benchmarks/logs/gate.py [--runs 1000] [--jobs 1] [--days 30] [--daily 50]
+
+Each stream grows by some decisions a day, and the gate is asked every day. Its bounds hold at all
+times together, so asking once about the whole stream finds every day's answer.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from together import each, options
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "logs"))
+from exact_world import LOGS, World, logged_by, true_value
+from small_world import believing
+
+from longrank import PlackettLuce
+from longrank.logs.evaluation.evidence import Evidence
+from longrank.logs.evaluation.intervals import IntervalSettings
+from longrank.logs.evaluation.verdict import watch
+
+
+def asked(world: World, found: Evidence, rounds: int, seed: int) -> str:
+    """The answer about one stream, of which a promotion or a refusal on any day is one."""
+    here = found.take(world.sample(rounds, np.random.default_rng(seed)))
+    return watch(here, IntervalSettings()).answer
+
+
+def main() -> None:
+    parser = options(__doc__, runs=1000)
+    parser.add_argument("--days", type=int, default=30)
+    parser.add_argument("--daily", type=int, default=50)
+    chosen = parser.parse_args()
+    make, payoffs = LOGS["Plackett-Luce"]
+    world = logged_by(make(), payoffs)
+    judged = {
+        "the same policy": make(),
+        "a better one": PlackettLuce(believing([1.5, -1.0]), temperature=0.5, rng=3),
+        "a worse one": PlackettLuce(believing([-1.5, 1.0]), temperature=0.5, rng=3),
+    }
+    for name, policy in judged.items():
+        found = world.evidence(policy)
+        played = float(world.chances @ found.rewards)
+        gain = true_value(policy, payoffs) - played
+        runs = partial(asked, world, found, chosen.days * chosen.daily)
+        answers = each(name, runs, range(chosen.runs), chosen.jobs)
+        shares = {one: answers.count(one) / len(answers) for one in sorted(set(answers))}
+        print(f"{name}, which earns {gain:+.4f}: {shares}")
+
+
+if __name__ == "__main__":
+    main()

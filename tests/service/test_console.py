@@ -209,9 +209,10 @@ def test_decisions_are_filtered_and_opened(browser, played):
     Select(find(browser, "#filter-result")).select_by_value("")
     Select(find(browser, "#filter-candidate")).select_by_value("c1")
     found = played.get("/v1/models/routes/decisions?candidate=c1&limit=20").json()["decisions"]
-    until(lambda: len(every(browser, "#decisions tbody tr")) == len(found))
-    row = find(browser, f"#decisions tr[data-id='{found[-1]['id']}'] button")
-    row.send_keys(Keys.ENTER)
+    row = f"#decisions tr[data-id='{found[-1]['id']}'] button"
+    until(lambda: every(browser, row))
+    assert len(every(browser, "#decisions tbody tr")) == len(found)
+    find(browser, row).send_keys(Keys.ENTER)
     until(lambda: browser.execute_script("return document.getElementById('decision').open"))
     assert found[-1]["id"] in find(browser, "#decision h2").text
     find(browser, "#decision .close").click()

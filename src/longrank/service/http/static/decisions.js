@@ -49,8 +49,10 @@ export class Decisions {
   }
 
   async load(more = false) {
+    const turn = this.turn = (this.turn || 0) + 1; // an answer to an earlier question is too late
     try {
       const found = await call(path(this.model.name, "/decisions", { limit: more ? 100 : 20, cursor: more ? this.next : null, ...this.filter }));
+      if (turn !== this.turn) return;
       this.rows = more ? [...this.rows, ...found.decisions] : found.decisions;
       Object.assign(this, { next: found.next, extra: more });
       this.draw();

@@ -75,7 +75,7 @@ class CascadeEnv(gymnasium.Env[Observation, int]):
         self._deal()
         k, d = self._items.shape
         self._tries = min(payoffs.budget, k)
-        self.action_space = spaces.Discrete(k + 1)
+        self.action_space: spaces.Space[Any] = spaces.Discrete(k + 1)
         self.observation_space = spaces.Dict(
             {
                 "items": spaces.Box(-np.inf, np.inf, (k, d), np.float64),

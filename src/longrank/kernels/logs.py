@@ -263,11 +263,12 @@ def _extremes_certain(
     for j in range(i, n):
         item = sequence[j]
         spent += costs[item]
-        won = rewards[j] + gains[item] - spent
+        won = float(rewards[j] + gains[item] - spent)
         worst, best = min(worst, won), max(best, won)
         if j == i:
             best = max(best, losses[i + 1] - spent)
-    return min(worst, losses[n] - spent), max(best, give_up)
+    worst = min(worst, float(losses[n] - spent))
+    return worst, max(best, give_up)
 
 
 @compiled
@@ -475,7 +476,7 @@ def _moments(
         fourth += won * (x * x + 6.0 * x * spread + 3.0 * spread * spread)
         total += w * (values[i + 1] - costs[item] - actions[i])
         here -= stop + won
-    x = (total + steps[n] * (losses[n] - actions[n])) ** 2
+    x = float((total + steps[n] * (losses[n] - actions[n])) ** 2)
     square += here * (x + spread)
     fourth += here * (x * x + 6.0 * x * spread + 3.0 * spread * spread)
     return square, fourth

@@ -568,7 +568,8 @@ class _Kept:
                 )
                 self._file.write(values.data)
                 self._file.write(firsts.data)
-            batch = replace(batch, **dict.fromkeys(places))
+            gone: dict[str, Any] = dict.fromkeys(places)
+            batch = replace(batch, **gone)
         self._batches.append((batch, places))
 
     def __iter__(self) -> Iterator[Batch]:

@@ -284,7 +284,7 @@ def _tables(
     paid, noise = planned[firsts[owner] + order.values], np.zeros(len(decisions))
     if batch.costs is not None:
         for i, decision in enumerate(decisions):
-            bill = decision.outcome and decision.outcome.costs
+            bill = None if decision.outcome is None else decision.outcome.costs
             if bill is not None:
                 paid[order.firsts[i] : order.firsts[i] + len(bill)] = bill
                 noise[i] = model.costs.noise if model.costs is not None else 0.0

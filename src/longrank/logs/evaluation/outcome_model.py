@@ -152,7 +152,9 @@ class RecordModel(OutcomeModel):
         last = len(self.learners) - 1
         for decision, block in zip(batch, blocks.tolist(), strict=True):
             after.append(_score(*self.learners[last], decision))
-            before.append(after[-1] if block == last else _score(*self.learners[block], decision))
+            before.append(
+                after[-1] if block == last else _score(*self.learners[int(block)], decision)
+            )
         return tuple(LOGISTIC.probability(np.concatenate(part)) for part in (before, after))  # type: ignore[return-value]
 
 

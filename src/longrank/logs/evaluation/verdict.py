@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank import notebook
 from longrank.logs.abilities import NEEDS
 from longrank.logs.evaluation.estimators import (
     Estimate,
@@ -166,6 +167,11 @@ class Evaluation(list[Estimate]):
     ) -> None:
         super().__init__(estimates)
         self.verdicts, self.differences, self.missing = verdicts, differences, missing
+
+    def _repr_html_(self) -> str:
+        """Show the verdicts in a notebook."""
+        rows = [(name, str(verdict)) for name, verdict in self.verdicts.items()]
+        return notebook.table("Verdicts", ["policy", "verdict"], rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, texts and lists, ready for JSON; what is not known is None."""

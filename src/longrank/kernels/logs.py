@@ -267,7 +267,7 @@ def _extremes_certain(
         worst, best = min(worst, won), max(best, won)
         if j == i:
             best = max(best, losses[i + 1] - spent)
-    return min(worst, losses[n] - spent), max(best, give_up)
+    return min(worst, float(losses[n]) - spent), max(best, give_up)
 
 
 @compiled
@@ -475,7 +475,7 @@ def _moments(
         fourth += won * (x * x + 6.0 * x * spread + 3.0 * spread * spread)
         total += w * (values[i + 1] - costs[item] - actions[i])
         here -= stop + won
-    x = (total + steps[n] * (losses[n] - actions[n])) ** 2
+    x = float((total + steps[n] * (losses[n] - actions[n])) ** 2)
     square += here * (x + spread)
     fourth += here * (x * x + 6.0 * x * spread + 3.0 * spread * spread)
     return square, fourth

@@ -193,7 +193,7 @@ class Batch:
             yield Decision(
                 row=row,
                 id=id_,
-                order=order,  # type: ignore[arg-type]
+                order=order,
                 outcome=outcome,
                 items=items,
                 features=made,

@@ -297,7 +297,7 @@ class _Reader:
         if str(column.type).startswith(("int", "uint")):
             found = column.to_numpy(zero_copy_only=False)
             self._need((np.abs(found.astype(np.float64)) < _MAX_ID).all())
-            return found.astype(np.int64)
+            return np.asarray(found, np.int64)
         kind = getattr(column.type, "value_type", column.type)
         self._need(str(kind) in ("string", "large_string"))
         texts: list[Any] = column.to_pylist()

@@ -48,7 +48,7 @@ class LoggedCosts:
         if self.weights is not None:
             assert decision.items is not None
             own = self.weights[block]
-            return np.maximum(decision.items @ own[:-1] + own[-1], 0.0)
+            return np.asarray(np.maximum(decision.items @ own[:-1] + own[-1], 0.0))
         assert decision.candidates is not None
         ids = identities(decision.candidates, range(len(decision.candidates)))
         known, otherwise = self.means[block], float(self.overall[block])

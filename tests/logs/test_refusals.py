@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from plain_evidence import Target, weigh
 from small_world import FREE, JUDGED, chance, greedy, logged, weighted
 
 from longrank import InvalidInput, Outcome, Random
 from longrank.logs import ESTIMATORS, History, evaluate, fit
 from longrank.logs.decision import Decision
-from longrank.logs.evaluation.evidence import weigh
 from longrank.logs.evaluation.support import no_support
-from longrank.logs.evaluation.target import Target
 from longrank.policies.randomised import certain_choices
 
 

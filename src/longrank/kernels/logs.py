@@ -263,12 +263,11 @@ def _extremes_certain(
     for j in range(i, n):
         item = sequence[j]
         spent += costs[item]
-        won = float(rewards[j] + gains[item] - spent)
+        won = rewards[j] + gains[item] - spent
         worst, best = min(worst, won), max(best, won)
         if j == i:
             best = max(best, losses[i + 1] - spent)
-    worst = min(worst, float(losses[n] - spent))
-    return worst, max(best, give_up)
+    return min(worst, float(losses[n]) - spent), max(best, give_up)
 
 
 @compiled

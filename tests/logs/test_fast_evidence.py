@@ -9,7 +9,7 @@ import pytest
 from plain_evidence import plain_evidence
 from small_world import FREE, JUDGED, PAYOFFS, chance, greedy, logged
 
-from longrank import Outcome, Payoffs, Random, named, recommended
+from longrank import UCB, Outcome, Payoffs, Random, SparseLaplace, named
 from longrank.logs import History, fit, record
 from longrank.logs.evaluation.evidence import gather, gather_all
 from longrank.logs.evaluation.insights import raise_costs
@@ -100,7 +100,8 @@ def records(rounds=80, real=False):
 def test_it_is_where_candidates_are_records(real):
     history = History(records(real=real))
     model = fit(history)
-    for policy in (Random(rng=0), recommended(), named("plackett-luce", rng=1)):
+    certain = UCB(SparseLaplace(), exploration=0.1)
+    for policy in (Random(rng=0), certain, named("plackett-luce", rng=1)):
         assert_equal(gather(policy, history, model), history, model, policy)
 
 

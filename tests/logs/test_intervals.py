@@ -22,6 +22,7 @@ from longrank.logs.evaluation.intervals import (
     ratio_interval,
     score,
 )
+from longrank.logs.evaluation.outcome_model import Seen
 
 RUNS, ROUNDS = 400, 400
 
@@ -46,12 +47,17 @@ def test_intervals_cover_the_truth_as_often_as_they_say(log):
     assert (covered >= stats.binom.ppf(0.001, RUNS, 0.95)).all(), covered / RUNS
 
 
+NOTHING = Seen(np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int64))
+
+
 @pytest.mark.parametrize("log", LOGS)
 @pytest.mark.parametrize("early", [0.0, 0.4])
 def test_a_model_that_is_right_expects_the_squares_that_there_are(log, early):
     make, payoffs = LOGS[log]
     world = logged_by(make(), payoffs, early)
-    model = OutcomeModel(np.array([[1.5, -1.0, 0.0]]), np.array([[0.0, early, early, 0.0]]), None)
+    model = OutcomeModel(
+        np.array([[1.5, -1.0, 0.0]]), np.array([[0.0, early, early, 0.0]]), None, NOTHING
+    )
     found = gather(judged(), History(world.rows), model, draws=0)
     sums = (found.weights * found.deltas).sum(axis=1)
     for power, expected in zip((2, 4), found.expected.T, strict=True):

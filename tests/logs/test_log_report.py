@@ -30,8 +30,11 @@ def test_the_report_has_every_part_and_refers_to_nothing_outside(tmp_path):
     history = History(logged(chance(), 60))
     policies = {"greedy <1>": greedy([2.0, -1.0, 1.0, 0.0]), "rand": Random(rng=1)}
     page = report(history, policies, tmp_path / "page.html").read_text()
-    for part in ("Values", "Learning curve", "Success by position", "Length", "Calibration"):
-        assert f"<h2>{part}" in page
+    answer = page.index('<p class="callout')  # the answer comes first, then the parts
+    for part in ("Which one?", "What if", "Length", "Learning curve", "Success by position"):
+        assert answer < page.index(f"<h2>{part}")
+    assert "<h2>Calibration" in page
+    assert "<h2>Every estimator" in page
     assert "every attempt costs" in page
     assert "budget 1" in page
     assert "greedy &lt;1&gt;" in page
@@ -56,7 +59,7 @@ def test_positions_lengths_and_curves_count_what_is_in_the_log():
     assert lengths(history).tolist() == [0, 0, 0, 80]
     assert lengths(gather(greedy([9.0, 0.0, 0.0, 0.0]), history, fit(history))).sum() == 80
     curve = learning_curve(greedy([0.0] * 4), history, fit(history), supported=False, points=5)
-    assert [t for t, _ in curve] == [4, 23, 42, 61, 80]
+    assert [t for t, _, _ in curve] == [8, 26, 44, 62, 80]
 
 
 def test_less_budget_and_more_expensive_attempts_are_worth_less():

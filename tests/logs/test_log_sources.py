@@ -119,8 +119,8 @@ def test_an_evaluation_reads_and_checks_a_log_once(form, tmp_path, monkeypatch):
     assert (len(passes), len(checked)) == (1, 30)
     kept = history.keep()
     learn_from(recommended(dim=4), kept.part(0, 10))
-    found = evaluate(kept.part(10), policies, resamples=5)
-    report(kept.part(10), policies, tmp_path / "page.html", found)
+    evaluation = evaluate(kept.part(10), policies, resamples=5)
+    report(kept.part(10), policies, tmp_path / "page.html", evaluation)
     assert (len(passes), len(checked)) == (2, 60)
 
 

@@ -261,7 +261,8 @@ class _Judged:
             value = float(self.terms.mean())
         else:
             mass = np.where(found.observed, self.known * found.final_masses, 0.0)
-            value = float(mass @ np.where(found.observed, found.rewards, 0.0) / mass.sum())
+            total = float(mass @ np.where(found.observed, found.rewards, 0.0))
+            value = total / float(mass.sum()) if mass.any() else math.nan
         only = bool(self.gone) and self.missing == "bounds"
         low, high = self.interval()
         gain = self.gain(value)

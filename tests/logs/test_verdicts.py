@@ -130,12 +130,18 @@ def true_mean(policy, items, chances):
 
 def test_few_missing_outcomes_widen_the_interval_by_their_share():
     rows = one_try([(0, t % 3, 1.0 / 3.0, t % 2 == 0) for t in range(1200)])
-    full = evaluate(rows, {"x": always(0)}, resamples=2).verdicts["x"]
+    pair = {"x": always(0), "y": always(1)}
+    before = evaluate(rows, pair, resamples=2)
     for row in rows[:11]:
         row |= {"tried": None, "succeeded": None}
-    some = evaluate(rows, {"x": always(0)}, resamples=2).verdicts["x"]
-    assert not some.refused
-    assert some.high - some.low > full.high - full.low + 0.005
+    after = evaluate(rows, pair, resamples=2)
+    assert not after.verdicts["x"].refused
+    assert after.differences[-1].method == "normal"
+    for full, some in (
+        (before.verdicts["x"], after.verdicts["x"]),
+        (before.differences[-1], after.differences[-1]),
+    ):
+        assert some.high - some.low > full.high - full.low + 0.005
 
 
 def test_replay_is_refused_without_support():

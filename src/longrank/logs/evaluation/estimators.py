@@ -177,8 +177,9 @@ def range_of(found: Evidence) -> tuple[float, float]:
     rewards, earned = found.rewards[found.observed], found.earned[found.observed]
     seen = [rewards]
     mass = found.final_masses[found.observed]
-    if (mass > 0.0).any():
-        seen.append(earned[mass > 0.0] / mass[mass > 0.0])
+    some = (mass > 0.0) & np.isfinite(mass)
+    if some.any():
+        seen.append(earned[some] / mass[some])
     all_seen = np.concatenate(seen)
     if not len(all_seen):
         return least, most
@@ -200,8 +201,7 @@ class Scaled(NamedTuple):
     def interval(self, risk: float, *, anytime: bool = False) -> tuple[float, float]:
         """Return bounds of the value that hold for every number of decisions."""
         low, high = betting(self.earned, self.missed, risk, anytime=anytime)
-        low = min(low, 1.0)
-        return self.least + self.span * low, self.least + self.span * max(low, high)
+        return self.least + self.span * low, self.least + self.span * high
 
 
 def scaled(found: Evidence, known: Array) -> Scaled:

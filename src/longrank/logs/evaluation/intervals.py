@@ -106,10 +106,11 @@ def betting(
     """Return bounds that hold for every number of decisions, on the scale from 0 to 1.
 
     The means of ``low_values`` and ``high_values``, all of at least 0, are at most the mean in
-    question and 1 minus that mean.
+    question and 1 minus that mean. Bounds that contradict each other say nothing.
     """
     low = lower(low_values, risk / 2.0, anytime=anytime)
-    return low, 1.0 - lower(high_values, risk / 2.0, anytime=anytime)
+    high = 1.0 - lower(high_values, risk / 2.0, anytime=anytime)
+    return (max(low, 0.0), min(high, 1.0)) if low <= high else (0.0, 1.0)
 
 
 def mean_interval(

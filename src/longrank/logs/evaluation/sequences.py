@@ -61,6 +61,11 @@ def lower(values: Array, risk: float, *, anytime: bool = False) -> float:
     return low
 
 
+def exceeds(values: Array, mean: float, risk: float) -> bool:
+    """Tell whether the mean of values of at least 0 is above ``mean``; wrong with ``risk``."""
+    return bool(capital(values, mean, stakes(values, risk))[-1] >= math.log(1.0 / risk))
+
+
 def matched(weights: Array, values: Array, risk: float) -> float:
     """Return a lower bound of the mean of values in [0, 1] that were kept with these weights.
 

@@ -8,13 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.logs.evaluation.evidence import Evidence
+from longrank.logs.evaluation.sequences import exceeds
 
 Array = NDArray[np.float64]
 _UNSEEN = 2.0  # of the largest weights, that chance may have kept out of the log
 _FAR = 3.0  # standard errors
 _NEAR = 2.0  # standard errors
 _TOLERATED = 0.01  # of the policy, without support
+_SELDOM = 1e-3  # how often chance alone may make weights look wrong
 _ROUNDING = 1e-3  # of a mean of weights: what could matter to nobody
+_TOO_SMALL = "propensities in the log are too small"
 
 
 def no_support(found: Evidence) -> str:
@@ -37,13 +40,23 @@ def no_prefix_support(found: Evidence) -> str:
 
 
 def wrong_propensities(found: Evidence) -> str:
-    """Return why the propensities of the log cannot be right; empty if they can."""
+    """Return why the propensities of the log cannot be right; empty if they can.
+
+    Weights are at least 0, with a mean of at most 1. So their average is seldom far above 1 in
+    standard errors; and it is seldom large at all (Markov; betting tells more), however large the
+    standard error, as it is if a single propensity is next to nothing.
+    """
     for column in found.masses.T:
-        mean, error = float(column.mean()), _error(column)
-        if mean > 1.0 + _FAR * error + _ROUNDING:
+        mean = float(column.mean())
+        if mean <= 1.0 + _ROUNDING:
+            continue
+        if not mean < 1.0 / _SELDOM:  # also if a quotient is not finite any more
+            return f"the weights average {mean:.3g} instead of 1: {_TOO_SMALL}"
+        error = _error(column)
+        if mean > 1.0 + _FAR * error + _ROUNDING or exceeds(column, 1.0 + _ROUNDING, _SELDOM):
             return (
                 f"the weights average {mean:.3f} instead of 1 (standard error {error:.3f}): "
-                "propensities in the log are too small"
+                f"{_TOO_SMALL}"
             )
     return ""
 
@@ -123,7 +136,8 @@ def effective_by_design(found: Evidence) -> float:
     total = ends.sum()
     if not total:
         return 0.0
-    square = float(ends @ (found.masses**2).mean(axis=0)) / float(total)
+    with np.errstate(over="ignore", invalid="ignore"):  # then there are none
+        square = float(ends @ (found.masses**2).mean(axis=0)) / float(total)
     mean = min(float(ends @ found.masses.mean(axis=0)) / float(total), 1.0)
     return float(found.observed.sum()) * mean**2 / square if square > 0.0 else 0.0
 

@@ -28,6 +28,7 @@ from longrank.logs.evaluation.support import (
     effective_by_design,
     no_prefix_support,
     no_support,
+    wrong_propensities,
 )
 
 Array = NDArray[np.float64]
@@ -195,10 +196,8 @@ def judge(
     """
     judged = _Judged(found, settings, missing)
     log = found.log
-    if log.lacks(*NEEDS["importance sampling"]):
-        verdict = _bounded(judged, log.lacks(*NEEDS["importance sampling"]))
-    else:
-        verdict = judged.verdict()
+    reason = log.lacks(*NEEDS["importance sampling"]) or wrong_propensities(found)
+    verdict = _bounded(judged, reason) if reason else judged.verdict()
     gone = f"{log.missing} decisions have no outcome"
     notes = (*verdict.notes, gone) if log.missing else verdict.notes
     verdict = replace(verdict, policy=policy, notes=notes, missing=log.missing)
@@ -295,9 +294,9 @@ class _Judged:
             variance = robust_variance(terms, terms - ended.starts, ended.expected)
         earnable = self.least, self.most
         low, high = score(float(terms.mean()), variance, self.effective, earnable, settings)
-        return self._widen(low, self.least), self._widen(high, self.most)
+        return self.widen(low, self.least), self.widen(high, self.most)
 
-    def _widen(self, end: float, extreme: float) -> float:
+    def widen(self, end: float, extreme: float) -> float:
         """Move an end by the share of the policy whose outcomes are not known."""
         if not self.gone or self.missing == "at random":
             return end
@@ -310,7 +309,9 @@ class _Judged:
         """Return the difference to what was played."""
         span, rewards = self.most - self.least, self.rewards
         if not self.normal or self.refused:
-            return Difference("", LOGGED, value - float(rewards.mean()), *self.bet(), "betting")
+            low, high = self.bet()
+            more = min(max(value - float(rewards.mean()), low), high)
+            return Difference("", LOGGED, more, low, high, "betting")
         terms = self.terms - rewards
         variance = float(terms.var(ddof=1)) / len(terms)
         if self.missing != "at random":
@@ -318,7 +319,7 @@ class _Judged:
             variance = robust_variance(terms, robust_terms(ended) - ended.starts, ended.expected)
         earnable = -span, span
         low, high = score(float(terms.mean()), variance, self.effective, earnable, self.settings)
-        low, high = self._widen(low, -span), self._widen(high, span)
+        low, high = self.widen(low, -span), self.widen(high, span)
         return Difference("", LOGGED, float(terms.mean()), low, high, "normal")
 
     def bet(self, risk: float | None = None, *, anytime: bool = False) -> tuple[float, float]:
@@ -326,7 +327,9 @@ class _Judged:
         risk = 0.5 * (self.risk if risk is None else risk)
         up, down, most, span = self.against_log()
         low, high = (lower(values, risk, anytime=anytime) for values in (up, down))
-        return span * most * (low - 1.0), span * most * (1.0 - high)
+        if low - 1.0 > 1.0 - high:  # bounds that contradict each other say nothing
+            return -span, span
+        return max(span * most * (low - 1.0), -span), min(span * most * (1.0 - high), span)
 
     def against_log(self) -> tuple[Array, Array, float, float]:
         """Return numbers of at least 0 with the means 1 + D and 1 - D, and the scale of D.
@@ -355,7 +358,21 @@ def _bounded(judged: _Judged, reason: str) -> Verdict:
     verdict = replace(verdict, confidence=settings.confidence)
     if not known:
         return replace(verdict, refused=reason)
-    return replace(verdict, value=float(lows.mean()), gain=Difference("", LOGGED, 0.0, 0.0, 0.0))
+    return replace(verdict, value=float(lows.mean()), gain=_known_gain(judged))
+
+
+def _known_gain(judged: _Judged) -> Difference:
+    """Return the difference to what was played if all that the policy would earn is known."""
+    found, settings, span = judged.found, judged.settings, judged.most - judged.least
+    earned = found.bounds[:, 0]
+    below = earned - np.where(found.observed, found.rewards, judged.most)
+    above = earned - np.where(found.observed, found.rewards, judged.least)
+    if not below.any() and not above.any():
+        return Difference("", LOGGED, 0.0, 0.0, 0.0)
+    low, _, _ = mean_interval(below, (-span, span), settings)
+    _, high, method = mean_interval(above, (-span, span), settings)
+    value = float(below.mean()) if found.observed.all() else math.nan
+    return Difference("", LOGGED, value, low, high, method)
 
 
 def _advise(verdict: Verdict, judged: _Judged) -> Verdict:
@@ -396,6 +413,8 @@ def differ(
         effective = min(own.effective, its.effective)
         value = float(terms.mean())
         low, high = score(value, variance, effective, (-span, span), settings)
+        low = min(own.widen(low, -span), its.widen(low, -span))
+        high = max(own.widen(high, span), its.widen(high, span))
         return Difference(name, other, value, low, high, "normal")
     (low, high), (least, most) = own.interval(own.risk / 2.0), its.interval(own.risk / 2.0)
     value = own.verdict().value - its.verdict().value

@@ -1,0 +1,78 @@
+"""Propensities that cannot be right, and logs that need none: no verdict rests on them."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from small_world import greedy, weighted
+from test_verdicts import always, one_try
+
+from longrank.logs import evaluate, gate
+from longrank.logs.evaluation.intervals import betting
+from longrank.logs.evaluation.support import wrong_propensities
+
+
+def drawn(n, propensity=1.0 / 3.0, seed=0):
+    rng = np.random.default_rng(seed)
+    items = rng.integers(3, size=n)
+    return one_try([(0, int(i), propensity, bool(rng.random() < 0.5)) for i in items])
+
+
+@pytest.mark.parametrize("tiny", [1e-8, 1e-150, 1e-300, 5e-324])
+def test_one_propensity_next_to_nothing_promotes_nobody(tiny):
+    rows = drawn(200)
+    rows[0] |= {"order": [0], "tried": 1, "succeeded": True}
+    rows[0] |= {"propensity": tiny, "prefix_propensities": [tiny]}
+    found = evaluate(rows, {"x": always(0)}, resamples=2)
+    verdict = found.verdicts["x"]
+    assert "propensities in the log are too small" in verdict.refused
+    assert verdict.low <= 0.5 <= verdict.high
+    assert verdict.advice == "not enough data"
+    answer = gate(rows, {"x": always(0)})["x"]
+    assert answer.answer == "not enough data"
+    assert "too small" in answer.reason
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_right_weights_with_a_long_tail_are_hardly_ever_called_wrong():
+    rng, wrong = np.random.default_rng(0), 0
+    for _ in range(300):
+        weights = np.where(rng.random((200, 1)) < 0.01, 100.0, 0.0)
+        wrong += bool(wrong_propensities(weighted(weights)))
+    assert wrong <= 3
+
+
+def test_bounds_beside_a_refusal_do_not_rest_on_wrong_propensities():
+    """At half their value they said 0.66 to 0.66 where 0.5 is true."""
+    verdict = evaluate(drawn(400, 1.0 / 6.0), {"x": always(0)}, resamples=2).verdicts["x"]
+    assert "propensities in the log are too small" in verdict.refused
+    assert verdict.low < 0.4
+    assert verdict.high > 0.6
+
+
+def test_bounds_that_contradict_each_other_say_nothing():
+    assert betting(np.full(200, 2.0), np.full(200, 2.0), 0.05) == (0.0, 1.0)
+    assert betting(np.full(200, 2.0), np.zeros(200), 0.05) == (0.0, 1.0)
+
+
+def test_a_policy_that_stops_earlier_than_a_log_without_chance_does_not_earn_the_same():
+    rng = np.random.default_rng(0)
+    rows = []
+    for t in range(300):
+        won = rng.random(2) < 0.9
+        rows.append(
+            {"id": t, "items": np.eye(3).tolist(), "order": [0, 1]}
+            | {"tried": 1 if won[0] else 2, "succeeded": bool(won.any())}
+            | {"rewards": [1.0, 0.2], "losses": [0.0, -0.3, -0.6]}
+            | {"propensity": 1.0, "prefix_propensities": [1.0, 1.0]}
+        )
+    found = evaluate(rows, {"none": greedy([-20.0] * 3)}, resamples=2)
+    verdict, logged = found.verdicts["none"], found[0].value
+    assert verdict.value == 0.0
+    assert verdict.gain.value == pytest.approx(-logged)
+    assert verdict.gain.low < -logged < verdict.gain.high < 0.0
+    assert verdict.advice == "keep"
+    assert not math.isnan(verdict.low)

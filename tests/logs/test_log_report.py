@@ -30,7 +30,7 @@ def test_the_report_has_every_part_and_refers_to_nothing_outside(tmp_path):
     history = History(logged(chance(), 60))
     policies = {"greedy <1>": greedy([2.0, -1.0, 1.0, 0.0]), "rand": Random(rng=1)}
     page = report(history, policies, tmp_path / "page.html").read_text()
-    for part in ("Values", "Learning curve", "Success by position", "Length", "Calibration"):
+    for part in ("What if", "Learning curve", "Success by position", "Length", "Calibration"):
         assert f"<h2>{part}" in page
     assert "every attempt costs" in page
     assert "budget 1" in page
@@ -56,7 +56,7 @@ def test_positions_lengths_and_curves_count_what_is_in_the_log():
     assert lengths(history).tolist() == [0, 0, 0, 80]
     assert lengths(gather(greedy([9.0, 0.0, 0.0, 0.0]), history, fit(history))).sum() == 80
     curve = learning_curve(greedy([0.0] * 4), history, fit(history), supported=False, points=5)
-    assert [t for t, _ in curve] == [4, 23, 42, 61, 80]
+    assert [t for t, _, _ in curve] == [8, 26, 44, 62, 80]
 
 
 def test_less_budget_and_more_expensive_attempts_are_worth_less():
@@ -107,7 +107,18 @@ def test_the_report_says_how_sure_its_intervals_are(tmp_path):
     estimates = evaluate(history, policies, confidence=0.9, resamples=20)
     assert {e.confidence for e in estimates} == {0.9}
     page = report(history, policies, str(tmp_path / "page.html"), estimates).read_text()
-    assert "90% interval" in page
+    assert "90 % interval" in page
+    assert "95 %" not in page
+
+
+def test_what_if_treats_missing_outcomes_as_the_verdicts_do(tmp_path):
+    rows = logged(chance(), 60)
+    for row in rows[::4]:
+        row["tried"] = row["succeeded"] = None
+    policies = {"x": chance()}
+    page = report(rows, policies, tmp_path / "page.html", missing="at random").read_text()
+    assert "cannot be judged" not in page
+    assert "not supported by the log" not in page
 
 
 @pytest.mark.parametrize("policy", ["dep", "nothing.longrank", "ind:fast"])

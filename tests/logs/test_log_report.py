@@ -110,7 +110,18 @@ def test_the_report_says_how_sure_its_intervals_are(tmp_path):
     estimates = evaluate(history, policies, confidence=0.9, resamples=20)
     assert {e.confidence for e in estimates} == {0.9}
     page = report(history, policies, str(tmp_path / "page.html"), estimates).read_text()
-    assert "90% interval" in page
+    assert "90 % interval" in page
+    assert "95 %" not in page
+
+
+def test_what_if_treats_missing_outcomes_as_the_verdicts_do(tmp_path):
+    rows = logged(chance(), 60)
+    for row in rows[::4]:
+        row["tried"] = row["succeeded"] = None
+    policies = {"x": chance()}
+    page = report(rows, policies, tmp_path / "page.html", missing="at random").read_text()
+    assert "cannot be judged" not in page
+    assert "not supported by the log" not in page
 
 
 @pytest.mark.parametrize("policy", ["dep", "nothing.longrank", "ind:fast"])

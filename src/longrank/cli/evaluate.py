@@ -147,7 +147,8 @@ def evaluate(
         _show_all(own, found)
     if report is not None:
         with own.status("writing the report"):
-            write_report(judged, policies, report, found, extra_cost=extra_cost, **workers)
+            settings = {"interval": interval, "missing": missing, "extra_cost": extra_cost}
+            write_report(judged, policies, report, found, **settings, **workers)
         own.print(f"Wrote the report to {report}")
 
 

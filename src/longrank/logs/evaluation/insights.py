@@ -129,6 +129,7 @@ def judge_changes(
     found: Mapping[str, Mapping[str, Evidence]],
     changes: Iterable[str],
     settings: IntervalSettings | None = None,
+    missing: str = "refuse",
 ) -> list[WhatIf]:
     """Judge the evidence about each policy under each change."""
     settings = settings or IntervalSettings()
@@ -136,7 +137,7 @@ def judge_changes(
         WhatIf(
             change,
             {name: float(one[change].modelled.mean()) for name, one in found.items()},
-            {name: judge(one[change], settings, name) for name, one in found.items()},
+            {name: judge(one[change], settings, name, missing) for name, one in found.items()},
         )
         for change in changes
     ]

@@ -31,8 +31,9 @@ def too_many(missing: int, decisions: int) -> str:
         return ""
     return (
         f"{missing} of {missing + decisions} decisions ({share:.1%}) have no outcome, more than "
-        f"{TOLERATED:.0%}: say missing='at random' if what was played says all about why (then "
-        "the others are weighted), or missing='bounds' for what is certain whatever the reason"
+        f"{TOLERATED:.0%}: choose missing 'at random' (--missing at-random) if what was played "
+        "explains why (then the others are weighted), or 'bounds' (--missing bounds) for what is "
+        "certain whatever the reason"
     )
 
 

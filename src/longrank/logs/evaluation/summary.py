@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from longrank.logs.evaluation import insights
 from longrank.logs.evaluation.comparison import evaluate, source_first
 from longrank.logs.evaluation.estimators import Estimate
 from longrank.logs.evaluation.evidence import Evidence, check_batches, gather_all
+from longrank.logs.evaluation.intervals import IntervalSettings
+from longrank.logs.evaluation.observation import treatment
 from longrank.logs.evaluation.outcome_model import OutcomeModel, calibration, fit
 from longrank.logs.evaluation.verdict import LOGGED, Difference, Evaluation, Verdict
 from longrank.logs.history import Change, History
@@ -44,6 +47,8 @@ def report(
     estimates: Sequence[Estimate] | None = None,
     *,
     extra_cost: float | None = None,
+    interval: str = "bootstrap",
+    missing: str = "refuse",
     jobs: int = 1,
     backend: str = "processes",
     address: str | None = None,
@@ -61,18 +66,23 @@ def report(
         From :func:`longrank.logs.evaluate`; computed by default.
     extra_cost
         "What if every attempt cost this much more?"; a twentieth of the first reward by default.
-    jobs, backend, address
-        As for :func:`longrank.logs.evaluate`.
+    interval, missing, jobs, backend, address
+        As for :func:`longrank.logs.evaluate`; if ``estimates`` are given, as they were made.
     """
     history = History.of(source).keep()
     found = estimates
     if not isinstance(found, Evaluation):
-        found = evaluate(history, policies, jobs=jobs, backend=backend, address=address)
+        how: dict[str, Any] = {"interval": interval, "missing": missing}
+        how |= {"jobs": jobs, "backend": backend, "address": address}
+        found = evaluate(history, policies, **how)
     workers = Workers(jobs, backend, address)
+    level = max((verdict.confidence for verdict in found.verdicts.values()), default=0.95)
+    settings = IntervalSettings(level, "bootstrap" if interval == "bootstrap" else "betting")
+    judged = partial(insights.judge_changes, settings=settings, missing=treatment(missing))
     title = f"May I switch? Policies on {history.name}"
     blocks: list[Block] = [Heading(title, 1), *_answer(found), *_basis(history, found)]
     if not all(one.refused for one in found):
-        blocks += _details(policies, history, found, extra_cost, workers)
+        blocks += _details(policies, history, found, extra_cost, workers, judged)
     blocks += [Heading("Every estimator", 2), *_estimates(found)]
     out = Path(path)
     out.write_text(to_html(blocks, title), "utf-8")
@@ -118,6 +128,10 @@ def _gains(drawn: Sequence[Verdict], policies: Sequence[str]) -> Chart:
     return chart
 
 
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.4g} %"
+
+
 def _rows(found: Evaluation) -> Grid:
     rows = []
     for one in found:
@@ -131,10 +145,10 @@ def _rows(found: Evaluation) -> Grid:
         how = f"{verdict.estimator}, {verdict.method}" if verdict.method else verdict.estimator
         if verdict.refused:
             more, how = "–", "refused"
-        advice = f"try on {verdict.share:.0%}" if verdict.advice == "try" else verdict.advice
+        advice = f"try on {_percent(verdict.share)}" if verdict.advice == "try" else verdict.advice
         effective = f"{verdict.effective:,.0f}"
         rows.append((name, number(verdict.value, 4), span, more, effective, advice, how))
-    levels = [f"{verdict.confidence:.0%} " for verdict in found.verdicts.values()]
+    levels = [f"{_percent(verdict.confidence)} " for verdict in found.verdicts.values()]
     interval = f"{levels[0] if levels else ''}interval"
     header = (
         *("", "earns per decision", interval, "more than what was played"),
@@ -179,13 +193,14 @@ def _details(
     estimates: Evaluation,
     extra_cost: float | None,
     workers: Workers,
+    judged: Callable[..., list[insights.WhatIf]],
 ) -> list[Block]:
     model, changes = fit(history), _changes(history, extra_cost)
     found = gather_all(policies, history, model, changes, workers=workers)
     supported = [e.policy for e in estimates if e.estimator == "doubly robust" and not e.refused]
     return [
         Heading("What if", 2),
-        *_what_if(found, changes),
+        *_what_if(list(found), judged(found, changes)),
         Heading("Length", 2),
         _lengths({name: one[UNCHANGED] for name, one in found.items()}, history),
         Heading("Learning curve", 2),
@@ -203,11 +218,11 @@ def _estimates(estimates: Evaluation) -> list[Block]:
         span = "" if math.isnan(e.low) else f"{number(e.low, 4)} to {number(e.high, 4)}"
         remark = f"refused: {e.refused}" if e.refused else "; ".join(e.notes)
         if not math.isnan(e.exact):
-            remark = f"exact in {e.exact:.0%} of the decisions; {remark}"
+            remark = f"exact in {_percent(round(e.exact, 2))} of the decisions; {remark}"
         effective = number(e.effective, 0)
         value = number(e.value, 4)
         rows.append((e.policy, e.estimator, value, span, effective, e.method, remark))
-    levels = [f"{e.confidence:.0%} " for e in estimates if not math.isnan(e.confidence)]
+    levels = [f"{_percent(e.confidence)} " for e in estimates if not math.isnan(e.confidence)]
     interval = f"{levels[0] if levels else ''}interval"
     header = ("policy", "estimator", "value", interval, "effective", "method", "remarks")
     text = "The verdicts above come from the one that the design of this log supports best."
@@ -255,7 +270,7 @@ def _positions(history: History) -> list[Block]:
     highest = float(np.nanmax(found.rates, initial=0.0)) or 1.0
     chart = Chart(
         (-0.5, len(found.tried) - 0.5),
-        (0.0, highest),
+        (0.0, min(1.05 * highest, 1.0)),
         label="The success rate of attempts, by position",
         titles=("position", "success rate"),
         x_names=[str(i + 1) for i in range(len(found.tried))],
@@ -288,7 +303,7 @@ def _lengths(found: Mapping[str, Evidence], history: History) -> Grid:
     for name, counts in counted.items():
         shares = np.append(counts, np.zeros(longest - len(counts))) / counts.sum()
         mean = float(shares @ np.arange(longest))
-        rows.append((name, f"{mean:.2f}", *(f"{share:.0%}" for share in shares)))
+        rows.append((name, f"{mean:.2f}", *(_percent(round(share, 2)) for share in shares)))
     return Grid(("policy", "mean length", *map(str, range(longest))), tuple(rows), prose=(0,))
 
 
@@ -296,7 +311,7 @@ def _calibration(model: OutcomeModel) -> list[Block]:
     bins = calibration(model.predictions)
     if not bins:
         return [Prose("Nothing was tried, so there is nothing to compare.")]
-    top = max(max(predicted, true) for predicted, true, _ in bins)
+    top = min(1.05 * max(max(predicted, true) for predicted, true, _ in bins), 1.0)
     chart = Chart(
         (0.0, top),
         (0.0, top),
@@ -343,10 +358,7 @@ def _changes(history: History, extra_cost: float | None) -> dict[str, Change]:
     }
 
 
-def _what_if(
-    evidence: Mapping[str, Mapping[str, Evidence]], changes: Mapping[str, Change]
-) -> list[Block]:
-    policies, found = list(evidence), insights.judge_changes(evidence, changes)
+def _what_if(policies: Sequence[str], found: Sequence[insights.WhatIf]) -> list[Block]:
     rows: list[tuple[Field | str, ...]] = []
     for one in found:
         cells: list[Field | str] = []
@@ -358,9 +370,11 @@ def _what_if(
             span = f"{number(verdict.low, 3)} to {number(verdict.high, 3)}"
             cells.append(Field(number(verdict.value, 3), span))
         rows.append((one.change, *cells))
+    levels = {verdict.confidence for one in found for verdict in one.verdicts.values()}
+    level = "".join(f"{_percent(one)} " for one in levels)
     text = (
         "Each policy decides again under the change, and the log is asked again whether it "
-        "supports that: value and 95 % interval. What a larger budget than the log's would bring "
-        "cannot be seen in it."
+        f"supports that: value and {level}interval. What a larger budget than the "
+        "log's would bring cannot be seen in it."
     )
     return [Prose(text), Grid(("change", *policies), tuple(rows), prose=(0,))]

@@ -270,7 +270,12 @@ def no_match(found: Evidence) -> str:
     """Return why replay cannot be trusted, or has nothing to average; empty if it can."""
     if not (found.matches > 0.0).any():
         return f"none of the {len(found.rewards)} decisions played what this policy would play"
-    return no_support(found)
+    reason = no_support(found)
+    if not reason and doubtful(found):
+        return (
+            "the weights are two standard errors from 1: what it plays may be rare in some contexts"
+        )
+    return reason
 
 
 def importance(found: Evidence, settings: IntervalSettings) -> Estimate:

@@ -273,7 +273,7 @@ def no_match(found: Evidence) -> str:
     reason = no_support(found)
     if not reason and doubtful(found):
         return (
-            "the weights are two standard errors from 1: what it plays may be rare in some contexts"
+            "the weights are two standard errors from 1: it may play what some contexts never show"
         )
     return reason
 

@@ -471,7 +471,7 @@ def _span(low: float, high: float) -> str:
 def _rounded(value: float, width: float) -> str:
     """Write an end of an interval with as many decimals as its width deserves: two digits of it."""
     decimals = min(max(1 - math.floor(math.log10(width)), 0), 9) if width > 0.0 else 2
-    return f"{value:.{decimals}f}"
+    return f"{round(value, decimals) + 0.0:.{decimals}f}"
 
 
 def _plain(value: Any) -> Any:

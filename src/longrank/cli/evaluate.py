@@ -43,8 +43,9 @@ def evaluate(
     policy: Annotated[
         list[str],
         typer.Option(
-            help="A file that Policy.save wrote, or a name (recommended, cautious, "
-            "thompson, plackett-luce, ind, eps, c-ucb1, gl-cdcm, rand, or one that an installed package offers), "
+            help="A file that Policy.save wrote, or a name (recommended, cautious, thompson, "
+            "plackett-luce, ind, eps, c-ucb1, gl-cdcm, rand, or one that an installed package "
+            "offers), "
             "optionally with settings: ind:rate=5. Repeat it for each policy."
         ),
     ],

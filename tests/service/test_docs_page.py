@@ -9,7 +9,7 @@ from html import unescape
 from html.parser import HTMLParser
 
 import pytest
-from test_page import browser, errors  # noqa: F401 - a fixture
+from test_console import errors
 
 from longrank.service.http.docs import render
 from longrank.service.http.openapi import tree
@@ -82,7 +82,7 @@ def test_its_policy_allows_its_own_style_and_nothing_else(http):
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [390, 1300])
-def test_a_browser_shows_it_with_its_style_and_without_complaint(browser, http, width):  # noqa: F811
+def test_a_browser_shows_it_with_its_style_and_without_complaint(browser, http, width):
     browser.set_window_size(width, 900)
     browser.get(f"{http.base_url}/docs")
     style = "return getComputedStyle(document.querySelector('th')).fontWeight"

@@ -18,7 +18,7 @@ from longrank.cli.run import Backend, Grid
 from longrank.cli.terminal import EXTRAS, needs
 from longrank.errors import InvalidInput, LongrankError, MissingExtra
 from longrank.experiments.settings import GRIDS
-from longrank.workers import BACKENDS
+from longrank.jobs import BACKENDS
 
 ROOT = Path(__file__).parent.parent
 

@@ -111,6 +111,8 @@ def listed(docs: Path, start: str = "index.md") -> set[str]:
                 target = posixpath.normpath(posixpath.join(posixpath.dirname(name), entry))
                 target = target.removesuffix(".md")
                 matches = sorted(docs.glob(f"{target}.md")) if "*" in target else []
+                if (docs / f"{target}.ipynb").exists():
+                    continue
                 todo += [one.relative_to(docs).as_posix() for one in matches] or [f"{target}.md"]
     return found
 

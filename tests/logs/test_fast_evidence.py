@@ -10,10 +10,10 @@ from plain_evidence import plain_evidence
 from small_world import FREE, JUDGED, PAYOFFS, chance, greedy, logged
 
 from longrank import UCB, Outcome, Payoffs, Random, SparseLaplace, named
+from longrank.jobs import Jobs
 from longrank.logs import History, fit, record
 from longrank.logs.evaluation.evidence import gather, gather_all
 from longrank.logs.evaluation.insights import raise_costs
-from longrank.workers import Workers
 
 PRICED = FREE.priced([0.1, 0.0, 0.3, 0.05, 0.2], [0.0, 0.5, -0.2, 0.1, 0.3])
 
@@ -122,7 +122,7 @@ def test_the_number_of_workers_changes_nothing(monkeypatch):
     model = fit(history)
     before = {name: policy.to_bytes() for name, policy in policies.items()}
     alone = gather_all(policies, history, model, changes)
-    shared = gather_all(policies, history, model, changes, workers=Workers(2))
+    shared = gather_all(policies, history, model, changes, workers=Jobs(2))
     for name in policies:
         for change in changes:
             assert_same(alone[name][change], shared[name][change])

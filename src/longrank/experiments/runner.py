@@ -12,9 +12,9 @@ from pathlib import Path
 from longrank.experiments.results import ResultRow, finished, write_cell
 from longrank.experiments.settings import Cell, fees, grid_of, payoffs
 from longrank.experiments.streams import mixture, situation, stream, task_table
+from longrank.jobs import Jobs
 from longrank.simulation import live
 from longrank.simulation.metrics import normalised
-from longrank.workers import Workers
 
 FIRST = 50  # rounds in which every kernel of a run is needed
 
@@ -123,7 +123,7 @@ def run(
     todo = [cell for cell in cells if not finished(out, cell)]
     prepare(todo, folder, notify)
     failures = []
-    workers = Workers(jobs, backend, address)
+    workers = Jobs(jobs, backend, address)
     tasks = ((cell, folder) for cell in todo)
     for cell, rows in workers.each(_try_cell, tasks, ordered=False):
         if isinstance(rows, Failure):

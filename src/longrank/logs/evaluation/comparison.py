@@ -12,6 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from longrank import checks
 from longrank.errors import InvalidInput
+from longrank.jobs import Jobs
 from longrank.logs.abilities import NEEDS
 from longrank.logs.evaluation.estimators import (
     ESTIMATORS,
@@ -35,7 +36,6 @@ from longrank.logs.evaluation.verdict import (
 )
 from longrank.logs.history import History
 from longrank.policies import Policy, Random
-from longrank.workers import Workers
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -121,7 +121,7 @@ def evaluate(
     )
     treated = treatment(missing)
     history = History.of(source).keep()
-    log, workers = check_batches(history), Workers(jobs, backend, address)
+    log, workers = check_batches(history), Jobs(jobs, backend, address)
     reason = log.lacks(*NEEDS["bounds"]) if log.decisions else "there are no decisions to evaluate"
     if reason:
         estimates = [Estimate(p, e, refused=reason) for p in policies for e in ESTIMATORS]

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import kernels
+from longrank.jobs import Jobs
 from longrank.kernels import Expected, Findings, Logged, Worth
 from longrank.logs.abilities import CERTAIN, Checked
 from longrank.logs.batch import UNKNOWN, Batch
@@ -20,7 +21,6 @@ from longrank.logs.evaluation.outcome_model import OutcomeModel
 from longrank.logs.evaluation.target import aim
 from longrank.logs.history import Change, History, changed
 from longrank.policies import Policy
-from longrank.workers import Workers
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -108,7 +108,7 @@ def gather_all(
     changes: Mapping[str, Change] | None = None,
     *,
     draws: int | None = None,
-    workers: Workers | None = None,
+    workers: Jobs | None = None,
     learn: bool = False,
 ) -> dict[str, dict[str, Evidence]]:
     """Ask policies about every decision of a log, in one pass; return what it says about each.
@@ -131,7 +131,7 @@ def gather_all(
     log, found = Checked(history.name), {pair: _Columns(room) for pair in task.pairs()}
     common = {change: _Columns(room) for change in changes}  # to all policies
     if workers is None or learn:
-        workers = Workers()
+        workers = Jobs()
     jobs = (
         (task, place, batch, model.seen.blocks(batch.ids))
         for place, batch in _placed(history.batches())

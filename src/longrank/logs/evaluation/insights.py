@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.jobs import Jobs
 from longrank.logs.evaluation.estimators import robust_terms
 from longrank.logs.evaluation.evidence import Evidence, gather, gather_all
 from longrank.logs.evaluation.intervals import IntervalSettings
@@ -16,7 +17,6 @@ from longrank.logs.evaluation.verdict import Verdict, judge
 from longrank.logs.history import Change, History
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy
-from longrank.workers import Workers
 
 Array = NDArray[np.float64]
 
@@ -114,7 +114,7 @@ def what_if(
     model: OutcomeModel,
     changes: Mapping[str, Change],
     settings: IntervalSettings | None = None,
-    workers: Workers | None = None,
+    workers: Jobs | None = None,
 ) -> list[WhatIf]:
     """Evaluate policies under other payoffs or smaller budgets; each decides again under them.
 

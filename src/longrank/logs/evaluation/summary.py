@@ -23,6 +23,7 @@ from longrank.document import (
     number,
     to_html,
 )
+from longrank.jobs import Jobs
 from longrank.logs.evaluation import insights
 from longrank.logs.evaluation.comparison import evaluate, source_first
 from longrank.logs.evaluation.estimators import Estimate
@@ -33,7 +34,6 @@ from longrank.logs.evaluation.outcome_model import OutcomeModel, calibration, fi
 from longrank.logs.evaluation.verdict import LOGGED, Difference, Evaluation, Verdict
 from longrank.logs.history import Change, History
 from longrank.policies import Policy
-from longrank.workers import Workers
 
 Policies = Mapping[str, Policy]
 UNCHANGED = "unchanged"
@@ -75,7 +75,7 @@ def report(
         how: dict[str, Any] = {"interval": interval, "missing": missing}
         how |= {"jobs": jobs, "backend": backend, "address": address}
         found = evaluate(history, policies, **how)
-    workers = Workers(jobs, backend, address)
+    workers = Jobs(jobs, backend, address)
     level = max((verdict.confidence for verdict in found.verdicts.values()), default=0.95)
     settings = IntervalSettings(level, "bootstrap" if interval == "bootstrap" else "betting")
     judged = partial(insights.judge_changes, settings=settings, missing=treatment(missing))
@@ -192,7 +192,7 @@ def _details(
     history: History,
     estimates: Evaluation,
     extra_cost: float | None,
-    workers: Workers,
+    workers: Jobs,
     judged: Callable[..., list[insights.WhatIf]],
 ) -> list[Block]:
     model, changes = fit(history), _changes(history, extra_cost)

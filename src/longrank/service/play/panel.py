@@ -13,7 +13,7 @@ from longrank.errors import LongrankError
 from longrank.service.http.origins import LOOPBACK, Origins
 from longrank.service.http.problems import Refused, report
 from longrank.service.http.status import PAGE_HEADERS, static_file
-from longrank.service.play.desk import Desk
+from longrank.service.play.traffic import Desk
 
 MAX_BODY = 1024
 _KINDS = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8"}

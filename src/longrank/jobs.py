@@ -1,4 +1,4 @@
-"""Workers: local processes by joblib, or a Dask or Ray cluster."""
+"""Jobs: local processes by joblib, or a Dask or Ray cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BACKENDS = ("processes", "dask", "ray")
 
 
 @dataclass(frozen=True)
-class Workers:
+class Jobs:
     """Where work is done: ``jobs`` at a time, in this process if that is one.
 
     Parameters

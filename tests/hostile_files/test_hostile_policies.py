@@ -123,6 +123,7 @@ def array(dtype="<f8", shape=(1,), offset=0) -> str:
     ],
 )
 def test_a_header_that_asks_for_more_than_the_file_has_is_refused_before_it_is_given(data):
+    peak(data)  # what is imported on first use is not counted
     assert peak(data) < 4 * len(data) + 2**20
 
 

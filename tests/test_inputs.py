@@ -78,7 +78,8 @@ def test_a_large_read_only_array_ranks_like_a_writable_one(dtype):
 
 def test_items_are_left_alone(policy):
     items = EIGHTHS.copy()
-    policy.learn(policy.rank(items, PAYOFFS), Outcome(1, False))
+    ranking = policy.rank(items, PAYOFFS)
+    policy.learn(ranking, Outcome(min(1, len(ranking)), False))  # a pessimist may play nothing
     np.testing.assert_array_equal(items, EIGHTHS)
 
 

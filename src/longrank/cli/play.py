@@ -34,7 +34,7 @@ def play(
     ] = False,
     record: Annotated[
         Path | None,
-        typer.Option(help="Save a picture of the page, with an outage in it, and stop."),
+        typer.Option(help="Save a picture of what is earned, with an outage in it, and stop."),
     ] = None,
 ) -> None:
     """Watch it route payments on a live page, and make trouble: outages, fees, other traffic.
@@ -44,8 +44,9 @@ def play(
     The page shows what longrank earns against the best fixed list and against perfect knowledge,
     what it has learned of each provider, and why each payment went where it went.
 
-    With `--record` it runs for `--seconds` (90 by default), takes the busiest provider down
-    after two thirds of them, and saves the page as a PNG file; this needs Chromium or Chrome.
+    With `--record` it runs for `--seconds` (90 by default), takes the first provider of the fixed
+    list down after half of them, and saves a picture of what came of it as a PNG file; this needs
+    Chromium or Chrome.
 
     Needs `pip install 'longrank[service]'`.
 
@@ -87,7 +88,7 @@ def play(
             span = seconds or (90.0 if record is not None else None)
             _run(desk, rate, span, stopping, outage=record is not None)
             if record is not None:
-                playing.record(f"{url}#payments/900", record)
+                playing.record(f"{url}?picture#payments/all", record)
                 console.print(f"saved {record}", highlight=False)
         except KeyboardInterrupt:
             pass
@@ -104,12 +105,12 @@ def play(
 def _run(
     desk: Desk, rate: float, seconds: float | None, stopping: threading.Event, *, outage: bool
 ) -> None:
-    """Route payments for so many seconds, or until Ctrl-C; with an outage after two thirds."""
+    """Route payments for so many seconds, or until Ctrl-C; with an outage after half."""
     timers = []
     if seconds is not None:
         timers.append(threading.Timer(seconds, stopping.set))
         if outage:
-            press = threading.Timer(seconds * 2 / 3, lambda: desk.act("down", desk.busiest()))
+            press = threading.Timer(seconds / 2, lambda: desk.act("down", desk.fixed[0]))
             timers.append(press)
     for timer in timers:
         timer.daemon = True

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 from typing import Any
+from urllib.parse import parse_qs
 
 import msgspec
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from longrank.errors import LongrankError
+from longrank.errors import InvalidInput, LongrankError
 from longrank.service.http.origins import LOOPBACK, Origins
 from longrank.service.http.problems import Refused, report
 from longrank.service.http.status import PAGE_HEADERS, static_file
@@ -46,7 +47,7 @@ class Panel:
             return
         try:
             self._origins.check(scope["method"], dict(reversed(scope["headers"])))
-            kind, body = await self._answer(scope["method"], path, receive)
+            kind, body = await self._answer(scope, receive)
             status, headers = 200, {"Content-Type": kind, **PAGE_HEADERS}
         except (LongrankError, Refused) as error:
             status, headers, body = report(error, "desk")
@@ -57,12 +58,15 @@ class Panel:
             {"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body}
         )
 
-    async def _answer(self, method: str, path: str, receive: Receive) -> tuple[str, bytes]:
+    async def _answer(self, scope: Scope, receive: Receive) -> tuple[str, bytes]:
+        method, path = scope["method"], scope["path"]
         if method in ("GET", "HEAD"):
             if path == "/":
                 return "text/html; charset=utf-8", _page()
             if path == "/desk/state":
-                return "application/json", msgspec.json.encode(self._ready().state())
+                return "application/json", msgspec.json.encode(
+                    self._ready().state(_payments(scope["query_string"].decode("latin-1")))
+                )
             if path in ("/desk/desk.js", "/desk/desk.css"):
                 return _KINDS[path.rpartition(".")[2]], _own(path.rpartition("/")[2])
         if (method, path) == ("POST", "/desk/act"):
@@ -75,6 +79,16 @@ class Panel:
         if self.desk is None:
             raise Refused(503, "the desk is not open yet")
         return self.desk
+
+
+def _payments(query: str) -> int | None:
+    """Return after how many payments the page wants to know the state: those that it shows."""
+    given = parse_qs(query).get("payments", [""])[0]
+    if not given:
+        return None
+    if not (given.isascii() and given.isdigit() and len(given) < 16):
+        raise InvalidInput("payments", "be a number of payments", repr(given))
+    return int(given)
 
 
 async def _action(receive: Receive) -> Action:

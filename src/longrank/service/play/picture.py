@@ -11,7 +11,7 @@ from pathlib import Path
 from longrank.errors import LongrankError
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-WIDTH, HEIGHT = 1300, 1180
+WIDTH, HEIGHT, DENSITY = 1000, 560, 2  # in CSS pixels, and how many of the picture each is
 
 
 class NoBrowser(LongrankError):
@@ -42,6 +42,7 @@ def record(url: str, out: Path, width: int = WIDTH, height: int = HEIGHT) -> Non
             "--hide-scrollbars",
             f"--user-data-dir={profile}",
             f"--window-size={width},{height}",
+            f"--force-device-scale-factor={DENSITY}",
             "--timeout=15000",
             "--virtual-time-budget=6000",
             f"--screenshot={out.resolve()}",

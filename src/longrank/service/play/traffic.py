@@ -25,23 +25,31 @@ from longrank.simulation.desk import (
 
 Order = NDArray[np.int64]
 MODEL, BASELINE = "payments", "fixed-list"
-RECENT = 100  # payments over which a share of traffic is told
+SMOOTH = 100  # payments over which a share of traffic is told
 HABIT = 50  # sequences for a brand that are remembered: how longrank routes just now
 DEARER = 2.0  # times its fee, by a press of the button
+RECENT = 4_096  # payments whose accounts are kept one by one, for a page that is a little behind
+POINTS = 240  # of the curve of earnings; when there are more, every second one goes
 
 
 class Money(NamedTuple):
-    """What was earned by longrank, by the fixed list, and by one who knows all chances."""
+    """What was earned by longrank, by the fixed list, and by one who knows all chances.
+
+    ``longrank`` and ``fixed`` are what the service counted. ``perfect`` is what longrank earned and
+    what its choices were worth less than the best ones, by the true chances: the difference is
+    free of luck and never negative.
+    """
 
     payments: int = 0
     longrank: float = 0.0
     fixed: float = 0.0
     perfect: float = 0.0
+    saved: float = 0.0  # since something happened, against going on as before; free of luck
+    at: float = 0.0
 
-    def since(self, before: Money) -> Money:
+    def since(self, before: Money) -> dict[str, float]:
         """Return what came in after an earlier moment."""
-        later = [now - then for now, then in zip(self, before, strict=True)]
-        return Money(int(later[0]), *later[1:])
+        return {name: getattr(self, name) - getattr(before, name) for name in self._fields[:4]}
 
 
 class Happening(NamedTuple):
@@ -66,14 +74,26 @@ class Desk:
         self._client = Client(url, timeout=120.0)
         self._world, self._lock = PaymentDesk(seed=seed), threading.Lock()
         self._fixed = np.array(fixed_list())
-        self._first: deque[str] = deque(maxlen=RECENT)
+        self._first: deque[str] = deque(maxlen=RECENT)  # who was tried first, of each in _recent
         self._habits: dict[str, deque[Order]] = {brand: deque(maxlen=HABIT) for brand in BRANDS}
         self._before: dict[str, list[Order]] = {}  # the habits when something last happened
-        self._as_before = 0.0  # what they would have earned since
-        self.money, self.happenings, self.last = Money(), [], ""
-        self.rate = 0.0
+        self._recent: deque[Money] = deque([Money(at=time.time())], maxlen=RECENT)
+        self._curve, self._stride = [self._recent[0]], 1
+        self.happenings, self.last = [], ""
+        self.rate: float | None = None  # payments a second, once there is something to measure
 
     happenings: list[Happening]
+    _curve: list[Money]
+
+    @property
+    def money(self) -> Money:
+        """What has been earned by now."""
+        return self._recent[-1]
+
+    @property
+    def fixed(self) -> list[str]:
+        """The providers of the fixed list, in order."""
+        return [PROVIDERS[i].name for i in self._fixed.tolist()]
 
     def open(self) -> None:
         """Create the models, and route the first payment: compiles what is not compiled yet."""
@@ -108,20 +128,34 @@ class Desk:
         earned = self._report(MODEL, name, payment, order)
         fixed = self._decide(BASELINE, name, payment, baseline=self._fixed)
         usual = self._report(BASELINE, name, payment, fixed)
-        best = payment.earned(payment.best())
-        brand = payment.brand
+        payoffs, brand = payment.payoffs, payment.brand
+        worth = payment.value(order, payoffs)
+        missed = max(0.0, payment.value(payment.best(), payoffs) - worth)
         with self._lock:
             old, before = self.money, self._before.get(brand)
+            saved = old.saved
             if before:  # one of the sequences that it used to choose for such cards
-                self._as_before += payment.earned(before[old.payments % len(before)])
-            elif self.happenings:
-                self._as_before += earned
+                saved += worth - payment.value(before[old.payments % len(before)], payoffs)
             self._habits[brand].append(order)
             self._first.append(payment.items[order[0]]["id"] if len(order) else "")
-            self.money = Money(
-                old.payments + 1, old.longrank + earned, old.fixed + usual, old.perfect + best
+            now = Money(
+                old.payments + 1,
+                old.longrank + earned,
+                old.fixed + usual,
+                old.perfect + earned + missed,
+                saved,
+                time.time(),
             )
+            self._recent.append(now)
+            self._draw(now)
             self.last = name
+
+    def _draw(self, now: Money) -> None:
+        """Add a point to the curve; of too many, drop every second one."""
+        if now.payments % self._stride == 0:
+            self._curve.append(now)
+        if len(self._curve) > POINTS:
+            self._curve, self._stride = self._curve[::2], 2 * self._stride
 
     def _decide(
         self, model: str, name: str, payment: Payment, baseline: Order | None = None
@@ -167,24 +201,28 @@ class Desk:
             else:
                 raise InvalidInput("action", "be down, up, fee or mix", repr(action))
             self._before = {brand: list(orders) for brand, orders in self._habits.items()}
-            self._as_before = 0.0
+            self._recent.append(self._recent.pop()._replace(saved=0.0))
             self.happenings.append(Happening(time.time(), text, provider, self.money, share))
             del self.happenings[:-20]
 
-    def state(self) -> dict[str, Any]:
-        """Return what the panel shows."""
+    def state(self, payments: int | None = None) -> dict[str, Any]:
+        """Return what the panel shows: as it was after so many payments, if that is not long ago."""
         with self._lock:
             world, last = self._world, self.happenings[-1] if self.happenings else None
+            money = self._after(payments)
+            shares = {each.name: self._share(each.name, money) for each in PROVIDERS}
+            curve = [each for each in self._curve if each.payments < money.payments] + [money]
             return {
                 "model": MODEL,
                 "baseline": BASELINE,
                 "currency": CURRENCY,
                 "rate": self.rate,
-                "money": self.money._asdict(),
+                "money": money._asdict(),
                 "last": self.last,
-                "fixed": [PROVIDERS[i].name for i in self._fixed.tolist()],
+                "fixed": self.fixed,
                 "mix": world.mix,
                 "mixes": {name: mix.title for name, mix in MIXES.items()},
+                "window": SMOOTH,
                 "providers": [
                     {
                         "name": each.name,
@@ -192,26 +230,43 @@ class Desk:
                         "raised": world.fees[each.name] > each.fee,
                         "percent": each.share,
                         "down": each.name in world.down,
-                        "share": self._share(each.name),
+                        "share": shares[each.name],
                     }
                     for each in PROVIDERS
                 ],
-                "happening": None if last is None else self._told(last),
+                "curve": {
+                    name: [getattr(each, name) for each in curve]
+                    for name in ("at", "longrank", "fixed", "perfect")
+                },
+                "marks": [{"at": each.at, "text": each.text} for each in self.happenings],
+                "happening": None if last is None else _told(last, money, shares),
             }
 
-    def _told(self, last: Happening) -> dict[str, Any]:
-        return {
-            "text": last.text,
-            "at": last.at,
-            "provider": last.provider,
-            "share_before": last.share,
-            "share_now": None if last.provider is None else self._share(last.provider),
-            "since": self.money.since(last.money)._asdict() | {"as_before": self._as_before},
-        }
+    def _after(self, payments: int | None) -> Money:
+        """Return what had been earned after so many payments, or the nearest that is kept."""
+        newest, oldest = self._recent[-1], self._recent[0]
+        if payments is None:
+            return newest
+        place = min(max(payments, oldest.payments), newest.payments) - oldest.payments
+        return self._recent[place]
 
-    def busiest(self) -> str:
-        """Return the provider that most payments go to first."""
-        return max((each.name for each in PROVIDERS), key=self._share)
+    def _share(self, provider: str, money: Money | None = None) -> float:
+        """Return the provider's share of the first tries, of the last payments."""
+        late = 0 if money is None else self.money.payments - money.payments
+        end = len(self._first) - late
+        last = list(self._first)[max(0, end - SMOOTH) : max(0, end)]
+        return last.count(provider) / max(1, len(last))
 
-    def _share(self, provider: str) -> float:
-        return self._first.count(provider) / max(1, len(self._first))
+
+def _told(last: Happening, money: Money, shares: dict[str, float]) -> dict[str, Any]:
+    """Describe what happened last, and what came of it."""
+    early = money.payments < last.money.payments  # the page is not there yet
+    now = last.money if early else money
+    return {
+        "text": last.text,
+        "at": last.at,
+        "provider": last.provider,
+        "share_before": last.share,
+        "share_now": None if last.provider is None else shares[last.provider],
+        "since": now.since(last.money) | {"saved": 0.0 if early else now.saved},
+    }

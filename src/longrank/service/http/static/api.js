@@ -17,7 +17,12 @@ export async function call(path) {
   } catch {
     throw new Failed(0, "The service does not answer. The page goes on trying.");
   }
-  const body = await answer.json();
+  let body;
+  try {
+    body = await answer.json();
+  } catch { // a proxy's own page, say
+    throw new Failed(answer.status || 502, `Not an answer of the service (status ${answer.status}). The page goes on trying.`);
+  }
   if (!answer.ok) throw new Failed(answer.status, body.detail || answer.statusText);
   return body;
 }

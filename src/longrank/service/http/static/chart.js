@@ -35,7 +35,7 @@ export class Chart {
   // lines: [{ name, values, tone, dashed, dots }]; a value is null where there is none
   constructor(title, { format = String, stacked = false, top = null, note = "" } = {}) {
     Object.assign(this, { title, format, stacked, top, hidden: new Set(), at: null, data: null });
-    this.svg = element("svg", { role: "img", tabindex: 0, "aria-label": title });
+    this.svg = element("svg", { role: "img", tabindex: 0, "aria-label": `${title}: arrow keys show the values` });
     this.tip = element("div", { class: "tip", role: "status", "aria-live": "polite" });
     this.legend = element("ul", { class: "legend", "aria-label": `${title}: legend` });
     this.numbers = element("details", {}, element("summary", {}, "Table"));
@@ -88,7 +88,7 @@ export class Chart {
         "Nothing in this period."));
       return;
     }
-    let low = Math.min(0, ...known), high = this.top ?? Math.max(low, ...known);
+    let low = Math.min(0, ...known), high = this.top ?? Math.max(0, ...known);
     if (high - low < 1e-9) high = low + 1;
     const floor = HEIGHT - BOTTOM, levels = ticks(low, high);
     high = this.top ?? Math.max(high, levels.at(-1));
@@ -119,7 +119,9 @@ export class Chart {
     });
     for (const mark of marks) if (mark.at >= from) nodes.push(element("g", { class: "mark" },
       element("line", { x1: x(mark.at), x2: x(mark.at), y1: TOP, y2: floor }),
-      element("path", { d: `M${x(mark.at) - 5},${TOP - 8}h10l-5,8z` }), element("title", {}, mark.text)));
+      element("path", { d: `M${x(mark.at) - 5},${TOP - 8}h10l-5,8z` }), element("title", {}, mark.text),
+      ...(mark.label ? [element("text", { x: x(mark.at) + (x(mark.at) > width / 2 ? -6 : 6), y: TOP + 12 * scaled,
+        "text-anchor": x(mark.at) > width / 2 ? "end" : "start" }, mark.label)] : [])));
     this.cursor = element("line", { class: "cursor", y1: TOP, y2: floor, visibility: "hidden" });
     this.svg.replaceChildren(...nodes, this.cursor);
     this.show(this.at);
@@ -153,7 +155,8 @@ export class Chart {
     const here = this.x(at), { from, to, marks } = this.data;
     this.cursor.setAttribute("x1", here);
     this.cursor.setAttribute("x2", here);
-    const notes = marks.filter((mark) => mark.at === at).map((mark) => element("li", {}, mark.text));
+    const next = this.data.starts[i + 1] ?? Infinity;
+    const notes = marks.filter((mark) => mark.at >= at && mark.at < next).map((mark) => element("li", {}, mark.text));
     this.tip.replaceChildren(element("b", {}, clock(at, Math.min(to - from, 600))), element("ul", {}, ...this.seen.map((line) =>
       element("li", {}, element("span", { class: `swatch tone${line.tone}${line.dashed ? " dashed" : ""}` }),
         `${line.name} ${this.format(line.values[i])}`)), ...notes));

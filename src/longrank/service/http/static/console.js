@@ -17,6 +17,12 @@ function address() {
 
 const go = (name, range) => { location.hash = `#${encodeURIComponent(name)}/${range ?? "all"}`; };
 
+function say(text, problem = false) { // a reader hears it when it changes, and not every two seconds
+  if ($("state").textContent !== text) $("state").textContent = text;
+  $("state").className = problem ? "problem" : "";
+  $("time").textContent = problem ? "" : clock(Date.now() / 1000, 60);
+}
+
 function empty(...content) {
   view = null;
   $("model").replaceChildren(element("div", { class: "card empty" }, ...content));
@@ -28,12 +34,15 @@ async function list() { // with a model's own key there is only this one
   return await call("/v1/summaries");
 }
 
-async function refresh() {
+export async function refresh() {
   if (busy) { again = true; return; }
   busy = true;
   try {
+    const { name, range } = address();
+    const early = name && !view ? Model.ask(name, range) : null; // does not wait for the list
+    early?.catch(() => {});
     const found = await list(), unavailable = found.unavailable || [];
-    const { name, range } = address(), known = found.models.map((model) => model.name);
+    const known = found.models.map((model) => model.name);
     const chosen = [name, $("name").value.trim(), view?.name].find((one) => known.includes(one)) ?? busiest(found.models);
     models.update([...found.models, ...unavailable], chosen);
     $("models").hidden = found.models.length + unavailable.length < 2;
@@ -49,16 +58,15 @@ async function refresh() {
       }
       view.setRange(range);
       view.offer(known);
-      await view.refresh();
+      await view.refresh(chosen === name ? early : null);
+      document.dispatchEvent(new CustomEvent("longrank", { detail: view }));
     }
-    $("state").textContent = `live, ${clock(Date.now() / 1000, 60)}`;
-    $("state").className = "";
+    say("live");
     $("access").hidden = !$("key").value && !sessionStorage.getItem("longrank-key"); // none was needed
   } catch (error) {
     $("access").hidden = false;
-    $("state").className = "problem";
-    $("state").textContent = error.status === 401 ? "Enter a key to see the models."
-      : error.status === 403 ? "Enter the name of the model that this key is for." : error.message;
+    say(error.status === 401 ? $("key").value ? "The service does not know this key." : "Enter a key to see the models."
+      : error.status === 403 ? "Enter the name of the model that this key is for." : error.message, true);
     if (!view) $("model").replaceChildren();
   } finally {
     busy = false;

@@ -1,7 +1,7 @@
 // Recent decisions: a list to filter, and one decision with everything that spoke for and against.
 
 import { call, path } from "./api.js";
-import { $, element, moment, money, percent, shown, table } from "./format.js";
+import { $, element, moment, money, percent, plainly, shown, table } from "./format.js";
 
 const RESULTS = { succeeded: "succeeded", declined: "declined", gave_up: "gave up", pending: "pending", expired: "expired" };
 
@@ -111,7 +111,7 @@ function detail(d, currency) {
   return [element("h2", { id: "decision-title" }, `Decision ${d.id}`),
     element("p", {}, element("b", { class: d.result }, RESULTS[d.result]), `; expected value ${worth(d.expected_value)}. ${d.stopped}`),
     ...lines.map((line) => element("p", {}, line)),
-    ...(context.length ? [element("p", { class: "soft" }, "context: " + context.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(", "))] : []),
+    ...(context.length ? [element("p", { class: "soft" }, "Context: " + context.map(([name, value]) => `${name} ${typeof value === "string" ? value : JSON.stringify(value)}`).join(", "))] : []),
     tries(d, worth), ...prices(d, currency), ...reasons(d),
     ...(d.proposal ? [element("p", {}, `The model would have tried: ${d.proposal.sequence.map((each) => each.id).join(", ") || "nothing"}.`)] : []),
     element("h3", {}, "What happened"), element("ul", {}, ...d.history.map((event) => element("li", { class: "soft" }, `${moment(event.at)}: ${event.event}, ${event.detail}`)))];
@@ -150,8 +150,9 @@ function prices(d, currency) {
 }
 
 function reasons(d) {
-  const told = (some) => some.map((r) => `${r.field} ${r.log_odds > 0 ? "+" : ""}${r.log_odds.toFixed(2)}`).join(", ");
+  const told = (some) => some.map((r) => `${plainly(r.field)} (× ${Math.exp(r.log_odds).toFixed(2)})`).join(", ") || "–";
   const rows = d.sequence.filter((choice) => choice.reasons).map((choice) => [choice.id,
     told(choice.reasons.filter((r) => r.log_odds > 0)), told(choice.reasons.filter((r) => r.log_odds < 0))]);
-  return rows.length ? [element("h3", {}, "What spoke for and against"), table(["candidate", "for, in log-odds", "against"], rows)] : [];
+  return rows.length ? [element("h3", {}, "What spoke for and against"),
+    element("p", { class: "soft" }, "Behind each: what it multiplies the odds of a success by."), table(["candidate", "for", "against"], rows)] : [];
 }

@@ -24,7 +24,7 @@ export function shown(x, digits = 3) {
 export function money(x, currency) {
   if (x === null || x === undefined) return "–";
   if (Math.abs(x) < 1e-12) x = 0; // what is left of a difference
-  const small = x !== 0 && Math.abs(x) < 0.1; // a price of a few tokens has no whole cents
+  const small = x !== 0 && Math.abs(x) < 0.0995; // a price of a few tokens has no whole cents
   const text = x.toLocaleString("en", small ? { maximumSignificantDigits: 3 }
     : { minimumFractionDigits: 2, maximumFractionDigits: 2 });
   return currency ? `${text} ${currency}` : text;
@@ -48,6 +48,16 @@ export function duration(seconds) {
   for (const [name, size] of [["day", 86400], ["hour", 3600], ["minute", 60]])
     if (seconds >= size) return `${shown(Number((seconds / size).toFixed(1)), 1)} ${name}${seconds === size ? "" : "s"}`;
   return `${seconds} seconds`;
+}
+
+// What spoke for a candidate, in words: "status=up x brand=visa" is "visa while up".
+export function plainly(reason) {
+  const words = reason.split(" x ").map((part) => {
+    const [, name, value] = /^([^=]*)=(.*)$/s.exec(part) || [null, "", part];
+    const telling = /\p{L}/u.test(value) && !/^(true|false|missing|nan)$/i.test(value);
+    return name === "id" ? `${value} in general` : telling ? value : `${name} ${value}`.trim();
+  });
+  return words.length > 1 ? `${words.slice(1).join(" and ")} while ${words[0]}` : words[0];
 }
 
 export const sum = (numbers) => numbers.reduce((total, x) => total + x, 0);

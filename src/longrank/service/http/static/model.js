@@ -7,7 +7,9 @@ import { clock, duration, element, money, percent, shown, sum, table } from "./f
 
 export const RANGES = [["15 min", 900], ["1 hour", 3600], ["1 day", 86400], ["1 week", 604800], ["All", null]];
 const LINES = 7; // candidates with a line of their own
-const WINDOW = 4; // buckets of a moving rate
+const MOST = 400; // buckets of a chart
+const WINDOW = 4; // buckets of a moving rate, or fewer
+const ENOUGH = 100; // tries or decisions for a rate without older buckets
 
 export class Model {
   constructor(name, range, others, choose) {
@@ -15,6 +17,7 @@ export class Model {
     this.compare = { kind: sessionStorage.getItem(`longrank-compare-${name}`) || "", amount: 0 };
     this.head = element("h2", { id: "title" }, name);
     this.line = element("p", { class: "soft" });
+    this.happenings = []; // what else charts are to mark: [{ at, text }]
     this.problem = element("p", { class: "problem", role: "alert" });
     this.ranges = element("fieldset", { class: "ranges" }, element("legend", {}, "Period"), ...RANGES.map(([text, seconds]) =>
       element("label", {}, element("input", { type: "radio", name: "range", value: seconds ?? "all",
@@ -27,7 +30,8 @@ export class Model {
       share: new Chart("Share of traffic: who is tried first", { format: percent, stacked: true, top: 1 }),
       volume: new Chart("Tries per minute", { format: (x, axis) => shown(x, axis ? 1 : 1).replace(/\.0$/, "") }),
       cost: new Chart("Cost of a try", { format: (x) => money(x, "") }),
-      results: new Chart("What became of decisions, per minute", { format: (x) => shown(x, 1).replace(/\.0$/, ""), stacked: true }),
+      results: new Chart("What became of decisions, per minute", { format: (x) => shown(x, 1).replace(/\.0$/, ""), stacked: true,
+        note: "declined: tried to the end; gave up: the policy left tries unused, or tried nothing, as no more were worth it" }),
     };
     this.candidates = element("section", { class: "card", "aria-label": "Candidates" });
     this.calibration = element("section", { class: "card", "aria-label": "Calibration" });
@@ -38,9 +42,9 @@ export class Model {
     this.node = element("article", { "data-model": name, "aria-labelledby": "title" },
       element("div", { class: "top" }, element("div", {}, this.head, this.line), this.ranges), this.problem, this.tiles,
       element("section", { class: "card", "aria-label": "Earnings" }, this.charts.earned.node, this.comparing),
-      element("div", { class: "charts" }, ...["success", "share", "volume", "cost", "results"].map((key) =>
-        element("section", { class: "card" }, this.charts[key].node))),
-      this.candidates, element("div", { class: "charts" }, this.calibration, this.marks),
+      element("div", { class: "charts" }, ...["share", "success", "volume", "cost", "results"].map((key) =>
+        element("section", { class: "card", "aria-label": this.charts[key].title, "data-part": key }, this.charts[key].node)), this.marks),
+      element("div", { class: "charts uneven" }, this.candidates, this.calibration),
       this.decisions.node, this.schema);
     this.drawComparing();
   }
@@ -52,10 +56,12 @@ export class Model {
     for (const input of this.ranges.querySelectorAll("input")) input.checked = input.value === String(range ?? "all");
   }
 
-  async refresh() {
+  static ask(name, range) { return call(path(name, "/series", { seconds: range })); }
+
+  async refresh(early = null) {
     try {
-      const [series, baseline] = await Promise.all([call(path(this.name, "/series", { seconds: this.range })), this.baseline()]);
-      this.series = series;
+      const [series, baseline] = await Promise.all([early || Model.ask(this.name, this.range), this.baseline()]);
+      this.series = regular(series);
       this.against = baseline;
       this.problem.textContent = "";
       this.draw();
@@ -84,7 +90,7 @@ export class Model {
     const kind = this.compare.kind;
     if (!kind.startsWith("model ")) return null;
     try {
-      return await call(path(kind.slice(6), "/series", { seconds: this.range }));
+      return regular(await Model.ask(kind.slice(6), this.range));
     } catch {
       return null;
     }
@@ -104,7 +110,7 @@ export class Model {
         tile("earned per decision", money(outcomes ? earned / outcomes : null, unit))]
         : [tile("mean reward", shown(outcomes ? earned / outcomes : null))]),
       tile("declined", shown(sum(t.declined)), "Tried to the end without success"),
-      tile("gave up", shown(sum(t.gave_up)), "The policy left tries unused: none was worth its cost"),
+      tile("gave up", shown(sum(t.gave_up)), "The policy left tries unused, or tried nothing: no more were worth it"),
       ...(about ? [tile("pending", shown(about.stats.pending), "Decisions that wait for an outcome"),
         tile("expired", shown(about.stats.expired), "Decisions whose outcome never came")] : []),
       ...(about?.stats.estimated ? [tile("with expected costs", shown(about.stats.estimated))] : []));
@@ -121,20 +127,21 @@ export class Model {
       : Math.min(starts[0] ?? now - 60, now - 60);
     const lines = this.lines(), full = starts.filter((start) => start + width <= now).length || starts.length;
     const axis = { starts, from, to }, whole = { starts: starts.slice(0, full), from, to };
-    const marks = series.marks.map((mark) => ({ at: mark.at, text: told(mark) }));
+    const changed = series.marks.map((mark) => ({ at: mark.at, text: told(mark) })), marks = [...changed, ...this.happenings];
     const rate = (each, value) => starts.map((_, i) => {
-      const n = windowed(each.tried, i, starts, width);
-      return n ? windowed(value, i, starts, width) / n : null;
+      const first = since(each.tried, i), n = between(each.tried, first, i);
+      return n ? between(value, first, i) / n : null;
     });
     const tones = (values) => lines.map((line) => ({ name: line.name, tone: line.tone, values: values(line) }));
-    const period = `moving over ${duration(WINDOW * width)}`;
+    const period = `average of the last ${ENOUGH}, at most over ${duration(WINDOW * width)}`;
     this.charts.success.update({ ...axis, marks, lines: tones((each) => rate(each, each.succeeded)),
-      note: `${period}${marks.length ? "; ▼ success changed" : ""}` });
+      note: `${period}${changed.length ? "; ▼ success changed" : ""}` });
     this.charts.cost.update({ ...axis, lines: tones((each) => rate(each, each.cost)),
       note: `${this.currency ? `in ${this.currency}, ` : ""}${period}` });
-    this.charts.share.update({ ...axis, lines: tones((each) => starts.map((_, i) => {
-      const all = sum(lines.map((line) => windowed(line.first, i, starts, width)));
-      return all ? windowed(each.first, i, starts, width) / all : null;
+    const all = starts.map((_, i) => sum(lines.map((line) => line.first[i])));
+    this.charts.share.update({ ...axis, marks: this.happenings, lines: tones((each) => starts.map((_, i) => {
+      const first = since(all, i), n = between(all, first, i);
+      return n ? between(each.first, first, i) / n : null;
     })), note: period });
     const perMinute = (values) => values.slice(0, full).map((x) => x * 60 / width);
     this.charts.volume.update({ ...whole, lines: tones((each) => perMinute(each.tried)) });
@@ -143,6 +150,10 @@ export class Model {
     this.drawEarned(axis);
     const priced = series.candidates.some((each) => each.cost.some((x) => x));
     this.charts.cost.node.parentNode.hidden = !priced;
+  }
+
+  shares() { // of traffic, at the end of the chart
+    return new Map((this.charts.share.data?.lines || []).map((line) => [line.name, line.values.at(-1)]));
   }
 
   lines() { // the candidates that are tried most, and the rest together; tones stay as they are
@@ -168,7 +179,7 @@ export class Model {
       const gain = (lines[0].values.at(-1) ?? 0) - (values.at(-1) ?? 0);
       note += `; ${money(Math.abs(gain), this.currency)} ${gain < 0 ? "less" : "more"} than ${name}`;
     }
-    this.charts.earned.update({ ...axis, lines, note });
+    this.charts.earned.update({ ...axis, marks: this.happenings, lines, note });
   }
 
   perOutcome() { // what the baseline earns with an outcome, by time
@@ -251,10 +262,26 @@ function running(values) {
   return values.map((x) => total += x);
 }
 
-function windowed(values, i, starts, width) { // the sum of the last buckets, up to bucket i
-  let total = 0;
-  for (let j = i; j >= 0 && starts[i] - starts[j] < WINDOW * width; j--) total += values[j];
-  return total;
+const between = (values, first, last) => sum(values.slice(first, last + 1));
+
+function since(counts, i) { // the first of the buckets up to i that a rate is taken over
+  let first = i;
+  for (let total = counts[i]; total < ENOUGH && first > 0 && i - first < WINDOW - 1;) total += counts[--first];
+  return first;
+}
+
+function regular(series) { // buckets in which nothing happened are zeros, not gaps to draw over
+  const { starts, width, now } = series, last = Math.max(now, starts.at(-1) ?? now);
+  const from = starts[0], count = starts.length ? Math.floor((last - from) / width) + 1 : 0;
+  if (count <= starts.length || count > MOST) return series;
+  const place = starts.map((start) => Math.round((start - from) / width));
+  const spread = (values) => {
+    const all = new Array(count).fill(0);
+    values.forEach((value, i) => { all[place[i]] += value; });
+    return all;
+  };
+  const every = (record) => Object.fromEntries(Object.entries(record).map(([key, value]) => [key, Array.isArray(value) ? spread(value) : value]));
+  return { ...series, starts: Array.from({ length: count }, (_, i) => from + i * width), totals: every(series.totals), candidates: series.candidates.map(every) };
 }
 
 function replace(section, ...content) { // unless a reader has opened a table in it

@@ -1,126 +1,177 @@
 // The simulated payment desk above the console: what was earned, the buttons, the last payment.
+// It is drawn when the console has read its model, and shows the same moment: so many payments.
 
 import { call, path } from "/static/api.js";
+import { Chart } from "/static/chart.js";
+import { refresh as readAgain } from "/static/console.js";
 import { open } from "/static/decisions.js";
-import { $, element, money, percent, shown } from "/static/format.js";
+import { $, element, money, percent, plainly, shown, sum } from "/static/format.js";
 
-const EVERY = 1000; // milliseconds
-const parts = {};
-const round = (x, unit) => `${Math.round(x).toLocaleString("en")} ${unit}`;
-let state = null, last = null;
+const MODEL = "payments", EVERY = 2000; // milliseconds
+const picture = location.search === "?picture";
+const parts = {}, clean = (x, axis) => axis ? shown(x, 1).replace(/\.0$/, "") : money(x, state.currency);
+let state = null, shares = new Map(), last = null, said = "", heard = 0;
 
-if (!location.hash) history.replaceState(null, "", "#payments/900");
-sessionStorage.setItem("longrank-compare-payments", sessionStorage.getItem("longrank-compare-payments") || "model fixed-list");
+if (!location.hash) history.replaceState(null, "", `#${MODEL}/900`);
+document.body.classList.toggle("picture", picture);
 
 function build() {
-  for (const name of ["said", "longrank", "fixed", "perfect", "news", "why"]) parts[name] = element("div", {});
-  const tile = (name, title, kind) => element("div", { class: `tile ${kind}` }, element("span", { class: "soft" }, title), parts[name]);
+  for (const name of ["said", "news", "why", "all"]) parts[name] = element("div", { class: name });
+  parts.problem = element("p", { class: "problem", role: "alert" });
+  parts.spoken = element("p", { class: "spoken", role: "status" });
+  const tile = (name, title, kind) => {
+    parts[name] = element("b", { "data-tile": name });
+    parts[`${name}Note`] = element("span", { class: "soft" });
+    return element("div", { class: `tile ${kind}` }, element("span", { class: "soft" }, title), parts[name], parts[`${name}Note`]);
+  };
   parts.rows = state.providers.map(row);
   parts.mixes = Object.entries(state.mixes).map(([name, title]) => element("button", { type: "button", class: "plain", "data-mix": name,
     onclick: () => act("mix", name) }, title));
-  parts.news.setAttribute("role", "status");
+  parts.chart = new Chart("Earned more than the best fixed list", { format: clean });
+  const table = element("table", {}, element("thead", {}, element("tr", {},
+    ...["provider and fee", "traffic now", "press to change"].map((text) => element("th", { scope: "col" }, text)))),
+  element("tbody", {}, ...parts.rows.map((each) => each.node)));
+  $("desk").setAttribute("aria-label", "Payment desk");
   $("desk").replaceChildren(element("div", { class: "card" },
-    element("div", { class: "said" }, element("h2", {}, "Payment desk"), element("span", { class: "badge" }, "Simulated: payments, providers and fees are invented"), parts.said),
-    element("div", { class: "columns" },
-      element("div", {}, element("div", { class: "wide" }, element("table", {}, element("thead", {}, element("tr", {},
-        ...["provider", "fee a try", "traffic now", "press to change"].map((text) => element("th", { scope: "col", class: text.split(" ")[0] }, text)))),
-      element("tbody", {}, ...parts.rows.map((each) => each.node)))),
-      element("div", { class: "mixes", role: "group", "aria-label": "Traffic" }, ...parts.mixes)),
-      element("div", {}, element("div", { class: "money" }, tile("longrank", "longrank earned", "ours"), tile("fixed", "best fixed list", ""),
-        tile("perfect", "perfect knowledge", "")), parts.news, parts.why))));
+    element("div", { class: "head" }, element("h2", {}, picture ? "longrank routes payments, and a provider fails" : "Payment desk"),
+      element("span", { class: "badge" }, "Simulated: payments, providers and fees are invented"), parts.said),
+    parts.problem,
+    element("div", { class: "money" }, tile("longrank", "longrank earned", "ours"), tile("fixed", "best fixed list", ""),
+      tile("perfect", "perfect knowledge", "")),
+    parts.news, parts.all,
+    parts.columns = element("div", { class: "columns" },
+      element("div", { class: "providers" }, table, element("div", { class: "mixes", role: "group", "aria-label": "Traffic" }, ...parts.mixes)),
+      element("div", {}, parts.chart.node)),
+    parts.why, parts.spoken));
 }
 
-function row(provider) {
-  const part = { fee: element("td", { class: "number fee" }), share: element("td", { class: "number" }) };
-  const { name } = provider;
+function row({ name }) {
+  const part = { fee: element("span", { class: "soft" }), meter: element("meter", { min: 0, max: 1, "aria-label": `share of ${name}` }), share: element("span", { "data-share": name }) };
   part.outage = element("button", { type: "button", class: "plain", "data-outage": name, onclick: () => act(find(name).down ? "up" : "down", name) });
   part.raise = element("button", { type: "button", class: "plain", "data-fee": name, onclick: () => act("fee", name) });
-  part.node = element("tr", { "data-provider": name }, element("td", {}, name), part.fee, part.share, element("td", {}, part.outage, " ", part.raise));
+  part.node = element("tr", { "data-provider": name }, element("th", { scope: "row" }, element("span", { class: "name" }, name), part.fee),
+    element("td", { class: "number" }, part.meter, part.share), element("td", {}, part.outage, " ", part.raise));
   return part;
 }
 
 const find = (name) => state.providers.find((each) => each.name === name);
+const share = (name) => shares.has(name) ? shares.get(name) : shares.size ? 0 : find(name).share;
 
 function draw() {
   const { money: m, currency: unit } = state;
   if (!parts.rows) build();
-  parts.said.textContent = `${shown(m.payments)} payments, ${shown(state.rate, 0)} a second`;
-  const bold = (name, value) => parts[name].replaceChildren(element("b", { "data-tile": name }, round(value, unit)));
-  bold("longrank", m.longrank);
-  bold("fixed", m.fixed);
-  bold("perfect", m.perfect);
+  parts.said.textContent = `${shown(m.payments)} payments${state.rate === null ? "" : `, ${shown(Math.max(1, Math.round(state.rate)))} a second`}`;
+  for (const name of ["longrank", "fixed", "perfect"]) parts[name].textContent = money(m[name], unit);
+  const gain = m.longrank - m.fixed;
+  parts.longrankNote.textContent = `${money(Math.abs(gain), unit)} ${gain < 0 ? "less" : "more"} than the fixed list`;
+  parts.fixedNote.textContent = `always ${state.fixed.join(", then ")}`;
+  parts.perfectNote.textContent = m.perfect > 0 && m.longrank > 0
+    ? `longrank earned ${(Math.floor(1000 * m.longrank / m.perfect) / 10).toFixed(1)} % of it` : "if every chance were known";
   state.providers.forEach((each, i) => {
-    const part = parts.rows[i];
-    part.fee.textContent = `${money(each.fee, unit)} + ${(100 * each.percent).toFixed(1)} %`;
-    if (!part.meter) part.share.append(part.meter = element("meter", { min: 0, max: 1, "aria-label": `share of ${each.name}` }), part.number = element("span", {}));
-    part.meter.value = each.share;
-    part.number.textContent = ` ${percent(each.share)}`;
+    const part = parts.rows[i], now = share(each.name);
+    part.fee.textContent = `${money(each.fee, unit)} a try + ${(100 * each.percent).toFixed(1)} %`;
+    part.meter.value = now ?? 0;
+    part.share.textContent = ` ${percent(now)}`;
     part.node.className = each.down ? "down" : "";
-    label(part.outage, each.down ? "Bring back up" : "Take down", each.down);
-    label(part.raise, each.raised ? "Normal fee" : "Double the fee", each.raised);
+    label(part.outage, each.down ? "Bring back up" : "Take down", each.down, `${each.down ? "Bring back" : "Take down"} ${each.name}`);
+    label(part.raise, each.raised ? "Normal fee" : "Double the fee", each.raised, `${each.raised ? "Normal fee" : "Double the fee"} of ${each.name}`);
   });
-  for (const button of parts.mixes) label(button, button.textContent, button.dataset.mix === state.mix);
+  for (const button of parts.mixes) label(button, button.textContent, button.dataset.mix === state.mix, button.textContent);
+  const { at, ...curve } = state.curve, above = (name) => curve[name].map((x, i) => x - curve.fixed[i]);
+  parts.chart.update({ starts: at, from: at[0], to: Math.max(at.at(-1), at[0] + 10), marks: marks(), note: `in ${unit}; the fixed list is the line at 0; all route the same payments`,
+    lines: [{ name: "longrank", tone: 2, values: above("longrank") }, { name: "perfect knowledge", tone: 7, dashed: true, values: above("perfect") }] });
   news();
 }
 
-function label(button, text, pressed) {
+const marks = () => state.marks.map((mark) => ({ ...mark, label: mark.text }));
+
+function label(button, text, pressed, name) {
   if (button.textContent !== text) button.textContent = text;
+  button.setAttribute("aria-label", name);
   button.setAttribute("aria-pressed", String(Boolean(pressed)));
 }
 
 function news() {
-  const { happening: h, currency: unit, money: m } = state;
-  const told = (x, than) => `${money(Math.abs(x), unit)} ${x < 0 ? "less" : "more"} than ${than}`;
-  const lines = [`In all, longrank earned ${told(m.longrank - m.fixed, `the best fixed list (${state.fixed.join(", ")})`)}, ` +
-    `and ${percent(m.perfect ? m.longrank / m.perfect : null)} of what perfect knowledge earns.`];
-  if (h) {
-    const { since: s } = h, saved = s.longrank - s.as_before;
-    lines.unshift(`${h.text}, ${shown(s.payments)} payments ago.` +
-      `${h.provider ? ` Its share of traffic went from ${percent(h.share_before)} to ${percent(h.share_now)}.` : ""}` +
-      ` Since then longrank ${saved < 0 ? "lost" : "saved"} ${money(Math.abs(saved), unit)} by learning (against routing as it did before), ` +
-      `and earned ${told(s.longrank - s.fixed, "the fixed list")}.`);
+  const { happening: h, currency: unit } = state;
+  if (!h) {
+    parts.news.replaceChildren(element("p", {}, "Take a provider down, and watch longrank route around it."));
+    return;
   }
-  parts.news.className = "news";
-  parts.news.replaceChildren(...lines.map((line) => element("p", {}, line)));
+  const { since: s } = h, moved = h.provider ? ` Its share of traffic: ${percent(h.share_before)} before, ${percent(share(h.provider))} now.` : "";
+  const came = s.saved < 0.005 ? " longrank is finding out: nothing saved yet." : null;
+  parts.news.replaceChildren(element("p", {}, element("b", {}, h.text), `, ${shown(s.payments)} payments ago.${moved}`,
+    ...(came ? [came] : [" Routing around it ".replace("Routing around it", h.provider ? "Moving the traffic" : "Changing its routes"), element("b", { "data-tile": "saved" }, `saved ${money(s.saved, unit)}`),
+      element("span", {}, " against going on as before.")])));
+  if (said !== h.text) parts.spoken.textContent = said = h.text;
 }
 
 async function why() { // the last payment, from the API
-  if (!state?.last || state.last === last) return;
+  if (!state.last || state.last === last || parts.why.contains(document.activeElement)) return;
   last = state.last;
   try {
     const d = await call(path(state.model, `/decisions/${last}`));
     const tried = d.outcome ? d.outcome.tried : 0, first = d.sequence[0];
     const way = d.sequence.slice(0, Math.max(tried, 1)).map((each, i) =>
       `${each.id} ${d.outcome?.succeeded && i + 1 === tried ? "✓" : tried > i ? "✗" : ""}`).join(" → ");
-    const spoke = (first?.reasons || []).filter((r) => Math.abs(r.log_odds) > 0.05).slice(0, 3)
-      .map((r) => `${r.field} (${r.log_odds > 0 ? "for" : "against"})`).join(", ");
-    parts.why.className = "why";
+    const spoke = (wanted) => (first?.reasons || []).filter((r) => wanted * r.log_odds > 0.05).slice(0, 2).map((r) => plainly(r.field)).join(", ");
+    const pro = spoke(1), con = spoke(-1);
     parts.why.replaceChildren(element("b", {}, "Last payment: "),
       `${d.context.brand}, ${d.context.country}, ${money(d.context.amount, state.currency)} → ${way || "not tried"}. `,
-      first ? `${first.id} came first: ${percent(first.estimate)} chance expected, ${money(first.cost, state.currency)} a try${spoke ? `; what counted: ${spoke}` : ""}. ` : "",
-      element("button", { type: "button", class: "link", onclick: () => open({ name: state.model, currency: state.currency }, d.id) }, "Why?"));
+      first ? `${first.id} came first: ${percent(first.estimate)} chance of success, ${money(first.cost, state.currency)} a try` +
+        `${pro ? `; for it: ${pro}` : ""}${con ? `; against it: ${con}` : ""}. ` : "",
+      element("button", { type: "button", class: "link", "aria-label": `Why did ${d.id} go this way?`,
+        onclick: () => open({ name: state.model, currency: state.currency }, d.id) }, "Why?"));
   } catch (error) {
     parts.why.textContent = error.message;
   }
 }
 
 async function act(action, which) {
-  const answer = await fetch("/desk/act", { method: "POST", headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ action, which }) });
-  if (answer.ok) { state = await answer.json(); draw(); }
-}
-
-async function refresh() {
   try {
-    const answer = await fetch("/desk/state");
-    if (!answer.ok) return;
-    state = await answer.json();
+    const answer = await fetch("/desk/act", { method: "POST", headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ action, which }) });
+    const told = await answer.json();
+    parts.problem.textContent = answer.ok ? "" : told.detail;
+    if (answer.ok) state = { ...told, money: state.money, curve: state.curve }; // sums follow with the console's
     draw();
-    if (!parts.why.contains(document.activeElement)) await why();
+    readAgain();
   } catch {
-    if (parts.said) parts.said.textContent = "The desk has closed.";
+    closed();
   }
 }
 
-refresh();
-setInterval(() => { if (!document.hidden) refresh(); }, EVERY);
+function closed() {
+  if (parts.problem) parts.problem.textContent = "The desk does not answer. It has closed if longrank play was ended.";
+}
+
+function moment(view) { // how many payments the console shows; null if it shows a part of them
+  if (view?.name !== MODEL || !view.series) return null;
+  const { starts, totals, now } = view.series;
+  return view.range !== null && starts[0] <= now - view.range ? null : sum(totals.outcomes);
+}
+
+async function refresh(view) {
+  const payments = moment(view);
+  try {
+    const answer = await fetch(`/desk/state${payments === null ? "" : `?payments=${payments}`}`);
+    const told = await answer.json();
+    if (!answer.ok) {
+      $("desk").textContent = `${told.detail}: compiling takes up to a minute.`;
+      return;
+    }
+    state = told;
+    if (view?.name === MODEL) shares = view.shares();
+    draw();
+    parts.problem.textContent = "";
+    if (view?.name === MODEL) {
+      view.happenings = state.marks;
+      if (picture) parts.columns.append(view.charts.share.node);
+    }
+    await why();
+  } catch {
+    closed();
+  }
+}
+
+document.addEventListener("longrank", (event) => { heard = performance.now(); refresh(event.detail); });
+setInterval(() => { if (!document.hidden && performance.now() - heard > 2 * EVERY) refresh(null); }, EVERY);

@@ -131,7 +131,8 @@ def _summary(desk: Desk) -> None:
     console.print(
         f"\n{money.payments:,} simulated payments. longrank earned {money.longrank:,.2f} EUR, "
         f"{abs(gain):,.2f} EUR {'less' if gain < 0 else 'more'} than the best fixed list "
-        f"({money.fixed:,.2f} EUR); perfect knowledge would have earned {money.perfect:,.2f} EUR.",
+        f"({money.fixed:,.2f} EUR); perfect knowledge would have earned {money.perfect:,.2f} EUR. "
+        "Luck is no part of the differences.",
         highlight=False,
         soft_wrap=True,
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 from longrank.errors import LongrankError
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-WIDTH, HEIGHT, DENSITY = 1000, 560, 2  # in CSS pixels, and how many of the picture each is
+WIDTH, HEIGHT, DENSITY = 1000, 570, 2  # in CSS pixels, and how many of the picture each is
 
 
 class NoBrowser(LongrankError):

@@ -24,7 +24,7 @@ from longrank.simulation.desk import (
 )
 
 Order = NDArray[np.int64]
-MODEL, BASELINE = "payments", "fixed-list"
+MODEL = "payments"
 SMOOTH = 100  # payments over which a share of traffic is told
 HABIT = 50  # sequences for a brand that are remembered: how longrank routes just now
 DEARER = 2.0  # times its fee, by a press of the button
@@ -33,11 +33,11 @@ POINTS = 240  # of the curve of earnings; when there are more, every second one 
 
 
 class Money(NamedTuple):
-    """What was earned by longrank, by the fixed list, and by one who knows all chances.
+    """What longrank earned, and what the fixed list and perfect knowledge would have.
 
-    ``longrank`` and ``fixed`` are what the service counted. ``perfect`` is what longrank earned and
-    what its choices were worth less than the best ones, by the true chances: the difference is
-    free of luck and never negative.
+    ``longrank`` is what the service counted. The other two are that, and what their sequences were
+    worth more or less for the same payments, by the true chances: so luck is no part of a
+    difference, and nobody is ahead of perfect knowledge.
     """
 
     payments: int = 0
@@ -63,12 +63,7 @@ class Happening(NamedTuple):
 
 
 class Desk:
-    """Deals payments, lets the service decide, and reports what became of them.
-
-    longrank decides about each payment as the model ``payments``. The same payment goes to the
-    model ``fixed-list``, in shadow mode: it plays the best fixed list, and is counted in the same
-    way. Both meet the same luck: a provider approves a payment for both or for none.
-    """
+    """Deals payments, lets the service decide as the model ``payments``, and reports outcomes."""
 
     def __init__(self, url: str, *, seed: int = 0) -> None:
         self._client = Client(url, timeout=120.0)
@@ -97,9 +92,7 @@ class Desk:
 
     def open(self) -> None:
         """Create the models, and route the first payment: compiles what is not compiled yet."""
-        settings = {"max_budget": TRIES, "currency": CURRENCY}
-        self._client.create_model(MODEL, **settings)
-        self._client.create_model(BASELINE, policy="rand", mode="shadow", **settings)
+        self._client.create_model(MODEL, max_budget=TRIES, currency=CURRENCY)
         self.route()
 
     def close(self) -> None:
@@ -124,13 +117,13 @@ class Desk:
         with self._lock:
             payment = self._world.deal()
         name = f"payment-{self.money.payments + 1}"
-        order = self._decide(MODEL, name, payment)
-        earned = self._report(MODEL, name, payment, order)
-        fixed = self._decide(BASELINE, name, payment, baseline=self._fixed)
-        usual = self._report(BASELINE, name, payment, fixed)
-        payoffs, brand = payment.payoffs, payment.brand
+        order = self._decide(name, payment)
+        outcome = payment.play(order)
+        told = self._client.settle(MODEL, name, tried=outcome.tried, succeeded=outcome.succeeded)
+        earned, payoffs, brand = told.reward, payment.payoffs, payment.brand
         worth = payment.value(order, payoffs)
-        missed = max(0.0, payment.value(payment.best(), payoffs) - worth)
+        fixed = payment.value(self._fixed, payoffs)
+        best = max(worth, payment.value(payment.best(), payoffs))  # but for rounding
         with self._lock:
             old, before = self.money, self._before.get(brand)
             saved = old.saved
@@ -141,8 +134,8 @@ class Desk:
             now = Money(
                 old.payments + 1,
                 old.longrank + earned,
-                old.fixed + usual,
-                old.perfect + earned + missed,
+                old.fixed + earned + (fixed - worth),
+                old.perfect + earned + (best - worth),
                 saved,
                 time.time(),
             )
@@ -157,25 +150,17 @@ class Desk:
         if len(self._curve) > POINTS:
             self._curve, self._stride = self._curve[::2], 2 * self._stride
 
-    def _decide(
-        self, model: str, name: str, payment: Payment, baseline: Order | None = None
-    ) -> Order:
+    def _decide(self, name: str, payment: Payment) -> Order:
         ids = [each["id"] for each in payment.items]
         answer = self._client.decide(
-            model,
+            MODEL,
             candidates=payment.items,
             context=payment.context,
             id=name,
             rewards=[payment.margin] * TRIES,
             losses=[0.0] * (TRIES + 1),
-            baseline=None if baseline is None else [ids[i] for i in baseline],
         )
         return np.array([ids.index(each.id) for each in answer.sequence], np.int64)
-
-    def _report(self, model: str, name: str, payment: Payment, order: Order) -> float:
-        outcome = payment.play(order)
-        told = self._client.settle(model, name, tried=outcome.tried, succeeded=outcome.succeeded)
-        return told.reward
 
     # what the buttons do
 
@@ -214,7 +199,6 @@ class Desk:
             curve = [each for each in self._curve if each.payments < money.payments] + [money]
             return {
                 "model": MODEL,
-                "baseline": BASELINE,
                 "currency": CURRENCY,
                 "rate": self.rate,
                 "money": money._asdict(),

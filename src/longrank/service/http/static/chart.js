@@ -32,7 +32,8 @@ function times(from, to, count) {
 }
 
 export class Chart {
-  // lines: [{ name, values, tone, dashed, dots }]; a value is null where there is none
+  // starts: the times of the values; lines: [{ name, values, tone, dashed }], a value is null where there is none;
+  // marks: [{ at, text, label }], with a label if it is to be read without the pointer
   constructor(title, { format = String, stacked = false, top = null, note = "" } = {}) {
     Object.assign(this, { title, format, stacked, top, hidden: new Set(), at: null, data: null });
     this.svg = element("svg", { role: "img", tabindex: 0, "aria-label": `${title}: arrow keys show the values` });
@@ -155,8 +156,8 @@ export class Chart {
     const here = this.x(at), { from, to, marks } = this.data;
     this.cursor.setAttribute("x1", here);
     this.cursor.setAttribute("x2", here);
-    const next = this.data.starts[i + 1] ?? Infinity;
-    const notes = marks.filter((mark) => mark.at >= at && mark.at < next).map((mark) => element("li", {}, mark.text));
+    const before = this.data.starts[i - 1] ?? -Infinity;
+    const notes = marks.filter((mark) => mark.at >= before && mark.at < at).map((mark) => element("li", {}, mark.text));
     this.tip.replaceChildren(element("b", {}, clock(at, Math.min(to - from, 600))), element("ul", {}, ...this.seen.map((line) =>
       element("li", {}, element("span", { class: `swatch tone${line.tone}${line.dashed ? " dashed" : ""}` }),
         `${line.name} ${this.format(line.values[i])}`)), ...notes));

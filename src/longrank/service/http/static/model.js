@@ -126,7 +126,8 @@ export class Model {
     const to = now, from = this.range ? Math.max(now - this.range, Math.min(starts[0] ?? now - this.range, now - 60))
       : Math.min(starts[0] ?? now - 60, now - 60);
     const lines = this.lines(), full = starts.filter((start) => start + width <= now).length || starts.length;
-    const axis = { starts, from, to }, whole = { starts: starts.slice(0, full), from, to };
+    const ends = starts.map((start) => Math.min(start + width, now)); // what a bucket holds is known at its end
+    const axis = { starts: ends, from, to }, whole = { starts: ends.slice(0, full), from, to };
     const changed = series.marks.map((mark) => ({ at: mark.at, text: told(mark) })), marks = [...changed, ...this.happenings];
     const rate = (each, value) => starts.map((_, i) => {
       const first = since(each.tried, i), n = between(each.tried, first, i);
@@ -173,7 +174,7 @@ export class Model {
     const base = this.perOutcome();
     let note = "net of what tries cost";
     if (base) {
-      const values = running(t.outcomes.map((n, i) => n * base(axis.starts[i])));
+      const values = running(t.outcomes.map((n, i) => n * base(this.series.starts[i])));
       const name = this.compare.kind === "amount" ? "baseline" : this.compare.kind.slice(6);
       lines.push({ name, tone: 7, dashed: true, values });
       const gain = (lines[0].values.at(-1) ?? 0) - (values.at(-1) ?? 0);

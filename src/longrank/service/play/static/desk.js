@@ -16,7 +16,7 @@ if (!location.hash) history.replaceState(null, "", `#${MODEL}/900`);
 document.body.classList.toggle("picture", picture);
 
 function build() {
-  for (const name of ["said", "news", "why", "all"]) parts[name] = element("div", { class: name });
+  for (const name of ["said", "news", "why"]) parts[name] = element("div", { class: name });
   parts.problem = element("p", { class: "problem", role: "alert" });
   parts.spoken = element("p", { class: "spoken", role: "status" });
   const tile = (name, title, kind) => {
@@ -34,11 +34,11 @@ function build() {
   $("desk").setAttribute("aria-label", "Payment desk");
   $("desk").replaceChildren(element("div", { class: "card" },
     element("div", { class: "head" }, element("h2", {}, picture ? "longrank routes payments, and a provider fails" : "Payment desk"),
-      element("span", { class: "badge" }, "Simulated: payments, providers and fees are invented"), parts.said),
+      element("span", { class: "badge" }, picture ? "Simulated" : "Simulated: payments, providers and fees are invented"), parts.said),
     parts.problem,
     element("div", { class: "money" }, tile("longrank", "longrank earned", "ours"), tile("fixed", "best fixed list", ""),
       tile("perfect", "perfect knowledge", "")),
-    parts.news, parts.all,
+    parts.news,
     parts.columns = element("div", { class: "columns" },
       element("div", { class: "providers" }, table, element("div", { class: "mixes", role: "group", "aria-label": "Traffic" }, ...parts.mixes)),
       element("div", {}, parts.chart.node)),
@@ -60,11 +60,11 @@ const share = (name) => shares.has(name) ? shares.get(name) : shares.size ? 0 : 
 function draw() {
   const { money: m, currency: unit } = state;
   if (!parts.rows) build();
-  parts.said.textContent = `${shown(m.payments)} payments${state.rate === null ? "" : `, ${shown(Math.max(1, Math.round(state.rate)))} a second`}`;
+  parts.said.textContent = `${shown(m.payments)} payments${state.rate === null || picture ? "" : `, ${shown(Math.max(1, Math.round(state.rate)))} a second`}`;
   for (const name of ["longrank", "fixed", "perfect"]) parts[name].textContent = money(m[name], unit);
   const gain = m.longrank - m.fixed;
   parts.longrankNote.textContent = `${money(Math.abs(gain), unit)} ${gain < 0 ? "less" : "more"} than the fixed list`;
-  parts.fixedNote.textContent = `always ${state.fixed.join(", then ")}`;
+  parts.fixedNote.textContent = `always ${state.fixed.join(", ")}`;
   parts.perfectNote.textContent = m.perfect > 0 && m.longrank > 0
     ? `longrank earned ${(Math.floor(1000 * m.longrank / m.perfect) / 10).toFixed(1)} % of it` : "if every chance were known";
   state.providers.forEach((each, i) => {
@@ -78,7 +78,7 @@ function draw() {
   });
   for (const button of parts.mixes) label(button, button.textContent, button.dataset.mix === state.mix, button.textContent);
   const { at, ...curve } = state.curve, above = (name) => curve[name].map((x, i) => x - curve.fixed[i]);
-  parts.chart.update({ starts: at, from: at[0], to: Math.max(at.at(-1), at[0] + 10), marks: marks(), note: `in ${unit}; the fixed list is the line at 0; all route the same payments`,
+  parts.chart.update({ starts: at, from: at[0], to: Math.max(at.at(-1), at[0] + 10), marks: marks(), note: `in ${unit}; the fixed list is the line at 0; same payments, luck aside`,
     lines: [{ name: "longrank", tone: 2, values: above("longrank") }, { name: "perfect knowledge", tone: 7, dashed: true, values: above("perfect") }] });
   news();
 }
@@ -98,10 +98,9 @@ function news() {
     return;
   }
   const { since: s } = h, moved = h.provider ? ` Its share of traffic: ${percent(h.share_before)} before, ${percent(share(h.provider))} now.` : "";
-  const came = s.saved < 0.005 ? " longrank is finding out: nothing saved yet." : null;
   parts.news.replaceChildren(element("p", {}, element("b", {}, h.text), `, ${shown(s.payments)} payments ago.${moved}`,
-    ...(came ? [came] : [" Routing around it ".replace("Routing around it", h.provider ? "Moving the traffic" : "Changing its routes"), element("b", { "data-tile": "saved" }, `saved ${money(s.saved, unit)}`),
-      element("span", {}, " against going on as before.")])));
+    ...(s.saved < 0.005 ? [" longrank is finding out: nothing saved yet."] : [h.provider ? " Moving the traffic " : " Changing its routes ",
+      element("b", { "data-tile": "saved" }, `saved ${money(s.saved, unit)}`), " against going on as before."])));
   if (said !== h.text) parts.spoken.textContent = said = h.text;
 }
 

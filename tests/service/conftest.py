@@ -81,8 +81,9 @@ def http(path, clock):
             yield client
 
 
-@pytest.fixture(scope="module")
-def browser():
+@pytest.fixture(scope="session")
+def chromium():
+    """One browser for all tests."""
     driver, chromium = which("chromedriver"), which("chromium")
     if webdriver is None or driver is None or chromium is None:
         if os.environ.get("CI") == "true":
@@ -96,6 +97,16 @@ def browser():
     browser = webdriver.Chrome(options, Service(driver))
     yield browser
     browser.quit()
+
+
+@pytest.fixture
+def browser(chromium):
+    """The browser, on an empty page, with nothing left of the test before."""
+    chromium.get("about:blank")
+    chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    chromium.set_window_size(1100, 1400)
+    chromium.get_log("browser")
+    return chromium
 
 
 @pytest.fixture(scope="session")

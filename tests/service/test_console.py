@@ -35,8 +35,6 @@ def played(http):
 
 def opened(browser, http, width=1100, address=""):
     browser.set_window_size(width, 1400)
-    browser.get("about:blank")
-    browser.get_log("browser")  # of a page whose service is gone
     browser.get(f"{http.base_url}#{address}")
     browser.execute_script("sessionStorage.clear()")
     key = browser.find_element(By.ID, "key")
@@ -239,17 +237,14 @@ def test_it_explains_a_decision(browser, played):
     assert errors(browser) == []
 
 
-def test_nothing_is_wider_than_a_phone(browser, played):
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True},
-    )
-    try:
-        opened(browser, played, width=500)
-        wide = browser.execute_script("return document.documentElement.scrollWidth")
-        assert wide <= 360
-    finally:
-        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+@pytest.mark.parametrize("width", [360, 390, 1300, 3840])
+def test_nothing_is_wider_than_the_screen_and_a_wide_one_is_used(browser, played, width):
+    screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    opened(browser, played, width=500)
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    used = browser.execute_script("return document.querySelector('article').clientWidth")
+    assert used > 0.8 * width
 
 
 def test_what_is_shown_has_a_name_for_those_who_do_not_see_it(browser, played):
@@ -324,9 +319,28 @@ def test_zero_has_no_sign(browser, http):
     browser.get(str(http.base_url))
     script = (
         "return import('/static/format.js').then(({shown, money}) => "
-        "[shown(-0), shown(-4e-5), shown(-0.5), money(-1e-17, 'EUR'), money(-2e-7)])"
+        "[shown(-0), shown(-4e-5), shown(-0.5), money(-1e-17, 'EUR'), money(-2e-7), "
+        "money(0.0999999, 'EUR'), money(0.0123456)])"
     )
-    assert browser.execute_script(script) == ["0", "0.000", "-0.500", "0.00 EUR", "-0.0000002"]
+    assert browser.execute_script(script) == [
+        *("0", "0.000", "-0.500", "0.00 EUR", "-0.0000002", "0.10 EUR", "0.0123"),
+    ]
+
+
+def test_reasons_are_told_in_plain_words(browser, http):
+    browser.get(str(http.base_url))
+    given = {
+        "status=up x brand=visa": "visa while up",
+        "brand=visa": "visa",
+        "amount=15.77": "amount 15.77",
+        "recurring=true x amount=3": "amount 3 while recurring true",
+        "id=adyen": "adyen in general",
+        "mcc=missing": "mcc missing",
+        "a=b=c": "b=c",
+        "odd": "odd",
+    }
+    script = "return import('/static/format.js').then((f) => arguments[0].map(f.plainly))"
+    assert browser.execute_script(script, list(given)) == list(given.values())
 
 
 def test_it_tells_expected_costs_patience_and_draws(browser, http):
@@ -394,7 +408,7 @@ def test_it_shows_the_schema_of_a_model_of_records_and_what_spoke_for_a_candidat
     until(lambda: tile(browser, "decisions") != decisions)  # it stays open as the page follows
     assert "columns in use" in find(browser, "[data-schema='cards']").text
     shown = explain(browser, "d58").text
-    for part in ('context: brand="visa"', "brand=visa +", "stripe"):
+    for part in ("Context: brand visa", "visa (× 1.", "visa (× 0.", "stripe in general", "odds"):
         assert part in shown
     assert errors(browser) == []
     picture = os.environ.get("LONGRANK_SCREENSHOT")
@@ -405,7 +419,7 @@ def test_it_shows_the_schema_of_a_model_of_records_and_what_spoke_for_a_candidat
     http.post("/v1/models/cards/decisions", json=body)
     shown = explain(browser, "odd").text
     assert "<b>odd</b>" in shown
-    assert '<i>="<img src=x>"' in shown
+    assert "<i> <img src=x>" in shown
     assert not every(browser, "#decision img, #decision i, #decision td b")
 
 
@@ -424,3 +438,237 @@ def test_a_change_of_success_and_calibration_are_shown(browser, http, clock):
     find(browser, "[aria-label='Calibration'] summary").click()
     assert every(browser, "[aria-label='Calibration'] tbody tr")
     assert errors(browser) == []
+
+
+# every control of the page, and the test that uses it; a new one needs an entry
+CONTROLS = {
+    ".skip": "the_keyboard_reaches",
+    "#key, #name, #access button": "it_asks_for_a_key, a_key_of_one_model",
+    "#search": "many_models_are_searched",
+    "#list a": "many_models_are_searched, it_tells_expected_costs",
+    ".ranges input": "a_period_is_chosen, the_period_follows_the_arrow_keys",
+    "#compare, #amount": "earnings_are_compared",
+    "figure svg, .legend button, figure summary": "every_chart_has_axes",
+    "[aria-label=Calibration] summary": "a_change_of_success_and_calibration",
+    ".wide": "the_keyboard_reaches",
+    "#filter-candidate, #filter-id, #filter button": "decisions_are_filtered",
+    "#filter-result": "decisions_are_filtered, every_result_is_a_filter",
+    "#decisions button.plain, #decisions button.link": "decisions_are_filtered",
+    "#decision .close": "decisions_are_filtered",
+    "[data-schema] summary": "it_shows_the_schema",
+    "footer a": "the_footer_leads",
+}
+
+
+def test_every_control_of_the_page_has_a_test(browser, played):
+    played.put("/v1/models/other", json={})
+    opened(browser, played, address="routes/900")
+    until(lambda: every(browser, "#decisions button.link"))
+    explain(browser, "d3")
+    names = {name for name in globals() if name.startswith("test_")}
+    for tests in CONTROLS.values():
+        for part in tests.split(", "):
+            assert any(name.startswith(f"test_{part}") for name in names), part
+    unknown = browser.execute_script(
+        "return [...document.querySelectorAll('a[href], button, input, select, summary,"
+        ' textarea, [tabindex="0"], [contenteditable]\')].filter((e) => !e.matches(arguments[0]))'
+        ".map((e) => e.outerHTML.slice(0, 90))",
+        ", ".join(CONTROLS),
+    )
+    assert unknown == []
+    unused = [one for one in CONTROLS if not every(browser, one)]
+    assert unused == []
+
+
+def focused(browser):
+    return browser.switch_to.active_element
+
+
+def test_the_keyboard_reaches_everything_in_the_order_of_the_page(browser, played):
+    played.put("/v1/models/other", json={})
+    opened(browser, played, address="routes/900")
+    until(lambda: every(browser, "#decisions button.link"))
+    browser.execute_script("document.activeElement.blur(); scrollTo(0, 0)")
+    order = [".skip", "#key", "#name", "#access button", "#search", "#list a", ".ranges input",
+             "#compare", "figure svg", ".legend button", "figure summary", ".wide",
+             "#filter-candidate", "#filter-result", "#filter-id", "#filter button",
+             "#decisions button.link", "#decisions button.plain", "[data-schema] summary",
+             "footer a"]  # fmt: skip
+    missing = set(order)
+    script = "return arguments[1].filter((one) => arguments[0].matches(one))"
+    places = []
+    find(browser, "body").send_keys(Keys.TAB)
+    while missing:
+        here = focused(browser)
+        assert here.tag_name != "body", missing
+        missing -= set(browser.execute_script(script, here, order))
+        places.append(
+            browser.execute_script(
+                "return [...document.querySelectorAll('*')].indexOf(arguments[0])", here
+            )
+        )
+        assert here.is_displayed() or here.get_attribute("type") == "radio"
+        here.send_keys(Keys.TAB)
+    assert places == sorted(places)
+    skip = find(browser, ".skip")
+    browser.execute_script("arguments[0].focus()", skip)
+    skip.send_keys(Keys.ENTER)
+    assert focused(browser).get_attribute("id") == "model"
+    until(lambda: text(browser, "article h2") == "routes")  # the page stays where it was
+    assert errors(browser) == []
+
+
+def test_the_period_follows_the_arrow_keys(browser, played):
+    opened(browser, played)
+    find(browser, ".ranges input:checked").send_keys(Keys.ARROW_RIGHT)
+    until(lambda: browser.current_url.endswith("#routes/3600"))
+    assert find(browser, ".ranges input:checked").get_attribute("value") == "3600"
+
+
+def test_a_screen_reader_hears_changes_and_not_every_refresh(browser, played):
+    opened(browser, played)
+    browser.execute_script(
+        "window.heard = []; window.shown = new Set();"
+        "for (const e of document.querySelectorAll('[role=status], [role=alert], [aria-live]'))"
+        " new MutationObserver(() => heard.push(e.outerHTML)).observe(e,"
+        " { childList: true, characterData: true, subtree: true });"
+        "new MutationObserver(() => shown.add(document.getElementById('time').textContent))"
+        ".observe(document.getElementById('time'), { childList: true })"
+    )
+    until(lambda: browser.execute_script("return shown.size") >= 2)
+    assert browser.execute_script("return heard") == []
+
+
+def test_a_key_that_is_not_known_is_told_apart_from_none(browser, played):
+    browser.get(str(played.base_url))
+    until(lambda: "Enter a key" in text(browser, "#state"))
+    find(browser, "#key").send_keys("lr_wrong", Keys.ENTER)
+    until(lambda: "does not know this key" in text(browser, "#state"))
+
+
+ANSWER = """
+const [part, status, body] = arguments, real = window.fetch;
+window.fetch = (path, options) => String(path).includes(part)
+  ? Promise.resolve(new Response(body, { status })) : real(path, options);
+"""
+
+
+def test_what_is_not_an_answer_of_the_service_is_told(browser, played):
+    opened(browser, played)
+    browser.execute_script(ANSWER, "/v1/", 502, "<html>Bad gateway</html>")
+    until(lambda: "Not an answer of the service (status 502)" in text(browser, "#state"))
+    assert tile(browser, "decisions") == "40"  # what it knew stays
+
+
+def test_a_model_that_cannot_be_read_says_why_and_the_others_stay(browser, played):
+    opened(browser, played)
+    told = '{"title": "Unavailable", "status": 503, "detail": "the store is busy"}'
+    browser.execute_script(ANSWER, "/series", 503, told)
+    until(lambda: "the store is busy" in text(browser, "article [role=alert]"))
+    assert tile(browser, "decisions") == "40"
+    answer = '{"models": [], "unavailable": [{"name": "broken", "detail": "its log is damaged"}]}'
+    browser.execute_script(ANSWER, "/v1/summaries", 200, answer)
+    browser.execute_script("location.hash = '#broken'")
+    until(lambda: "its log is damaged" in text(browser, "#model"))
+
+
+def test_an_address_with_a_model_that_does_not_exist_says_so(browser, played):
+    browser.get(f"{played.base_url}#nobody/900")
+    browser.execute_script(f"sessionStorage.setItem('longrank-key', '{ADMIN}')")
+    browser.refresh()
+    until(lambda: "There is no model of this name" in (text(browser, "#model") or ""))
+    assert text(browser, "#model h2") == "nobody"
+    find(browser, "#list a[data-model='routes']").click()
+    until(lambda: tile(browser, "decisions") == "40")
+
+
+def test_the_footer_leads_to_the_reference_the_document_and_the_metrics(browser, http):
+    browser.get(str(http.base_url))
+    for link, words in (("/docs", "createModel"), ("/openapi.json", "openapi"),
+                        ("/metrics", "longrank_")):  # fmt: skip
+        found = find(browser, f"footer a[href='{link}']").get_attribute("href")
+        assert words in http.get(found).text
+    find(browser, "footer a[href='/docs']").click()
+    until(lambda: browser.current_url.endswith("/docs"))
+
+
+def test_every_result_is_a_filter_with_its_meaning(browser, http, clock):
+    http.put("/v1/models/m", json={"max_budget": 2, "ttl": 100.0})
+    offered = [{"id": "a", "cost": 0.1}, {"id": "b", "cost": 50.0}]
+    payoffs = {"rewards": [9.0, 9.0], "losses": [0.0, 0.0, 0.0]}
+    for name, which, tried, good in (
+        ("old", offered, None, None),  # no outcome: expires
+        ("good", offered, 1, True),
+        ("cut", offered, 1, False),  # b is not worth its cost: cut short
+        ("none", offered[1:], 0, False),  # left empty
+        ("full", [{"id": "a", "cost": 0.1}, {"id": "c", "cost": 0.1}], 2, False),
+        ("open", offered, None, None),
+    ):
+        body = {"id": name, "candidates": which, **payoffs}
+        made = http.post("/v1/models/m/decisions", json=body).json()
+        assert len(made["sequence"]) == {"none": 0, "full": 2}.get(name, 1)
+        if tried is not None:
+            told = {"tried": tried, "succeeded": good}
+            assert http.put(f"/v1/models/m/decisions/{name}/outcome", json=told).is_success
+        clock.now += 200.0 if name == "old" else 0.0
+    opened(browser, http, address="m/900")
+    assert [tile(browser, name) for name in ("declined", "gave up")] == ["1", "2"]
+    for result, names in (("succeeded", ["good"]), ("declined", ["full"]), ("pending", ["open"]),
+                          ("gave_up", ["none", "cut"]), ("expired", ["old"])):  # fmt: skip
+        Select(find(browser, "#filter-result")).select_by_value(result)
+        rows = "return [...document.querySelectorAll('#decisions tbody tr')].map(r => r.dataset.id)"
+        until(lambda names=names, rows=rows: browser.execute_script(rows) == names)
+    words = text(browser, "[data-part=results]")
+    assert "declined: tried to the end; gave up: the policy left tries unused" in words
+
+
+def test_a_time_without_decisions_is_drawn_as_zeros(browser, http, clock):
+    http.put("/v1/models/m", json={"max_budget": 1})
+    for i in (0, 1):
+        http.post("/v1/models/m/decisions", json={"id": f"d{i}", "candidates": ["a"]})
+        told = {"tried": 1, "succeeded": True}
+        http.put(f"/v1/models/m/decisions/d{i}/outcome", json=told)
+        clock.now += 40.0
+    opened(browser, http)
+    chart = "[data-chart='Tries per minute']"
+    browser.execute_script(f'document.querySelector("{chart} summary").click()')
+    until(lambda: every(browser, f"{chart} tbody tr"))
+    rows = every(browser, f"{chart} tbody tr td:last-child")
+    found = [row.text for row in rows]
+    assert found.count("12") == 2
+    assert found.count("0") == len(found) - 2 >= 10
+
+
+def test_values_of_a_chart_are_walked_through_by_keys(browser, played, clock):
+    clock.now += 100.0
+    body = {**msgspec.to_builtins(asked(seed=1)), "id": "late"}
+    played.post("/v1/models/routes/decisions", json=body)
+    opened(browser, played)
+    chart = find(browser, "[data-chart='Earned in this period']")
+    svg = chart.find_element(By.CSS_SELECTOR, "svg")
+    tip = chart.find_element(By.CSS_SELECTOR, ".tip")
+    seen = []
+    for key in (Keys.HOME, Keys.ARROW_RIGHT, Keys.ARROW_LEFT, Keys.END):
+        svg.send_keys(key)
+        seen.append(tip.text.split("\n")[0])
+    assert seen[0] == seen[2] < seen[1] < seen[3]
+    browser.execute_script("arguments[0].dispatchEvent(new PointerEvent('pointerleave'))", svg)
+    assert not tip.is_displayed()
+    svg.send_keys(Keys.HOME)
+    assert tip.is_displayed()
+    svg.send_keys(Keys.TAB)
+    assert not tip.is_displayed()
+
+
+def test_a_closed_decision_gives_the_focus_back(browser, played):
+    opened(browser, played)
+    until(lambda: every(browser, "#decisions button.link"))
+    row = find(browser, "#decisions button.link")
+    row.send_keys(Keys.ENTER)
+    until(lambda: browser.execute_script("return document.getElementById('decision').open"))
+    assert browser.execute_script("return document.activeElement.closest('#decision') !== null")
+    focused(browser).send_keys(Keys.ESCAPE)
+    until(lambda: not browser.execute_script("return document.getElementById('decision').open"))
+    assert browser.execute_script("return document.activeElement.ariaLabel") == row.get_attribute(
+        "aria-label"
+    )

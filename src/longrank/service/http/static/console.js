@@ -46,8 +46,8 @@ export async function refresh() {
     const chosen = [name, $("name").value.trim(), view?.name].find((one) => known.includes(one)) ?? busiest(found.models);
     models.update([...found.models, ...unavailable], chosen);
     $("models").hidden = found.models.length + unavailable.length < 2;
-    const missing = name && !known.includes(name) && unavailable.find((model) => model.name === name);
-    if (missing) empty(element("h2", {}, name), element("p", { class: "problem" }, missing.detail));
+    if (name && !known.includes(name) && !$("name").value.trim()) empty(element("h2", {}, name), element("p", { class: "problem" },
+      unavailable.find((model) => model.name === name)?.detail || "There is no model of this name."));
     else if (!chosen) empty(element("h2", {}, "No models yet"), element("p", {}, "Create one, and it appears here:"),
       element("pre", { tabindex: 0 }, `curl -X PUT ${location.origin}/v1/models/routes -H "Authorization: Bearer KEY" --json '{}'`));
     else {

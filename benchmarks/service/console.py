@@ -2,10 +2,11 @@
 
     python benchmarks/service/console.py [--models 100] [--decisions 1000000] [--repeats 5]
 
-Decisions and outcomes are written to a store of their own, without ranking. Then the real server
+Decisions and outcomes are appended to a store of their own, without ranking. Then the real server
 runs over it, and a headless Chromium opens the page: the first paint, the moment when models,
 numbers and charts are there, and the same for a static page of the same size: the finished page as
-one file. Needs Chromium, its driver and selenium.
+one file. The two are opened in turn. What the page asks for until it is complete is told with its
+size and time. Needs Chromium, its driver and selenium.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import statistics
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +30,7 @@ from servers import free_port, launch, wait_ready
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import Stats, pack
 from longrank.service.messages import ModelRequest
-from longrank.service.store import records, sql
+from longrank.service.store import records
 from longrank.service.store.receipts import Sequence
 from longrank.service.store.records import DECISION, OUTCOME, DecisionRecord, Draft, OutcomeRecord
 from longrank.service.store.sqlite import SqliteStore
@@ -38,6 +41,10 @@ const seen = () => document.querySelectorAll('#list a').length >= MODELS &&
   document.querySelector('article .tile') && document.querySelector('[data-chart] path');
 const look = () => { if (!window.complete && seen()) window.complete = performance.now(); };
 new MutationObserver(look).observe(document, { childList: true, subtree: true });
+"""
+ASKED = """
+return performance.getEntriesByType('resource').filter((e) => e.startTime < window.complete).map((e) =>
+  [new URL(e.name).pathname, e.startTime, e.responseEnd, e.decodedBodySize]);
 """
 PAINT = "return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null"
 
@@ -70,7 +77,8 @@ def fill(path: Path, models: int, decisions: int) -> None:
                 for i, at in enumerate(times)
             ]
             for first in range(0, len(drafts), BATCH):
-                last = engine.store._write(sql.append, drafts[first : first + BATCH])[-1].seq
+                written = [engine.store.append(one) for one in drafts[first : first + BATCH]]
+                last = [one.result() for one in written][-1].seq
             engine.store.save_snapshot(model.number, pack(model.policy, stats, last))
 
 
@@ -116,31 +124,41 @@ def main() -> None:
         try:
             wait_ready(port, seconds=600.0)
             script = {"source": WATCH.replace("MODELS", str(min(given.models, 200)))}
-            watching = driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", script)
+            driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", script)
             url = f"http://127.0.0.1:{port}/#model-000/86400"
             complete = "return window.complete ?? null"
-            live = [opened(driver, url, complete) for _ in range(given.repeats + 1)]
+            opened(driver, url, complete)
+            asked = driver.execute_script(ASKED)
             page = driver.execute_script(
                 "document.querySelectorAll('script, link').forEach((e) => e.remove());"
                 "return document.documentElement.outerHTML"
             )
-            driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", watching)
             style = Path(__file__).parents[2] / "src/longrank/service/http/static/console.css"
             whole = f"<!doctype html><style>{style.read_text()}</style>{page}".encode()
-            static = still(driver, whole, given.repeats + 1)
+            live, static = [], []
+            with still(whole) as other:
+                for _ in range(given.repeats + 1):
+                    live.append(opened(driver, url, complete))
+                    static.append(opened(driver, other, LOADED))
         finally:
             driver.quit()
             process.terminate()
             process.wait(60)
     (paint, shown), (bare, loaded) = median(live[1:]), median(static[1:])
     size = len(whole) / 1e3
+    for path, start, end, length in asked:
+        print(f"  {path:40} {length / 1e3:6.1f} kB  {start:5.0f} to {end:5.0f} ms (first visit)")
     print(f"first paint {paint:.0f} ms, complete {shown:.0f} ms")
     print(f"a static page of the same size ({size:.0f} kB): {bare:.0f} ms, loaded {loaded:.0f} ms")
     print(f"ratio of first paints {paint / bare:.2f}, complete to static {shown / loaded:.2f}")
 
 
-def still(driver: webdriver.Chrome, page: bytes, repeats: int) -> list[tuple[float, float]]:
-    """Serve a page as it is, and open it."""
+LOADED = "return performance.getEntriesByType('navigation')[0].loadEventEnd || null"
+
+
+@contextmanager
+def still(page: bytes) -> Iterator[str]:
+    """Serve a page as it is; yield its address."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -155,10 +173,8 @@ def still(driver: webdriver.Chrome, page: bytes, repeats: int) -> list[tuple[flo
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    done = "return performance.getEntriesByType('navigation')[0].loadEventEnd || null"
-    url = f"http://127.0.0.1:{server.server_address[1]}/"
     try:
-        return [opened(driver, url, done) for _ in range(repeats)]
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
     finally:
         server.shutdown()
 

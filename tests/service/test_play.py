@@ -10,14 +10,16 @@ import sys
 from contextlib import suppress
 
 import httpx
+import numpy as np
 import pytest
 from serving import served, until
 
 from longrank.service.app import build
 from longrank.service.engine.engine import Engine
-from longrank.service.play import Desk, Panel
+from longrank.service.play import Desk, Panel, traffic
 from longrank.service.play import picture as pictures
 from longrank.service.store.sqlite import SqliteStore
+from longrank.simulation.desk import PaymentDesk, fixed_list
 
 with suppress(ImportError):  # the fixture says so
     from selenium.webdriver.common.by import By
@@ -42,8 +44,58 @@ def test_money_is_what_the_service_has_counted(panel):
     with httpx.Client(base_url=url) as client:
         models = {each["name"]: each for each in client.get("/v1/summaries").json()["models"]}
     assert models["payments"]["total_reward"] == pytest.approx(desk.money.longrank)
-    assert models["fixed-list"]["total_reward"] == pytest.approx(desk.money.fixed)
-    assert models["payments"]["decisions"] == models["fixed-list"]["outcomes"] == 31
+    assert models["payments"]["decisions"] == models["payments"]["outcomes"] == 31
+
+
+def test_nobody_is_ahead_of_perfect_knowledge_and_differences_are_free_of_luck(panel):
+    _, desk = panel
+    twin, fixed = PaymentDesk(seed=1), np.array(fixed_list())
+    ahead = 0.0
+    for i in range(40):
+        if i:
+            desk.route()
+        payment = twin.deal()
+        best = payment.value(payment.best(), payment.payoffs)
+        ahead += best - payment.value(fixed, payment.payoffs)
+        money = desk.money
+        assert money.longrank <= money.perfect
+        assert money.perfect - money.fixed == pytest.approx(ahead)
+
+
+def test_the_state_is_that_of_the_payments_that_a_page_shows(panel):
+    url, desk = panel
+    seen = [desk.money]
+    for _ in range(20):
+        desk.route()
+        seen.append(desk.money)
+    with httpx.Client(base_url=url) as client:
+        for money in (seen[0], seen[7], seen[-1]):
+            state = client.get(f"/desk/state?payments={money.payments}").json()
+            assert state["money"] == money._asdict()
+            assert state["curve"]["longrank"][-1] == money.longrank
+            assert state["curve"]["at"] == sorted(state["curve"]["at"])
+        assert client.get("/desk/state").json()["money"] == seen[-1]._asdict()
+        assert client.get("/desk/state?payments=999").json()["money"] == seen[-1]._asdict()
+        for wrong in ("-1", "x", "9" * 40):
+            answer = client.get(f"/desk/state?payments={wrong}")
+            assert answer.status_code == 422
+            assert "a number of payments" in answer.json()["detail"]
+
+
+def test_a_curve_of_many_payments_has_few_points(panel, monkeypatch):
+    monkeypatch.setattr(traffic, "POINTS", 8)
+    _, desk = panel
+    for _ in range(40):
+        desk.route()
+    curve = desk.state()["curve"]
+    assert 4 <= len(curve["at"]) <= 10
+    assert curve["longrank"][0] == 0.0
+    assert curve["longrank"][-1] == desk.money.longrank
+
+
+def test_no_rate_is_told_before_it_was_measured(panel):
+    _, desk = panel
+    assert desk.state()["rate"] is None
 
 
 def test_buttons_do_what_they_say_and_what_follows_is_told(panel):
@@ -58,6 +110,11 @@ def test_buttons_do_what_they_say_and_what_follows_is_told(panel):
             desk.route()
         told = client.get("/desk/state").json()["happening"]
         assert told["since"]["payments"] == 5
+        before = desk.money.payments - 6  # the page is behind: nothing has come of it yet
+        told = client.get(f"/desk/state?payments={before}").json()["happening"]
+        assert told["since"] == dict.fromkeys(told["since"], 0.0)
+        marks = client.get("/desk/state").json()["marks"]
+        assert [mark["text"].split(" ")[0] for mark in marks] == ["Harbor", "Solo", "The"]
         client.post("/desk/act", json={"action": "up", "which": "Harbor"})
         state = client.post("/desk/act", json={"action": "fee", "which": "Solo"}).json()
         assert not any(each["down"] or each["raised"] for each in state["providers"])
@@ -136,16 +193,21 @@ def test_an_outage_takes_the_traffic_away_and_the_page_says_what_that_saved(brow
         until(lambda: share() < busiest["share"] / 3, 400.0)
         news = "return document.querySelector('#desk .news').textContent"
         until(lambda: f"{busiest['name']} went down" in browser.execute_script(news))
-        until(lambda: "longrank saved" in browser.execute_script(news), 60.0)
+        until(lambda: re.search(r"saved [\d,.]+ EUR", browser.execute_script(news)), 60.0)
         why = "return document.querySelector('#desk .why').textContent"
         until(lambda: "came first" in browser.execute_script(why))
         shown = browser.execute_script(
             "return document.querySelector('[data-chart^=Share] .legend').textContent"
         )
         assert busiest["name"] in shown
-        assert "than fixed-list" in browser.execute_script(
-            "return document.querySelector('[data-chart^=Earned]').textContent"
+        marks = "return [...document.querySelectorAll('.mark text')].map((e) => e.textContent)"
+        assert browser.execute_script(marks) == [f"{busiest['name']} went down"]
+        assert browser.find_elements(By.CSS_SELECTOR, "[data-part=share] .mark")
+        same = (  # the desk and the console show the same moment, to the cent
+            "const text = (one) => document.querySelector(one).textContent;"
+            "return text('#desk [data-tile=longrank]') === text('article [data-tile=earned]')"
         )
+        until(lambda: browser.execute_script(same))
         wrong = [one for one in browser.get_log("browser") if one["level"] == "SEVERE"]
         assert wrong == []
     finally:
@@ -162,3 +224,118 @@ def test_it_stops_by_itself_with_a_summary_in_money():
     output, complaints = playing.communicate(timeout=300)
     assert (playing.returncode, complaints) == (0, "")
     assert re.search(r"longrank earned [\d,.]+ EUR, [\d,.]+ EUR (more|less) than", output)
+
+
+def press(browser, selector):
+    found = browser.find_element(By.CSS_SELECTOR, f"#desk {selector}")
+    browser.execute_script("arguments[0].click()", found)
+
+
+def said(browser, selector):
+    return browser.execute_script(
+        f"return document.querySelector(\"#desk {selector}\")?.textContent ?? ''"
+    )
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [390, 1300, 3840])
+def test_every_button_of_the_desk_is_pressed(browser, panel, width):
+    url, desk = panel
+    screen = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    browser.get(url)
+    until(lambda: said(browser, ".said") == "1 payment")
+    assert "second" not in said(browser, ".said")  # nothing is measured yet
+    for _ in range(30):
+        desk.route()
+    until(lambda: "31 payments" in said(browser, ".said"))
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    fee = browser.find_element(By.CSS_SELECTOR, "#desk [data-provider=Solo] th .soft")
+    assert fee.is_displayed()
+    assert fee.text == "0.09 EUR a try + 1.6 %"
+    assert re.fullmatch(r"longrank earned (\d\d?\.\d|100\.0) % of it",
+                        said(browser, ".tile:nth-child(3) .soft:last-child"))  # fmt: skip
+    for selector, text, news in (
+        ("[data-outage=Solo]", "Bring back up", "Solo went down"),
+        ("[data-outage=Solo]", "Take down", "Solo works again"),
+        ("[data-fee=Atlas]", "Normal fee", "Atlas now asks 0.50 EUR"),
+        ("[data-fee=Atlas]", "Double the fee", "Atlas now asks 0.25 EUR"),
+        ("[data-mix=amex]", "Mostly Amex", "mostly amex"),
+        ("[data-mix=usual]", "Usual traffic", "usual traffic"),
+    ):
+        press(browser, selector)
+        until(lambda selector=selector, text=text: said(browser, selector) == text)
+        until(lambda news=news: news in said(browser, ".news"))
+        assert news in said(browser, ".spoken")  # for those who do not see it
+    assert said(browser, "[data-mix][aria-pressed=true]") == "Usual traffic"
+    until(lambda: "came first" in said(browser, ".why"))
+    assert "=" not in said(browser, ".why")
+    press(browser, ".why button")
+    until(lambda: browser.execute_script("return document.getElementById('decision').open"))
+    assert "payment-" in browser.find_element(By.CSS_SELECTOR, "#decision h2").text
+    browser.find_element(By.CSS_SELECTOR, "#decision .close").click()
+    press(browser, ".legend button")
+    assert said(browser, ".legend button[aria-pressed=false]") == "longrank"
+    press(browser, "figure summary")
+    until(lambda: "perfect knowledge" in said(browser, "figure thead"))
+    wrong = [one for one in browser.get_log("browser") if one["level"] == "SEVERE"]
+    assert wrong == []
+
+
+@pytest.mark.browser
+def test_shares_of_the_desk_are_those_at_the_end_of_the_chart(browser, panel):
+    url, desk = panel
+    for _ in range(30):
+        desk.route()
+    browser.get(url)
+    until(lambda: "31 payments" in said(browser, ".said"))
+    press_chart = "document.querySelector('[data-part=share] summary').click()"
+    browser.execute_script(press_chart)
+    rows = (
+        "const rows = (one) => [...document.querySelectorAll(one)].map((e) => e.textContent);"
+        "const part = '[data-part=share] ', head = rows(part + 'thead th').slice(1),"
+        " last = rows(part + 'tbody tr:first-child td').slice(1);"
+        "return Object.fromEntries(head.map((name, i) => [name, last[i]]))"
+    )
+    until(lambda: browser.execute_script(rows))
+    for name, share in browser.execute_script(rows).items():
+        assert said(browser, f"[data-share={name}]").strip() == share
+
+
+@pytest.mark.browser
+def test_a_desk_that_has_closed_is_told(browser, panel):
+    url, desk = panel
+    browser.get(url)
+    until(lambda: said(browser, ".said") == "1 payment")
+    browser.execute_script("window.fetch = () => Promise.reject(new TypeError('gone'))")
+    press(browser, "[data-outage=Solo]")
+    until(lambda: "has closed" in said(browser, "[role=alert]"))
+    assert not desk.happenings
+
+
+@pytest.mark.browser
+def test_a_desk_that_is_not_open_yet_says_so(browser, path):
+    with served(Panel(build(Engine(SqliteStore(path)), auth=False))) as url:
+        browser.get(url)
+        desk = "return document.getElementById('desk').textContent"
+        until(lambda: "not open yet: compiling" in browser.execute_script(desk))
+
+
+@pytest.mark.browser
+def test_the_picture_has_the_money_the_outage_and_the_providers(browser, panel, folder):
+    url, desk = panel
+    for i in range(40):
+        if i == 20:
+            desk.act("down", desk.fixed[0])
+        desk.route()
+    pictures.record(f"{url}?picture#payments/all", folder / "desk.png")
+    assert (folder / "desk.png").read_bytes().startswith(b"\x89PNG")
+    browser.get(f"{url}?picture#payments/all")
+    until(lambda: "Atlas" in said(browser, "[data-chart^=Share] .legend")
+          or "Quickcard" in said(browser, "[data-chart^=Share] .legend"))  # fmt: skip
+    shown = browser.find_element(By.ID, "desk").text
+    for part in ("longrank earned", "best fixed list", "perfect knowledge", "Simulated"):
+        assert part in shown
+    assert f"{desk.fixed[0]} went down" in said(browser, ".mark text")
+    assert not browser.find_element(By.ID, "layout").is_displayed()
+    assert not browser.find_element(By.CSS_SELECTOR, "[data-outage=Solo]").is_displayed()

@@ -44,9 +44,10 @@ export async function refresh() {
     const found = await list(), unavailable = found.unavailable || [];
     const known = found.models.map((model) => model.name);
     const chosen = [name, $("name").value.trim(), view?.name].find((one) => known.includes(one)) ?? busiest(found.models);
-    models.update([...found.models, ...unavailable], chosen);
-    $("models").hidden = found.models.length + unavailable.length < 2;
-    if (name && !known.includes(name) && !$("name").value.trim()) empty(element("h2", {}, name), element("p", { class: "problem" },
+    const lost = name && !known.includes(name) && !$("name").value.trim(); // what the address asks for
+    models.update([...found.models, ...unavailable], lost ? name : chosen);
+    $("models").hidden = found.models.length + unavailable.length < (lost ? 1 : 2);
+    if (lost) empty(element("h2", {}, name), element("p", { class: "problem" },
       unavailable.find((model) => model.name === name)?.detail || "There is no model of this name."));
     else if (!chosen) empty(element("h2", {}, "No models yet"), element("p", {}, "Create one, and it appears here:"),
       element("pre", { tabindex: 0 }, `curl -X PUT ${location.origin}/v1/models/routes -H "Authorization: Bearer KEY" --json '{}'`));
@@ -84,6 +85,10 @@ $("access").addEventListener("submit", (event) => {
   sessionStorage.setItem("longrank-model", $("name").value.trim());
   view = null;
   refresh();
+});
+document.querySelector(".skip").addEventListener("click", (event) => { // the address names a model, not a part of the page
+  event.preventDefault();
+  $("model").focus();
 });
 addEventListener("hashchange", refresh);
 setInterval(() => { if (!document.hidden) refresh(); }, EVERY);

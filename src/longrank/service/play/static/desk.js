@@ -54,13 +54,14 @@ function row({ name }) {
   return part;
 }
 
+const payments = (n) => `${shown(n)} payment${n === 1 ? "" : "s"}`;
 const find = (name) => state.providers.find((each) => each.name === name);
 const share = (name) => shares.has(name) ? shares.get(name) : shares.size ? 0 : find(name).share;
 
 function draw() {
   const { money: m, currency: unit } = state;
   if (!parts.rows) build();
-  parts.said.textContent = `${shown(m.payments)} payments${state.rate === null || picture ? "" : `, ${shown(Math.max(1, Math.round(state.rate)))} a second`}`;
+  parts.said.textContent = `${payments(m.payments)}${state.rate === null || picture ? "" : `, ${shown(Math.max(1, Math.round(state.rate)))} a second`}`;
   for (const name of ["longrank", "fixed", "perfect"]) parts[name].textContent = money(m[name], unit);
   const gain = m.longrank - m.fixed;
   parts.longrankNote.textContent = `${money(Math.abs(gain), unit)} ${gain < 0 ? "less" : "more"} than the fixed list`;
@@ -98,7 +99,7 @@ function news() {
     return;
   }
   const { since: s } = h, moved = h.provider ? ` Its share of traffic: ${percent(h.share_before)} before, ${percent(share(h.provider))} now.` : "";
-  parts.news.replaceChildren(element("p", {}, element("b", {}, h.text), `, ${shown(s.payments)} payments ago.${moved}`,
+  parts.news.replaceChildren(element("p", {}, element("b", {}, h.text), `, ${payments(s.payments)} ago.${moved}`,
     ...(s.saved < 0.005 ? [" longrank is finding out: nothing saved yet."] : [h.provider ? " Moving the traffic " : " Changing its routes ",
       element("b", { "data-tile": "saved" }, `saved ${money(s.saved, unit)}`), " against going on as before."])));
   if (said !== h.text) parts.spoken.textContent = said = h.text;
@@ -150,9 +151,9 @@ function moment(view) { // how many payments the console shows; null if it shows
 }
 
 async function refresh(view) {
-  const payments = moment(view);
+  const count = moment(view);
   try {
-    const answer = await fetch(`/desk/state${payments === null ? "" : `?payments=${payments}`}`);
+    const answer = await fetch(`/desk/state${count === null ? "" : `?payments=${count}`}`);
     const told = await answer.json();
     if (!answer.ok) {
       $("desk").textContent = `${told.detail}: compiling takes up to a minute.`;

@@ -20,6 +20,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,7 @@ from servers import free_port, launch, wait_ready
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import Stats, pack
 from longrank.service.messages import ModelRequest
-from longrank.service.store import records
+from longrank.service.store import records, sql
 from longrank.service.store.receipts import Sequence
 from longrank.service.store.records import DECISION, OUTCOME, DecisionRecord, Draft, OutcomeRecord
 from longrank.service.store.sqlite import SqliteStore
@@ -43,8 +44,8 @@ const look = () => { if (!window.complete && seen()) window.complete = performan
 new MutationObserver(look).observe(document, { childList: true, subtree: true });
 """
 ASKED = """
-return performance.getEntriesByType('resource').filter((e) => e.startTime < window.complete).map((e) =>
-  [new URL(e.name).pathname, e.startTime, e.responseEnd, e.decodedBodySize]);
+return performance.getEntriesByType('resource').filter((e) => e.startTime < window.complete)
+  .map((e) => [new URL(e.name).pathname, e.startTime, e.responseEnd, e.decodedBodySize]);
 """
 PAINT = "return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null"
 
@@ -77,8 +78,8 @@ def fill(path: Path, models: int, decisions: int) -> None:
                 for i, at in enumerate(times)
             ]
             for first in range(0, len(drafts), BATCH):
-                written = [engine.store.append(one) for one in drafts[first : first + BATCH]]
-                last = [one.result() for one in written][-1].seq
+                append = partial(sql.append, drafts=drafts[first : first + BATCH])
+                last = engine.store.writer.call(append)[-1].seq
             engine.store.save_snapshot(model.number, pack(model.policy, stats, last))
 
 

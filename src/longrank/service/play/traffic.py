@@ -191,7 +191,7 @@ class Desk:
             del self.happenings[:-20]
 
     def state(self, payments: int | None = None) -> dict[str, Any]:
-        """Return what the panel shows: as it was after so many payments, if that is not long ago."""
+        """Return what the panel shows, as it was after so many payments; None for now."""
         with self._lock:
             world, last = self._world, self.happenings[-1] if self.happenings else None
             money = self._after(payments)

@@ -245,6 +245,13 @@ def test_nothing_is_wider_than_the_screen_and_a_wide_one_is_used(browser, played
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
     used = browser.execute_script("return document.querySelector('article').clientWidth")
     assert used > 0.8 * width
+    until(lambda: every(browser, "#decisions button.link"))
+    explain(browser, "d3")
+    hidden = browser.execute_script(  # nothing is to be found by scrolling sideways only
+        "return [...document.querySelectorAll('.wide')].filter((e) => e.scrollWidth > e.clientWidth)"
+        ".map((e) => e.ariaLabel)"
+    )
+    assert hidden == []
 
 
 def test_what_is_shown_has_a_name_for_those_who_do_not_see_it(browser, played):

@@ -67,8 +67,8 @@ export class Decisions {
       element("td", {}, element("button", { type: "button", class: "link", "aria-label": `Open decision ${row.id}`,
         onclick: () => open(this.model, row.id) }, row.id.length > 20 ? `${row.id.slice(0, 18)}…` : row.id)),
       element("td", {}, ...cascade(row)),
-      element("td", { class: row.result }, RESULTS[row.result]), element("td", { class: "number" }, money(row.reward, unit)),
-      element("td", { class: "number" }, money(row.spent, unit)), element("td", {}, moment(row.created)))));
+      element("td", { class: row.result }, RESULTS[row.result]), element("td", { class: "number", "data-label": "earned" }, money(row.reward, unit)),
+      element("td", { class: "number", "data-label": "cost" }, money(row.spent, unit)), element("td", { "data-label": "time" }, moment(row.created)))));
     this.drawn = state;
     const filtered = Object.values(this.filter).some(Boolean);
     this.told.textContent = this.rows.length ? "" : filtered ? this.next ? "None among the last few thousand decisions: look at older ones."

@@ -248,8 +248,8 @@ def test_nothing_is_wider_than_the_screen_and_a_wide_one_is_used(browser, played
     until(lambda: every(browser, "#decisions button.link"))
     explain(browser, "d3")
     hidden = browser.execute_script(  # nothing is to be found by scrolling sideways only
-        "return [...document.querySelectorAll('.wide')].filter((e) => e.scrollWidth > e.clientWidth)"
-        ".map((e) => e.ariaLabel)"
+        "return [...document.querySelectorAll('.wide')]"
+        ".filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.ariaLabel)"
     )
     assert hidden == []
 

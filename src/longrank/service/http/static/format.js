@@ -65,7 +65,7 @@ export const sum = (numbers) => numbers.reduce((total, x) => total + x, 0);
 export function table(head, rows, caption) {
   const line = (tag, row) => element("tr", {}, ...row.map((cell) =>
     element(tag, { ...(tag === "th" ? { scope: "col" } : {}), ...(number(cell) ? { class: "number" } : {}) }, cell)));
-  return element("div", { class: "wide", tabindex: 0, role: "region", "aria-label": caption || "table" },
+  return element("div", { class: "wide", tabindex: 0, role: "region", "aria-label": caption || `table: ${head.join(", ")}` },
     element("table", {}, ...(caption ? [element("caption", {}, caption)] : []),
       element("thead", {}, line("th", head)), element("tbody", {}, ...rows.map((row) => line("td", row)))));
 }

@@ -37,7 +37,7 @@ from longrank.policies import Policy
 
 Policies = Mapping[str, Policy]
 UNCHANGED = "unchanged"
-SOME = 4_000  # decisions that are enough to ask what if, and to see how a policy learns
+SOME = 3_000  # decisions that are enough to ask what if, and to see how a policy learns
 
 
 @source_first
@@ -197,7 +197,7 @@ def _details(
     judged: Callable[..., list[insights.WhatIf]],
 ) -> list[Block]:
     model, changes = fit(history), _changes(history, extra_cost)
-    every = max(1, len(history) // SOME)
+    every = max(1, math.ceil(len(history) / SOME))
     found = gather_all(policies, history, model, changes, workers=workers, every=every)
     supported = [e.policy for e in estimates if e.estimator == "doubly robust" and not e.refused]
     return [

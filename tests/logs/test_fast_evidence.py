@@ -139,3 +139,17 @@ def test_a_policy_that_learns_is_asked_before_each_decision():
         learner.rank(decision.items, decision.payoffs, decision.budget)
         learner.learn(*decision.observed_by(learner.features))
     assert policy.learner.updates == 0
+
+
+@pytest.mark.parametrize("kind", ["plain", "missing"])
+def test_of_each_third_decision_it_is_that_of_all(kind, monkeypatch):
+    monkeypatch.setattr("longrank.logs.history.SIZE", 50)
+    history, policies = History(rows_of(kind)), {name: make() for name, make in JUDGED.items()}
+    model = fit(history)
+    some = gather_all(policies, history, model, draws=1, every=3)
+    for name, whole in gather_all(policies, history, model, draws=1).items():
+        found, wanted = some[name][""], whole[""].take(np.arange(0, len(whole[""].rewards), 3))
+        assert found.log.decisions == int(wanted.observed.sum())
+        assert found.log.missing == int((~wanted.observed).sum())
+        for column in ("rewards", "weights", "masses", "starts", "modelled", "played"):
+            np.testing.assert_array_equal(getattr(found, column), getattr(wanted, column))

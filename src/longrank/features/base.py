@@ -60,6 +60,10 @@ class Features(Part, ABC):
         :meth:`greedy` may check very many items as it reads them.
         """
 
+    def check(self, items: ArrayLike) -> None:
+        """Refuse items that :meth:`prepare` refuses."""
+        self.prepare(items, None)
+
     @abstractmethod
     def greedy(self, prepared: Prepared, belief: Belief, count: int) -> Greedy:
         """Choose the ``count`` best items by their scores, one after the other."""

@@ -132,6 +132,17 @@ class Tabular(Features):
         dim: int | None,  # noqa: ARG002
         lazy: bool = False,  # noqa: ARG002
     ) -> Prepared:
+        array, found = self._checked(items), self._scale
+        if found is None:
+            first = self.sample if len(self.sample) else _some(array, ENOUGH)
+            found = Scale.fit(np.concatenate([first, _some(array, SAMPLE)]))
+        view = found.curves, found.scale, self.directions, self.offsets, self.shapes
+        return _Round(array, view)
+
+    def check(self, items: ArrayLike) -> None:
+        self._checked(items)
+
+    def _checked(self, items: ArrayLike) -> NDArray[np.floating]:
         array = checks.shaped(items, None)
         if len(array) == 0:
             array = np.empty((0, self.dim))
@@ -140,12 +151,7 @@ class Tabular(Features):
         row, square = kernels.worst_row(array)
         if not square < math.inf:
             checks.rows(array, row, square, unit=False)
-        found = self._scale
-        if found is None:
-            first = self.sample if len(self.sample) else _some(array, ENOUGH)
-            found = Scale.fit(np.concatenate([first, _some(array, SAMPLE)]))
-        view = found.curves, found.scale, self.directions, self.offsets, self.shapes
-        return _Round(array, view)
+        return array
 
     def greedy(self, prepared: Prepared, belief: Belief, count: int) -> Greedy:
         weights, inverse, bonus, ceiling, _ = belief

@@ -27,6 +27,7 @@ from longrank.kernels.composition import (
 from longrank.kernels.costs import learn_costs
 from longrank.kernels.curve import densities, probabilities, probability, residual, slope
 from longrank.kernels.decision import decide, decide_looking, decide_plain, decide_sparse
+from longrank.kernels.drawing import LEAST, action_chances, break_even, draw_actions
 from longrank.kernels.foresight import foresee, greedy_foreseeing
 from longrank.kernels.hash_table import grow, room_for
 from longrank.kernels.laplace import laplace_cascade, laplace_step
@@ -112,6 +113,7 @@ __all__ = [
     "BEND",
     "CONTENDERS",
     "KNOTS",
+    "LEAST",
     "LEVEL",
     "PRODUCT",
     "Aims",
@@ -132,8 +134,10 @@ __all__ = [
     "Step",
     "View",
     "Worth",
+    "action_chances",
     "best_length",
     "best_stop",
+    "break_even",
     "choose_sparse",
     "code_rows",
     "compiled",
@@ -150,6 +154,7 @@ __all__ = [
     "decide_sparse",
     "declared",
     "densities",
+    "draw_actions",
     "enough_to_go_on",
     "expand",
     "expand_columns",

@@ -405,6 +405,9 @@ class History:
             if problems or not decision.learned:
                 return
             try:
+                if features.grows and decision.items is not None:
+                    features.check(decision.items)
+                    return
                 rows = decision.rows_by(features)
             except InvalidInput as error:
                 where = f"{self.name}, row {decision.row}: {error.parameter}"

@@ -24,7 +24,9 @@ from longrank.policies.generators import generator_from_state, generator_state, 
 from longrank.policies.randomised import Choices, Order, Randomised
 from longrank.schema import positions
 
-_CLIP = 1e-3  # estimates nearer to 0 or 1 count as this near, so that nothing is impossible
+_CLIP = kernels.LEAST
+_Vector = NDArray[np.float64]
+_World = tuple[_Vector, _Vector, _Vector, float, int, float]
 
 
 class PlackettLuce(Believer, Randomised):
@@ -115,6 +117,10 @@ class PlackettLuce(Believer, Randomised):
     ) -> list[int]:
         """Draw action by action, until STOP is drawn."""
         draws = rng.random(len(prepared))  # position i takes the i-th
+        if self._is_compiled(payoffs):
+            world = self._world(prepared, payoffs, count)
+            drawn: list[int] = kernels.draw_actions(*world, draws).tolist()
+            return drawn
         order: list[int] = []
         steps = self._steps(prepared, payoffs, count)
         while len(order) < count:
@@ -152,7 +158,10 @@ class PlackettLuce(Believer, Randomised):
         prepared = self._prepare(items, context)
         count = min(self._tries(payoffs, budget, self.learner.max_budget), len(prepared))
         payoffs = self._payoffs(prepared, payoffs)
-        along = checks.sequence("order", positions(items, order), len(prepared)).tolist()
+        actions = checks.sequence("order", positions(items, order), len(prepared))
+        if self._is_compiled(payoffs):
+            return kernels.action_chances(*self._world(prepared, payoffs, count), actions)
+        along = actions.tolist()
         table = np.zeros((len(along) + 1, len(prepared) + 1))
         steps = self._steps(prepared, payoffs, count)
         for i in range(min(count, len(along)) + 1):
@@ -161,6 +170,21 @@ class PlackettLuce(Believer, Randomised):
                 break
         return table
 
+    def _is_compiled(self, payoffs: Payoffs) -> bool:
+        """Whether kernels draw: where no row depends on the items above it, and none has prices."""
+        return self.features.independent and not payoffs.has_prices
+
+    def _world(self, prepared: Prepared, payoffs: Payoffs, count: int) -> _World:
+        """Return what the kernels draw by."""
+        estimates = self._estimates(prepared, [])
+        planned = payoffs.rewards, payoffs.losses, payoffs.patience
+        return estimates, *planned, count, self.temperature
+
+    def _estimates(self, prepared: Prepared, prefix: list[int]) -> NDArray[np.float64]:
+        """Return the probability of success of every item, were it to come next."""
+        chances = self.learner.link.probability(self._scores(prepared, prefix))
+        return np.clip(chances, _CLIP, 1.0 - _CLIP)
+
     def _steps(
         self, prepared: Prepared, payoffs: Payoffs, count: int
     ) -> Callable[[list[int]], NDArray[np.float64]]:
@@ -168,32 +192,26 @@ class PlackettLuce(Believer, Randomised):
 
         Shape (k + 1,). Where no row depends on the items above it, all are scored once.
         """
-        size, link, once = len(prepared), self.learner.link, self.features.independent
-        known = odds = np.empty(0)
-        if once:
-            known = np.clip(link.probability(self._scores(prepared, [])), _CLIP, 1.0 - _CLIP)
-            odds = _log_odds(known)
+        size, once = len(prepared), self.features.independent
+        known = self._estimates(prepared, []) if once else np.empty(0)
 
         def step(prefix: list[int]) -> NDArray[np.float64]:
-            tried, estimates = len(prefix), known
+            tried = len(prefix)
             if tried == count:
                 return _stop(size)
-            if not once:
-                estimates = link.probability(self._scores(prepared, prefix))
-                estimates = np.clip(estimates, _CLIP, 1.0 - _CLIP)
-            if prefix:
-                estimates = estimates.copy()
-                estimates[prefix] = 0.0
+            estimates = known.copy() if once else self._estimates(prepared, prefix)
+            estimates[prefix] = 0.0
             if payoffs.has_prices:
                 return self._next_priced(estimates, payoffs, count, prefix)
-            stop = _break_even(np.sort(estimates)[::-1], payoffs, tried, count)
+            best = np.sort(estimates)[::-1][: count - tried]
+            planned = payoffs.rewards[tried:count], payoffs.losses[tried : count + 1]
+            stop = kernels.break_even(best, *planned, payoffs.patience)
             if stop >= 1.0:
                 return _stop(size)
             every = np.empty(size + 1)
             with np.errstate(divide="ignore"):
-                every[:size] = odds if once else _log_odds(estimates)
+                every[:size] = _log_odds(estimates)
                 every[size:] = _log_odds(np.array([stop]))
-            every[prefix] = -math.inf
             return self._share(every)
 
         return step
@@ -302,22 +320,3 @@ def _stop(size: int) -> NDArray[np.float64]:
     chances = np.zeros(size + 1)
     chances[size] = 1.0
     return chances
-
-
-def _break_even(best: NDArray[np.float64], payoffs: Payoffs, tried: int, count: int) -> float:
-    """The probability at which a further try is as good as STOP, from 0 to 1.
-
-    ``best`` are the estimates of the remaining items, the best first. After the next one the
-    others follow for as long as that pays, and are worth ``value``.
-    """
-    rewards, losses, patience = payoffs.rewards, payoffs.losses, payoffs.patience
-    rewards, losses = rewards[tried:count], losses[tried : count + 1]
-    value = kernels.best_stop(best[1 : count - tried], rewards[1:], losses[1:], patience)[1]
-    if patience < 1.0:
-        value = (1.0 - patience) * losses[1] + patience * value
-    now, reward = float(losses[0]), float(rewards[0])
-    if now <= losses[-1]:
-        return 0.0  # tries are free
-    if now <= value:
-        return _CLIP  # this one is, whatever it earns
-    return max((now - value) / (reward - value), _CLIP)

@@ -110,6 +110,7 @@ def gather_all(
     draws: int | None = None,
     workers: Jobs | None = None,
     learn: bool = False,
+    every: int = 1,
 ) -> dict[str, dict[str, Evidence]]:
     """Ask policies about every decision of a log, in one pass; return what it says about each.
 
@@ -119,14 +120,15 @@ def gather_all(
     (``None``: unchanged); by default under the payoffs of the log, with the name ``""``.
 
     ``draws`` is the number of sequences drawn for the model's estimate of a randomised policy:
-    four by default, down to one for 10,000 decisions, of which the mean is just as good.
+    four by default, down to one for 10,000 decisions, of which the mean is just as good. With
+    ``every`` only each n-th decision is asked about.
     """
     changes = {"": UNCHANGED} if changes is None else changes
     total = len(history)
     if draws is None:
         draws = max(1, min(DRAWS, _ENOUGH // max(total, 1)))
     bare = model.bare
-    task = _Task(policies, changes, bare, draws, learn, history.missing > 0)
+    task = _Task(policies, changes, bare, draws, learn, history.missing > 0, every)
     room = total + history.missing
     log, found = Checked(history.name), {pair: _Columns(room) for pair in task.pairs()}
     common = {change: _Columns(room) for change in changes}  # to all policies
@@ -158,6 +160,7 @@ class _Task(NamedTuple):
     draws: int
     learn: bool
     describe: bool  # whether it matters what was played, for outcomes are missing
+    every: int
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Return every policy with every change."""
@@ -171,8 +174,15 @@ _COMMON = ("rewards", "last", "short", "observed", "earnable", "played")
 
 def _weigh(task: _Task, place: int, batch: Batch, blocks: Counts) -> tuple[Parts, Checked]:
     """Weigh the decisions of a batch for every policy under every change."""
-    log, decisions = count(batch), list(batch)
     places = np.arange(place, place + len(batch))
+    decisions = list(batch)
+    if task.every > 1:
+        asked = slice(-place % task.every, None, task.every)
+        decisions, blocks, places = decisions[asked], blocks[asked], places[asked]
+        if not decisions:
+            return {}, Checked("")
+        batch = Batch.of(decisions)
+    log = count(batch)
     known = [one.payoffs is not None and one.size is not None for one in decisions]
     if not all(known):  # nothing is known of what has no outcome either
         decisions = [one for one, there in zip(decisions, known, strict=True) if there]

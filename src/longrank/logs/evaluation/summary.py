@@ -37,6 +37,7 @@ from longrank.policies import Policy
 
 Policies = Mapping[str, Policy]
 UNCHANGED = "unchanged"
+SOME = 3_000  # decisions that are enough to ask what if, and to see how a policy learns
 
 
 @source_first
@@ -196,11 +197,12 @@ def _details(
     judged: Callable[..., list[insights.WhatIf]],
 ) -> list[Block]:
     model, changes = fit(history), _changes(history, extra_cost)
-    found = gather_all(policies, history, model, changes, workers=workers)
+    every = max(1, math.ceil(len(history) / SOME))
+    found = gather_all(policies, history, model, changes, workers=workers, every=every)
     supported = [e.policy for e in estimates if e.estimator == "doubly robust" and not e.refused]
     return [
         Heading("What if", 2),
-        *_what_if(list(found), judged(found, changes)),
+        *_what_if(list(found), judged(found, changes), every),
         Heading("Length", 2),
         _lengths({name: one[UNCHANGED] for name, one in found.items()}, history),
         Heading("Learning curve", 2),
@@ -233,6 +235,7 @@ def _estimates(estimates: Evaluation) -> list[Block]:
 def _learning(
     policies: Policies, history: History, model: OutcomeModel, supported: Sequence[str]
 ) -> list[Block]:
+    whole, history = len(history), history.part(0, SOME)
     curves = {
         name: insights.learning_curve(policy, history, model, supported=name in supported)
         for name, policy in policies.items()
@@ -258,8 +261,9 @@ def _learning(
         at = min(value, at - step)
         shown = name if name in supported else f"{name} (model)"
         chart.label_at(float(len(history)), at, shown, style)
+    first = f"the first {len(history):,} decisions of " if len(history) < whole else ""
     text = (
-        "Each policy learns from the log decision by decision, and is evaluated before each one: "
+        f"Each policy learns from {first}the log one by one, and is evaluated before each: the "
         "mean so far, with two standard errors."
     )
     return [Prose(text), Drawing(chart)]
@@ -358,7 +362,7 @@ def _changes(history: History, extra_cost: float | None) -> dict[str, Change]:
     }
 
 
-def _what_if(policies: Sequence[str], found: Sequence[insights.WhatIf]) -> list[Block]:
+def _what_if(policies: Sequence[str], found: Sequence[insights.WhatIf], every: int) -> list[Block]:
     rows: list[tuple[Field | str, ...]] = []
     for one in found:
         cells: list[Field | str] = []
@@ -377,4 +381,6 @@ def _what_if(policies: Sequence[str], found: Sequence[insights.WhatIf]) -> list[
         f"supports that: value and {level}interval. What a larger budget than the "
         "log's would bring cannot be seen in it."
     )
+    if every > 1:
+        text += f" This long log is asked about one decision in {every}, spread evenly."
     return [Prose(text), Grid(("change", *policies), tuple(rows), prose=(0,))]

@@ -36,7 +36,7 @@ def _use(model: Model) -> None:
     if request.dim is not None:
         columns = len((request.settings or {}).get("topics", ())) or request.dim  # a row for each
         items = np.full((3, columns), 0.5 / columns)
-        items[1:, 0] *= (-1.0, 0.0)
+        items[1:, 0] *= (0.5, 0.0)  # not below 0, which topics refuse
     budget = min(2, request.max_budget)
     context: dict[str, Any] | None = {} if request.dim is None else None
     payoffs = Payoffs.vanilla(budget)

@@ -15,6 +15,7 @@ from longrank.logs.abilities import NEEDS
 from longrank.logs.evaluation.estimators import (
     Estimate,
     range_of,
+    ranges_so_far,
     robust_terms,
     robust_variance,
     scaled,
@@ -325,25 +326,33 @@ class _Judged:
     def bet(self, risk: float | None = None, *, anytime: bool = False) -> tuple[float, float]:
         """Bound the difference to what was played by betting: for every number of decisions."""
         risk = 0.5 * (self.risk if risk is None else risk)
-        up, down, most, span = self.against_log()
+        up, down, scale = self.against_log()
         low, high = (lower(values, risk, anytime=anytime) for values in (up, down))
+        span = self.most - self.least
         if low - 1.0 > 1.0 - high:  # bounds that contradict each other say nothing
             return -span, span
-        return max(span * most * (low - 1.0), -span), min(span * most * (1.0 - high), span)
+        return max(scale * (low - 1.0), -span), min(scale * (1.0 - high), span)
 
-    def against_log(self) -> tuple[Array, Array, float, float]:
-        """Return numbers of at least 0 with the means 1 + D and 1 - D, and the scale of D.
+    def against_log(self) -> tuple[Array, Array, float]:
+        """Return numbers of at least 0 with the means 1 + D / s and 1 - D / s, and the last s.
 
-        D is the difference to what was played. Decisions without an outcome count as the worst.
+        D is the difference to what was played, and s the widest range of payoffs so far: it is
+        known before the outcome, and stays the same when later decisions follow. Decisions without
+        an outcome count as the worst.
         """
-        found, own = self.found, scaled(self.found, self.known)
-        reward = (np.where(found.observed, found.rewards, 0.0) - own.least) / own.span
-        most = max(1.0, float(self.known.max()))
-        up = 1.0 + (own.earned - self.known * reward) / most
-        down = 1.0 + (own.missed - self.known * (1.0 - reward)) / most
+        found = self.found
+        least, most = ranges_so_far(found)
+        mass = np.where(found.observed, found.final_masses, 0.0)
+        earned = np.where(found.observed, found.earned, 0.0)
+        reward = np.clip(np.where(found.observed, found.rewards, least), least, most)
+        scale = (most - least) * np.maximum.accumulate(np.maximum(self.known, 1.0))
+        scale = np.maximum(scale, 1e-300)
+        above, below = np.maximum(earned - least * mass, 0.0), np.maximum(most * mass - earned, 0.0)
+        up = 1.0 + self.known * (above - (reward - least)) / scale
+        down = 1.0 + self.known * (below - (most - reward)) / scale
         if self.missing != "at random":
             up, down = np.where(found.observed, up, 0.0), np.where(found.observed, down, 0.0)
-        return np.maximum(up, 0.0), np.maximum(down, 0.0), most, own.span
+        return np.maximum(up, 0.0), np.maximum(down, 0.0), float(scale[-1])
 
 
 def _bounded(judged: _Judged, reason: str) -> Verdict:
@@ -445,6 +454,16 @@ def watch(
     So one may ask every day while the log grows: a policy that earns no more than what is played
     is ever promoted with a probability of at most 1 - confidence, and one that earns no less is
     ever turned down with at most the same.
+
+    Proof: what a decision's part of the policy earned above the least that it can earn, less what
+    the log earned above it, has given the past an expectation of at most D, and divided by a scale
+    that is known before the outcome is at least -1. So a gambler's capital (:func:`mixture`) is a
+    nonnegative supermartingale if D <= 0, it has the same course at every look, and it ever
+    reaches 1 / (1 - confidence) with a probability of at most 1 - confidence (Ville 1939).
+
+    It needs right propensities, but neither support nor a model. A doubly robust term would vary
+    less, but nothing bounds it from below unless the least propensity is known beforehand: a
+    sequence so unlikely that the log never shows it would be judged by the model alone.
     """
     judged, needs = _Judged(found, settings, missing), NEEDS["importance sampling"]
     reason = found.log.lacks(*needs) or judged.refused

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -132,10 +132,7 @@ def gather_all(
     common = {change: _Columns(room) for change in changes}  # to all policies
     if workers is None or learn:
         workers = Jobs()
-    jobs = (
-        (task, place, batch, model.seen.blocks(batch.ids))
-        for place, batch in _placed(history.batches())
-    )
+    jobs = ((task, *placed) for placed in _placed(history, model))
     for part, counted in workers.each(_weigh, jobs):
         _merge(log, counted)
         for (policy, change), columns in part.items():
@@ -209,12 +206,30 @@ def _weigh(task: _Task, place: int, batch: Batch, blocks: Counts) -> tuple[Parts
     return found, log
 
 
-def _placed(batches: Iterable[Batch]) -> Iterator[tuple[int, Batch]]:
-    """Return batches with the places of their first decisions."""
-    place = 0
-    for batch in batches:
-        yield place, batch
+def _placed(history: History, model: OutcomeModel) -> Iterator[tuple[int, Batch, Counts]]:
+    """Return batches with the places of their first decisions, and the block of each decision.
+
+    A model has not seen what has no outcome. Such a decision is in the block of the next one that
+    has an outcome, so that what is expected of it does not depend on whether its outcome is known.
+    """
+    place, latest = 0, None
+    for batch in history.batches():
+        blocks, known = model.seen.blocks(batch.ids), np.flatnonzero(batch.tried >= 0)
+        if len(known) < len(batch):
+            if latest is None and not len(known):
+                first = next(history.decisions(), None)
+                latest = len(model.seen.begins) if first is None else _block_of(model, first)
+            following = np.searchsorted(known, np.arange(len(batch)))
+            own = blocks[known]
+            own = np.append(own, own[-1] if len(own) else latest)
+            blocks = own[following]
+        latest = int(blocks[-1])
+        yield place, batch, blocks
         place += len(batch)
+
+
+def _block_of(model: OutcomeModel, decision: Decision) -> int:
+    return int(model.seen.blocks([decision.id])[0])
 
 
 def describe(decisions: Sequence[Decision], chances: Array) -> Iterator[Array]:

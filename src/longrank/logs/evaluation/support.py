@@ -25,7 +25,7 @@ def no_support(found: Evidence) -> str:
 
     They want the log to stop wherever the policy stops; prefixes do not.
     """
-    return no_prefix_support(found) or _no_stops(found)
+    return no_prefix_support(found) or lost_stops(found)
 
 
 def no_prefix_support(found: Evidence) -> str:
@@ -36,7 +36,18 @@ def no_prefix_support(found: Evidence) -> str:
     does; one far above 1, that propensities are too small. Far is three standard errors, after
     adding two more of the largest weights, which chance may have kept out of the log.
     """
-    return wrong_propensities(found) or lost_support(found)
+    return wrong_propensities(found) or no_beginning(found) or lost_support(found)
+
+
+def no_beginning(found: Evidence) -> str:
+    """Return that no decision began as this policy would, if so.
+
+    An estimate by weights needs one. A verdict does not: its bounds need none, and to be silent
+    whenever chance had it so would select the logs in which it is given.
+    """
+    if found.masses[:, 0].any():
+        return ""
+    return f"none of the {len(found.masses)} decisions began as this policy would"
 
 
 def wrong_propensities(found: Evidence) -> str:
@@ -70,9 +81,7 @@ def lost_support(found: Evidence) -> str:
             f"was certain to do something that this policy does differently "
             f"({unsupported.mean():.1%} of its choices); a deterministic log gives bounds only"
         )
-    if not found.masses[:, 0].any():
-        return f"none of the {n} decisions began as this policy would"
-    score, least = _farthest(found.masses)
+    score, least = _farthest(found, found.masses)
     return _lacking(least) if score < -_FAR else ""
 
 
@@ -83,25 +92,36 @@ def doubtful(found: Evidence) -> bool:
     return bool(far.any()) or float(found.unsupported.max()) > 1e-9
 
 
-def _farthest(masses: Array) -> tuple[float, float]:
+def _farthest(found: Evidence, masses: Array) -> tuple[float, float]:
     """Return how many standard errors means are below 1 where that is most, and that mean."""
     n = len(masses)
     score, least = math.inf, 1.0
-    for column in masses.T:
+    for column, possible in zip(masses.T, _possible(found), strict=True):
         mean, error = float(column.mean()), _error(column)
-        room = _UNSEEN * float(column.max()) / n
-        gap = mean + room - 1.0
-        own = (
-            gap / math.hypot(error, room)
-            if error > 0.0
-            else math.copysign(math.inf, gap + _ROUNDING)
-        )
+        room = _UNSEEN * max(float(column.max()), possible) / n
+        own = (mean + room - 1.0) / math.hypot(error, room) if room < 1.0 else 0.0
         if own < score:
             score, least = own, mean
     return score, least
 
 
-def _no_stops(found: Evidence) -> str:
+def _possible(found: Evidence) -> Array:
+    """Return how large a weight after each number of actions may be that the log did not show.
+
+    The log has played sequences of its least propensity, so what the policy plays may have been as
+    unlikely. Each of the items had its share in that.
+    """
+    count = found.masses.shape[1]
+    with np.errstate(divide="ignore"):
+        largest = np.float64(1.0) / found.log.min_propensity
+    if found.log.lacks("prefix_propensities"):
+        return np.full(count, largest)
+    actions = np.minimum(np.arange(1, count + 1) / max(count - 1, 1), 1.0)
+    return np.asarray(largest**actions)
+
+
+def lost_stops(found: Evidence) -> str:
+    """Return which stops of the policy the log cannot have done; empty if none is known."""
     if found.stops.mean() > _TOLERATED and not found.short.any():
         return (
             "the log has no support: it always uses up the budget, and this policy stops earlier "
@@ -115,7 +135,7 @@ def _no_stops(found: Evidence) -> str:
                 "the log has no support: it does not stop where this policy stops with probability "
                 f"{mean:.2f}"
             )
-    score, least = _farthest(found.weights)
+    score, least = _farthest(found, found.weights)
     return _lacking(least) if score < -_FAR and found.weights.any() else ""
 
 
@@ -129,16 +149,12 @@ def _lacking(mean: float) -> str:
 def effective_by_design(found: Evidence) -> float:
     """Return the effective number of decisions, n mean(m)^2 / mean(m^2) of the masses m.
 
-    The masses are those after each number of actions, averaged by how often cascades of the log
-    end there. Which decisions succeeded has no part in it.
+    The masses are those after each number of actions of the sequences that were played, all alike:
+    neither which decisions succeeded nor where they ended has a part in it.
     """
-    ends = np.bincount(found.last[found.observed], minlength=found.masses.shape[1])
-    total = ends.sum()
-    if not total:
-        return 0.0
     with np.errstate(over="ignore", invalid="ignore"):  # then there are none
-        square = float(ends @ (found.masses**2).mean(axis=0)) / float(total)
-    mean = min(float(ends @ found.masses.mean(axis=0)) / float(total), 1.0)
+        square = float((found.masses**2).mean())
+    mean = min(float(found.masses.mean()), 1.0)
     return float(found.observed.sum()) * mean**2 / square if square > 0.0 else 0.0
 
 

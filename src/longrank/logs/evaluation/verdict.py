@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,8 @@ from longrank.logs.evaluation.sequences import lower
 from longrank.logs.evaluation.support import (
     doubtful,
     effective_by_design,
-    no_prefix_support,
-    no_support,
+    lost_stops,
+    lost_support,
     wrong_propensities,
 )
 
@@ -83,7 +84,7 @@ class Verdict:
         "doubly robust", "importance sampling" or "bounds", and how the interval was made:
         "normal", or "betting", which holds for every number of decisions.
     effective
-        The effective number of decisions, by the design of the log.
+        The effective number of decisions, by the design of the log; NaN if it tells none.
     rounds, missing
         The number of decisions with an outcome, and of those without.
     refused
@@ -228,10 +229,11 @@ class _Judged:
         weights = self.known[self.found.observed]
         return own * float(weights.sum()) ** 2 / float((weights**2).sum() * len(weights))
 
-    @property
+    @cached_property
     def refused(self) -> str:
-        support = no_prefix_support if self.prefixes else no_support
-        reason = support(self.found)
+        reason = wrong_propensities(self.found) or lost_support(self.found)
+        if not reason and not self.prefixes:
+            reason = lost_stops(self.found)
         if not reason and self.missing == "refuse":
             reason = too_many(self.gone, int(self.found.observed.sum()))
         return reason
@@ -363,11 +365,12 @@ def _bounded(judged: _Judged, reason: str) -> Verdict:
     low, _, _ = mean_interval(np.clip(lows, *earnable), earnable, settings)
     _, high, method = mean_interval(np.clip(highs, *earnable), earnable, settings)
     n, known = int(found.observed.sum()), float(exact.mean()) > 1.0 - 1e-9
-    verdict = Verdict("", math.nan, low, high, "bounds", method, n * float(exact.mean()), n)
+    verdict = Verdict("", math.nan, low, high, "bounds", method, math.nan, n)
     verdict = replace(verdict, confidence=settings.confidence)
     if not known:
         return replace(verdict, refused=reason)
-    return replace(verdict, value=float(lows.mean()), gain=_known_gain(judged))
+    gain = _known_gain(judged)
+    return replace(verdict, value=float(lows.mean()), effective=float(n), gain=gain)
 
 
 def _known_gain(judged: _Judged) -> Difference:

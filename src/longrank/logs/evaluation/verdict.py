@@ -256,15 +256,19 @@ class _Judged:
         mean = float(self.known @ rewards / self.known.sum())
         return np.asarray(mean + self.known * (rewards - mean))
 
-    def verdict(self) -> Verdict:
-        reason, found = self.refused, self.found
-        estimator = "doubly robust" if self.prefixes else "importance sampling"
+    def value(self) -> float:
+        """Return the estimate; NaN if nothing that was played says anything of the policy."""
         if self.prefixes:
-            value = float(self.terms.mean())
-        else:
-            mass = np.where(found.observed, self.known * found.final_masses, 0.0)
-            total = float(mass @ np.where(found.observed, found.rewards, 0.0))
-            value = total / float(mass.sum()) if mass.any() else math.nan
+            return float(self.terms.mean())
+        found = self.found
+        mass = np.where(found.observed, self.known * found.final_masses, 0.0)
+        total = float(mass @ np.where(found.observed, found.rewards, 0.0))
+        return total / float(mass.sum()) if mass.any() else math.nan
+
+    def verdict(self) -> Verdict:
+        """Return the verdict, but for the names and what to do."""
+        reason, found, value = self.refused, self.found, self.value()
+        estimator = "doubly robust" if self.prefixes else "importance sampling"
         only = bool(self.gone) and self.missing == "bounds"
         low, high = self.interval()
         gain = self.gain(value)
@@ -396,7 +400,7 @@ def _advise(verdict: Verdict, judged: _Judged) -> Verdict:
         return replace(verdict, advice="keep")
     if gain.low > 0.0 and judged.bet()[0] > 0.0:
         return replace(verdict, advice="promote", share=1.0)
-    if not gain.value > 0.0:
+    if not gain.value > 0.0 or verdict.effective < 1.0:  # a model alone is no reason to try
         return verdict
     lost = max(-gain.low, 0.0)
     at_most = _AT_RISK * (judged.most - judged.least) / lost if lost else SHARES[2]
@@ -473,7 +477,10 @@ def watch(
     if reason:
         return Passage("not enough data", Difference(policy, LOGGED), reason)
     low, high = judged.bet(2.0 * judged.risk, anytime=True)
-    gain = replace(judged.verdict().gain, policy=policy, low=low, high=high, method="betting")
+    value = min(max(judged.value() - float(judged.rewards.mean()), low), high)
+    if judged.gone and missing == "bounds":
+        value = math.nan
+    gain = Difference(policy, LOGGED, value, low, high, "betting")
     answer = "promote" if low > 0.0 else "keep" if high < 0.0 else "not enough data"
     return Passage(answer, gain)
 
@@ -492,7 +499,7 @@ def _span(low: float, high: float) -> str:
 
 def _rounded(value: float, width: float) -> str:
     """Write an end of an interval with as many decimals as its width deserves: two digits of it."""
-    decimals = min(max(1 - math.floor(math.log10(width)), 0), 9) if width > 0.0 else 2
+    decimals = min(max(1 - math.floor(math.log10(width)), 0), 9) if 0.0 < width < math.inf else 2
     return f"{round(value, decimals) + 0.0:.{decimals}f}"
 
 

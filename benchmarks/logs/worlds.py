@@ -67,7 +67,7 @@ def chances(rate: float) -> np.ndarray:
     return 1.0 / (1.0 + np.exp(-LOGITS - low))
 
 
-COMMON, RARE, NEVER = chances(0.3), chances(0.02), chances(0.003)
+COMMON, RARE, NEVER, USUAL = (chances(rate) for rate in (0.3, 0.02, 0.003, 0.9))
 
 
 def believing(weights: Sequence[float]) -> OnlineNewton:
@@ -241,6 +241,10 @@ def _soft_log(payoffs: Payoffs) -> Design:
     return by(soft(LOGGED, 1.0), payoffs)
 
 
+def _sharp_log(payoffs: Payoffs) -> Design:
+    return by(soft(LOGGED, 0.3), payoffs)
+
+
 def _mostly_log(payoffs: Payoffs) -> Design:
     return by(mostly(LOGGED, 0.3), payoffs)
 
@@ -279,8 +283,10 @@ def _two_of(deal: int) -> list[tuple[int, ...]]:
 WORLDS = {
     "random / common": World(COMMON, BOTH, log=_soft_log),
     "random / rare": World(RARE, BOTH, log=_soft_log),
+    "random / nearly always": World(USUAL, BOTH, log=_soft_log),
     "random / targets that draw": World(COMMON, DRAWN, log=_soft_log),
     "random / lengths differ": World(COMMON, BOTH, COSTLY, log=_soft_log),
+    "sharp / lengths differ": World(COMMON, DRAWN, COSTLY, log=_sharp_log),
     "epsilon / common": World(COMMON, FIXED, log=_mostly_log),
     "epsilon / rare": World(RARE, FIXED, log=_mostly_log),
     "adaptive random / common": World(COMMON, BOTH, learning=_learns_softly),

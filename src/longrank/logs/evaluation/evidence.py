@@ -61,6 +61,7 @@ class Evidence:
     masses: Array  # how much of the policy each prefix of the log stands for
     earned: Array  # what that much of the policy earned; NaN without an outcome
     earnable: Array  # the least and the most that the decision can earn
+    even: Array  # the weight of the first item if one were drawn from all candidates alike
     played: Array  # what was played, in numbers, where outcomes are missing: see `describe`
     lengths: NDArray[np.int32]  # of what the policy plays, or of what it drew
     log: Checked
@@ -163,7 +164,7 @@ class _Task(NamedTuple):
 
 Found = dict[str, NDArray[Any]]
 Parts = dict[tuple[str | None, str], Found]  # by policy and change; None is what all have in common
-_COMMON = ("rewards", "last", "short", "observed", "earnable", "played")
+_COMMON = ("rewards", "last", "short", "observed", "earnable", "even", "played")
 
 
 def _weigh(task: _Task, place: int, batch: Batch, blocks: Counts) -> tuple[Parts, Checked]:
@@ -197,6 +198,7 @@ def _weigh(task: _Task, place: int, batch: Batch, blocks: Counts) -> tuple[Parts
                 lengths = np.diff(aims.sequence_firsts)[:: aims.draws]
             columns = room._asdict() | {
                 "observed": there.tried >= 0,
+                "even": _even(log_, np.diff(worth.firsts)),
                 "played": played,
                 "lengths": lengths.astype(np.int32),
                 "last": room.last.astype(np.int32),
@@ -247,6 +249,18 @@ def describe(decisions: Sequence[Decision], chances: Array) -> Iterator[Array]:
             rows = decision.items
         chosen = rows[decision.order] if length else np.zeros((1, rows.shape[1]))
         yield np.concatenate([[length, math.log(propensity)], chosen[0], chosen.mean(axis=0)])
+
+
+def _even(log: Logged, sizes: Counts) -> Array:
+    """Return the weight of each first item for a policy that draws one of all candidates alike.
+
+    Whatever the log supports, its mean is at most 1; 0 where nothing was played or is known.
+    """
+    some = np.diff(log.firsts) > 0
+    chances = np.full(len(sizes), np.nan)
+    chances[some] = log.prefix[log.firsts[:-1][some]]
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.nan_to_num(1.0 / (sizes * chances), nan=0.0, posinf=np.inf)
 
 
 def _room(count: int, width: int) -> Findings:

@@ -55,9 +55,10 @@ def wrong_propensities(found: Evidence) -> str:
 
     Weights are at least 0, with a mean of at most 1. So their average is seldom far above 1 in
     standard errors; and it is seldom large at all (Markov; betting tells more), however large the
-    standard error, as it is if a single propensity is next to nothing.
+    standard error, as it is if a single propensity is next to nothing. That holds of this policy's
+    weights and also, often more clearly, of those of an even choice of the first item.
     """
-    for column in found.masses.T:
+    for column in (*found.masses.T, found.even):
         mean = float(column.mean())
         if mean <= 1.0 + _ROUNDING:
             continue
@@ -96,28 +97,28 @@ def _farthest(found: Evidence, masses: Array) -> tuple[float, float]:
     """Return how many standard errors means are below 1 where that is most, and that mean."""
     n = len(masses)
     score, least = math.inf, 1.0
-    for column, possible in zip(masses.T, _possible(found), strict=True):
+    for action, column in enumerate(masses.T):
         mean, error = float(column.mean()), _error(column)
-        room = _UNSEEN * max(float(column.max()), possible) / n
+        room = _UNSEEN * max(float(column.max()), _possible(found, action, mean)) / n
         own = (mean + room - 1.0) / math.hypot(error, room) if room < 1.0 else 0.0
         if own < score:
             score, least = own, mean
     return score, least
 
 
-def _possible(found: Evidence) -> Array:
-    """Return how large a weight after each number of actions may be that the log did not show.
+def _possible(found: Evidence, action: int, mean: float) -> float:
+    """Return how large a weight of the first actions may be that the log did not show.
 
     The log has played sequences of its least propensity, so what the policy plays may have been as
-    unlikely. Each of the items had its share in that.
+    unlikely. Each of the items had its share in that; but who has seen none of the policy's weights
+    does not know which.
     """
-    count = found.masses.shape[1]
     with np.errstate(divide="ignore"):
-        largest = np.float64(1.0) / found.log.min_propensity
-    if found.log.lacks("prefix_propensities"):
-        return np.full(count, largest)
-    actions = np.minimum(np.arange(1, count + 1) / max(count - 1, 1), 1.0)
-    return np.asarray(largest**actions)
+        largest = float(np.float64(1.0) / found.log.min_propensity)
+    items = max(found.masses.shape[1] - 1, 1)
+    if not mean or found.log.lacks("prefix_propensities"):
+        return largest
+    return float(largest ** min((action + 1) / items, 1.0))
 
 
 def lost_stops(found: Evidence) -> str:

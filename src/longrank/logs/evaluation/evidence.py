@@ -214,11 +214,11 @@ def _placed(history: History, model: OutcomeModel) -> Iterator[tuple[int, Batch,
     A model has not seen what has no outcome. Such a decision is in the block of the next one that
     has an outcome, so that what is expected of it does not depend on whether its outcome is known.
     """
-    place, latest = 0, None
+    place, latest = 0, -1
     for batch in history.batches():
         blocks, known = model.seen.blocks(batch.ids), np.flatnonzero(batch.tried >= 0)
         if len(known) < len(batch):
-            if latest is None and not len(known):
+            if latest < 0 and not len(known):
                 first = next(history.decisions(), None)
                 latest = len(model.seen.begins) if first is None else _block_of(model, first)
             following = np.searchsorted(known, np.arange(len(batch)))
@@ -260,7 +260,7 @@ def _even(log: Logged, sizes: Counts) -> Array:
     chances = np.full(len(sizes), np.nan)
     chances[some] = log.prefix[log.firsts[:-1][some]]
     with np.errstate(divide="ignore", over="ignore"):
-        return np.nan_to_num(1.0 / (sizes * chances), nan=0.0, posinf=np.inf)
+        return np.asarray(np.nan_to_num(1.0 / (sizes * chances), nan=0.0, posinf=np.inf))
 
 
 def _room(count: int, width: int) -> Findings:

@@ -74,7 +74,7 @@ def lower(values: Array, risk: float, *, anytime: bool = False) -> float:
     low, high = 0.0, float(values.max() if anytime else values.mean())
     if high <= 0.0 or not refuted(1e-12):
         return 0.0
-    for _ in range(40):
+    for _ in range(20 if anytime else 40):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if refuted(middle) else (low, middle)
     return low

@@ -71,10 +71,11 @@ def lower(values: Array, risk: float, *, anytime: bool = False) -> float:
             return bool(mixture(values, mean).max() >= enough)
         return bool(capital(values, mean, bets)[-1] >= enough)
 
-    low, high = 0.0, float(values.max() if anytime else values.mean())
+    means = np.cumsum(values) / np.arange(1, len(values) + 1)  # nobody gains on a larger claim
+    low, high = 0.0, float(means.max() if anytime else values.mean())
     if high <= 0.0 or not refuted(1e-12):
         return 0.0
-    for _ in range(20 if anytime else 40):
+    for _ in range(25 if anytime else 40):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if refuted(middle) else (low, middle)
     return low

@@ -3,14 +3,15 @@
     python benchmarks/logs/gate.py [--runs 1000] [--jobs 1] [--days 30] [--daily 50]
                                    [--log Plackett-Luce]
 
-Each stream grows by some decisions a day, and the gate is asked every day. Its bounds hold at all
-times together, so asking once about the whole stream finds every day's answer. Beside it: how often
+Each stream grows by some decisions a day, and the gate is asked every day. An answer counts if it
+was given on any day. Beside it: how often
 a z-test (5 %, one-sided) would promote that looks only once, at the end, by the same weighted
 rewards, and by doubly robust terms, which need support and a known least propensity.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 from functools import partial
 from pathlib import Path
@@ -27,18 +28,23 @@ from longrank import PlackettLuce
 from longrank.logs.evaluation.estimators import robust_terms
 from longrank.logs.evaluation.evidence import Evidence
 from longrank.logs.evaluation.intervals import IntervalSettings
-from longrank.logs.evaluation.verdict import watch
+from longrank.logs.evaluation.sequences import mixture
+from longrank.logs.evaluation.verdict import _Judged
 
 
 def asked(world: World, found: Evidence, rounds: int, seed: int) -> tuple[str, bool, bool]:
-    """The answer about one stream, of which a promotion or a refusal on any day is one.
+    """What the gate would have answered about one stream on any day, and the two z-tests.
 
-    Also whether the two z-tests would promote.
+    It promotes as soon as the capital that is bet on the policy has grown twentyfold, and keeps
+    what is played as soon as that against it has. (On some days it may refuse to answer.)
     """
     here = found.take(world.sample(rounds, np.random.default_rng(seed)))
+    bets = _Judged(here, IntervalSettings(), "refuse").against_log()[:2]
+    grown = [bool(mixture(each, 1.0).max() >= math.log(20.0)) for each in bets]
+    answers = {(True, False): "promote", (False, True): "keep", (True, True): "both"}
     earned = here.earned - here.earnable[:, 0] * (here.final_masses - 1.0) - here.rewards
     tests = (_significant(terms) for terms in (earned, robust_terms(here) - here.rewards))
-    return watch(here, IntervalSettings()).answer, *tests
+    return answers.get((grown[0], grown[1]), "not enough data"), *tests
 
 
 def _significant(terms: np.ndarray) -> bool:

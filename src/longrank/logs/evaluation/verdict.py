@@ -335,9 +335,10 @@ class _Judged:
         up, down, scale = self.against_log()
         low, high = (lower(values, risk, anytime=anytime) for values in (up, down))
         span = self.most - self.least
-        if low - 1.0 > 1.0 - high:  # bounds that contradict each other say nothing
-            return -span, span
-        return max(scale * (low - 1.0), -span), min(scale * (1.0 - high), span)
+        # Bounds may contradict each other, most of all the best ones of all times: then the lower
+        # one of the two is the one from below, which claims less.
+        low, high = sorted((scale * (low - 1.0), scale * (1.0 - high)))
+        return max(low, -span), min(high, span)
 
     def against_log(self) -> tuple[Array, Array, float]:
         """Return numbers of at least 0 with the means 1 + D / s and 1 - D / s, and the last s.

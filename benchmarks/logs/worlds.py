@@ -17,10 +17,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache, cached_property
 from itertools import permutations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from longrank import (
     UCB,
@@ -33,7 +35,10 @@ from longrank import (
     Random,
     unit_rows,
 )
-from longrank.logs import History, evaluate
+from longrank.logs import History, fit
+from longrank.logs.evaluation.evidence import gather_all
+from longrank.logs.evaluation.intervals import IntervalSettings
+from longrank.logs.evaluation.verdict import judge as verdict
 from longrank.policies import Randomised
 
 Rows = list[dict[str, Any]]
@@ -62,7 +67,7 @@ def chances(rate: float) -> np.ndarray:
     return 1.0 / (1.0 + np.exp(-LOGITS - low))
 
 
-COMMON, RARE, NEVER = chances(0.3), chances(0.02), chances(0.003)
+COMMON, RARE, NEVER, USUAL = (chances(rate) for rate in (0.3, 0.02, 0.003, 0.9))
 
 
 def believing(weights: Sequence[float]) -> OnlineNewton:
@@ -144,6 +149,7 @@ class World:
     items: np.ndarray = field(default_factory=lambda: ITEMS)
     early: float = 0.0  # the chance that a cascade ends after a failure
     missing: Callable[[tuple[int, ...], bool], float] | None = None  # of order and success
+    treatment: str = "refuse"  # of missing outcomes, as whoever knows the reason would choose it
     written: float = 1.0  # the part of a propensity that is written down
     hopeless: frozenset[str] = frozenset()  # targets of which the log cannot tell the truth
 
@@ -169,13 +175,18 @@ class World:
             )
         return rows
 
+    @cached_property
+    def design(self) -> Design:
+        """What a log by a policy that does not learn may play."""
+        assert self.log is not None
+        return self.log(self.payoffs)
+
     def _plays(
         self, size: int, seed: int, rng: np.random.Generator
     ) -> Iterator[tuple[int, Played, Callable[[Outcome], Any]]]:
         deals = rng.integers(DEALS, size=size).tolist()
         if self.learning is None:
-            assert self.log is not None
-            design = self.log(self.payoffs)
+            design = self.design
             odds = [np.cumsum([p for *_, p in plays]) for plays in design]
             for deal in deals:
                 found = int(np.searchsorted(odds[deal], rng.random() * odds[deal][-1]))
@@ -230,6 +241,10 @@ def _soft_log(payoffs: Payoffs) -> Design:
     return by(soft(LOGGED, 1.0), payoffs)
 
 
+def _sharp_log(payoffs: Payoffs) -> Design:
+    return by(soft(LOGGED, 0.3), payoffs)
+
+
 def _mostly_log(payoffs: Payoffs) -> Design:
     return by(mostly(LOGGED, 0.3), payoffs)
 
@@ -268,8 +283,10 @@ def _two_of(deal: int) -> list[tuple[int, ...]]:
 WORLDS = {
     "random / common": World(COMMON, BOTH, log=_soft_log),
     "random / rare": World(RARE, BOTH, log=_soft_log),
+    "random / nearly always": World(USUAL, BOTH, log=_soft_log),
     "random / targets that draw": World(COMMON, DRAWN, log=_soft_log),
     "random / lengths differ": World(COMMON, BOTH, COSTLY, log=_soft_log),
+    "sharp / lengths differ": World(COMMON, DRAWN, COSTLY, log=_sharp_log),
     "epsilon / common": World(COMMON, FIXED, log=_mostly_log),
     "epsilon / rare": World(RARE, FIXED, log=_mostly_log),
     "adaptive random / common": World(COMMON, BOTH, learning=_learns_softly),
@@ -277,23 +294,32 @@ WORLDS = {
     "adaptive epsilon / common": World(COMMON, FIXED, learning=_learns_mostly),
     "adaptive epsilon / rare": World(RARE, FIXED, learning=_learns_mostly),
     "early stops": World(COMMON, BOTH, log=_soft_log, early=0.3),
-    "missing 20 % at random": World(COMMON, BOTH, log=_soft_log, missing=lambda *_: 0.2),
+    "missing 20 % at random": World(
+        COMMON, BOTH, log=_soft_log, missing=lambda *_: 0.2, treatment="at random"
+    ),
     "missing by what was played": World(
-        COMMON, BOTH, log=_soft_log, missing=lambda order, _: 0.4 if order[0] == 0 else 0.05
+        COMMON,
+        BOTH,
+        log=_soft_log,
+        missing=lambda order, _: 0.4 if order[0] == 0 else 0.05,
+        treatment="at random",
+    ),
+    "missing 0.6 % of failures": World(
+        COMMON, BOTH, log=_soft_log, missing=lambda _, succeeded: 0.0 if succeeded else 0.006
     ),
     "missing 5 % of successes": World(
         COMMON,
         BOTH,
         log=_soft_log,
         missing=lambda _, succeeded: 0.05 * succeeded,
-        hopeless=frozenset(BOTH),
+        treatment="bounds",
     ),
     "missing half the successes": World(
         COMMON,
         BOTH,
         log=_soft_log,
         missing=lambda _, succeeded: 0.5 if succeeded else 0.1,
-        hopeless=frozenset(BOTH),
+        treatment="bounds",
     ),
     "length never played": World(
         COMMON,
@@ -322,6 +348,14 @@ WORLDS = {
         ONE,
         log=lambda _: evenly(lambda deal: [(0,)] if deal % 2 else [(i,) for i in range(SIZE)]),
         items=own_choice(lambda deal: 0 if deal % 2 else deal // 2 + 1),
+    ),
+    "others played in one deal of six": World(
+        COMMON,
+        FIRST,
+        ONE,
+        log=lambda _: evenly(lambda deal: [(1,), (2,)] if deal == 0 else [(0,), (1,)]),
+        items=own_choice(lambda _: 0),
+        hopeless=frozenset(FIRST),
     ),
     "half everywhere / others played": World(
         COMMON,
@@ -359,20 +393,38 @@ class Judged:
     estimator: str
 
 
-def judge(rows: Rows, policies: dict[str, Policy]) -> dict[str, Judged]:
-    """The verdict on each policy; before there were verdicts, doubly robust."""
-    found: Any = evaluate(History(rows), policies)
-    verdicts = getattr(found, "verdicts", None)
-    if verdicts is None:
-        verdicts = {one.policy: one for one in found if one.estimator == "doubly robust"}
-        missing = {name: "nothing was estimated" for name in policies if name not in verdicts}
-    else:
-        missing = {}
-    judged = {name: Judged(math.nan, math.nan, math.nan, why, "") for name, why in missing.items()}
-    for name, one in verdicts.items():
-        if name in policies:
-            refused = str(one.refused or "")
-            judged[name] = Judged(one.value, one.low, one.high, refused, one.estimator)
+@cache
+def judged_by(name: str) -> dict[str, Policy]:
+    """The policies that are judged in a world, which remember what they do in each deal."""
+    policies = {target: make() for target, make in WORLDS[name].targets.items()}
+    for policy in policies.values():
+        asked = "choices" if isinstance(policy, Randomised) else "propose"
+        setattr(policy, asked, _remembering(getattr(policy, asked)))
+    return policies
+
+
+def _remembering(ask: Callable[..., Any]) -> Callable[..., Any]:
+    known: dict[tuple[Any, ...], Any] = {}
+
+    def answer(items: np.ndarray, payoffs: Payoffs, *rest: Any, **given: Any) -> Any:
+        key = items.tobytes(), *(tuple(np.ravel(one).tolist()) for one in rest)
+        if key not in known:
+            known[key] = ask(items, payoffs, *rest, **given)
+        return known[key]
+
+    return answer
+
+
+def judge(name: str, size: int, seed: int) -> dict[str, Judged]:
+    """The verdict of one log on each policy: that of `evaluate`, without the other estimators."""
+    world = WORLDS[name]
+    history = History(pa.Table.from_pylist(world.rows(size, seed))).keep()
+    gathered = gather_all(judged_by(name), history, fit(history), draws=0)
+    judged = {}
+    for target, found in gathered.items():
+        one = verdict(found[""], IntervalSettings(), target, world.treatment)
+        how = f"{one.estimator}, {one.method}"
+        judged[target] = Judged(one.value, one.low, one.high, one.refused, how)
     return judged
 
 
@@ -412,11 +464,10 @@ def main() -> None:
     for name, world in WORLDS.items():
         if not any(part in name for part in wanted):
             continue
-        policies = {target: make() for target, make in world.targets.items()}
-        truths = {target: world.truth(policy) for target, policy in policies.items()}
+        truths = {target: world.truth(make()) for target, make in world.targets.items()}
         for size in map(int, chosen.sizes.split(",")):
             began = time.perf_counter()
-            runs = [judge(world.rows(size, seed), policies) for seed in range(chosen.seeds)]
+            runs = [judge(name, size, seed) for seed in range(chosen.seeds)]
             for target, truth in truths.items():
                 found = [run[target] for run in runs]
                 title = f"{name}: {target}"

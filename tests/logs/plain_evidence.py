@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +20,20 @@ Array = NDArray[np.float64]
 _CERTAIN = 1.0 - 1e-9
 
 
-def plain_evidence(policy: Policy, decision: Decision, model: OutcomeModel) -> dict:
-    """What a decision says about a policy; without the model's estimate of a randomised one."""
+def plain_evidence(policy: Policy, decision: Decision, model: OutcomeModel, known: Any) -> dict:
+    """What a decision says about a policy; without the model's estimate of a randomised one.
+
+    ``known`` is the id by which the model knows when it was: its own, or if it has no outcome that
+    of the next one that has.
+    """
     target, payoffs = aim(policy, decision), model.payoffs(decision)
     weighed = weigh(target, decision)
     steps = np.zeros(len(decision.order) + 1) if weighed is None else weighed.steps
-    told = known(decision, target, payoffs)
+    told = earned_for_sure(decision, target, payoffs)
     masses, earned, unsupported = (np.zeros(len(steps)), 0.0, 0.0) if told is None else told
     observed = decision.outcome is not None
     ended = decision if observed else replace(decision, outcome=Outcome(len(decision.order), False))
-    correction = correct(ended, target, model, steps)
+    correction = correct(replace(ended, id=known), target, model, steps)
     modelled = math.nan
     if target.sequence is not None:
         order, chances = target.sequence, later(model, decision)[target.sequence]
@@ -357,7 +361,7 @@ class Known(NamedTuple):
     lost: float
 
 
-def known(decision: Decision, target: Target, payoffs: Payoffs) -> Known | None:
+def earned_for_sure(decision: Decision, target: Target, payoffs: Payoffs) -> Known | None:
     """Return what a decision tells of a policy; None if the log has no propensity.
 
     Where only the propensity of the whole sequence is known, only the whole sequence tells.

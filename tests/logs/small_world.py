@@ -111,6 +111,7 @@ def weighted(weights: np.ndarray) -> Evidence:
         observed=np.ones(n, np.bool_),
         lengths=np.ones(n, np.int32),
         masses=weights,
+        even=nothing,
         earned=weights[:, 0],
         earnable=np.tile([0.0, 1.0], (n, 1)),
         played=np.zeros((n, 1)),

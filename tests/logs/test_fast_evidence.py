@@ -46,7 +46,10 @@ def assert_equal(found, history, model, policy):
     decisions = list(history.decisions(missing=True))
     assert len(found.rewards) == len(decisions)
     for i, decision in enumerate(decisions):
-        for name, wanted in plain_evidence(policy, decision, model).items():
+        following = (one for one in decisions[i:] if one.outcome is not None)
+        latest = next((one for one in reversed(decisions) if one.outcome is not None), decision)
+        known = plain_evidence(policy, decision, model, next(following, latest).id)
+        for name, wanted in known.items():
             if name == "modelled" and np.isnan(wanted):
                 continue  # of a randomised policy it rests on draws
             got = getattr(found, name)[i]

@@ -90,7 +90,7 @@ def test_evaluate_prints_a_table_and_writes_a_report_and_reads_the_log_once(tmp_
         *("--report", tmp_path / "page.html"),
     )
     assert "60 decisions: 30 to learn from, 30 to judge by" in output
-    for text in ("mine", "ind:exploration=0.5,rate=5", "recommended", "doubly robust", "refused"):
+    for text in ("mine", "ind:exploration=0.5,rate=5", "recommended", "doubly robust", "effective"):
         assert text in output
     assert (tmp_path / "page.html").stat().st_size > 10_000
     assert len(passes) == 1

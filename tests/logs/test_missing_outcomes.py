@@ -8,6 +8,7 @@ from small_world import FORMS, JUDGED, chance, logged
 
 from longrank.logs import History, check, fit
 from longrank.logs.evaluation.evidence import gather
+from longrank.logs.evaluation.observation import chances
 
 GONE = (0, 3, 4, 19)
 
@@ -80,3 +81,41 @@ def test_evidence_says_what_the_log_and_the_policy_chose_in_them():
     np.testing.assert_array_equal(every.weights, whole.weights)
     for name in ("rewards", "weights", "deltas", "starts", "expected", "bounds"):
         np.testing.assert_array_equal(getattr(every.ended(), name), getattr(known, name))
+
+
+def test_what_is_expected_of_a_decision_does_not_depend_on_whether_its_outcome_is_known():
+    """Else a model that saw later outcomes would speak for some decisions and not for others."""
+    policy, rows = JUDGED["greedy"](), logged(chance(), 60)
+    for i in (0, 7, 31, 58):
+        without = [dict(row) for row in rows]
+        without[i] |= {"tried": None, "succeeded": None}
+        known, unknown = (
+            gather(policy, History(each), fit(History(each)), draws=0) for each in (rows, without)
+        )
+        assert unknown.starts[i] == known.starts[i]
+        assert not unknown.observed[i]
+
+
+def test_decisions_without_an_outcome_are_expected_by_all_that_a_foreign_model_learned():
+    rows, gone = logged(chance(), 20), logged(chance(seed=2), 6)
+    for i, row in enumerate(gone):
+        row["id"] = f"other {i}"
+    model, policy = fit(History(rows)), JUDGED["greedy"]()
+    known = gather(policy, History(gone), model, draws=0)
+    without = [row | {"tried": None, "succeeded": None} for row in gone[:3]] + gone[3:]
+    np.testing.assert_array_equal(gather(policy, History(without), model).starts, known.starts)
+
+
+def test_weights_for_missing_outcomes_come_from_decisions_before():
+    rows = logged(chance(), 80)
+    for i in range(5, 80, 4):
+        rows[i] |= {"tried": None, "succeeded": None}
+    policy, weights = JUDGED["greedy"](), []
+    for last in (True, False):
+        if not last:
+            rows[79] |= {"tried": None, "succeeded": None}
+        history = History(rows)
+        weights.append(chances(gather(policy, history, fit(history), draws=0)))
+    np.testing.assert_array_equal(*weights)
+    assert (weights[0][:6] == 1.0).all()  # none was missing so far
+    assert 0.5 < weights[0][-10:].mean() < 0.9

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from plain_evidence import Target, weigh
 from small_world import FREE, JUDGED, chance, greedy, logged, weighted
+from test_verdicts import always, one_try
 
 from longrank import InvalidInput, Outcome, Random
 from longrank.logs import ESTIMATORS, History, evaluate, fit
 from longrank.logs.decision import Decision
-from longrank.logs.evaluation.support import no_support
+from longrank.logs.evaluation.support import effective_by_design, no_support
 from longrank.policies.randomised import certain_choices
 
 
@@ -88,3 +91,24 @@ def test_replay_wants_equally_likely_sequences_and_a_match():
 def test_settings_out_of_range_are_refused(sound):
     with pytest.raises(InvalidInput, match="interval must be 'bootstrap' or 'betting'"):
         evaluate(History(sound()), {}, interval="normal")
+
+
+@pytest.mark.parametrize(("n", "refused"), [(20, False), (300, True)])
+def test_a_verdict_is_not_silent_where_chance_may_have_kept_the_policy_out_of_the_log(n, refused):
+    """One of three items, never that of the policy: chance in 20 decisions, but not in 300."""
+    rows = one_try([(0, 1 + t % 2, 1.0 / 3.0, t % 5 == 0) for t in range(n)])
+    verdict = evaluate(rows, {"x": always(0)}, resamples=2).verdicts["x"]
+    assert bool(verdict.refused) == refused
+    assert (verdict.low, verdict.high) == (0.0, 1.0)
+    assert verdict.advice == "not enough data"
+
+
+def test_how_decisions_ended_has_no_part_in_the_effective_number():
+    rng = np.random.default_rng(0)
+    found = weighted(rng.exponential(size=(300, 3)))
+    numbers = {
+        effective_by_design(replace(found, last=last))
+        for last in (np.zeros(300, np.int64), np.full(300, 2), rng.integers(3, size=300))
+    }
+    assert len(numbers) == 1
+    assert 100 < numbers.pop() < 200

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from small_world import greedy, weighted
+from small_world import JUDGED, chance, greedy, logged, weighted
 from test_verdicts import always, one_try
+from typer.testing import CliRunner
 
-from longrank.logs import evaluate, gate
+from longrank import cli
+from longrank.logs import History, evaluate, fit, gate, write
+from longrank.logs.evaluation.evidence import gather
 from longrank.logs.evaluation.intervals import betting
 from longrank.logs.evaluation.support import wrong_propensities
 
@@ -76,3 +81,28 @@ def test_a_policy_that_stops_earlier_than_a_log_without_chance_does_not_earn_the
     assert verdict.gain.low < -logged < verdict.gain.high < 0.0
     assert verdict.advice == "keep"
     assert not math.isnan(verdict.low)
+
+
+def test_halved_propensities_show_in_an_even_choice_of_the_first_item():
+    """Also where the policy's own weights are too few to tell."""
+    rows = logged(chance(), 60)
+    history = History(rows)
+    found = gather(JUDGED["greedy"](), history, fit(history), draws=0)
+    expected = [1.0 / (len(r["items"]) * r["prefix_propensities"][0]) for r in rows if r["order"]]
+    np.testing.assert_allclose(found.even[found.even > 0.0], expected)
+    few = replace(found, masses=np.zeros(found.masses.shape))
+    assert wrong_propensities(few) == ""
+    assert "too small" in wrong_propensities(replace(few, even=2.0 * found.even))
+
+
+def test_a_log_without_propensities_has_no_effective_decisions(tmp_path):
+    rows = [row | {"propensity": None, "prefix_propensities": None} for row in drawn(60)]
+    verdict = evaluate(rows, {"x": always(0)}, resamples=2).verdicts["x"]
+    assert "have no propensity" in verdict.refused
+    assert math.isnan(verdict.effective)
+    write(tmp_path / "log.jsonl", rows)
+    always(0).save(tmp_path / "mine.longrank")
+    call = ["evaluate", str(tmp_path / "log.jsonl"), "--policy", str(tmp_path / "mine.longrank")]
+    shown = CliRunner().invoke(cli.app, [*call, "--learn", "0"]).stdout
+    line = next(line for line in shown.splitlines() if " refused " in line)
+    assert re.search(r" to 0\.\d{4}$", line.rstrip())  # the interval, and nothing after it

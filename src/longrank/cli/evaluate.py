@@ -173,7 +173,7 @@ def _gate(
 def _plain(passage: Passage) -> dict[str, Any]:
     gain = passage.gain
     known = {"value": gain.value, "low": gain.low, "high": gain.high}
-    told = {name: None if math.isnan(one) else one for name, one in known.items()}
+    told = {name: one if math.isfinite(one) else None for name, one in known.items()}
     return {"policy": gain.policy, "gain": told, "reason": passage.reason}
 
 
@@ -257,7 +257,7 @@ def _show(console: Console, found: Evaluation) -> None:
         table.add_row(LOGGED, logged.estimator, f"{logged.value:.4f}", span, rounds)
     for name, one in found.verdicts.items():
         value = "–" if math.isnan(one.value) else f"{one.value:.4f}"
-        span, rounds = _span(one.low, one.high), f"{one.effective:.0f}"
+        span, rounds = _span(one.low, one.high), _count(one.effective)
         table.add_row(name, "refused" if one.refused else one.estimator, value, span, rounds)
     console.print(table)
     for each in found.differences[len(found.verdicts) :]:
@@ -268,6 +268,10 @@ def _show(console: Console, found: Evaluation) -> None:
 
 def _span(low: float, high: float) -> str:
     return "–" if math.isnan(low) else f"{low:.4f} to {high:.4f}"
+
+
+def _count(effective: float) -> str:
+    return "" if math.isnan(effective) else f"{effective:.0f}"
 
 
 def _show_all(console: Console, found: Evaluation) -> None:
@@ -293,7 +297,7 @@ def _show_all(console: Console, found: Evaluation) -> None:
             table.add_row(name, one.estimator, "–", "refused", "", see([one.refused]))
             continue
         value = "–" if math.isnan(one.value) else f"{one.value:.4f}"
-        effective = "" if math.isnan(one.effective) else f"{one.effective:.0f}"
+        effective = _count(one.effective)
         notes = list(one.notes)
         if not math.isnan(one.exact):
             notes.insert(0, f"the reward is exact in {one.exact:.0%} of the decisions")

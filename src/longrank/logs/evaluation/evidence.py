@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -61,6 +61,7 @@ class Evidence:
     masses: Array  # how much of the policy each prefix of the log stands for
     earned: Array  # what that much of the policy earned; NaN without an outcome
     earnable: Array  # the least and the most that the decision can earn
+    even: Array  # the weight of the first item if one were drawn from all candidates alike
     played: Array  # what was played, in numbers, where outcomes are missing: see `describe`
     lengths: NDArray[np.int32]  # of what the policy plays, or of what it drew
     log: Checked
@@ -134,10 +135,7 @@ def gather_all(
     common = {change: _Columns(room) for change in changes}  # to all policies
     if workers is None or learn:
         workers = Jobs()
-    jobs = (
-        (task, place, batch, model.seen.blocks(batch.ids))
-        for place, batch in _placed(history.batches())
-    )
+    jobs = ((task, *placed) for placed in _placed(history, model))
     for part, counted in workers.each(_weigh, jobs):
         _merge(log, counted)
         for (policy, change), columns in part.items():
@@ -169,7 +167,7 @@ class _Task(NamedTuple):
 
 Found = dict[str, NDArray[Any]]
 Parts = dict[tuple[str | None, str], Found]  # by policy and change; None is what all have in common
-_COMMON = ("rewards", "last", "short", "observed", "earnable", "played")
+_COMMON = ("rewards", "last", "short", "observed", "earnable", "even", "played")
 
 
 def _weigh(task: _Task, place: int, batch: Batch, blocks: Counts) -> tuple[Parts, Checked]:
@@ -210,6 +208,7 @@ def _weigh(task: _Task, place: int, batch: Batch, blocks: Counts) -> tuple[Parts
                 lengths = np.diff(aims.sequence_firsts)[:: aims.draws]
             columns = room._asdict() | {
                 "observed": there.tried >= 0,
+                "even": _even(log_, np.diff(worth.firsts)),
                 "played": played,
                 "lengths": lengths.astype(np.int32),
                 "last": room.last.astype(np.int32),
@@ -219,12 +218,30 @@ def _weigh(task: _Task, place: int, batch: Batch, blocks: Counts) -> tuple[Parts
     return found, log
 
 
-def _placed(batches: Iterable[Batch]) -> Iterator[tuple[int, Batch]]:
-    """Return batches with the places of their first decisions."""
-    place = 0
-    for batch in batches:
-        yield place, batch
+def _placed(history: History, model: OutcomeModel) -> Iterator[tuple[int, Batch, Counts]]:
+    """Return batches with the places of their first decisions, and the block of each decision.
+
+    A model has not seen what has no outcome. Such a decision is in the block of the next one that
+    has an outcome, so that what is expected of it does not depend on whether its outcome is known.
+    """
+    place, latest = 0, -1
+    for batch in history.batches():
+        blocks, known = model.seen.blocks(batch.ids), np.flatnonzero(batch.tried >= 0)
+        if len(known) < len(batch):
+            if latest < 0 and not len(known):
+                first = next(history.decisions(), None)
+                latest = len(model.seen.begins) if first is None else _block_of(model, first)
+            following = np.searchsorted(known, np.arange(len(batch)))
+            own = blocks[known]
+            own = np.append(own, own[-1] if len(own) else latest)
+            blocks = own[following]
+        latest = int(blocks[-1])
+        yield place, batch, blocks
         place += len(batch)
+
+
+def _block_of(model: OutcomeModel, decision: Decision) -> int:
+    return int(model.seen.blocks([decision.id])[0])
 
 
 def describe(decisions: Sequence[Decision], chances: Array) -> Iterator[Array]:
@@ -242,6 +259,18 @@ def describe(decisions: Sequence[Decision], chances: Array) -> Iterator[Array]:
             rows = decision.items
         chosen = rows[decision.order] if length else np.zeros((1, rows.shape[1]))
         yield np.concatenate([[length, math.log(propensity)], chosen[0], chosen.mean(axis=0)])
+
+
+def _even(log: Logged, sizes: Counts) -> Array:
+    """Return the weight of each first item for a policy that draws one of all candidates alike.
+
+    Whatever the log supports, its mean is at most 1; 0 where nothing was played or is known.
+    """
+    some = np.diff(log.firsts) > 0
+    chances = np.full(len(sizes), np.nan)
+    chances[some] = log.prefix[log.firsts[:-1][some]]
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.asarray(np.nan_to_num(1.0 / (sizes * chances), nan=0.0, posinf=np.inf))
 
 
 def _room(count: int, width: int) -> Findings:

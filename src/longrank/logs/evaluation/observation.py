@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +16,8 @@ Array = NDArray[np.float64]
 TREATMENTS = ("refuse", "at random", "bounds")
 TOLERATED = 0.01  # the share of decisions without an outcome up to which a plain estimate is given
 _RARELY = 0.02  # the probability of an outcome that weights go down to
+_USUAL = 0.9  # the share of outcomes to expect; counts as one decision
+_FIRST = 20  # decisions before the first block that is fitted
 
 
 def treatment(missing: str) -> str:
@@ -40,11 +44,32 @@ def too_many(missing: int, decisions: int) -> str:
 def chances(found: Evidence) -> Array:
     """Return the probability that the outcome of each decision is known, given what was played.
 
-    A logistic regression on the length, the propensity and the items of the sequence.
+    A logistic regression on the length, the propensity and the items of the sequence, fitted in
+    time order to the decisions before its block: so no weight depends on whether its own outcome,
+    or a later one, is known, and none changes while the log grows. The first decisions go by the
+    share of outcomes so far, and it is 1 as long as none is missing.
     """
-    x = found.played - found.played.mean(axis=0)
-    spread = x.std(axis=0)
-    x = x[:, spread > 1e-9] / spread[spread > 1e-9]
-    x = np.column_stack([x, np.ones(len(x))])
-    own = logistic(x, found.observed, 1.0)
-    return np.maximum(LOGISTIC.probability(x @ own), _RARELY)
+    n, known = len(found.observed), found.observed
+    before, times = np.append(0.0, np.cumsum(known)[:-1]), np.arange(n)
+    own = (before + _USUAL) / (times + 1.0)
+    for begin, end in pairwise([*_begins(n), n]):
+        fitted = _predicted(found.played[:begin], known[:begin], found.played[begin:end])
+        own[begin:end] = (begin * fitted + _USUAL) / (begin + 1.0)
+    return np.asarray(np.where(before == times, 1.0, np.maximum(own, _RARELY)))
+
+
+def _begins(n: int) -> list[int]:
+    """Return where blocks begin that are fitted to what was before: each a quarter of that."""
+    begins, place = [], _FIRST
+    while place < n:
+        begins.append(place)
+        place += place // 4
+    return begins
+
+
+def _predicted(before: Array, known: NDArray[np.bool_], played: Array) -> Array:
+    middle, spread = before.mean(axis=0), before.std(axis=0)
+    some = spread > 1e-9
+    x, new = ((part - middle)[:, some] / spread[some] for part in (before, played))
+    own = logistic(np.column_stack([x, np.ones(len(x))]), known, 1.0)
+    return np.asarray(LOGISTIC.probability(np.column_stack([new, np.ones(len(new))]) @ own))

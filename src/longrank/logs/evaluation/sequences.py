@@ -17,25 +17,43 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 _MOST = 0.75  # the part of the capital that is at stake at most
+_PARTS = 2.0 ** -np.arange(1.0, 11.0)  # of the capital that gamblers stake who bet at all times
+_SHARES = np.log(1.0 / np.arange(1, 11) / (1.0 / np.arange(1, 11)).sum())  # what each begins with
 
 
-def stakes(values: Array, risk: float, *, anytime: bool = False) -> Array:
+def stakes(values: Array, risk: float) -> Array:
     """Return what to bet on each value, from the values before it.
 
     The best constant bet on n values with a standard deviation of s is sqrt(2 log(1 / risk) / n) /
-    s. If anybody may look ``anytime`` there is no n, and the bets fall with the time.
+    s.
     """
     times = np.arange(1, len(values) + 1)
     means = (0.5 + np.cumsum(values)) / (times + 1.0)
     squares = 0.25 + np.append(0.0, np.cumsum((values - means) ** 2)[:-1])
-    horizon = times * np.log1p(times) if anytime else float(len(values))
-    return np.asarray(np.sqrt(2.0 * math.log(1.0 / risk) * times / (squares * horizon)))
+    bound = 2.0 * math.log(1.0 / risk) * times / (squares * float(len(values)))
+    return np.asarray(np.sqrt(bound))
 
 
 def capital(values: Array, mean: float, bets: Array) -> Array:
     """Return the logarithm of the capital after each bet that the mean is above ``mean``."""
     most = _MOST / mean if mean > 0.0 else math.inf
     return np.asarray(np.cumsum(np.log1p(np.minimum(bets, most) * (values - mean))))
+
+
+def mixture(values: Array, mean: float) -> Array:
+    """Return the logarithm of the capital after each bet of many gamblers that share a purse.
+
+    Nobody knows how long the game lasts, nor the best bet: it is the smaller, the longer one must
+    wait for a decision. So each of them stakes a constant part of his capital (Cover 1991). A part
+    b turns 1 into 1 - b + b x / m, whose expectation is at most 1 if x >= 0 has a mean of at most
+    m, whatever was before; so each capital, and their sum, is a nonnegative supermartingale, and
+    ever reaches 1 / risk with a probability of at most ``risk`` (Ville 1939).
+    """
+    ratios = values / mean - 1.0
+    total = np.full(len(values), -math.inf)
+    for part, share in zip(_PARTS, _SHARES, strict=True):
+        total = np.logaddexp(total, share + np.cumsum(np.log1p(part * ratios)))
+    return total
 
 
 def lower(values: Array, risk: float, *, anytime: bool = False) -> float:
@@ -46,16 +64,18 @@ def lower(values: Array, risk: float, *, anytime: bool = False) -> float:
     """
     if not len(values):
         return 0.0
-    bets, enough = stakes(values, risk, anytime=anytime), math.log(1.0 / risk)
+    bets, enough = stakes(values, risk), math.log(1.0 / risk)
 
     def refuted(mean: float) -> bool:
-        grown = capital(values, mean, bets)
-        return bool((grown.max() if anytime else grown[-1]) >= enough)
+        if anytime:
+            return bool(mixture(values, mean).max() >= enough)
+        return bool(capital(values, mean, bets)[-1] >= enough)
 
-    low, high = 0.0, float(values.max() if anytime else values.mean())
+    means = np.cumsum(values) / np.arange(1, len(values) + 1)  # nobody gains on a larger claim
+    low, high = 0.0, float(means.max() if anytime else values.mean())
     if high <= 0.0 or not refuted(1e-12):
         return 0.0
-    for _ in range(40):
+    for _ in range(25 if anytime else 40):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if refuted(middle) else (low, middle)
     return low

@@ -147,7 +147,7 @@ def _rows(found: Evaluation) -> Grid:
         if verdict.refused:
             more, how = "–", "refused"
         advice = f"try on {_percent(verdict.share)}" if verdict.advice == "try" else verdict.advice
-        effective = f"{verdict.effective:,.0f}"
+        effective = number(verdict.effective, 0)
         rows.append((name, number(verdict.value, 4), span, more, effective, advice, how))
     levels = [f"{_percent(verdict.confidence)} " for verdict in found.verdicts.values()]
     interval = f"{levels[0] if levels else ''}interval"

@@ -25,7 +25,7 @@ def no_support(found: Evidence) -> str:
 
     They want the log to stop wherever the policy stops; prefixes do not.
     """
-    return no_prefix_support(found) or _no_stops(found)
+    return no_prefix_support(found) or lost_stops(found)
 
 
 def no_prefix_support(found: Evidence) -> str:
@@ -36,7 +36,18 @@ def no_prefix_support(found: Evidence) -> str:
     does; one far above 1, that propensities are too small. Far is three standard errors, after
     adding two more of the largest weights, which chance may have kept out of the log.
     """
-    return wrong_propensities(found) or lost_support(found)
+    return wrong_propensities(found) or no_beginning(found) or lost_support(found)
+
+
+def no_beginning(found: Evidence) -> str:
+    """Return that no decision began as this policy would, if so.
+
+    An estimate by weights needs one. A verdict does not: its bounds need none, and to be silent
+    whenever chance had it so would select the logs in which it is given.
+    """
+    if found.masses[:, 0].any():
+        return ""
+    return f"none of the {len(found.masses)} decisions began as this policy would"
 
 
 def wrong_propensities(found: Evidence) -> str:
@@ -44,9 +55,10 @@ def wrong_propensities(found: Evidence) -> str:
 
     Weights are at least 0, with a mean of at most 1. So their average is seldom far above 1 in
     standard errors; and it is seldom large at all (Markov; betting tells more), however large the
-    standard error, as it is if a single propensity is next to nothing.
+    standard error, as it is if a single propensity is next to nothing. That holds of this policy's
+    weights and also, often more clearly, of those of an even choice of the first item.
     """
-    for column in found.masses.T:
+    for column in (*found.masses.T, found.even):
         mean = float(column.mean())
         if mean <= 1.0 + _ROUNDING:
             continue
@@ -70,9 +82,7 @@ def lost_support(found: Evidence) -> str:
             f"was certain to do something that this policy does differently "
             f"({unsupported.mean():.1%} of its choices); a deterministic log gives bounds only"
         )
-    if not found.masses[:, 0].any():
-        return f"none of the {n} decisions began as this policy would"
-    score, least = _farthest(found.masses)
+    score, least = _farthest(found, found.masses)
     return _lacking(least) if score < -_FAR else ""
 
 
@@ -83,25 +93,36 @@ def doubtful(found: Evidence) -> bool:
     return bool(far.any()) or float(found.unsupported.max()) > 1e-9
 
 
-def _farthest(masses: Array) -> tuple[float, float]:
+def _farthest(found: Evidence, masses: Array) -> tuple[float, float]:
     """Return how many standard errors means are below 1 where that is most, and that mean."""
     n = len(masses)
     score, least = math.inf, 1.0
-    for column in masses.T:
+    for action, column in enumerate(masses.T):
         mean, error = float(column.mean()), _error(column)
-        room = _UNSEEN * float(column.max()) / n
-        gap = mean + room - 1.0
-        own = (
-            gap / math.hypot(error, room)
-            if error > 0.0
-            else math.copysign(math.inf, gap + _ROUNDING)
-        )
+        room = _UNSEEN * max(float(column.max()), _possible(found, action, mean)) / n
+        own = (mean + room - 1.0) / math.hypot(error, room) if room < 1.0 else 0.0
         if own < score:
             score, least = own, mean
     return score, least
 
 
-def _no_stops(found: Evidence) -> str:
+def _possible(found: Evidence, action: int, mean: float) -> float:
+    """Return how large a weight of the first actions may be that the log did not show.
+
+    The log has played sequences of its least propensity, so what the policy plays may have been as
+    unlikely. Each of the items had its share in that; but who has seen none of the policy's weights
+    does not know which.
+    """
+    with np.errstate(divide="ignore"):
+        largest = float(np.float64(1.0) / found.log.min_propensity)
+    items = max(found.masses.shape[1] - 1, 1)
+    if not mean or found.log.lacks("prefix_propensities"):
+        return largest
+    return float(largest ** min((action + 1) / items, 1.0))
+
+
+def lost_stops(found: Evidence) -> str:
+    """Return which stops of the policy the log cannot have done; empty if none is known."""
     if found.stops.mean() > _TOLERATED and not found.short.any():
         return (
             "the log has no support: it always uses up the budget, and this policy stops earlier "
@@ -115,7 +136,7 @@ def _no_stops(found: Evidence) -> str:
                 "the log has no support: it does not stop where this policy stops with probability "
                 f"{mean:.2f}"
             )
-    score, least = _farthest(found.weights)
+    score, least = _farthest(found, found.weights)
     return _lacking(least) if score < -_FAR and found.weights.any() else ""
 
 
@@ -129,16 +150,12 @@ def _lacking(mean: float) -> str:
 def effective_by_design(found: Evidence) -> float:
     """Return the effective number of decisions, n mean(m)^2 / mean(m^2) of the masses m.
 
-    The masses are those after each number of actions, averaged by how often cascades of the log
-    end there. Which decisions succeeded has no part in it.
+    The masses are those after each number of actions of the sequences that were played, all alike:
+    neither which decisions succeeded nor where they ended has a part in it.
     """
-    ends = np.bincount(found.last[found.observed], minlength=found.masses.shape[1])
-    total = ends.sum()
-    if not total:
-        return 0.0
     with np.errstate(over="ignore", invalid="ignore"):  # then there are none
-        square = float(ends @ (found.masses**2).mean(axis=0)) / float(total)
-    mean = min(float(ends @ found.masses.mean(axis=0)) / float(total), 1.0)
+        square = float((found.masses**2).mean())
+    mean = min(float(found.masses.mean()), 1.0)
     return float(found.observed.sum()) * mean**2 / square if square > 0.0 else 0.0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from longrank.logs.abilities import NEEDS
 from longrank.logs.evaluation.estimators import (
     Estimate,
     range_of,
+    ranges_so_far,
     robust_terms,
     robust_variance,
     scaled,
@@ -26,8 +28,8 @@ from longrank.logs.evaluation.sequences import lower
 from longrank.logs.evaluation.support import (
     doubtful,
     effective_by_design,
-    no_prefix_support,
-    no_support,
+    lost_stops,
+    lost_support,
     wrong_propensities,
 )
 
@@ -82,7 +84,7 @@ class Verdict:
         "doubly robust", "importance sampling" or "bounds", and how the interval was made:
         "normal", or "betting", which holds for every number of decisions.
     effective
-        The effective number of decisions, by the design of the log.
+        The effective number of decisions, by the design of the log; NaN if it tells none.
     rounds, missing
         The number of decisions with an outcome, and of those without.
     refused
@@ -227,10 +229,11 @@ class _Judged:
         weights = self.known[self.found.observed]
         return own * float(weights.sum()) ** 2 / float((weights**2).sum() * len(weights))
 
-    @property
+    @cached_property
     def refused(self) -> str:
-        support = no_prefix_support if self.prefixes else no_support
-        reason = support(self.found)
+        reason = wrong_propensities(self.found) or lost_support(self.found)
+        if not reason and not self.prefixes:
+            reason = lost_stops(self.found)
         if not reason and self.missing == "refuse":
             reason = too_many(self.gone, int(self.found.observed.sum()))
         return reason
@@ -253,15 +256,19 @@ class _Judged:
         mean = float(self.known @ rewards / self.known.sum())
         return np.asarray(mean + self.known * (rewards - mean))
 
-    def verdict(self) -> Verdict:
-        reason, found = self.refused, self.found
-        estimator = "doubly robust" if self.prefixes else "importance sampling"
+    def value(self) -> float:
+        """Return the estimate; NaN if nothing that was played says anything of the policy."""
         if self.prefixes:
-            value = float(self.terms.mean())
-        else:
-            mass = np.where(found.observed, self.known * found.final_masses, 0.0)
-            total = float(mass @ np.where(found.observed, found.rewards, 0.0))
-            value = total / float(mass.sum()) if mass.any() else math.nan
+            return float(self.terms.mean())
+        found = self.found
+        mass = np.where(found.observed, self.known * found.final_masses, 0.0)
+        total = float(mass @ np.where(found.observed, found.rewards, 0.0))
+        return total / float(mass.sum()) if mass.any() else math.nan
+
+    def verdict(self) -> Verdict:
+        """Return the verdict, but for the names and what to do."""
+        reason, found, value = self.refused, self.found, self.value()
+        estimator = "doubly robust" if self.prefixes else "importance sampling"
         only = bool(self.gone) and self.missing == "bounds"
         low, high = self.interval()
         gain = self.gain(value)
@@ -325,25 +332,34 @@ class _Judged:
     def bet(self, risk: float | None = None, *, anytime: bool = False) -> tuple[float, float]:
         """Bound the difference to what was played by betting: for every number of decisions."""
         risk = 0.5 * (self.risk if risk is None else risk)
-        up, down, most, span = self.against_log()
+        up, down, scale = self.against_log()
         low, high = (lower(values, risk, anytime=anytime) for values in (up, down))
-        if low - 1.0 > 1.0 - high:  # bounds that contradict each other say nothing
-            return -span, span
-        return max(span * most * (low - 1.0), -span), min(span * most * (1.0 - high), span)
+        span = self.most - self.least
+        # Bounds may contradict each other, most of all the best ones of all times: then the lower
+        # one of the two is the one from below, which claims less.
+        low, high = sorted((scale * (low - 1.0), scale * (1.0 - high)))
+        return max(low, -span), min(high, span)
 
-    def against_log(self) -> tuple[Array, Array, float, float]:
-        """Return numbers of at least 0 with the means 1 + D and 1 - D, and the scale of D.
+    def against_log(self) -> tuple[Array, Array, float]:
+        """Return numbers of at least 0 with the means 1 + D / s and 1 - D / s, and the last s.
 
-        D is the difference to what was played. Decisions without an outcome count as the worst.
+        D is the difference to what was played, and s the widest range of payoffs so far: it is
+        known before the outcome, and stays the same when later decisions follow. Decisions without
+        an outcome count as the worst.
         """
-        found, own = self.found, scaled(self.found, self.known)
-        reward = (np.where(found.observed, found.rewards, 0.0) - own.least) / own.span
-        most = max(1.0, float(self.known.max()))
-        up = 1.0 + (own.earned - self.known * reward) / most
-        down = 1.0 + (own.missed - self.known * (1.0 - reward)) / most
+        found = self.found
+        least, most = ranges_so_far(found)
+        mass = np.where(found.observed, found.final_masses, 0.0)
+        earned = np.where(found.observed, found.earned, 0.0)
+        reward = np.clip(np.where(found.observed, found.rewards, least), least, most)
+        scale = (most - least) * np.maximum.accumulate(np.maximum(self.known, 1.0))
+        scale = np.maximum(scale, 1e-300)
+        above, below = np.maximum(earned - least * mass, 0.0), np.maximum(most * mass - earned, 0.0)
+        up = 1.0 + self.known * (above - (reward - least)) / scale
+        down = 1.0 + self.known * (below - (most - reward)) / scale
         if self.missing != "at random":
             up, down = np.where(found.observed, up, 0.0), np.where(found.observed, down, 0.0)
-        return np.maximum(up, 0.0), np.maximum(down, 0.0), most, own.span
+        return np.maximum(up, 0.0), np.maximum(down, 0.0), float(scale[-1])
 
 
 def _bounded(judged: _Judged, reason: str) -> Verdict:
@@ -354,11 +370,12 @@ def _bounded(judged: _Judged, reason: str) -> Verdict:
     low, _, _ = mean_interval(np.clip(lows, *earnable), earnable, settings)
     _, high, method = mean_interval(np.clip(highs, *earnable), earnable, settings)
     n, known = int(found.observed.sum()), float(exact.mean()) > 1.0 - 1e-9
-    verdict = Verdict("", math.nan, low, high, "bounds", method, n * float(exact.mean()), n)
+    verdict = Verdict("", math.nan, low, high, "bounds", method, math.nan, n)
     verdict = replace(verdict, confidence=settings.confidence)
     if not known:
         return replace(verdict, refused=reason)
-    return replace(verdict, value=float(lows.mean()), gain=_known_gain(judged))
+    gain = _known_gain(judged)
+    return replace(verdict, value=float(lows.mean()), effective=float(n), gain=gain)
 
 
 def _known_gain(judged: _Judged) -> Difference:
@@ -384,7 +401,7 @@ def _advise(verdict: Verdict, judged: _Judged) -> Verdict:
         return replace(verdict, advice="keep")
     if gain.low > 0.0 and judged.bet()[0] > 0.0:
         return replace(verdict, advice="promote", share=1.0)
-    if not gain.value > 0.0:
+    if not gain.value > 0.0 or verdict.effective < 1.0:  # a model alone is no reason to try
         return verdict
     lost = max(-gain.low, 0.0)
     at_most = _AT_RISK * (judged.most - judged.least) / lost if lost else SHARES[2]
@@ -445,13 +462,26 @@ def watch(
     So one may ask every day while the log grows: a policy that earns no more than what is played
     is ever promoted with a probability of at most 1 - confidence, and one that earns no less is
     ever turned down with at most the same.
+
+    Proof: what a decision's part of the policy earned above the least that it can earn, less what
+    the log earned above it, has given the past an expectation of at most D, and divided by a scale
+    that is known before the outcome is at least -1. So a gambler's capital (:func:`mixture`) is a
+    nonnegative supermartingale if D <= 0, it has the same course at every look, and it ever
+    reaches 1 / (1 - confidence) with a probability of at most 1 - confidence (Ville 1939).
+
+    It needs right propensities, but neither support nor a model. A doubly robust term would vary
+    less, but nothing bounds it from below unless the least propensity is known beforehand: a
+    sequence so unlikely that the log never shows it would be judged by the model alone.
     """
     judged, needs = _Judged(found, settings, missing), NEEDS["importance sampling"]
     reason = found.log.lacks(*needs) or judged.refused
     if reason:
         return Passage("not enough data", Difference(policy, LOGGED), reason)
     low, high = judged.bet(2.0 * judged.risk, anytime=True)
-    gain = replace(judged.verdict().gain, policy=policy, low=low, high=high, method="betting")
+    value = min(max(judged.value() - float(judged.rewards.mean()), low), high)
+    if judged.gone and missing == "bounds":
+        value = math.nan
+    gain = Difference(policy, LOGGED, value, low, high, "betting")
     answer = "promote" if low > 0.0 else "keep" if high < 0.0 else "not enough data"
     return Passage(answer, gain)
 
@@ -470,7 +500,7 @@ def _span(low: float, high: float) -> str:
 
 def _rounded(value: float, width: float) -> str:
     """Write an end of an interval with as many decimals as its width deserves: two digits of it."""
-    decimals = min(max(1 - math.floor(math.log10(width)), 0), 9) if width > 0.0 else 2
+    decimals = min(max(1 - math.floor(math.log10(width)), 0), 9) if 0.0 < width < math.inf else 2
     return f"{round(value, decimals) + 0.0:.{decimals}f}"
 
 

@@ -1,0 +1,173 @@
+"""The gate: bounds that hold at all times together, whatever the log does."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from itertools import product
+
+import numpy as np
+import pytest
+from exact_world import LOGS, logged_by
+from hypothesis import given
+from hypothesis import strategies as st
+from small_world import believing, greedy
+from typer.testing import CliRunner
+
+from longrank import PlackettLuce, cli
+from longrank.logs import History, fit, gate, write
+from longrank.logs.evaluation.evidence import gather
+from longrank.logs.evaluation.intervals import IntervalSettings
+from longrank.logs.evaluation.sequences import lower, mixture
+from longrank.logs.evaluation.verdict import Difference, Passage, _Judged, watch
+
+SETTINGS = IntervalSettings()
+ITEMS = np.eye(3).tolist()
+
+
+def row(number, item, propensity, won, most=1.0):
+    """A decision with one attempt at one of three items."""
+    return {
+        "id": number,
+        "items": ITEMS,
+        "order": [item],
+        "tried": None if won is None else 1,
+        "succeeded": won,
+        "rewards": [most],
+        "losses": [0.0, 0.0],
+        "propensity": propensity,
+        "prefix_propensities": [propensity],
+    }
+
+
+def evidence(rows):
+    """What a log says about a policy that always plays the first item."""
+    history = History(rows)
+    return gather(greedy([3.0, 0.0, 0.0]), history, fit(history), draws=0)
+
+
+def growing(rng, n=240):
+    """Items that are all alike, and payoffs that double every 40 decisions: numbers of SOME."""
+    items, won = rng.integers(3, size=n), rng.random(n) < 0.5
+    return 6 * (np.arange(n) // 40) + 2 * items + won
+
+
+SOME = [
+    row(f"{item} {won} {scale}", item, 1.0 / 3.0, won, 2.0**scale)
+    for scale, item, won in product(range(6), range(3), (False, True))
+]
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.0, 20.0), st.floats(0.01, 1.0)), min_size=1, max_size=3),
+    st.floats(0.0, 3.0),
+    st.integers(1, 4),
+)
+def test_the_capital_is_expected_not_to_grow_if_the_mean_is_no_larger(points, more, n):
+    values, odds = np.array(points).T
+    odds = odds / odds.sum()
+    mean = float(values @ odds) + more + 1e-9
+    expected = sum(
+        math.prod(odds[list(course)]) * math.exp(mixture(values[list(course)], mean)[-1])
+        for course in product(range(len(values)), repeat=n)
+    )
+    assert expected <= 1.0 + 1e-9
+
+
+def test_what_later_decisions_pay_does_not_change_what_earlier_looks_saw():
+    found = evidence(SOME).take(growing(np.random.default_rng(0)))
+    whole = _Judged(found, SETTINGS, "refuse").against_log()
+    for n in (30, 41, 200):
+        part = _Judged(found.take(np.arange(n)), SETTINGS, "refuse").against_log()
+        for ours, theirs in zip(part[:2], whole[:2], strict=True):
+            np.testing.assert_array_equal(ours, theirs[:n])
+
+
+def test_an_equal_policy_is_seldom_promoted_while_payoffs_grow():
+    """Asking again with each prefix, as one does who looks every day."""
+    found, rng, streams, promoted = evidence(SOME), np.random.default_rng(1), 100, 0
+    for _ in range(streams):
+        here = found.take(growing(rng))
+        looks = [watch(here.take(np.arange(n)), SETTINGS) for n in range(40, 241, 40)]
+        promoted += "promote" in [one.answer for one in looks]
+    assert promoted <= 0.05 * streams
+
+
+def test_what_the_log_hardly_ever_plays_does_not_promote():
+    """The first item earns nothing and is played once in 10,000 times; the model likes it."""
+    rows = [
+        row(f"{item} {won}", item, 1e-4 if item == 0 else 0.49995, won)
+        for item, won in product(range(3), (False, True))
+    ]
+    found, rng, promoted = evidence([*rows[2:], *rows[:2]]), np.random.default_rng(2), 0
+    for _ in range(100):
+        items = np.where(rng.random(400) < 1e-4, 2, rng.integers(2, size=400))
+        here = found.take(2 * items + ((items < 2) & (rng.random(400) < 0.8)))
+        promoted += watch(here, SETTINGS).answer == "promote"
+    assert promoted <= 5
+
+
+def test_a_log_that_learns_does_not_promote_a_policy_that_is_no_better():
+    """All items are alike, and the log plays more of what succeeded last."""
+    rows = [
+        row(f"{item} {won} {chance}", item, chance, won)
+        for item, won, chance in product(range(3), (False, True), (0.02, 0.96))
+    ]
+    found, rng, promoted = evidence(rows), np.random.default_rng(3), 0
+    for _ in range(100):
+        stream, liked = [], 0
+        for _ in range(300):
+            item, won = int(rng.integers(3)), bool(rng.random() < 0.4)
+            item = liked if rng.random() < 0.94 else item
+            stream.append(4 * item + 2 * won + (item == liked))
+            liked = item if won else int(rng.integers(3))
+        promoted += watch(found.take(np.array(stream)), SETTINGS).answer == "promote"
+    assert promoted <= 5
+
+
+def test_it_finds_a_better_policy_sooner_than_by_a_single_bet():
+    """A single bet that falls with the time found it in 22 % of such streams."""
+    make, payoffs = LOGS["uniform"]
+    world, rng = logged_by(make(), payoffs), np.random.default_rng(5)
+    found = world.evidence(PlackettLuce(believing([1.5, -1.0]), temperature=0.5, rng=3))
+    streams = [found.take(world.sample(1500, rng)) for _ in range(60)]
+    answers = [watch(stream, SETTINGS).answer for stream in streams]
+    assert answers.count("promote") >= 0.35 * len(answers)
+
+
+def test_bounds_at_all_times_are_those_of_the_best_time():
+    rng = np.random.default_rng(0)
+    values = rng.exponential(size=400)
+    bounds = [lower(values[:n], 0.05, anytime=True) for n in range(20, 401, 20)]
+    assert bounds == sorted(bounds)
+    assert 0.7 < bounds[-1] < 1.0
+
+
+def test_its_answer_in_json_has_no_number_that_json_lacks(monkeypatch, tmp_path):
+    write(tmp_path / "log.jsonl", [row(t, t % 3, 1.0 / 3.0, True) for t in range(9)])
+    greedy([3.0, 0.0, 0.0]).save(tmp_path / "mine.longrank")
+    told = Passage("not enough data", Difference("mine", "log", math.nan, -math.inf, math.inf))
+    monkeypatch.setattr(
+        sys.modules["longrank.cli.evaluate"], "ask_gate", lambda *_, **__: {"mine": told}
+    )
+    call = ["evaluate", str(tmp_path / "log.jsonl"), "--gate", "--json", "-"]
+    result = CliRunner().invoke(cli.app, [*call, "--policy", str(tmp_path / "mine.longrank")])
+    found = json.loads(result.stdout, parse_constant=pytest.fail)
+    assert result.exit_code == 4
+    assert found["gain"] == {"value": None, "low": None, "high": None}
+
+
+def test_outcomes_that_are_missing_at_random_keep_their_weights_while_the_log_grows():
+    rng = np.random.default_rng(4)
+    rows = []
+    for t in range(300):
+        item = int(rng.integers(3))
+        won = bool(rng.random() < 0.5)
+        rows.append(row(t, item, 1.0 / 3.0, won if rng.random() < 0.9 - 0.2 * item else None))
+    whole = _Judged(evidence(rows), SETTINGS, "at random")
+    part = _Judged(evidence(rows[:120]), SETTINGS, "at random")
+    np.testing.assert_array_equal(part.known, whole.known[:120])
+    np.testing.assert_array_equal(part.against_log()[0], whole.against_log()[0][:120])
+    answer = gate(rows, {"x": greedy([3.0, 0.0, 0.0])}, missing="at random")["x"].answer
+    assert answer == "not enough data"

@@ -137,7 +137,7 @@ def test_a_policy_that_learns_is_asked_before_each_decision():
     model = fit(history)
     found, learner = gather(policy, history, model, learn=True), copy.deepcopy(policy)
     for i, decision in enumerate(history.decisions()):
-        wanted = plain_evidence(copy.deepcopy(learner), decision, model)
+        wanted = plain_evidence(copy.deepcopy(learner), decision, model, decision.id)
         assert found.starts[i] == pytest.approx(wanted["starts"], abs=1e-12)
         learner.rank(decision.items, decision.payoffs, decision.budget)
         learner.learn(*decision.observed_by(learner.features))

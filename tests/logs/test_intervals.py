@@ -14,6 +14,7 @@ from longrank.logs.evaluation.estimators import doubly_robust, importance, robus
 from longrank.logs.evaluation.evidence import gather
 from longrank.logs.evaluation.intervals import (
     IntervalSettings,
+    _grouped,
     bootstrap,
     cautions,
     effective_size,
@@ -92,6 +93,16 @@ def test_the_bootstrap_of_a_symmetric_mean_is_that_of_student():
     values = np.random.default_rng(0).normal(size=400)
     wanted = stats.t.interval(0.95, 399, values.mean(), values.std(ddof=1) / 20.0)
     np.testing.assert_allclose(resampled(values, resamples=4000), wanted, atol=0.006)
+
+
+def test_the_bootstrap_of_very_many_resamples_groups_of_them(monkeypatch):
+    values = np.random.default_rng(0).exponential(size=10_003) ** 2
+    alone = resampled(values)
+    monkeypatch.setattr("longrank.logs.evaluation.intervals._GROUPS", 3_000)
+    grouped = resampled(values)
+    assert grouped != alone
+    assert grouped == pytest.approx(alone, rel=0.01)
+    assert _grouped(values).mean() == pytest.approx(values.mean(), rel=1e-12)
 
 
 def test_the_bootstrap_reaches_further_where_the_tail_is():

@@ -19,7 +19,7 @@ from longrank.logs.evaluation.insights import raise_costs, what_if
 from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.sequences import lower
 from longrank.logs.evaluation.support import no_support, wrong_propensities
-from longrank.logs.evaluation.verdict import differ, judge, watch
+from longrank.logs.evaluation.verdict import differ, judge, side, watch
 
 SETTINGS = IntervalSettings(resamples=2)
 
@@ -244,7 +244,7 @@ def test_differences_between_policies_are_paired():
     narrow, covered = [], []
     for seed in range(40):
         a, b = (sampled(world, e, 1500, np.random.default_rng(seed)) for e in (first, second))
-        found = differ(("a", a), ("b", b), SETTINGS)
+        found = differ(side(a, SETTINGS), side(b, SETTINGS), SETTINGS)
         if found.method == "normal":
             alone = judge(a, SETTINGS)
             narrow.append((found.high - found.low) / (alone.high - alone.low))
@@ -315,3 +315,11 @@ def test_the_gate_has_an_answer_for_pipelines(tmp_path):
     code, told = at((0.5, 0.5, 0.5), 90)
     assert (code, told["answer"]) == (4, "not enough data")
     assert gate(str(tmp_path / "log.jsonl"), {"x": always(0)})["x"].answer == "not enough data"
+
+
+def test_policies_are_judged_alike_one_by_one_and_all_at_once(monkeypatch):
+    history = History(logged(chance(), 120))
+    policies = {name: make() for name, make in JUDGED.items()}
+    together = evaluate(history, policies, resamples=2)
+    monkeypatch.setattr("longrank.logs.evaluation.comparison._ROOM", 1)
+    assert evaluate(history, policies, resamples=2).to_dict() == together.to_dict()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
 from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
 
 from longrank import checks
 from longrank.errors import InvalidInput
@@ -32,6 +34,7 @@ from longrank.logs.evaluation.verdict import (
     Verdict,
     differ,
     judge,
+    side,
     watch,
 )
 from longrank.logs.history import History
@@ -39,6 +42,8 @@ from longrank.policies import Policy, Random
 
 P = ParamSpec("P")
 T = TypeVar("T")
+_ROOM = 2**27  # bytes of evidence that are in memory at once, unless one policy has more
+_COLUMNS, _WIDE = 14, 3  # numbers of evidence per decision, and those that there are per action
 
 
 def source_first(function: Callable[P, T]) -> Callable[P, T]:
@@ -130,12 +135,14 @@ def evaluate(
         return Evaluation(estimates, verdicts, [], log.missing)
     fitted = fit(history) if model is None else model
     asked = policies or {LOGGED: Random(rng=0)}  # any will do to know what the log earned
-    gathered = gather_all(asked, history, fitted, workers=workers)
-    found = {name: gathered[name][""] for name in policies}
-    estimates = [_logged(next(iter(gathered.values()))[""], settings)]
+    estimates, verdicts, sides = [], {}, []
     plain = too_many(log.missing, log.decisions) if treated == "refuse" else ""
     calibrated = _calibrated(fitted)
-    for name, evidence in found.items():
+    for name, evidence in _gathered(asked, history, fitted, workers):
+        if not estimates:
+            estimates.append(_logged(evidence, settings))
+        if name not in policies:
+            continue
         ended = evidence.ended()
         for one in ESTIMATORS.values():
             estimate = one.judge(name, ended, settings)
@@ -144,10 +151,12 @@ def evaluate(
             if log.missing and not estimate.refused:
                 estimate = _without(estimate, evidence, plain)
             estimates.append(estimate)
-    verdicts = {name: judge(one, settings, name, treated) for name, one in found.items()}
+        verdicts[name] = judge(evidence, settings, name, treated)
+        sides.append(side(evidence, settings, name, treated))
+        del evidence, ended  # before that of the next is gathered
     differences = [
         *(verdict.gain for verdict in verdicts.values()),
-        *(differ(a, b, settings, treated) for a, b in combinations(found.items(), 2)),
+        *(differ(one, two, settings) for one, two in combinations(sides, 2)),
     ]
     level = settings.confidence
     shown = [replace(one, confidence=level) for one in estimates]
@@ -174,6 +183,20 @@ def gate(
     fitted = fit(history)
     found = gather_all(policies, history, fitted, draws=0)
     return {name: watch(one[""], settings, name, treated) for name, one in found.items()}
+
+
+def _gathered(
+    policies: Mapping[str, Policy], history: History, model: OutcomeModel, workers: Jobs
+) -> Iterator[tuple[str, Evidence]]:
+    """Return the evidence about each policy; about as many at once as there is room for."""
+    longest = max(int(np.diff(batch.order.firsts).max()) for batch in history.batches())
+    size = 8 * (_COLUMNS + _WIDE * (longest + 1)) * (len(history) + history.missing)
+    at_once, names = max(1, _ROOM // size), list(policies)
+    for first in range(0, len(names), at_once):
+        some = {name: policies[name] for name in names[first : first + at_once]}
+        found = gather_all(some, history, model, workers=workers)
+        for name in some:
+            yield name, found.pop(name)[""]
 
 
 def _interval(interval: str) -> str:

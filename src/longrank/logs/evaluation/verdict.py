@@ -303,14 +303,18 @@ class _Judged:
         low, high = score(float(terms.mean()), variance, self.effective, earnable, settings)
         return self.widen(low, self.least), self.widen(high, self.most)
 
-    def widen(self, end: float, extreme: float) -> float:
-        """Move an end by the share of the policy whose outcomes are not known."""
+    @cached_property
+    def unseen(self) -> float:
+        """The share of the policy whose outcomes are not known, where these may be anything."""
         if not self.gone or self.missing == "at random":
-            return end
+            return 0.0
         found = self.found
         share = float(found.masses[~found.observed, -1].sum()) / len(found.masses)
-        share = min(1.0, max(share, self.gone / (self.gone + float(found.observed.sum()))))
-        return (1.0 - share) * end + share * extreme
+        return min(1.0, max(share, self.gone / (self.gone + float(found.observed.sum()))))
+
+    def widen(self, end: float, extreme: float) -> float:
+        """Move an end by the share of the policy whose outcomes are not known."""
+        return (1.0 - self.unseen) * end + self.unseen * extreme
 
     def gain(self, value: float) -> Difference:
         """Return the difference to what was played."""
@@ -409,33 +413,59 @@ def _advise(verdict: Verdict, judged: _Judged) -> Verdict:
     return replace(verdict, advice="try", share=share) if share else verdict
 
 
-def differ(
-    first: tuple[str, Evidence],
-    second: tuple[str, Evidence],
-    settings: IntervalSettings,
-    missing: str = "refuse",
-) -> Difference:
+@dataclass(frozen=True)
+class Side:
+    """What the difference between two policies takes of each: less than the evidence."""
+
+    policy: str
+    refused: str
+    value: float
+    low: float  # of an interval with half of the risk
+    high: float
+    span: float
+    unseen: float
+    effective: float
+    terms: Array | None = None  # the doubly robust estimates of single decisions, if supported
+
+
+def side(
+    found: Evidence, settings: IntervalSettings, policy: str = "", missing: str = "refuse"
+) -> Side:
+    """Return what differences take of the evidence about a policy."""
+    judged = _Judged(found, settings, missing)
+    reason = found.log.lacks(*NEEDS["importance sampling"]) or judged.refused
+    if reason:
+        return Side(policy, reason, math.nan, math.nan, math.nan, 0.0, 0.0, 0.0)
+    return Side(
+        policy,
+        "",
+        judged.verdict().value,
+        *judged.interval(judged.risk / 2.0),
+        judged.most - judged.least,
+        judged.unseen,
+        judged.effective,
+        judged.terms if judged.normal else None,
+    )
+
+
+def differ(one: Side, two: Side, settings: IntervalSettings) -> Difference:
     """Return how much more the first of two policies would earn.
 
     Decision by decision if the design of the log supports doubly robust estimates of both;
     otherwise from the bounds of both, each with half of the risk.
     """
-    (name, one), (other, two) = first, second
-    own, its = (_Judged(found, settings, missing) for found in (one, two))
-    if one.log.lacks(*NEEDS["importance sampling"]) or own.refused or its.refused:
+    name, other = one.policy, two.policy
+    if one.refused or two.refused:
         return Difference(name, other)
-    if own.normal and its.normal:
-        terms, span = own.terms - its.terms, own.most - own.least
-        variance = float(terms.var(ddof=1)) / len(terms)
-        effective = min(own.effective, its.effective)
-        value = float(terms.mean())
-        low, high = score(value, variance, effective, (-span, span), settings)
-        low = min(own.widen(low, -span), its.widen(low, -span))
-        high = max(own.widen(high, span), its.widen(high, span))
-        return Difference(name, other, value, low, high, "normal")
-    (low, high), (least, most) = own.interval(own.risk / 2.0), its.interval(own.risk / 2.0)
-    value = own.verdict().value - its.verdict().value
-    return Difference(name, other, value, low - most, high - least, "betting")
+    if one.terms is None or two.terms is None:
+        value = one.value - two.value
+        return Difference(name, other, value, one.low - two.high, one.high - two.low, "betting")
+    terms, span, unseen = one.terms - two.terms, one.span, max(one.unseen, two.unseen)
+    variance, value = float(terms.var(ddof=1)) / len(terms), float(terms.mean())
+    effective = min(one.effective, two.effective)
+    low, high = score(value, variance, effective, (-span, span), settings)
+    low, high = (1.0 - unseen) * low - unseen * span, (1.0 - unseen) * high + unseen * span
+    return Difference(name, other, value, low, high, "normal")
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ from longrank.schema import Schema
 
 P = ParamSpec("P")
 T = TypeVar("T")
-MAX_KEPT_BYTES = 64 * 2**20  # of lists of numbers that History.keep holds in memory
+MAX_KEPT_BYTES = 16 * 2**20  # of lists of numbers that History.keep holds in memory
 Progress = Callable[[int, int], None]
 Revised = Callable[[Payoffs], Payoffs]
 Change = tuple[Payoffs | Revised | None, int | None]  # of the payoffs, of the budget
@@ -267,7 +267,7 @@ class History:
         """Read and check the log once; return a history that needs not read it again.
 
         Evaluations use it, since they pass over the decisions more than once. Its decisions are
-        kept as columns, of which lists of numbers beyond 64 MB are in a temporary file.
+        kept as columns, of which lists of numbers beyond 16 MB are in a temporary file.
         """
         if self._kept is not None:
             return self

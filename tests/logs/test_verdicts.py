@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from longrank import Payoffs, PlackettLuce, Random, cli
 from longrank.logs import History, evaluate, fit, gate, write
 from longrank.logs.evaluation.estimators import importance, mean_reward
+from longrank.logs.evaluation.evidence import gather
 from longrank.logs.evaluation.insights import raise_costs, what_if
 from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.sequences import lower
@@ -323,3 +324,12 @@ def test_policies_are_judged_alike_one_by_one_and_all_at_once(monkeypatch):
     together = evaluate(history, policies, resamples=2)
     monkeypatch.setattr("longrank.logs.evaluation.comparison._ROOM", 1)
     assert evaluate(history, policies, resamples=2).to_dict() == together.to_dict()
+
+
+def test_the_effective_number_that_is_told_is_that_of_the_weights_up_to_the_outcomes():
+    history = History(logged(chance(), 150))
+    policy = JUDGED["chance"]()
+    weights = gather(policy, history, fit(history)).final_masses
+    verdict = evaluate(history, {"x": policy}, resamples=2).verdicts["x"]
+    assert verdict.effective == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
+    assert 1.0 < verdict.effective < 150.0

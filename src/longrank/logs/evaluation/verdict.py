@@ -22,7 +22,13 @@ from longrank.logs.evaluation.estimators import (
     scaled,
 )
 from longrank.logs.evaluation.evidence import Evidence
-from longrank.logs.evaluation.intervals import FEW, IntervalSettings, mean_interval, score
+from longrank.logs.evaluation.intervals import (
+    FEW,
+    IntervalSettings,
+    effective_size,
+    mean_interval,
+    score,
+)
 from longrank.logs.evaluation.observation import chances, too_many
 from longrank.logs.evaluation.sequences import lower
 from longrank.logs.evaluation.support import (
@@ -84,7 +90,8 @@ class Verdict:
         "doubly robust", "importance sampling" or "bounds", and how the interval was made:
         "normal", or "betting", which holds for every number of decisions.
     effective
-        The effective number of decisions, by the design of the log; NaN if it tells none.
+        How many decisions of the policy itself would tell as much as those of the log, by their
+        weights up to the outcome, (sum w)^2 / sum w^2; NaN if the log has none.
     rounds, missing
         The number of decisions with an outcome, and of those without.
     refused
@@ -219,15 +226,22 @@ class _Judged:
         if self.gone and missing == "at random":
             self.known = self.known / chances(found)
         self.prefixes = not found.log.lacks("prefix_propensities")
-        self.effective = self._effective()
-        few = self.effective < FEW or settings.interval == "betting" or doubtful(found)
+        self.designed = self._designed()
+        few = self.designed < FEW or settings.interval == "betting" or doubtful(found)
         worst = self.gone and missing == "bounds"
         self.normal = self.prefixes and not few and not worst
 
-    def _effective(self) -> float:
+    def _designed(self) -> float:
+        """Return the effective number by the design of the log, which intervals go by."""
         own = effective_by_design(self.found)
         weights = self.known[self.found.observed]
         return own * float(weights.sum()) ** 2 / float((weights**2).sum() * len(weights))
+
+    @property
+    def effective(self) -> float:
+        """The effective number up to the outcomes, to be told."""
+        seen = self.found.observed
+        return effective_size(self.known[seen] * self.found.final_masses[seen])
 
     @cached_property
     def refused(self) -> str:
@@ -300,7 +314,7 @@ class _Judged:
             ended = self.found.ended()
             variance = robust_variance(terms, terms - ended.starts, ended.expected)
         earnable = self.least, self.most
-        low, high = score(float(terms.mean()), variance, self.effective, earnable, settings)
+        low, high = score(float(terms.mean()), variance, self.designed, earnable, settings)
         return self.widen(low, self.least), self.widen(high, self.most)
 
     @cached_property
@@ -329,7 +343,7 @@ class _Judged:
             ended = self.found.ended()
             variance = robust_variance(terms, robust_terms(ended) - ended.starts, ended.expected)
         earnable = -span, span
-        low, high = score(float(terms.mean()), variance, self.effective, earnable, self.settings)
+        low, high = score(float(terms.mean()), variance, self.designed, earnable, self.settings)
         low, high = self.widen(low, -span), self.widen(high, span)
         return Difference("", LOGGED, float(terms.mean()), low, high, "normal")
 
@@ -424,7 +438,7 @@ class Side:
     high: float
     span: float
     unseen: float
-    effective: float
+    designed: float  # effective number
     terms: Array | None = None  # the doubly robust estimates of single decisions, if supported
 
 
@@ -443,7 +457,7 @@ def side(
         *judged.interval(judged.risk / 2.0),
         judged.most - judged.least,
         judged.unseen,
-        judged.effective,
+        judged.designed,
         judged.terms if judged.normal else None,
     )
 
@@ -462,8 +476,8 @@ def differ(one: Side, two: Side, settings: IntervalSettings) -> Difference:
         return Difference(name, other, value, one.low - two.high, one.high - two.low, "betting")
     terms, span, unseen = one.terms - two.terms, one.span, max(one.unseen, two.unseen)
     variance, value = float(terms.var(ddof=1)) / len(terms), float(terms.mean())
-    effective = min(one.effective, two.effective)
-    low, high = score(value, variance, effective, (-span, span), settings)
+    designed = min(one.designed, two.designed)
+    low, high = score(value, variance, designed, (-span, span), settings)
     low, high = (1.0 - unseen) * low - unseen * span, (1.0 - unseen) * high + unseen * span
     return Difference(name, other, value, low, high, "normal")
 

@@ -156,7 +156,7 @@ def ratio_interval(
     terms: Array, weights: Array, settings: IntervalSettings
 ) -> tuple[float, float, float]:
     """Return sum_j mean(terms_j) / mean(weights_j) with its bootstrap interval."""
-    m = terms.shape[1]
+    terms, weights, m = _grouped(terms), _grouped(weights), terms.shape[1]
 
     def statistic(means: Array) -> Array:
         return np.asarray(_shares(means[:, :m], means[:, m:]).sum(axis=1))

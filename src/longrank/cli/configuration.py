@@ -1,6 +1,6 @@
 """Options from the environment and from a TOML file.
 
-What counts is the command line, then the environment, then the file, then the default.
+The command line overrides the environment, which overrides the file, which overrides the default.
 """
 
 from __future__ import annotations

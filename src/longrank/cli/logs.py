@@ -119,8 +119,7 @@ def check(
 
     Example: `longrank logs check log.csv`
 
-    With your own names of columns:
-    `longrank logs check log.csv --columns id=payment,ids=routes --payoffs budget=3,attempt_cost=0.05`
+    With your own names of columns: `longrank logs check log.csv --columns id=payment,ids=routes`
     """
     shown = most or max_problems
     with console.status(f"reading {', '.join(map(str, file))}"):

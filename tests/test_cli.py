@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import commands
 from longrank import __version__, cli
+from longrank.cli.manual import NAMES
 from longrank.cli.run import Backend, Grid
 from longrank.cli.terminal import EXTRAS, needs
 from longrank.errors import InvalidInput, LongrankError, MissingExtra
@@ -225,3 +226,23 @@ def test_terms_are_shown_before_a_download_and_can_be_declined(
     assert result.exit_code == 1
     assert "Do you accept these terms?" in result.output
     assert not list(tmp_path.iterdir())
+
+
+def test_help_explains_every_option_in_full_on_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = {words: call(*words.split(), "--help") for words, _ in commands.commands()}
+    for words, text in shown.items():
+        assert max(map(len, text.splitlines())) <= 80, words
+    for option in commands.options():
+        if option.info.hidden:
+            continue
+        lines = shown[option.command].splitlines()
+        explained = " ".join(line[NAMES + 3 : -1].strip() for line in lines if line[0:1] == "│")
+        assert option.info.help in explained, f"{option.command} {option.flag}"
+
+
+def test_the_first_help_lists_every_command_under_a_heading() -> None:
+    text = call("--help")
+    headings = ("Try it", "Your logs", "The service", "Experiments and the paper")
+    assert all(f"╭─ {heading} ─" in text for heading in headings)
+    assert "╭─ Commands" not in text

@@ -23,6 +23,7 @@ from longrank.cli import (
     serve,
 )
 from longrank.cli.configuration import Configured
+from longrank.cli.manual import Command
 from longrank.cli.terminal import console, refuse
 from longrank.errors import LongrankError
 from longrank.service.errors import ServiceError
@@ -33,18 +34,19 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-app.command()(demo.demo)
-app.command()(play.play)
-app.command()(run.run)
-app.command()(report.report)
-app.command()(reproduce.reproduce)
-app.command(cls=Configured)(serve.serve)
-app.command()(doctor.doctor)
-app.command()(backup.backup)
-app.command()(bench.bench)
-app.command()(evaluate.evaluate)
-app.add_typer(data.app, name="data")
-app.add_typer(logs.app, name="logs")
+TRY, LOGS, SERVICE, PAPER = "Try it", "Your logs", "The service", "Experiments and the paper"
+app.command(cls=Command, rich_help_panel=TRY)(play.play)
+app.command(cls=Command, rich_help_panel=TRY)(demo.demo)
+app.command(cls=Command, rich_help_panel=TRY)(bench.bench)
+app.add_typer(logs.app, name="logs", rich_help_panel=LOGS)
+app.command(cls=Command, rich_help_panel=LOGS)(evaluate.evaluate)
+app.command(cls=Configured, rich_help_panel=SERVICE)(serve.serve)
+app.command(cls=Command, rich_help_panel=SERVICE)(doctor.doctor)
+app.command(cls=Command, rich_help_panel=SERVICE)(backup.backup)
+app.add_typer(data.app, name="data", rich_help_panel=PAPER)
+app.command(cls=Command, rich_help_panel=PAPER)(run.run)
+app.command(cls=Command, rich_help_panel=PAPER)(report.report)
+app.command(cls=Command, rich_help_panel=PAPER)(reproduce.reproduce)
 
 
 def _version(wanted: bool) -> None:
@@ -62,8 +64,12 @@ def longrank(
 ) -> None:
     """longrank learns in what order to try things, and when to stop.
 
-    Start with `longrank play`, or `longrank demo` without a browser. `longrank COMMAND --help`
-    explains a command with an example.
+    It chooses which payment provider, language model or supplier to try first, which one next, and
+    when another attempt would cost more than it brings.
+
+    Start with `longrank play`, or with `longrank demo` if you have no browser. Have a log of past
+    decisions? `longrank logs check FILE` says what it can tell you. `longrank COMMAND --help`
+    explains a command with examples.
     """
 
 

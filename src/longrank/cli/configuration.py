@@ -1,6 +1,6 @@
 """Options from the environment and from a TOML file.
 
-What counts is the command line, then the environment, then the file, then the default.
+The command line overrides the environment, which overrides the file, which overrides the default.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperOption
+from typer.core import TyperOption
 
+from longrank.cli.manual import Command
 from longrank.errors import BadFile
 
 PREFIX = "LONGRANK_"
 
 
-class Configured(TyperCommand):
+class Configured(Command):
     """A command whose every option can also be set by a variable: ``--port`` by LONGRANK_PORT."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -9,6 +9,7 @@ import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
+from longrank.cli.manual import Command
 from longrank.cli.terminal import console
 from longrank.datasets import SOURCES, add, data_folder, find, get
 from longrank.datasets.sources import source
@@ -20,7 +21,7 @@ app = typer.Typer(
 )
 
 
-@app.command("list")
+@app.command("list", cls=Command)
 def list_sources() -> None:
     """List the data sets: which ones you have, and how to get the others.
 
@@ -39,7 +40,7 @@ def list_sources() -> None:
     console.print(table)
 
 
-@app.command("get")
+@app.command("get", cls=Command)
 def get_source(
     name: Annotated[str, typer.Argument(help="A name that `longrank data list` shows.")],
     yes: Annotated[
@@ -76,7 +77,7 @@ def get_source(
     console.print(f"{known.title} is in {files[0].parent}")
 
 
-@app.command("add")
+@app.command("add", cls=Command)
 def add_source(
     name: Annotated[str, typer.Argument(help="A name that `longrank data list` shows.")],
     path: Annotated[

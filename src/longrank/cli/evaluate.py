@@ -43,7 +43,7 @@ def evaluate(
     policy: Annotated[
         list[str],
         typer.Option(
-            help="A file that Policy.save wrote, or a name (recommended, cautious, thompson, "
+            help="A file that policy.save wrote, or a name (recommended, cautious, thompson, "
             "plackett-luce, ind, eps, c-ucb1, gl-cdcm, rand, or one that an installed package "
             "offers), "
             "optionally with settings: ind:rate=5. Repeat it for each policy."
@@ -80,14 +80,17 @@ def evaluate(
     ] = False,
     json: Annotated[
         Path | None,
-        typer.Option("--json", help="Write verdicts, differences and estimates; - for stdout."),
+        typer.Option(
+            "--json",
+            help="Write verdicts, differences and estimates to this file; - is standard output.",
+        ),
     ] = None,
     gate: Annotated[
         bool,
         typer.Option(
-            help="May the policy replace what is played? Exit code 0: promote, 3: keep what is "
-            "played, 4: not enough data. It may be asked daily while the log grows. The policy is "
-            "one from a file, and the log one of decisions since that was saved."
+            help="Answer whether the policy may replace what is played. Exit code 0: promote; 3: "
+            "keep what is played; 4: not enough data. You may ask daily while the log grows. Takes "
+            "one policy, from a file, and a log of decisions made since it was saved."
         ),
     ] = False,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
@@ -111,13 +114,14 @@ def evaluate(
     """Judge what policies would have earned on a log, without running them.
 
     A verdict on each policy comes first: how much more or less it would earn than what was played,
-    on how many effective decisions that rests, and what to do.
+    how many decisions support that, and what to do.
 
     Named policies learn from the first part of the log and are judged on the rest. Policies from
     files are judged as they are, on the same rest. What the log cannot support is refused, with
     the reason; `longrank logs check` shows beforehand what a log supports.
 
-    Where candidates are records, the columns of the log may have names of its own.
+    If the columns of your log have other names than those of `longrank logs columns`, say which is
+    which with `--columns`.
 
     The log is read once, and may be larger than memory. Its batches are evaluated in parallel, with
     the same results whatever the number of processes.
@@ -126,6 +130,9 @@ def evaluate(
     `--backend dask` and `--backend ray` also need `longrank[cluster]`.
 
     Example: `longrank evaluate log.csv --policy recommended --policy ind:rate=5`
+
+    With a report to show to others:
+    `longrank evaluate log.csv --policy recommended --report report.html`
     """
     if extra_cost is not None and not math.isfinite(extra_cost):
         raise InvalidInput("extra_cost", "be finite", extra_cost)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from longrank.cli.manual import Command
 from longrank.cli.terminal import console, deprecated, names
 from longrank.errors import InvalidInput
 from longrank.logs import COLUMNS, History
@@ -21,24 +22,27 @@ app = typer.Typer(
 LogFiles = Annotated[
     list[Path],
     typer.Argument(
-        help="A .parquet, .csv or .jsonl file; or many that are one log: several files, a folder, "
-        "or a pattern in quotes, such as 'logs/*.parquet', in the order of their names."
+        help="A .parquet, .csv or .jsonl file. A log in many files: name them all, or a folder, "
+        "or a pattern in quotes such as 'logs/*.parquet'; they are read in the order of their "
+        "names."
     ),
 ]
 ColumnNames = Annotated[
     str,
-    typer.Option(help="What the log calls columns of the format: id=payment,ids=routes."),
+    typer.Option(help="Your names for columns of the format, such as id=payment,ids=routes."),
 ]
 ContextNames = Annotated[
     str | None,
-    typer.Option(help="Columns that are fields of the context: brand,country. Default: the rest."),
+    typer.Option(
+        help="Columns that are fields of the context, such as brand,country. Default: all others."
+    ),
 ]
 
 LogPayoffs = Annotated[
     str,
     typer.Option(
-        help="For a log without payoffs: budget=3,attempt_cost=0.05, optionally success=1 and "
-        "give_up=-0.2."
+        help="What decisions are worth, if the log does not say: budget=3,attempt_cost=0.05, "
+        "optionally with success=1 and give_up=-0.2."
     ),
 ]
 
@@ -91,7 +95,7 @@ def open_log(
     return History(data, columns=own, context=fields, payoffs=_payoffs(payoffs))
 
 
-@app.command("check")
+@app.command("check", cls=Command)
 def check(
     file: LogFiles,
     columns: ColumnNames = "",
@@ -107,12 +111,15 @@ def check(
 ) -> None:
     """Check a log row by row, and list what it can be used for.
 
-    Says for a warm start, bounds, replay and off-policy estimates whether the log supports them,
-    and why. Files may be larger than memory. The exit code is 1 if a row breaks a rule.
+    Says whether the log supports a warm start (learning from it), bounds, replay and estimates of
+    what another policy would have earned, and why or why not. Files may be larger than memory. The
+    exit code is 1 if a row breaks a rule.
 
     Parquet files need `pip install 'longrank[logs]'`.
 
     Example: `longrank logs check log.csv`
+
+    With your own names of columns: `longrank logs check log.csv --columns id=payment,ids=routes`
     """
     shown = most or max_problems
     with console.status(f"reading {', '.join(map(str, file))}"):
@@ -140,7 +147,7 @@ def check(
         raise typer.Exit(1)
 
 
-@app.command("columns")
+@app.command("columns", cls=Command)
 def list_columns() -> None:
     """List the columns of a log, what each one holds, and what it makes possible.
 

@@ -26,7 +26,8 @@ def play(
         float, typer.Option(min=0.1, max=1000.0, help="Simulated payments a second.")
     ] = 20.0,
     seconds: Annotated[
-        float | None, typer.Option(min=1.0, help="Stop after this time; default: at Ctrl-C.")
+        float | None,
+        typer.Option(min=1.0, help="Stop after this many seconds. Default: run until Ctrl-C."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the payments.")] = 0,
     no_browser: Annotated[
@@ -34,7 +35,9 @@ def play(
     ] = False,
     record: Annotated[
         Path | None,
-        typer.Option(help="Save a picture of what is earned, with an outage in it, and stop."),
+        typer.Option(
+            help="Stage an outage, save a picture of the earnings as this PNG file, and stop."
+        ),
     ] = None,
 ) -> None:
     """Watch it route payments on a live page, and make trouble: outages, fees, other traffic.
@@ -45,8 +48,7 @@ def play(
     what it has learned of each provider, and why each payment went where it went.
 
     With `--record` it runs for `--seconds` (90 by default), takes the first provider of the fixed
-    list down after half of them, and saves a picture of what came of it as a PNG file; this needs
-    Chromium or Chrome.
+    list down half-way, and saves a picture of the result. This needs Chromium or Chrome.
 
     Needs `pip install 'longrank[service]'`.
 

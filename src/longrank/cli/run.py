@@ -32,12 +32,14 @@ def run(
     scenario: Annotated[
         str,
         typer.Option(
-            help="What a success is worth: vanilla, exponential, linear-COST (per try), or "
-            "fees-LOW-HIGH: a success is worth 1, and a try of an item costs what is drawn for it "
-            "uniformly between the two numbers, anew in each round; policies see it."
+            help="What a success is worth: vanilla (always 1), exponential (half as much with each "
+            "further try), linear-COST (every try costs COST) or fees-LOW-HIGH (a try costs an "
+            "amount drawn for each item and round between the two, which policies can see)."
         ),
     ] = "vanilla,exponential",
-    budgets: Annotated[str, typer.Option(help="Maximum numbers of tries.")] = "1,5,10,50,100",
+    budgets: Annotated[
+        str, typer.Option(help="Maximum numbers of tries, separated by commas.")
+    ] = "1,5,10,50,100",
     policies: Annotated[
         str,
         typer.Option(

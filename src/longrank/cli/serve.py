@@ -31,13 +31,16 @@ def serve(
         bool, typer.Option("--no-auth", help="Require no keys, to try things out; loopback only.")
     ] = False,
     allowed_hosts: Annotated[
-        str, typer.Option(help="Further names, comma-separated, that requests without a key name.")
+        str,
+        typer.Option(
+            help="Further host names that requests without a key may use, separated by commas."
+        ),
     ] = "",
     snapshot_every: Annotated[
         int, typer.Option(min=1, help="Save a snapshot of a model after this many outcomes.")
     ] = 1000,
     log_level: Annotated[
-        LogLevel, typer.Option(help="Least severe level to log; info logs every request.")
+        LogLevel, typer.Option(help="Lowest level to log; info logs every request.")
     ] = "info",
     max_bytes: Annotated[
         int,
@@ -48,7 +51,9 @@ def serve(
     max_buffered: Annotated[
         int,
         typer.Option(
-            min=1024, help="Maximum size of all bodies being received.", rich_help_panel=LIMITS
+            min=1024,
+            help="Maximum size of all bodies being received, in bytes.",
+            rich_help_panel=LIMITS,
         ),
     ] = 256 << 20,
     max_queued: Annotated[
@@ -61,13 +66,17 @@ def serve(
     ] = 512,
     max_per_key: Annotated[
         int,
-        typer.Option(min=1, help="The same for one key; more get a 429.", rich_help_panel=LIMITS),
+        typer.Option(
+            min=1,
+            help="Maximum number of requests in progress with one key; more get a 429.",
+            rich_help_panel=LIMITS,
+        ),
     ] = 256,
     max_rate: Annotated[
         float,
         typer.Option(
             min=0.0,
-            help="Maximum requests a second with one key; 0 is any number.",
+            help="Maximum number of requests a second with one key; 0 sets no limit.",
             rich_help_panel=LIMITS,
         ),
     ] = 0.0,
@@ -83,7 +92,7 @@ def serve(
         int | None,
         typer.Option(
             min=1,
-            help="Threads for large decisions; as many as cores, but 2, by default.",
+            help="Threads for large decisions. Default: one for each core, at least 2.",
             rich_help_panel=LIMITS,
         ),
     ] = None,
@@ -91,40 +100,54 @@ def serve(
         int,
         typer.Option(
             min=1,
-            help="Maximum large decisions of a key and model that wait for a thread.",
+            help="Maximum number of large decisions of one key and model that wait for a "
+            "thread; more get a 429.",
             rich_help_panel=LIMITS,
         ),
     ] = 16,
     max_header_bytes: Annotated[
         int,
         typer.Option(
-            min=1024, help="Maximum size of a request's head, in bytes.", rich_help_panel=LIMITS
+            min=1024, help="Maximum size of a request's headers, in bytes.", rich_help_panel=LIMITS
         ),
     ] = 32 << 10,
     max_connections: Annotated[
-        int, typer.Option(min=1, help="Maximum number of connections.", rich_help_panel=LIMITS)
+        int, typer.Option(min=1, help="Maximum number of open connections.", rich_help_panel=LIMITS)
     ] = 1000,
     max_connections_per_key: Annotated[
-        int, typer.Option(min=1, help="The same for one key.", rich_help_panel=LIMITS)
+        int,
+        typer.Option(
+            min=1, help="Maximum number of open connections with one key.", rich_help_panel=LIMITS
+        ),
     ] = 500,
     max_metric_models: Annotated[
         int,
         typer.Option(
-            min=0, help="Maximum models with metrics of their own.", rich_help_panel=LIMITS
+            min=0,
+            help="Maximum number of models with metrics of their own; the others share a label.",
+            rich_help_panel=LIMITS,
         ),
     ] = 100,
     header_timeout: Annotated[
         float,
-        typer.Option(min=0.1, help="Seconds until a head is complete.", rich_help_panel=LIMITS),
+        typer.Option(
+            min=0.1,
+            help="Seconds within which a request's headers must arrive.",
+            rich_help_panel=LIMITS,
+        ),
     ] = 10.0,
     body_timeout: Annotated[
         float,
-        typer.Option(min=0.1, help="Seconds until a body is complete.", rich_help_panel=LIMITS),
+        typer.Option(
+            min=0.1,
+            help="Seconds within which a request's body must arrive.",
+            rich_help_panel=LIMITS,
+        ),
     ] = 30.0,
     idle_timeout: Annotated[
         float,
         typer.Option(
-            min=0.1, help="Seconds that an idle connection stays open.", rich_help_panel=LIMITS
+            min=0.1, help="Seconds for which an idle connection stays open.", rich_help_panel=LIMITS
         ),
     ] = 5.0,
     config: Annotated[  # noqa: ARG001 - its callback sets the defaults of the others
@@ -146,17 +169,21 @@ def serve(
 ) -> None:
     """Serve decisions over HTTP; outcomes may arrive hours later, and nothing is lost.
 
-    Set the administrator's key in `LONGRANK_ADMIN_KEY`; otherwise one is made and printed at the
-    first start, once. With `LONGRANK_METRICS_KEY` the metrics need that key. The log is JSON lines
-    on standard error. SIGTERM and Ctrl-C stop the service after it has answered the requests in
-    progress.
+    Set the administrator's key in `LONGRANK_ADMIN_KEY`; otherwise the first start makes one and
+    prints it once. If `LONGRANK_METRICS_KEY` is set, the metrics need that key. The log is JSON
+    lines on standard error. SIGTERM and Ctrl-C stop the service after it has answered the requests
+    in progress.
 
-    Every option can also be set by its environment variable, or in the TOML file of `--config`.
-    What counts is the command line, then the environment, then the file.
+    Every option can also be set by its environment variable or in the TOML file of `--config`. The
+    command line overrides the environment, and the environment overrides the file.
 
     Needs `pip install 'longrank[service]'`.
 
     Example: `longrank serve --port 8000 --store decisions.db`
+
+    To try it on this machine, without keys: `longrank serve --no-auth`
+
+    One of several processes: `longrank serve --host 0.0.0.0 --store postgresql://user@db/longrank`
     """
     from longrank.service.server import run
 

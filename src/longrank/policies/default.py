@@ -14,12 +14,12 @@ from longrank.policies.thompson import Thompson
 from longrank.policies.ucb import UCB
 from longrank.schema import Schema
 
-# How these were chosen, and on what: see docs/choosing.md.
+# How these were chosen, and on what: see benchmarks/quality/README.md.
 EXPLORATION = 0.04
 FORESIGHT = 10
 PENALTY = 0.5
 CAUTION = 0.5  # of lower bounds: see docs/choosing.md
-SCALE = 0.15  # of the draws for records: see docs/choosing.md
+SCALE = 0.15  # of the draws for records: see docs/how-it-learns.md
 
 
 def belief(

@@ -183,8 +183,8 @@ _COUNTERS = (
 _SUMS = (
     ("reward", "Sum of rewards, which may fall."),
     ("spent", "Sum of what tries cost."),
-    ("reward_sum", "Deprecated: longrank_model_reward."),
-    ("spent_sum", "Deprecated: longrank_model_spent."),
+    ("reward_sum", "Deprecated, kept for one more version: use longrank_model_reward."),
+    ("spent_sum", "Deprecated, kept for one more version: use longrank_model_spent."),
 )
 
 

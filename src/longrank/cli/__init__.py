@@ -62,7 +62,8 @@ def longrank(
 ) -> None:
     """longrank learns in what order to try things, and when to stop.
 
-    Start with `longrank play`, or `longrank demo` without a browser. `longrank COMMAND --help`
+    Start with `longrank play` (needs `pip install 'longrank[service]'`), or without a browser with
+    `longrank demo` (needs `pip install 'longrank[experiments]'`). `longrank COMMAND --help`
     explains a command with an example.
     """
 

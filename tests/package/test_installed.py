@@ -23,11 +23,13 @@ FOLDERS = {
 }
 NEEDS = {
     "demo": "experiments",
+    "play": "service",
     "run logistic": "experiments",
     "report .": "experiments",
     "reproduce": "experiments",
     "serve": "service",
     "doctor": "service",
+    "backup copy.db": "service",
 }
 LOG = "".join(
     json.dumps(
@@ -71,6 +73,13 @@ def test_every_module_imports_and_every_command_has_a_help(installed, extra, whe
 
 def test_the_command_names_its_version(installed, tmp_path):
     assert installed.run("--version", cwd=tmp_path) == f"longrank {longrank.__version__}\n"
+
+
+def test_the_help_says_what_the_commands_to_start_with_need(environment, tmp_path):
+    said = " ".join(environment("bare").run("--help", cwd=tmp_path).split())
+    for command in ("play", "demo"):
+        needed = f"`longrank {command}` (needs `pip install 'longrank[{NEEDS[command]}]'`)"
+        assert needed.replace("`", "") in said
 
 
 @pytest.mark.parametrize("command", NEEDS)

@@ -93,6 +93,12 @@ def test_a_curve_of_many_payments_has_few_points(panel, monkeypatch):
     assert curve["longrank"][-1] == desk.money.longrank
 
 
+def test_the_curve_begins_with_the_first_payment_and_not_with_compiling(panel):
+    _, desk = panel
+    first, second = desk.state()["curve"]["at"]
+    assert first == second == desk.money.at
+
+
 def test_no_rate_is_told_before_it_was_measured(panel):
     _, desk = panel
     assert desk.state()["rate"] is None

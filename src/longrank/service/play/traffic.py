@@ -94,6 +94,8 @@ class Desk:
         """Create the models, and route the first payment: compiles what is not compiled yet."""
         self._client.create_model(MODEL, max_budget=TRIES, currency=CURRENCY)
         self.route()
+        with self._lock:  # the curve begins now: compiling is no part of it
+            self._recent[0] = self._curve[0] = self._recent[0]._replace(at=self.money.at)
 
     def close(self) -> None:
         """Close the connection to the service."""

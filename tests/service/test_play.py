@@ -320,11 +320,17 @@ def test_a_desk_that_has_closed_is_told(browser, panel):
 
 
 @pytest.mark.browser
-def test_a_desk_that_is_not_open_yet_says_so(browser, path):
-    with served(Panel(build(Engine(SqliteStore(path)), auth=False))) as url:
+def test_a_desk_that_is_not_open_yet_says_so_and_then_opens(browser, path):
+    panel = Panel(build(Engine(SqliteStore(path)), auth=False))
+    with served(panel) as url:
         browser.get(url)
-        desk = "return document.getElementById('desk').textContent"
-        until(lambda: "not open yet: compiling" in browser.execute_script(desk))
+        shown = "return document.getElementById('desk').textContent"
+        until(lambda: "not open yet: compiling" in browser.execute_script(shown))
+        desk = Desk(url, seed=1)
+        desk.open()
+        panel.desk = desk
+        until(lambda: "longrank earned" in browser.execute_script(shown))
+        desk.close()
 
 
 @pytest.mark.browser

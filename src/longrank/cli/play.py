@@ -73,6 +73,8 @@ def play(
         server = make_server(panel, Limits())
         serving = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         serving.start()
+        if not no_browser and record is None:
+            webbrowser.open(url)  # the page says that it is compiled first
         desk = None
         try:
             with console.status("compiling what ranks and learns: once, up to a minute"):
@@ -85,8 +87,6 @@ def play(
                 highlight=False,
                 soft_wrap=True,
             )
-            if not no_browser and record is None:
-                webbrowser.open(url)
             span = seconds or (90.0 if record is not None else None)
             _run(desk, rate, span, stopping, outage=record is not None)
             if record is not None:

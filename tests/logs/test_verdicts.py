@@ -20,7 +20,7 @@ from longrank.logs.evaluation.insights import raise_costs, what_if
 from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.sequences import lower
 from longrank.logs.evaluation.support import no_support, wrong_propensities
-from longrank.logs.evaluation.verdict import differ, judge, side, watch
+from longrank.logs.evaluation.verdict import comparable, differ, judge, watch
 
 SETTINGS = IntervalSettings(resamples=2)
 
@@ -245,7 +245,7 @@ def test_differences_between_policies_are_paired():
     narrow, covered = [], []
     for seed in range(40):
         a, b = (sampled(world, e, 1500, np.random.default_rng(seed)) for e in (first, second))
-        found = differ(side(a, SETTINGS), side(b, SETTINGS), SETTINGS)
+        found = differ(comparable(a, SETTINGS), comparable(b, SETTINGS), SETTINGS)
         if found.method == "normal":
             alone = judge(a, SETTINGS)
             narrow.append((found.high - found.low) / (alone.high - alone.low))

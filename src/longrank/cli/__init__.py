@@ -23,7 +23,7 @@ from longrank.cli import (
     serve,
 )
 from longrank.cli.configuration import Configured
-from longrank.cli.manual import Command
+from longrank.cli.manual import Explained
 from longrank.cli.terminal import console, refuse
 from longrank.errors import LongrankError
 from longrank.service.errors import ServiceError
@@ -35,18 +35,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 TRY, LOGS, SERVICE, PAPER = "Try it", "Your logs", "The service", "Experiments and the paper"
-app.command(cls=Command, rich_help_panel=TRY)(play.play)
-app.command(cls=Command, rich_help_panel=TRY)(demo.demo)
-app.command(cls=Command, rich_help_panel=TRY)(bench.bench)
+app.command(cls=Explained, rich_help_panel=TRY)(play.play)
+app.command(cls=Explained, rich_help_panel=TRY)(demo.demo)
+app.command(cls=Explained, rich_help_panel=TRY)(bench.bench)
 app.add_typer(logs.app, name="logs", rich_help_panel=LOGS)
-app.command(cls=Command, rich_help_panel=LOGS)(evaluate.evaluate)
+app.command(cls=Explained, rich_help_panel=LOGS)(evaluate.evaluate)
 app.command(cls=Configured, rich_help_panel=SERVICE)(serve.serve)
-app.command(cls=Command, rich_help_panel=SERVICE)(doctor.doctor)
-app.command(cls=Command, rich_help_panel=SERVICE)(backup.backup)
+app.command(cls=Explained, rich_help_panel=SERVICE)(doctor.doctor)
+app.command(cls=Explained, rich_help_panel=SERVICE)(backup.backup)
 app.add_typer(data.app, name="data", rich_help_panel=PAPER)
-app.command(cls=Command, rich_help_panel=PAPER)(run.run)
-app.command(cls=Command, rich_help_panel=PAPER)(report.report)
-app.command(cls=Command, rich_help_panel=PAPER)(reproduce.reproduce)
+app.command(cls=Explained, rich_help_panel=PAPER)(run.run)
+app.command(cls=Explained, rich_help_panel=PAPER)(report.report)
+app.command(cls=Explained, rich_help_panel=PAPER)(reproduce.reproduce)
 
 
 def _version(wanted: bool) -> None:

@@ -9,7 +9,7 @@ import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
-from longrank.cli.manual import Command
+from longrank.cli.manual import Explained
 from longrank.cli.terminal import console
 from longrank.datasets import SOURCES, add, data_folder, find, get
 from longrank.datasets.sources import source
@@ -21,7 +21,7 @@ app = typer.Typer(
 )
 
 
-@app.command("list", cls=Command)
+@app.command("list", cls=Explained)
 def list_sources() -> None:
     """List the data sets: which ones you have, and how to get the others.
 
@@ -40,7 +40,7 @@ def list_sources() -> None:
     console.print(table)
 
 
-@app.command("get", cls=Command)
+@app.command("get", cls=Explained)
 def get_source(
     name: Annotated[str, typer.Argument(help="A name that `longrank data list` shows.")],
     yes: Annotated[
@@ -77,7 +77,7 @@ def get_source(
     console.print(f"{known.title} is in {files[0].parent}")
 
 
-@app.command("add", cls=Command)
+@app.command("add", cls=Explained)
 def add_source(
     name: Annotated[str, typer.Argument(help="A name that `longrank data list` shows.")],
     path: Annotated[

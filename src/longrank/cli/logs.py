@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from longrank.cli.manual import Command
+from longrank.cli.manual import Explained
 from longrank.cli.terminal import console, deprecated, names
 from longrank.errors import InvalidInput
 from longrank.logs import COLUMNS, History
@@ -95,7 +95,7 @@ def open_log(
     return History(data, columns=own, context=fields, payoffs=_payoffs(payoffs))
 
 
-@app.command("check", cls=Command)
+@app.command("check", cls=Explained)
 def check(
     file: LogFiles,
     columns: ColumnNames = "",
@@ -147,7 +147,7 @@ def check(
         raise typer.Exit(1)
 
 
-@app.command("columns", cls=Command)
+@app.command("columns", cls=Explained)
 def list_columns() -> None:
     """List the columns of a log, what each one holds, and what it makes possible.
 

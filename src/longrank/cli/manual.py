@@ -15,7 +15,7 @@ from typer.core import TyperCommand
 NAMES = 30  # columns for the names of options, with the values that they take
 
 
-class Command(TyperCommand):
+class Explained(TyperCommand):
     """A command whose help puts name and value of an option into one column.
 
     Typer has a column each for name, short name, opposite, type and range, which leaves 22 of 80

@@ -32,9 +32,9 @@ from longrank.logs.evaluation.verdict import (
     Evaluation,
     Passage,
     Verdict,
+    comparable,
     differ,
     judge,
-    side,
     watch,
 )
 from longrank.logs.history import History
@@ -152,7 +152,7 @@ def evaluate(
                 estimate = _without(estimate, evidence, plain)
             estimates.append(estimate)
         verdicts[name] = judge(evidence, settings, name, treated)
-        sides.append(side(evidence, settings, name, treated))
+        sides.append(comparable(evidence, settings, name, treated))
         del evidence, ended  # before that of the next is gathered
     differences = [
         *(verdict.gain for verdict in verdicts.values()),

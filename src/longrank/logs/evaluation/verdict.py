@@ -428,7 +428,7 @@ def _advise(verdict: Verdict, judged: _Judged) -> Verdict:
 
 
 @dataclass(frozen=True)
-class Side:
+class Comparable:
     """What the difference between two policies takes of each: less than the evidence."""
 
     policy: str
@@ -442,15 +442,15 @@ class Side:
     terms: Array | None = None  # the doubly robust estimates of single decisions, if supported
 
 
-def side(
+def comparable(
     found: Evidence, settings: IntervalSettings, policy: str = "", missing: str = "refuse"
-) -> Side:
+) -> Comparable:
     """Return what differences take of the evidence about a policy."""
     judged = _Judged(found, settings, missing)
     reason = found.log.lacks(*NEEDS["importance sampling"]) or judged.refused
     if reason:
-        return Side(policy, reason, math.nan, math.nan, math.nan, 0.0, 0.0, 0.0)
-    return Side(
+        return Comparable(policy, reason, math.nan, math.nan, math.nan, 0.0, 0.0, 0.0)
+    return Comparable(
         policy,
         "",
         judged.verdict().value,
@@ -462,7 +462,7 @@ def side(
     )
 
 
-def differ(one: Side, two: Side, settings: IntervalSettings) -> Difference:
+def differ(one: Comparable, two: Comparable, settings: IntervalSettings) -> Difference:
     """Return how much more the first of two policies would earn.
 
     Decision by decision if the design of the log supports doubly robust estimates of both;

@@ -16,6 +16,7 @@ from small_world import believing, greedy
 from typer.testing import CliRunner
 
 from longrank import PlackettLuce, cli
+from longrank.errors import InvalidInput
 from longrank.logs import History, fit, gate, write
 from longrank.logs.evaluation.evidence import gather
 from longrank.logs.evaluation.intervals import IntervalSettings
@@ -24,6 +25,7 @@ from longrank.logs.evaluation.verdict import Difference, Passage, _Judged, watch
 
 SETTINGS = IntervalSettings()
 ITEMS = np.eye(3).tolist()
+EARNABLE = 0.0, 32.0  # of payoffs that double five times
 
 
 def row(number, item, propensity, won, most=1.0):
@@ -77,9 +79,9 @@ def test_the_capital_is_expected_not_to_grow_if_the_mean_is_no_larger(points, mo
 
 def test_what_later_decisions_pay_does_not_change_what_earlier_looks_saw():
     found = evidence(SOME).take(growing(np.random.default_rng(0)))
-    whole = _Judged(found, SETTINGS, "refuse").against_log()
+    whole = _Judged(found, SETTINGS, "refuse", EARNABLE).against_log()
     for n in (30, 41, 200):
-        part = _Judged(found.take(np.arange(n)), SETTINGS, "refuse").against_log()
+        part = _Judged(found.take(np.arange(n)), SETTINGS, "refuse", EARNABLE).against_log()
         for ours, theirs in zip(part[:2], whole[:2], strict=True):
             np.testing.assert_array_equal(ours, theirs[:n])
 
@@ -89,9 +91,54 @@ def test_an_equal_policy_is_seldom_promoted_while_payoffs_grow():
     found, rng, streams, promoted = evidence(SOME), np.random.default_rng(1), 100, 0
     for _ in range(streams):
         here = found.take(growing(rng))
-        looks = [watch(here.take(np.arange(n)), SETTINGS) for n in range(40, 241, 40)]
+        parts = [here.take(np.arange(n)) for n in range(40, 241, 40)]
+        looks = [watch(part, SETTINGS, earnable=EARNABLE) for part in parts]
         promoted += "promote" in [one.answer for one in looks]
     assert promoted <= 0.05 * streams
+
+
+def test_where_decisions_can_earn_different_amounts_it_must_be_told_which():
+    found = evidence(SOME).take(growing(np.random.default_rng(0)))
+    passage = watch(found, SETTINGS)
+    assert passage.answer == "not enough data"
+    assert "differs between decisions" in passage.reason
+    with pytest.raises(InvalidInput, match=r"earnable must hold .* 0 to 32"):
+        watch(found, SETTINGS, earnable=(0.0, 20.0))
+
+
+def test_rare_decisions_of_great_worth_do_not_promote_who_fails_there():
+    """One decision in 50 is worth 100 times as much; the first item wins all the others."""
+    kinds = [*product((1.0, 100.0), range(3), (False, True))]
+    rows = [
+        row(f"{kind}", item, 1.0 / 3.0, won, most) for kind in kinds for most, item, won in [kind]
+    ]
+    found, rng, promoted = evidence(rows), np.random.default_rng(6), 0
+    for _ in range(60):
+        rare, item = rng.random(150) < 0.02, rng.integers(3, size=150)
+        won = np.where(rare, item > 0, item == 0)
+        here = found.take(6 * rare + 2 * item + won)
+        looks = [watch(here.take(np.arange(n)), SETTINGS, earnable=(0.0, 100.0)) for n in (50, 150)]
+        promoted += "promote" in [one.answer for one in looks]
+    assert promoted <= 3
+
+
+def test_a_log_that_has_become_better_than_the_policy_is_not_given_up_for_it():
+    """The policy wins 6 of 10; the log first 3 of 10, and in the end 8 of 10."""
+    rows = [
+        row(f"{item} {won} {chance}", item, chance, won)
+        for item, won, chance in product(range(3), (False, True), (0.1, 0.8))
+    ]
+    found, rng, promoted = evidence(rows), np.random.default_rng(7), 0
+    wins = np.array([0.6, 0.9, 0.2])
+    for _ in range(40):
+        stream = []
+        for t in range(900):
+            liked = 2 if t < 150 else 1
+            item = liked if rng.random() < 0.7 else int(rng.integers(3))
+            won = bool(rng.random() < wins[item])
+            stream.append(4 * item + 2 * won + (item == liked))
+        promoted += watch(found.take(np.array(stream)), SETTINGS).answer == "promote"
+    assert promoted <= 2
 
 
 def test_what_the_log_hardly_ever_plays_does_not_promote():
@@ -126,22 +173,29 @@ def test_a_log_that_learns_does_not_promote_a_policy_that_is_no_better():
     assert promoted <= 5
 
 
+def grown(found):
+    """The logarithm of the capital against the claim that the policy earns no more."""
+    return mixture(_Judged(found, SETTINGS, "refuse").against_log()[0], 1.0)
+
+
 def test_it_finds_a_better_policy_sooner_than_by_a_single_bet():
     """A single bet that falls with the time found it in 22 % of such streams."""
     make, payoffs = LOGS["uniform"]
     world, rng = logged_by(make(), payoffs), np.random.default_rng(5)
     found = world.evidence(PlackettLuce(believing([1.5, -1.0]), temperature=0.5, rng=3))
     streams = [found.take(world.sample(1500, rng)) for _ in range(60)]
-    answers = [watch(stream, SETTINGS).answer for stream in streams]
-    assert answers.count("promote") >= 0.35 * len(answers)
+    promoted = [grown(stream)[49::50].max() >= math.log(20.0) for stream in streams]  # daily
+    assert np.mean(promoted) >= 0.35
+    for stream in streams[:5]:
+        now = grown(stream)[-1] >= math.log(20.0)
+        assert (watch(stream, SETTINGS).answer == "promote") == now
 
 
-def test_bounds_at_all_times_are_those_of_the_best_time():
-    rng = np.random.default_rng(0)
-    values = rng.exponential(size=400)
-    bounds = [lower(values[:n], 0.05, anytime=True) for n in range(20, 401, 20)]
-    assert bounds == sorted(bounds)
-    assert 0.7 < bounds[-1] < 1.0
+def test_bounds_at_all_times_are_those_of_now():
+    values = np.random.default_rng(0).exponential(size=400)
+    bound = lower(values, 0.05, anytime=True)
+    assert 0.7 < bound < 1.0
+    assert lower(np.append(values, np.zeros(400)), 0.05, anytime=True) < 0.6 * bound
 
 
 def test_its_answer_in_json_has_no_number_that_json_lacks(monkeypatch, tmp_path):

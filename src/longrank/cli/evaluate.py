@@ -93,6 +93,13 @@ def evaluate(
             "one policy, from a file, and a log of decisions made since it was saved."
         ),
     ] = False,
+    earnable: Annotated[
+        str,
+        typer.Option(
+            help="For --gate: the least and the most that any decision can earn, such as "
+            "-0.2,2.4. Needed where decisions differ in that."
+        ),
+    ] = "",
     report: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
     extra_cost: Annotated[
         float | None, typer.Option(help="In the report: what if every try cost this much more?")
@@ -138,7 +145,7 @@ def evaluate(
         raise InvalidInput("extra_cost", "be finite", extra_cost)
     history = open_log(log, columns, context, payoffs).keep()
     if gate:
-        _gate(history, policy, confidence, missing, json)
+        _gate(history, policy, confidence, missing, _pair(earnable), json)
     total = len(history)
     cut = math.floor(total * learn)
     policies = _policies(policy, history, cut, seed)
@@ -160,17 +167,34 @@ def evaluate(
         own.print(f"Wrote the report to {report}")
 
 
+def _pair(earnable: str) -> tuple[float, float] | None:
+    """Read the least and the most that a decision can earn."""
+    if not earnable:
+        return None
+    try:
+        least, most = (float(part) for part in earnable.split(","))
+    except ValueError:
+        least = most = math.nan
+    if not -math.inf < least < most < math.inf:
+        raise InvalidInput("earnable", "be two numbers such as -0.2,2.4", repr(earnable))
+    return least, most
+
+
 def _gate(
-    history: History, specs: list[str], confidence: float, missing: str, json: Path | None
+    history: History,
+    specs: list[str],
+    confidence: float,
+    missing: str,
+    earnable: tuple[float, float] | None,
+    json: Path | None,
 ) -> None:
     """Print whether the policy may replace what is played; exit with the code of that."""
     if len(specs) != 1 or not Path(specs[0]).is_file():
         rule = "be one file with --gate, since looks at a growing log must see the same policy"
         raise InvalidInput("policy", rule, ", ".join(map(repr, specs)))
     name = Path(specs[0]).stem
-    passage = ask_gate(history, {name: load(specs[0])}, confidence=confidence, missing=missing)[
-        name
-    ]
+    how: dict[str, Any] = {"confidence": confidence, "missing": missing, "earnable": earnable}
+    passage = ask_gate(history, {name: load(specs[0])}, **how)[name]
     _write(json, {"answer": passage.answer, "sentence": str(passage)} | _plain(passage))
     if str(json) != "-":
         console.print(str(passage), highlight=False, markup=False, soft_wrap=True)

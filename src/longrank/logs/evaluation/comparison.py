@@ -169,20 +169,22 @@ def gate(
     *,
     confidence: float = 0.95,
     missing: str = "refuse",
+    earnable: tuple[float, float] | None = None,
 ) -> dict[str, Passage]:
     """Say of each policy whether it may replace what is played; one may ask as often as one likes.
 
     The bounds hold at all times together, so the log may grow between two looks, as that of a
     service does: a policy that earns no more than what was played is ever promoted with a
     probability of at most 1 - ``confidence``. That needs the same policies at every look, and a log
-    of decisions that they have not learned from.
+    of decisions that they have not learned from. Where decisions can earn different amounts,
+    ``earnable`` says the least and the most that any of them can, also one that is still to come.
     """
     level = checks.real("confidence", confidence, above=0.0, maximum=0.999999)
     settings, treated = IntervalSettings(level), treatment(missing)
     history = History.of(source).keep()
     fitted = fit(history)
     found = gather_all(policies, history, fitted, draws=0)
-    return {name: watch(one[""], settings, name, treated) for name, one in found.items()}
+    return {name: watch(one[""], settings, name, treated, earnable) for name, one in found.items()}
 
 
 def _gathered(

@@ -186,20 +186,6 @@ def range_of(found: Evidence) -> tuple[float, float]:
     return min(least, float(all_seen.min())), max(most, float(all_seen.max()))
 
 
-def ranges_so_far(found: Evidence) -> tuple[Array, Array]:
-    """Return the least and the most that could be earned up to each decision, as was known then.
-
-    By the payoffs up to this decision, and what decisions before it turned out to earn.
-    """
-    rewards, mass = found.rewards, found.final_masses
-    some = found.observed & (mass > 0.0) & np.isfinite(mass)
-    per = np.divide(found.earned, mass, out=rewards.copy(), where=some)
-    lows, highs = np.fmin(rewards, per), np.fmax(rewards, per)  # NaN without an outcome
-    least = np.fmin(found.earnable[:, 0], np.append(math.inf, lows[:-1]))
-    most = np.fmax(found.earnable[:, 1], np.append(-math.inf, highs[:-1]))
-    return np.minimum.accumulate(least), np.maximum.accumulate(most)
-
-
 class Scaled(NamedTuple):
     """What a policy earned, and missed, per decision, on the scale of what can be earned.
 

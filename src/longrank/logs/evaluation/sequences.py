@@ -67,12 +67,10 @@ def lower(values: Array, risk: float, *, anytime: bool = False) -> float:
     bets, enough = stakes(values, risk), math.log(1.0 / risk)
 
     def refuted(mean: float) -> bool:
-        if anytime:
-            return bool(mixture(values, mean).max() >= enough)
-        return bool(capital(values, mean, bets)[-1] >= enough)
+        grown = mixture(values, mean) if anytime else capital(values, mean, bets)
+        return bool(grown[-1] >= enough)
 
-    means = np.cumsum(values) / np.arange(1, len(values) + 1)  # nobody gains on a larger claim
-    low, high = 0.0, float(means.max() if anytime else values.mean())
+    low, high = 0.0, float(values.mean())  # nobody gains on a larger claim
     if high <= 0.0 or not refuted(1e-12):
         return 0.0
     for _ in range(25 if anytime else 40):

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import notebook
+from longrank.errors import InvalidInput
 from longrank.logs.abilities import NEEDS
 from longrank.logs.evaluation.estimators import (
     Estimate,
     range_of,
-    ranges_so_far,
     robust_terms,
     robust_variance,
     scaled,
@@ -42,6 +42,7 @@ from longrank.logs.evaluation.support import (
 Array = NDArray[np.float64]
 LOGGED = "the log itself"
 SHARES = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01)  # of the traffic, to try a policy on
+_WORTH_A_TRY = 30  # effective decisions: fewer are no reason to try a policy
 _AT_RISK = 0.01  # of what a decision can earn: what may be lost per decision while it is tried
 
 
@@ -217,14 +218,21 @@ def judge(
 class _Judged:
     """The evidence about a policy under a treatment of missing outcomes."""
 
-    def __init__(self, found: Evidence, settings: IntervalSettings, missing: str) -> None:
+    def __init__(
+        self,
+        found: Evidence,
+        settings: IntervalSettings,
+        missing: str,
+        earnable: tuple[float, float] | None = None,
+    ) -> None:
         self.found, self.settings, self.missing = found, settings, missing
         self.risk = 1.0 - settings.confidence
         self.gone = found.log.missing
-        self.least, self.most = range_of(found)
-        self.known = found.observed.astype(np.float64)
+        self.least, self.most = range_of(found) if earnable is None else earnable
+        self.weights = np.ones(len(found.observed))  # of decisions whose outcomes are known
         if self.gone and missing == "at random":
-            self.known = self.known / chances(found)
+            self.weights = 1.0 / chances(found)
+        self.known = found.observed * self.weights
         self.prefixes = not found.log.lacks("prefix_propensities")
         self.designed = self._designed()
         few = self.designed < FEW or settings.interval == "betting" or doubtful(found)
@@ -352,26 +360,23 @@ class _Judged:
         risk = 0.5 * (self.risk if risk is None else risk)
         up, down, scale = self.against_log()
         low, high = (lower(values, risk, anytime=anytime) for values in (up, down))
-        span = self.most - self.least
-        # Bounds may contradict each other, most of all the best ones of all times: then the lower
-        # one of the two is the one from below, which claims less.
-        low, high = sorted((scale * (low - 1.0), scale * (1.0 - high)))
+        span, low, high = self.most - self.least, scale * (low - 1.0), scale * (1.0 - high)
+        if low > high:  # bounds that contradict each other say nothing
+            return -span, span
         return max(low, -span), min(high, span)
 
     def against_log(self) -> tuple[Array, Array, float]:
         """Return numbers of at least 0 with the means 1 + D / s and 1 - D / s, and the last s.
 
-        D is the difference to what was played, and s the widest range of payoffs so far: it is
-        known before the outcome, and stays the same when later decisions follow. Decisions without
-        an outcome count as the worst.
+        D is the difference to what was played, and s the range of what can be earned, by the
+        largest weight so far, whether or not its outcome is known. Decisions without an outcome
+        count as the worst.
         """
-        found = self.found
-        least, most = ranges_so_far(found)
+        found, least, most = self.found, self.least, self.most
         mass = np.where(found.observed, found.final_masses, 0.0)
         earned = np.where(found.observed, found.earned, 0.0)
         reward = np.clip(np.where(found.observed, found.rewards, least), least, most)
-        scale = (most - least) * np.maximum.accumulate(np.maximum(self.known, 1.0))
-        scale = np.maximum(scale, 1e-300)
+        scale = max(most - least, 1e-300) * np.maximum.accumulate(self.weights)
         above, below = np.maximum(earned - least * mass, 0.0), np.maximum(most * mass - earned, 0.0)
         up = 1.0 + self.known * (above - (reward - least)) / scale
         down = 1.0 + self.known * (below - (most - reward)) / scale
@@ -419,7 +424,7 @@ def _advise(verdict: Verdict, judged: _Judged) -> Verdict:
         return replace(verdict, advice="keep")
     if gain.low > 0.0 and judged.bet()[0] > 0.0:
         return replace(verdict, advice="promote", share=1.0)
-    if not gain.value > 0.0 or verdict.effective < 1.0:  # a model alone is no reason to try
+    if not gain.value > 0.0 or verdict.effective < _WORTH_A_TRY:
         return verdict
     lost = max(-gain.low, 0.0)
     at_most = _AT_RISK * (judged.most - judged.least) / lost if lost else SHARES[2]
@@ -499,26 +504,39 @@ class Passage:
 
 
 def watch(
-    found: Evidence, settings: IntervalSettings, policy: str = "", missing: str = "refuse"
+    found: Evidence,
+    settings: IntervalSettings,
+    policy: str = "",
+    missing: str = "refuse",
+    earnable: tuple[float, float] | None = None,
 ) -> Passage:
-    """Say whether a policy may replace what is played, by bounds that hold at all times together.
+    """Say whether a policy may replace what is played, by bounds that one may ask for at any time.
 
     So one may ask every day while the log grows: a policy that earns no more than what is played
     is ever promoted with a probability of at most 1 - confidence, and one that earns no less is
     ever turned down with at most the same.
 
-    Proof: what a decision's part of the policy earned above the least that it can earn, less what
-    the log earned above it, has given the past an expectation of at most D, and divided by a scale
-    that is known before the outcome is at least -1. So a gambler's capital (:func:`mixture`) is a
+    Proof: what a decision's part of the policy earned above the least that can be earned, less what
+    the log earned above it, has given the past an expectation of at most D, and divided by the
+    range of what can be earned it is at least -1. So a gambler's capital (:func:`mixture`) is a
     nonnegative supermartingale if D <= 0, it has the same course at every look, and it ever
     reaches 1 / (1 - confidence) with a probability of at most 1 - confidence (Ville 1939).
 
-    It needs right propensities, but neither support nor a model. A doubly robust term would vary
-    less, but nothing bounds it from below unless the least propensity is known beforehand: a
-    sequence so unlikely that the log never shows it would be judged by the model alone.
+    The range must be known beforehand: ``earnable``, or that of each decision if all are alike. By
+    the range of what has been seen, a policy that fails where rare decisions are worth a hundred
+    times as much would be promoted before the first of them. It needs right propensities, but
+    neither support nor a model. A doubly robust term would vary less, but nothing bounds it from
+    below unless the least propensity is known beforehand, too: a sequence so unlikely that the log
+    never shows it would be judged by the model alone.
     """
-    judged, needs = _Judged(found, settings, missing), NEEDS["importance sampling"]
+    found_range = _range(found, earnable)
+    judged, needs = _Judged(found, settings, missing, found_range), NEEDS["importance sampling"]
     reason = found.log.lacks(*needs) or judged.refused
+    if not reason and found_range is None:
+        reason = (
+            "what a decision can earn differs between decisions; say the least and the most that "
+            "any can (earnable)"
+        )
     if reason:
         return Passage("not enough data", Difference(policy, LOGGED), reason)
     low, high = judged.bet(2.0 * judged.risk, anytime=True)
@@ -528,6 +546,19 @@ def watch(
     gain = Difference(policy, LOGGED, value, low, high, "betting")
     answer = "promote" if low > 0.0 else "keep" if high < 0.0 else "not enough data"
     return Passage(answer, gain)
+
+
+def _range(found: Evidence, declared: tuple[float, float] | None) -> tuple[float, float] | None:
+    """Return what any decision can earn: as declared, or if all are alike; None if not known."""
+    least, most = range_of(found)
+    room = 1e-9 * max(abs(least), abs(most), 1e-300)
+    if declared is not None:
+        if least < declared[0] - room or most > declared[1] + room:
+            rule = "hold what every decision of the log can earn"
+            raise InvalidInput("earnable", f"{rule}, {least:g} to {most:g}", declared)
+        return declared
+    alike = np.abs(found.earnable - (least, most)).max(initial=0.0) <= room
+    return (least, most) if alike else None
 
 
 def _more(low: float, high: float) -> str:

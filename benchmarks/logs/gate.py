@@ -3,10 +3,9 @@
     python benchmarks/logs/gate.py [--runs 1000] [--jobs 1] [--days 30] [--daily 50]
                                    [--log Plackett-Luce]
 
-Each stream grows by some decisions a day, and the gate is asked every day. An answer counts if it
-was given on any day. Beside it: how often
-a z-test (5 %, one-sided) would promote that looks only once, at the end, by the same weighted
-rewards, and by doubly robust terms, which need support and a known least propensity.
+Each stream grows by some decisions a day, and an answer counts if the gate gave it at any time.
+Beside it: how often a z-test (5 %, one-sided) would promote that looks only once, at the end, by
+the same weighted rewards, and by doubly robust terms, which need a known least propensity.
 """
 
 from __future__ import annotations

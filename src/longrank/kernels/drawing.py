@@ -53,8 +53,7 @@ def draw_actions(
     taken, chances = np.zeros(k, np.bool_), np.empty(k + 1)
     order = np.empty(count, np.int64)
     for i in range(count):
-        best = _best(estimates, ranked, taken, count - i)
-        stop = break_even(best, rewards[i:count], losses[i : count + 1], patience)
+        stop = _stop_after(i, count, estimates, ranked, taken, rewards, losses, patience)
         _share(odds, taken, stop, temperature, chances)
         action, total = 0, 0.0
         for each in range(k + 1):
@@ -90,8 +89,7 @@ def action_chances(
         if i == count:
             table[i, k] = 1.0
             break
-        best = _best(estimates, ranked, taken, count - i)
-        stop = break_even(best, rewards[i:count], losses[i : count + 1], patience)
+        stop = _stop_after(i, count, estimates, ranked, taken, rewards, losses, patience)
         _share(odds, taken, stop, temperature, table[i])
         if i < n:
             if table[i, along[i]] == 0.0:
@@ -106,16 +104,25 @@ def _log_odds(estimates: Vector) -> Vector:
 
 
 @compiled
-def _best(estimates: Vector, ranked: Indices, taken: NDArray[np.bool_], count: int) -> Vector:
-    """Return the estimates of the best items that are not taken, as many as can be tried."""
-    best, found = np.empty(count), 0
+def _stop_after(
+    tried: int,
+    count: int,
+    estimates: Vector,
+    ranked: Indices,
+    taken: NDArray[np.bool_],
+    rewards: Vector,
+    losses: Vector,
+    patience: float,
+) -> float:
+    """Find the break-even after some failures, by the best items that are not taken."""
+    best, found = np.empty(count - tried), 0
     for item in ranked:
-        if found == count:
+        if found == count - tried:
             break
         if not taken[item]:
             best[found] = estimates[item]
             found += 1
-    return best
+    return break_even(best, rewards[tried:count], losses[tried : count + 1], patience)
 
 
 @compiled

@@ -7,66 +7,73 @@ from pathlib import Path
 import matplotlib.image
 import pytest
 
-from longrank.experiments.demo import BUDGET, SCENARIOS, Demo, demo
+from longrank.experiments.demo import BUDGET, SCENARIOS, Desk, Panel, demo, draw
+from longrank.jobs import Jobs
 
 POLICIES = ["Rand", "Eps", "C-UCB1", "GL-CDCM", "Ind", "Dep", "recommended"]
 
 
+Parts = tuple[Desk, list[Panel]]
+
+
+def play(jobs: Jobs | None = None) -> Parts:
+    desk, *panels = demo(120, 0, jobs)
+    assert isinstance(desk, Desk)
+    assert all(isinstance(panel, Panel) for panel in panels)
+    return desk, panels
+
+
 @pytest.fixture(scope="module")
-def result(tmp_path_factory: pytest.TempPathFactory) -> tuple[Demo, list[str]]:
-    names: list[str] = []
-    return demo(tmp_path_factory.mktemp("demo") / "new", 120, 0, names.append), names
+def parts() -> Parts:
+    return play()
 
 
-def test_every_policy_lives_in_every_world_and_scenario(result: tuple[Demo, list[str]]) -> None:
-    cells = [(c.world, c.scenario, c.policy) for c in result[0].cells]
+def test_every_policy_lives_in_every_world_and_scenario(parts: Parts) -> None:
     worlds = ["payments (simulated)", "digits (real)"]
-    assert cells == [(w, s, p) for w in worlds for s in SCENARIOS for p in POLICIES]
-    assert result[1] == ["payment desk", *(", ".join(cell) for cell in cells)]
+    assert [(p.world, p.scenario) for p in parts[1]] == [(w, s) for w in worlds for s in SCENARIOS]
+    assert all(list(panel.runs) == POLICIES for panel in parts[1])
 
 
 def test_the_desk_earns_more_with_longrank_than_at_random_and_less_than_with_perfect_knowledge(
-    result: tuple[Demo, list[str]],
+    parts: Parts,
 ) -> None:
-    found = {one.who: one for one in result[0].accounts}
+    desk = parts[0]
+    found = {one.who: one for one in desk.accounts}
     earned = [found[who].earned for who in ("random order", "longrank", "perfect knowledge")]
     assert earned == sorted(earned)
-    assert result[0].payments == 480
-    assert result[0].priced.costs is not None
-    assert "costs" in result[0].priced.explain()
+    assert desk.payments == 480
+    assert "costs" in desk.explained
+    assert "patience" in desk.explained
 
 
-def test_every_learner_beats_chance_and_none_beats_the_truth(
-    result: tuple[Demo, list[str]],
-) -> None:
-    for cell in result[0].cells:
-        chance = next(
-            c.run.expected.sum()
-            for c in result[0].cells
-            if (c.world, c.scenario, c.policy) == (cell.world, cell.scenario, "Rand")
-        )
-        assert cell.run.expected.sum() <= cell.run.optimum.sum() + 1e-9
-        if cell.policy != "Rand":
-            assert cell.run.expected.sum() > chance, cell
+def test_every_learner_beats_chance_and_none_beats_the_truth(parts: Parts) -> None:
+    for panel in parts[1]:
+        for policy, run in panel.runs.items():
+            assert run.expected.sum() <= run.optimum.sum() + 1e-9
+            if policy != "Rand":
+                assert run.expected.sum() > panel.runs["Rand"].expected.sum(), (panel, policy)
 
 
-def test_the_explained_ranking_stops_before_the_budget_does(
-    result: tuple[Demo, list[str]],
-) -> None:
-    assert 0 < len(result[0].ranking) < BUDGET
-    assert "It stops after" in result[0].ranking.explain()
+def test_the_explained_ranking_stops_before_the_budget_does(parts: Parts) -> None:
+    found = parts[1][2].explained
+    assert found is not None
+    tries = int(found.split("It stops after ")[1].split()[0])
+    assert 0 < tries < BUDGET
 
 
-def test_the_pictures_show_something(result: tuple[Demo, list[str]]) -> None:
-    png, svg = result[0].pictures
+def test_the_pictures_show_something(parts: Parts, tmp_path: Path) -> None:
+    png, svg = draw(parts[1], tmp_path / "new")
     assert matplotlib.image.imread(png).std() > 0.05
     assert svg.read_text().count("<path") > 100
 
 
-def test_the_same_seed_gives_the_same_numbers(
-    result: tuple[Demo, list[str]], tmp_path: Path
-) -> None:
-    again = demo(tmp_path, 120, 0)
-    for one, other in zip(result[0].cells, again.cells, strict=True):
-        assert one.run.rewards.tobytes() == other.run.rewards.tobytes()
-    assert again.pictures[1].read_bytes() == result[0].pictures[1].read_bytes()
+def test_two_processes_give_the_same_numbers_and_pictures(parts: Parts, tmp_path: Path) -> None:
+    desk, panels = play(Jobs(2))
+    assert desk.accounts == parts[0].accounts
+    assert desk.explained == parts[0].explained
+    for one, other in zip(parts[1], panels, strict=True):
+        for policy in POLICIES:
+            assert one.runs[policy].rewards.tobytes() == other.runs[policy].rewards.tobytes()
+        assert one.explained == other.explained
+    pictures = draw(parts[1], tmp_path / "one")[1], draw(panels, tmp_path / "two")[1]
+    assert pictures[0].read_bytes() == pictures[1].read_bytes()

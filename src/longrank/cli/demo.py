@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Group
 from rich.table import Table
+from rich.text import Text
 
 from longrank.cli.terminal import console, counted, needs
 
 if TYPE_CHECKING:
-    from longrank.experiments.demo import Account
+    from longrank.experiments.demo import Desk, Panel
 
 
 @needs("experiments")
@@ -34,53 +36,62 @@ def demo(
 
     Example: `longrank demo --rounds 200 --out pictures`
     """
-    from longrank.experiments.demo import SCENARIOS
+    from longrank.experiments.demo import Desk, draw
     from longrank.experiments.demo import demo as run
+    from longrank.jobs import Jobs
 
+    panels: list[Panel] = []
     with counted() as bar:
-        task = bar.add_task("payment desk", total=43)
-        result = run(out, rounds, seed, lambda name: bar.update(task, advance=1, description=name))
-
-    console.print(_desk(result.accounts, result.payments))
-    console.print(
-        "\nThe next payment explained: an approval earns 12 % of the amount, each try costs the\n"
-        "provider's fee (in EUR)\n"
-    )
-    console.print(result.priced.explain(), "\n", highlight=False)
-    for world in dict.fromkeys(cell.world for cell in result.cells):
-        table = Table(title=f"{world}: expected reward per round (mean length)", min_width=66)
-        table.add_column("")
-        for scenario in SCENARIOS:
-            table.add_column(scenario, justify="right")
-        here = [cell for cell in result.cells if cell.world == world]
-        for policy in dict.fromkeys(cell.policy for cell in here):
-            row = [cell.run for cell in here if cell.policy == policy]
-            table.add_row(
-                policy, *(f"{r.expected.mean():.3f} ({r.lengths.mean():.1f})" for r in row)
-            )
-        table.add_section()
-        row = [cell.run for cell in here if cell.policy == "Rand"]
-        table.add_row("knows the truth", *(f"{r.optimum.mean():.3f}      " for r in row))
-        console.print(table)
+        task = bar.add_task("compiling for this machine, and running", total=7)
+        for part in run(rounds, seed, Jobs(2)):
+            bar.advance(task)
+            if isinstance(part, Desk):
+                bar.console.print(_desk(part), "")
+            else:
+                panels.append(part)
+    for world in dict.fromkeys(panel.world for panel in panels):
+        console.print(_world([panel for panel in panels if panel.world == world]))
+    explained = {panel.scenario: panel.explained for panel in panels if panel.explained}
     console.print(
         "\nOne payment explained: how `recommended` ranks it after learning, in the linear scenario"
         "\n(a success is worth 1, every try costs 0.1, giving up costs 0.1)\n"
     )
-    console.print(result.ranking.explain(), highlight=False)
+    console.print(explained["linear"], highlight=False)
     console.print(
         "\nPictures of the average reward, CR(t) / t: "
-        + ", ".join(str(file) for file in result.pictures)
+        + ", ".join(str(file) for file in draw(panels, out))
     )
 
 
-def _desk(accounts: list[Account], payments: int) -> Table:
-    """What each way to route payments came to, in money."""
-    title = f"payment desk (simulated): {payments:,} payments, one provider down for a sixth"
+def _desk(desk: Desk) -> Group:
+    """What each way to route payments came to, in money, and the next payment."""
+    title = f"payment desk (simulated): {desk.payments:,} payments, one provider down for a sixth"
     table = Table(title=title, min_width=66)
     table.add_column("")
     for name in ("earned, EUR", "fees, EUR", "approved"):
         table.add_column(name, justify="right")
-    for one in accounts:
+    for one in desk.accounts:
         money = (f"{amount:,.0f}" for amount in (one.earned, one.fees))
-        table.add_row(one.who, *money, f"{100.0 * one.approved / payments:.1f} %")
+        table.add_row(one.who, *money, f"{100.0 * one.approved / desk.payments:.1f} %")
+    return Group(
+        table,
+        "\nThe next payment explained: an approval earns 12 % of the amount, each try costs the\n"
+        "provider's fee (in EUR)\n",
+        Text(desk.explained),
+    )
+
+
+def _world(panels: list[Panel]) -> Table:
+    """What each policy earned in one world, scenario by scenario."""
+    title = f"{panels[0].world}: expected reward per round (mean length)"
+    table = Table(title=title, min_width=66)
+    table.add_column("")
+    for panel in panels:
+        table.add_column(panel.scenario, justify="right")
+    for policy in panels[0].runs:
+        runs = [panel.runs[policy] for panel in panels]
+        table.add_row(policy, *(f"{r.expected.mean():.3f} ({r.lengths.mean():.1f})" for r in runs))
+    table.add_section()
+    best = [next(iter(panel.runs.values())).optimum.mean() for panel in panels]
+    table.add_row("knows the truth", *(f"{value:.3f}      " for value in best))
     return table

@@ -5,6 +5,7 @@ The second part has two worlds and three scenarios.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from longrank.cascade import Ranking
 from longrank.datasets import table
 from longrank.experiments.figures import average_rewards
 from longrank.features import Mixture
+from longrank.jobs import Jobs
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy, Random, named, recommended
 from longrank.simulation import (
@@ -45,19 +47,8 @@ class Setting:
 
     title: str
     world: World
-    rounds: int
     dim: int
     unlabelled: NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class DemoRun:
-    """A finished run of one policy in one world and scenario."""
-
-    world: str
-    scenario: str
-    policy: str
-    run: Run
 
 
 @dataclass(frozen=True)
@@ -70,8 +61,27 @@ class Account:
     approved: float
 
 
-def desk(payments: int, seed: int) -> tuple[list[Account], Ranking]:
-    """Route simulated payments; return the accounts, and one ranking to explain.
+@dataclass(frozen=True)
+class Desk:
+    """The payment desk: what each way to route came to, and the next ranking explained."""
+
+    payments: int
+    accounts: list[Account]
+    explained: str
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One world in one scenario: a run of each policy, and one more ranking if it is endless."""
+
+    world: str
+    scenario: str
+    runs: dict[str, Run]
+    explained: str | None
+
+
+def route(payments: int, seed: int) -> Desk:
+    """Route simulated payments.
 
     All ways meet the same payments and the same luck. From the half to two thirds of the payments
     the first provider of the fixed list is down.
@@ -102,14 +112,15 @@ def desk(payments: int, seed: int) -> tuple[list[Account], Ranking]:
             found[who].append(payment.account(choose(payment)))
     accounts = [Account(who, *np.sum(rows, axis=0).tolist()) for who, rows in found.items()]
     payment = world.deal()
-    return accounts, policy.rank(payment.items, payment.worth, context=payment.context)
+    ranking = policy.rank(payment.items, payment.worth, context=payment.context)
+    return Desk(payments, accounts, ranking.explain())
 
 
 def payments(rounds: int, seed: int) -> Setting:
     """Simulate eight payment routes."""
     world = PaymentWorld(8, seed=seed)
     past = np.concatenate([world.deal(rounds + t).items for t in range(100)])
-    return Setting("payments (simulated)", world, rounds, world.dim, past)
+    return Setting("payments (simulated)", world, world.dim, past)
 
 
 def digits(rounds: int, seed: int) -> Setting:
@@ -121,7 +132,10 @@ def digits(rounds: int, seed: int) -> Setting:
     data = table(f"digits-{PIVOT}", seed)
     passes = -(-rounds // -(-len(data) // 20))
     world = TableWorld(data.items, data.chances, size=20, seed=seed, passes=passes)
-    return Setting("digits (real)", world, rounds, data.items.shape[1], data.embedding_items)
+    return Setting("digits (real)", world, data.items.shape[1], data.embedding_items)
+
+
+WORLDS = (payments, digits)
 
 
 def policies(setting: Setting, seed: int) -> dict[str, Policy]:
@@ -140,53 +154,45 @@ def policies(setting: Setting, seed: int) -> dict[str, Policy]:
     }
 
 
-def cells(settings: list[Setting], seed: int) -> Iterator[tuple[DemoRun, Policy]]:
-    """Run every policy in every world and scenario."""
-    for setting in settings:
-        for scenario, payoffs in SCENARIOS.items():
-            for name, policy in policies(setting, seed).items():
-                run = simulate(policy, setting.world, payoffs, setting.rounds)
-                yield DemoRun(setting.title, scenario, name, run), policy
-
-
-def telling(policy: Policy, world: World, after: int) -> Ranking:
+def telling(policy: Policy, world: World, payoffs: Payoffs, after: int) -> Ranking:
     """Return the next ranking shorter than the budget; otherwise simply the next one."""
-    coming = (policy.rank(world.deal(after + t).items, SCENARIOS["linear"]) for t in range(1_000))
+    coming = (policy.rank(world.deal(after + t).items, payoffs) for t in range(1_000))
     first = next(coming)
     return next((ranking for ranking in (first, *coming) if 0 < len(ranking) < BUDGET), first)
 
 
-@dataclass(frozen=True)
-class Demo:
-    """The results of the demo: accounts of the payment desk and a ranking, runs, figures."""
+def simulate_panel(world: int, scenario: str, rounds: int, seed: int) -> Panel:
+    """Run every policy in one of the worlds, in one scenario."""
+    setting, payoffs = WORLDS[world](rounds, seed), SCENARIOS[scenario]
+    players = policies(setting, seed)
+    runs = {
+        name: simulate(policy, setting.world, payoffs, rounds) for name, policy in players.items()
+    }
+    explained = None
+    if setting.world.rounds is None:
+        explained = telling(players["recommended"], setting.world, payoffs, rounds).explain()
+    return Panel(setting.title, scenario, runs, explained)
 
-    payments: int
-    accounts: list[Account]
-    priced: Ranking
-    cells: list[DemoRun]
-    ranking: Ranking
-    pictures: list[Path]
+
+def demo(rounds: int, seed: int, jobs: Jobs | None = None) -> Iterator[Desk | Panel]:
+    """Run everything: the desk first, then a panel for each world and scenario."""
+    panels = [(simulate_panel, w, s, rounds, seed) for w in range(len(WORLDS)) for s in SCENARIOS]
+    yield from (jobs or Jobs()).each(_call, [(route, PAYMENTS * rounds, seed), *panels])
 
 
-def demo(
-    out: Path, rounds: int, seed: int, advance: Callable[[str], None] = lambda _: None
-) -> Demo:
-    """Run everything; ``advance`` is called with the name of each of the 43 finished runs."""
-    accounts, explained = desk(PAYMENTS * rounds, seed)
-    advance("payment desk")
-    settings = [payments(rounds, seed), digits(rounds, seed)]
-    found: list[DemoRun] = []
-    ranking = None
-    for cell, policy in cells(settings, seed):
-        found.append(cell)
-        advance(f"{cell.world}, {cell.scenario}, {cell.policy}")
-        if (cell.world, cell.scenario, cell.policy) == (settings[0].title, "linear", "recommended"):
-            ranking = telling(policy, settings[0].world, rounds)
-    assert ranking is not None
-    panels: dict[str, dict[str, NDArray[np.float64]]] = {}
-    for cell in found:
-        title = f"{cell.world}, {cell.scenario}"
-        panels.setdefault(title, {})[cell.policy] = average_reward(cell.run)
+def _call(function: Callable[..., Desk | Panel], *arguments: object) -> Desk | Panel:
+    # Otherwise each process would announce that it compiles.
+    logging.getLogger("longrank").addHandler(logging.NullHandler())
+    return function(*arguments)
+
+
+def draw(panels: list[Panel], out: Path) -> list[Path]:
+    """Draw the average reward of all runs; return the files."""
+    curves = {
+        f"{panel.world}, {panel.scenario}": {
+            name: average_reward(run) for name, run in panel.runs.items()
+        }
+        for panel in panels
+    }
     out.mkdir(parents=True, exist_ok=True)
-    pictures = average_rewards(panels, out / "average-reward")
-    return Demo(PAYMENTS * rounds, accounts, explained, found, ranking, pictures)
+    return average_rewards(curves, out / "average-reward")

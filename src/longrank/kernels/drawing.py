@@ -134,7 +134,8 @@ def _share(
     if stop >= 1.0:
         chances[:k], chances[k] = 0.0, 1.0
         return
-    chances[:k] = odds
+    for i in range(k):
+        chances[i] = odds[i]
     chances[k] = np.log(stop) - np.log1p(-stop) if stop > 0.0 else -np.inf
     for i in range(k):
         if taken[i]:

@@ -93,7 +93,9 @@ def foresee(
         if pull_of[best] < 0 and (failed < min(ahead, count - 1) or not exact[best]):
             if pulled == pulls.shape[0]:  # seldom, so that little memory is asked for
                 before, pulls = pulls, np.empty((min(2 * pulled, k), d))
-                pulls[:pulled] = before
+                for at in range(pulled):
+                    for i in range(d):
+                        pulls[at, i] = before[at, i]
             square = pull(columns, best, inverse, row, pulls[pulled])
             pull_of[best] = pulled
             pulled += 1

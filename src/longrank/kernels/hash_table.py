@@ -141,5 +141,6 @@ def grow(
     for old in range(keys.shape[0]):
         if keys[old] != FREE:
             at = place(moved, moved_columns, moved_groups, sums, counts, keys[old], group_of[old])
-            moved_columns[at] = columns[old]
+            for part in range(columns.shape[1]):
+                moved_columns[at, part] = columns[old, part]
     return moved, moved_columns, moved_groups

@@ -97,7 +97,8 @@ def code_rows(
         if logs[j]:
             centres[j], spreads[j] = _spread_of_logs(samples[j], sizes[j])
     for i in range(k):
-        keys[i] = templates[index[i]]
+        for at in range(a):
+            keys[i, at] = templates[index[i], at]
         for j in range(places.shape[0]):
             at, number, size = places[j], numbers[i, j], sizes[j]
             keys[i, at], values[i, at + 1] = codes[j, 0], 0.0

@@ -1,8 +1,13 @@
-"""Planning: which candidates to try, in which order, when each has a cost and a value."""
+"""Planning: which candidates to try, in which order, when each has a cost and a value.
+
+The kernels here are compiled one by one, when a round first needs them: most rounds have few
+candidates and payoffs for which one order is right, and never wait for the others.
+"""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +33,8 @@ Planned = tuple[Order, int, float, float]  # order, length, value, bound
 
 _MANY = 128  # candidates that are narrowed down before they are sorted
 _FEW = 10  # candidates whose subsets are all looked at where no order is known
+_ALL = np.empty(0, np.int64)  # in place of the indices of some candidates
+_TOO_MANY, _NO_ORDER = -1, -2  # in place of a length
 _ALIKE = 1e-12  # slopes that differ by less, beside the payoffs they are made of, are one
 
 
@@ -63,7 +70,140 @@ def _plan_alike(
     return order, length, worth, 0.0
 
 
+class Problem(NamedTuple):
+    """Some candidates, in the order of the index of the smallest slope, and what they can earn."""
+
+    order: Order
+    p: Vector
+    costs: Vector
+    values: Vector
+    gains: Vector
+    schedule: Schedule
+    slopes: Vector
+
+
 @compiled
+def _schedule(rewards: Vector, losses: Vector, patience: float, b: int) -> Schedule:
+    """Cut payoffs after b positions."""
+    leaving = losses[1 : b + 1].copy()
+    for m in range(b):
+        leaving[m] *= 1.0 - patience
+    return Schedule(rewards[:b].copy(), losses[: b + 1].copy(), leaving, patience)
+
+
+@compiled
+def _has_one_order(schedule: Schedule, slopes: Vector) -> bool:
+    """Whether all slopes are one, so that the order does not depend on the position."""
+    last = schedule.leaving[max(schedule.leaving.shape[0] - 2, 0)]
+    return bool(slopes[0] - slopes[-1] <= _ALIKE * (schedule.rewards[0] - last))
+
+
+@compiled
+def _problem(
+    some: Order, probabilities: Vector, costs: Vector, values: Vector, schedule: Schedule
+) -> Problem:
+    """State the problem of planning with some of the candidates. O(k log k)."""
+    slopes = slopes_of(schedule)
+    p, c, v = take(probabilities, some), take(costs, some), take(values, some)
+    gains = np.empty(some.shape[0])
+    for i in range(some.shape[0]):
+        gains[i] = p[i] * v[i] - c[i]
+    order = np.arange(some.shape[0])
+    sort_by(index_of(p, c, v, slopes[-1], schedule.patience), p, order)
+    return Problem(order, p, c, v, gains, schedule, slopes)
+
+
+@compiled
+def _planned(some: Order, problem: Problem, chosen: Order, above: float) -> Planned:
+    """Return a plan: those chosen, followed by those that would be the best to try next."""
+    p, gains, schedule = problem.p, problem.gains, problem.schedule
+    b, length = schedule.rewards.shape[0], chosen.shape[0]
+    value = value_of(chosen, p, gains, schedule)
+    planned = np.empty(b, np.int64)
+    for m in range(length):
+        planned[m] = some[chosen[m]]
+    if length < b:
+        last = schedule.rewards[length] - schedule.losses[length + 1]  # what a success adds
+        for i in range(gains.shape[0]):
+            gains[i] += last * p[i]
+        for i in chosen:
+            gains[i] = -math.inf
+        following = top(gains, b - length)
+        for m in range(length, b):
+            planned[m] = some[following[m - length]]
+    return planned, length, value, max(above - value, 0.0)
+
+
+@compiled
+def _plan_in_order(
+    probabilities: Vector,
+    costs: Vector,
+    values: Vector,
+    rewards: Vector,
+    losses: Vector,
+    patience: float,
+    b: int,
+    some: Order,
+) -> Planned:
+    """Plan where one order is right, for all candidates or for ``some``. O(k log k + k b).
+
+    The length is negative if there are too many candidates, or if no single order is right.
+    """
+    everyone = some.shape[0] == 0
+    if everyone and _equal(costs) and _equal(values):
+        return _plan_alike(
+            probabilities, costs[0], values[0], rewards[:b].copy(), losses[: b + 1].copy(), patience
+        )
+    schedule = _schedule(rewards, losses, patience, b)
+    slopes = slopes_of(schedule)
+    one_order = _has_one_order(schedule, slopes)
+    if everyone:
+        if probabilities.shape[0] > (_MANY if one_order else _FEW):
+            return np.empty(0, np.int64), _TOO_MANY, 0.0, 0.0
+        some = np.arange(probabilities.shape[0])
+    problem = _problem(some, probabilities, costs, values, schedule)
+    order, p, c, v, gains, _, _ = problem
+    if not one_order and not _sorted(index_of(p, c, v, slopes[0], patience), order):
+        return np.empty(0, np.int64), _NO_ORDER, 0.0, 0.0
+    return _planned(some, problem, choose(order, p, gains, schedule), -math.inf)
+
+
+@compiled
+def _plan_freely(
+    probabilities: Vector,
+    costs: Vector,
+    values: Vector,
+    rewards: Vector,
+    losses: Vector,
+    patience: float,
+    b: int,
+    some: Order,
+) -> Planned:
+    """Plan with few candidates, whatever the payoffs, by looking at all their subsets."""
+    schedule = _schedule(rewards, losses, patience, b)
+    problem = _problem(some, probabilities, costs, values, schedule)
+    return _planned(some, problem, choose_freely(problem.p, problem.gains, schedule), -math.inf)
+
+
+@compiled
+def _plan_by_search(
+    probabilities: Vector,
+    costs: Vector,
+    values: Vector,
+    rewards: Vector,
+    losses: Vector,
+    patience: float,
+    b: int,
+    some: Order,
+) -> Planned:
+    """Plan with any candidates and payoffs: a good plan, and a bound on what it misses."""
+    schedule = _schedule(rewards, losses, patience, b)
+    problem = _problem(some, probabilities, costs, values, schedule)
+    order, p, c, v, gains, _, slopes = problem
+    chosen, above = search(order, p, c, v, gains, schedule, slopes)
+    return _planned(some, problem, chosen, above)
+
+
 def plan(
     probabilities: Vector,
     costs: Vector,
@@ -80,45 +220,16 @@ def plan(
     more than the bound; 0 means that the plan is optimal. O(k log k + k count).
     """
     b = min(count, probabilities.shape[0])
-    rewards, losses = rewards[:b].copy(), losses[: b + 1].copy()
     if b == 0:
         return np.empty(0, np.int64), 0, float(losses[0]), 0.0
-    if _equal(costs) and _equal(values):
-        return _plan_alike(probabilities, costs[0], values[0], rewards, losses, patience)
-    leaving = losses[1:].copy()
-    for m in range(b):
-        leaving[m] *= 1.0 - patience
-    schedule = Schedule(rewards, losses, leaving, patience)
-    slopes = slopes_of(schedule)
-    one_order = slopes[0] - slopes[-1] <= _ALIKE * (rewards[0] - leaving[max(b - 2, 0)])
-    if probabilities.shape[0] > (_MANY if one_order else _FEW):
-        some = narrow(probabilities, costs, values, rewards, losses, patience)
-    else:
-        some = np.arange(probabilities.shape[0])
-    p, c, v = take(probabilities, some), take(costs, some), take(values, some)
-    gains = np.empty(some.shape[0])
-    for i in range(some.shape[0]):
-        gains[i] = p[i] * v[i] - c[i]
-    order = np.arange(some.shape[0])
-    sort_by(index_of(p, c, v, slopes[-1], patience), p, order)
-    above = -math.inf
-    if one_order or _sorted(index_of(p, c, v, slopes[0], patience), order):
-        chosen = choose(order, p, gains, schedule)
-    elif order.shape[0] <= _FEW:
-        chosen = choose_freely(p, gains, schedule)
-    else:
-        chosen, above = search(order, p, c, v, gains, schedule, slopes)
-    value, length = value_of(chosen, p, gains, schedule), chosen.shape[0]
-    planned = np.empty(b, np.int64)
-    for m in range(length):
-        planned[m] = some[chosen[m]]
-    if length < b:
-        last = rewards[length] - losses[length + 1]  # what a success of the last try adds
-        for i in range(gains.shape[0]):
-            gains[i] += last * p[i]
-        for i in chosen:
-            gains[i] = -math.inf
-        following = top(gains, b - length)
-        for m in range(length, b):
-            planned[m] = some[following[m - length]]
-    return planned, length, value, max(above - value, 0.0)
+    given = probabilities, costs, values, rewards, losses, patience, b
+    some = _ALL
+    made: Planned = _plan_in_order(*given, some)
+    if made[1] == _TOO_MANY:
+        some = narrow(probabilities, costs, values, rewards[:b], losses[: b + 1], patience)
+        made = _plan_in_order(*given, some)
+    if made[1] == _NO_ORDER:
+        some = some if some.shape[0] else np.arange(probabilities.shape[0])
+        planner = _plan_freely if some.shape[0] <= _FEW else _plan_by_search
+        made = planner(*given, some)
+    return made

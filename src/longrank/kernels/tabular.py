@@ -52,7 +52,9 @@ def guide(knots: Matrix, counts: Indices) -> Guides:
             cells[:] = 0
             for knot in range(count):
                 cells[_cell(own[knot], low, _INSIDE / (high - low))] += 1
-            most = cells.max()
+            most = 0
+            for cell in range(_CELLS):
+                most = max(most, cells[cell])
             if most < best:
                 best, before = most, -1
                 guides[j, _CELLS], guides[j, _CELLS + 1] = most, trim

@@ -114,6 +114,13 @@ def _problem(
 
 
 @compiled
+def _has_same_order(problem: Problem) -> bool:
+    """Whether the largest slope gives the same order as the smallest, and so all of them. O(k)."""
+    order, p, c, v, _, schedule, slopes = problem
+    return _sorted(index_of(p, c, v, slopes[0], schedule.patience), order)
+
+
+@compiled
 def _planned(some: Order, problem: Problem, chosen: Order, above: float) -> Planned:
     """Return a plan: those chosen, followed by those that would be the best to try next."""
     p, gains, schedule = problem.p, problem.gains, problem.schedule
@@ -155,17 +162,14 @@ def _plan_in_order(
             probabilities, costs[0], values[0], rewards[:b].copy(), losses[: b + 1].copy(), patience
         )
     schedule = _schedule(rewards, losses, patience, b)
-    slopes = slopes_of(schedule)
-    one_order = _has_one_order(schedule, slopes)
-    if everyone:
-        if probabilities.shape[0] > (_MANY if one_order else _FEW):
-            return np.empty(0, np.int64), _TOO_MANY, 0.0, 0.0
-        some = np.arange(probabilities.shape[0])
-    problem = _problem(some, probabilities, costs, values, schedule)
-    order, p, c, v, gains, _, _ = problem
-    if not one_order and not _sorted(index_of(p, c, v, slopes[0], patience), order):
+    if not _has_one_order(schedule, slopes_of(schedule)):
         return np.empty(0, np.int64), _NO_ORDER, 0.0, 0.0
-    return _planned(some, problem, choose(order, p, gains, schedule), -math.inf)
+    if everyone and probabilities.shape[0] > _MANY:
+        return np.empty(0, np.int64), _TOO_MANY, 0.0, 0.0
+    some = np.arange(probabilities.shape[0]) if everyone else some
+    problem = _problem(some, probabilities, costs, values, schedule)
+    chosen = choose(problem.order, problem.p, problem.gains, schedule)
+    return _planned(some, problem, chosen, -math.inf)
 
 
 @compiled
@@ -182,7 +186,11 @@ def _plan_freely(
     """Plan with few candidates, whatever the payoffs, by looking at all their subsets."""
     schedule = _schedule(rewards, losses, patience, b)
     problem = _problem(some, probabilities, costs, values, schedule)
-    return _planned(some, problem, choose_freely(problem.p, problem.gains, schedule), -math.inf)
+    if _has_same_order(problem):
+        chosen = choose(problem.order, problem.p, problem.gains, schedule)
+    else:
+        chosen = choose_freely(problem.p, problem.gains, schedule)
+    return _planned(some, problem, chosen, -math.inf)
 
 
 @compiled
@@ -194,13 +202,18 @@ def _plan_by_search(
     losses: Vector,
     patience: float,
     b: int,
-    some: Order,
 ) -> Planned:
     """Plan with any candidates and payoffs: a good plan, and a bound on what it misses."""
     schedule = _schedule(rewards, losses, patience, b)
+    some = narrow(probabilities, costs, values, schedule.rewards, schedule.losses, patience)
+    if some.shape[0] <= _FEW:
+        return _plan_freely(probabilities, costs, values, rewards, losses, patience, b, some)
     problem = _problem(some, probabilities, costs, values, schedule)
     order, p, c, v, gains, _, slopes = problem
-    chosen, above = search(order, p, c, v, gains, schedule, slopes)
+    if _has_same_order(problem):
+        chosen, above = choose(order, p, gains, schedule), -math.inf
+    else:
+        chosen, above = search(order, p, c, v, gains, schedule, slopes)
     return _planned(some, problem, chosen, above)
 
 
@@ -223,13 +236,11 @@ def plan(
     if b == 0:
         return np.empty(0, np.int64), 0, float(losses[0]), 0.0
     given = probabilities, costs, values, rewards, losses, patience, b
-    some = _ALL
-    made: Planned = _plan_in_order(*given, some)
-    if made[1] == _TOO_MANY:
+    planned: Planned = _plan_in_order(*given, _ALL)
+    if planned[1] == _TOO_MANY:
         some = narrow(probabilities, costs, values, rewards[:b], losses[: b + 1], patience)
-        made = _plan_in_order(*given, some)
-    if made[1] == _NO_ORDER:
-        some = some if some.shape[0] else np.arange(probabilities.shape[0])
-        planner = _plan_freely if some.shape[0] <= _FEW else _plan_by_search
-        made = planner(*given, some)
-    return made
+        planned = _plan_in_order(*given, some)
+    elif planned[1] == _NO_ORDER:
+        k = probabilities.shape[0]
+        planned = _plan_freely(*given, np.arange(k)) if k <= _FEW else _plan_by_search(*given)
+    return planned

@@ -13,6 +13,6 @@ USER longrank
 WORKDIR /data
 VOLUME /data
 EXPOSE 8000
-HEALTHCHECK --interval=10s --timeout=3s --start-period=60s CMD \
+HEALTHCHECK --interval=10s --timeout=3s --start-period=120s CMD \
   ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/readyz')"]
 ENTRYPOINT ["longrank", "serve"]

@@ -7,9 +7,13 @@ import threading
 
 import httpx
 import msgspec
+import numba
 import pytest
 from serving import ADMIN, DIM, asked, make, served, told, until, until_ready
 
+from longrank import Payoffs, recommended
+from longrank.kernels import planning
+from longrank.kernels.narrowing import narrow
 from longrank.service import app
 from longrank.service.app import build
 from longrank.service.engine.engine import Engine
@@ -73,6 +77,23 @@ def test_warming_changes_no_model(engine, caplog, policy, dim):
     warm([model, model])
     assert (model.state_hash(), model.seq, model.stats.decisions) == (before, seq, 0)
     assert caplog.text == ""
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+@pytest.mark.parametrize("candidates", [3, 30, 300])
+def test_after_warming_no_decision_with_costs_compiles_a_plan(engine, candidates):
+    kernels = planning._plan_in_order, planning._plan_freely, planning._plan_by_search, narrow
+    warm([engine.model("m")])
+    ready = [len(kernel.signatures) for kernel in kernels]
+    assert min(ready) == 1
+    policy, items = recommended(), [{"id": str(i), "cost": 0.001 * i} for i in range(candidates)]
+    for payoffs in (
+        Payoffs.vanilla(5),
+        Payoffs.exponential(5),
+        Payoffs.linear(5, attempt_cost=0.1),
+    ):
+        policy.rank(items, payoffs, context={})
+    assert [len(kernel.signatures) for kernel in kernels] == ready
 
 
 def test_a_model_that_cannot_be_warmed_up_does_not_stop_the_start(engine, caplog, monkeypatch):

@@ -27,6 +27,8 @@ def warm(models: Iterable[Model]) -> None:
                 _use(Model(model.number, model.name, model.created, model.spec, model.snapshot()))
             except Exception:  # then a decision tells it, to whom it concerns
                 log.exception("model %s could not be warmed up", model.name)
+    if seen:
+        _plan()
 
 
 def _use(model: Model) -> None:
@@ -42,3 +44,11 @@ def _use(model: Model) -> None:
     payoffs = Payoffs.vanilla(budget)
     model.rank(items, payoffs, budget, "warm", context)
     model.policy.learn(model.receipt(items, [0], payoffs, context), Outcome(1, True))
+
+
+def _plan() -> None:
+    """Plan once with each kernel that a decision with costs may need, whatever its payoffs."""
+    straight, curved = Payoffs.vanilla(3), Payoffs.exponential(3)
+    for payoffs, candidates in ((straight, 3), (curved, 3), (curved, 30), (straight, 300)):
+        costs = np.linspace(0.0, 0.1, candidates)
+        payoffs.priced(costs=costs).best_sequence(np.linspace(0.2, 0.8, candidates))

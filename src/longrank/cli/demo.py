@@ -13,7 +13,7 @@ from rich.text import Text
 from longrank.cli.terminal import console, counted, needs
 
 if TYPE_CHECKING:
-    from longrank.experiments.demo import Desk, Panel
+    from longrank.experiments.demo import Desk, Player
 
 
 @needs("experiments")
@@ -36,30 +36,30 @@ def demo(
 
     Example: `longrank demo --rounds 200 --out pictures`
     """
-    from longrank.experiments.demo import Desk, draw
+    from longrank.experiments.demo import PARTS, Desk, draw
     from longrank.experiments.demo import demo as run
     from longrank.jobs import Jobs
 
-    panels: list[Panel] = []
+    players: list[Player] = []
     with counted() as bar:
-        task = bar.add_task("compiling for this machine, and running", total=7)
+        task = bar.add_task("compiling for this machine, and running", total=PARTS)
         for part in run(rounds, seed, Jobs(2)):
             bar.advance(task)
             if isinstance(part, Desk):
                 bar.console.print(_desk(part), "")
             else:
-                panels.append(part)
-    for world in dict.fromkeys(panel.world for panel in panels):
-        console.print(_world([panel for panel in panels if panel.world == world]))
-    explained = {panel.scenario: panel.explained for panel in panels if panel.explained}
+                players.append(part)
+    for world in dict.fromkeys(player.world for player in players):
+        console.print(_world([player for player in players if player.world == world]))
+    explained = {player.policy: player.explained for player in players if player.explained}
     console.print(
         "\nOne payment explained: how `recommended` ranks it after learning, in the linear scenario"
         "\n(a success is worth 1, every try costs 0.1, giving up costs 0.1)\n"
     )
-    console.print(explained["linear"], highlight=False)
+    console.print(explained["recommended"], highlight=False)
     console.print(
         "\nPictures of the average reward, CR(t) / t: "
-        + ", ".join(str(file) for file in draw(panels, out))
+        + ", ".join(str(file) for file in draw(players, out))
     )
 
 
@@ -81,17 +81,18 @@ def _desk(desk: Desk) -> Group:
     )
 
 
-def _world(panels: list[Panel]) -> Table:
+def _world(players: list[Player]) -> Table:
     """What each policy earned in one world, scenario by scenario."""
-    title = f"{panels[0].world}: expected reward per round (mean length)"
+    title = f"{players[0].world}: expected reward per round (mean length)"
     table = Table(title=title, min_width=66)
     table.add_column("")
-    for panel in panels:
-        table.add_column(panel.scenario, justify="right")
-    for policy in panels[0].runs:
-        runs = [panel.runs[policy] for panel in panels]
-        table.add_row(policy, *(f"{r.expected.mean():.3f} ({r.lengths.mean():.1f})" for r in runs))
+    for scenario in players[0].runs:
+        table.add_column(scenario, justify="right")
+    for player in players:
+        runs = player.runs.values()
+        cells = (f"{run.expected.mean():.3f} ({run.lengths.mean():.1f})" for run in runs)
+        table.add_row(player.policy, *cells)
     table.add_section()
-    best = [next(iter(panel.runs.values())).optimum.mean() for panel in panels]
-    table.add_row("knows the truth", *(f"{value:.3f}      " for value in best))
+    best = (f"{run.optimum.mean():.3f}      " for run in players[0].runs.values())
+    table.add_row("knows the truth", *best)
     return table

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,7 @@ BUDGET = 5
 PAYMENTS = 4  # of the desk, for each round of the other worlds
 TOPICS = 12
 PIVOT = 3
+POLICIES = ("Rand", "Eps", "C-UCB1", "GL-CDCM", "Ind", "Dep", "recommended")
 SCENARIOS: dict[str, Payoffs] = {
     "vanilla": Payoffs.vanilla(BUDGET),
     "exponential": Payoffs.exponential(BUDGET),
@@ -71,11 +73,11 @@ class Desk:
 
 
 @dataclass(frozen=True)
-class Panel:
-    """One world in one scenario: a run of each policy, and one more ranking if it is endless."""
+class Player:
+    """A policy in one world: a run of each scenario; in an endless world one ranking explained."""
 
     world: str
-    scenario: str
+    policy: str
     runs: dict[str, Run]
     explained: str | None
 
@@ -136,22 +138,25 @@ def digits(rounds: int, seed: int) -> Setting:
 
 
 WORLDS = (payments, digits)
+PARTS = 1 + len(WORLDS) * len(POLICIES)
 
 
-def policies(setting: Setting, seed: int) -> dict[str, Policy]:
-    """Make the paper's six, with the same settings everywhere, and the recommended one."""
-    topics = Mixture.fit(setting.unlabelled, TOPICS, seed, unit=True)
-    newton = {"max_budget": BUDGET, "rate": 5.0, "radius": 10.0}
-    dim = setting.dim
-    return {
-        "Rand": named("rand", rng=seed),
-        "Eps": named("eps", dim=dim, epsilon=0.1, rng=seed, **newton),
-        "C-UCB1": named("c-ucb1", dim=dim, exploration=0.1),
-        "GL-CDCM": named("gl-cdcm", dim=dim, penalty=1.0, exploration=0.1),
-        "Ind": named("ind", dim=dim, exploration=0.1, **newton),
-        "Dep": named("dep", dim=TOPICS, topics=topics, exploration=0.1, **newton),
-        "recommended": recommended(dim=dim),
+def make_policy(name: str, setting: Setting, seed: int) -> Policy:
+    """Make one of the paper's six, with the same settings everywhere, or the recommended one."""
+    dim, newton = setting.dim, {"max_budget": BUDGET, "rate": 5.0, "radius": 10.0}
+    if name == "recommended":
+        return recommended(dim=dim)
+    if name == "Dep":
+        topics = Mixture.fit(setting.unlabelled, TOPICS, seed, unit=True)
+        return named("dep", dim=TOPICS, topics=topics, exploration=0.1, **newton)
+    own: dict[str, dict[str, Any]] = {
+        "Rand": {"rng": seed},
+        "Eps": {"dim": dim, "epsilon": 0.1, "rng": seed, **newton},
+        "C-UCB1": {"dim": dim, "exploration": 0.1},
+        "GL-CDCM": {"dim": dim, "penalty": 1.0, "exploration": 0.1},
+        "Ind": {"dim": dim, "exploration": 0.1, **newton},
     }
+    return named(name.lower(), **own[name])
 
 
 def telling(policy: Policy, world: World, payoffs: Payoffs, after: int) -> Ranking:
@@ -161,38 +166,38 @@ def telling(policy: Policy, world: World, payoffs: Payoffs, after: int) -> Ranki
     return next((ranking for ranking in (first, *coming) if 0 < len(ranking) < BUDGET), first)
 
 
-def simulate_panel(world: int, scenario: str, rounds: int, seed: int) -> Panel:
-    """Run every policy in one of the worlds, in one scenario."""
-    setting, payoffs = WORLDS[world](rounds, seed), SCENARIOS[scenario]
-    players = policies(setting, seed)
-    runs = {
-        name: simulate(policy, setting.world, payoffs, rounds) for name, policy in players.items()
-    }
-    explained = None
+def simulate_all(world: int, name: str, rounds: int, seed: int) -> Player:
+    """Run one policy in one of the worlds, in every scenario."""
+    setting, runs, explained = WORLDS[world](rounds, seed), {}, None
+    for scenario, payoffs in SCENARIOS.items():
+        policy = make_policy(name, setting, seed)
+        runs[scenario] = simulate(policy, setting.world, payoffs, rounds)
     if setting.world.rounds is None:
-        explained = telling(players["recommended"], setting.world, payoffs, rounds).explain()
-    return Panel(setting.title, scenario, runs, explained)
+        explained = telling(policy, setting.world, payoffs, rounds).explain()
+    return Player(setting.title, name, runs, explained)
 
 
-def demo(rounds: int, seed: int, jobs: Jobs | None = None) -> Iterator[Desk | Panel]:
-    """Run everything: the desk first, then a panel for each world and scenario."""
-    panels = [(simulate_panel, w, s, rounds, seed) for w in range(len(WORLDS)) for s in SCENARIOS]
-    yield from (jobs or Jobs()).each(_call, [(route, PAYMENTS * rounds, seed), *panels])
+def demo(rounds: int, seed: int, jobs: Jobs | None = None) -> Iterator[Desk | Player]:
+    """Run everything: the desk first, then every policy in every world."""
+    players = [(simulate_all, w, p, rounds, seed) for w in range(len(WORLDS)) for p in POLICIES]
+    yield from (jobs or Jobs()).each(_call, [(route, PAYMENTS * rounds, seed), *players])
 
 
-def _call(function: Callable[..., Desk | Panel], *arguments: object) -> Desk | Panel:
+def _call(function: Callable[..., Desk | Player], *arguments: object) -> Desk | Player:
     # Otherwise each process would announce that it compiles.
     logging.getLogger("longrank").addHandler(logging.NullHandler())
     return function(*arguments)
 
 
-def draw(panels: list[Panel], out: Path) -> list[Path]:
+def draw(players: list[Player], out: Path) -> list[Path]:
     """Draw the average reward of all runs; return the files."""
-    curves = {
-        f"{panel.world}, {panel.scenario}": {
-            name: average_reward(run) for name, run in panel.runs.items()
-        }
-        for panel in panels
-    }
+    panels: dict[str, dict[str, NDArray[np.float64]]] = {}
+    for world in dict.fromkeys(player.world for player in players):
+        for scenario in SCENARIOS:
+            panels[f"{world}, {scenario}"] = {
+                player.policy: average_reward(player.runs[scenario])
+                for player in players
+                if player.world == world
+            }
     out.mkdir(parents=True, exist_ok=True)
-    return average_rewards(curves, out / "average-reward")
+    return average_rewards(panels, out / "average-reward")

@@ -23,12 +23,13 @@ from longrank.cli import (
     serve,
 )
 from longrank.cli.configuration import Configured
-from longrank.cli.manual import Explained
+from longrank.cli.manual import Explained, ExplainedGroup
 from longrank.cli.terminal import console, refuse
 from longrank.errors import LongrankError
 from longrank.service.errors import ServiceError
 
 app = typer.Typer(
+    cls=ExplainedGroup,
     no_args_is_help=True,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -13,7 +13,9 @@ from longrank.cli.terminal import needs
 
 @needs("service")
 def backup(
-    out: Annotated[Path, typer.Argument(help="The file to write; it must not exist yet.")],
+    out: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The file to write; it must not exist yet.")
+    ],
     store: Annotated[
         str, typer.Option(envvar="LONGRANK_STORE", help="The SQLite file.")
     ] = "decisions.db",

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from longrank.cli.manual import Explained
+from longrank.cli.manual import Explained, ExplainedGroup
 from longrank.cli.terminal import console, deprecated, names
 from longrank.errors import InvalidInput
 from longrank.logs import COLUMNS, History
@@ -16,15 +16,18 @@ from longrank.logs import check as check_history
 from longrank.payoffs import Payoffs
 
 app = typer.Typer(
-    help="Check logs of decisions and outcomes before you learn from them.", no_args_is_help=True
+    cls=ExplainedGroup,
+    help="Check logs of decisions and outcomes before you learn from them.",
+    no_args_is_help=True,
 )
 
 LogFiles = Annotated[
     list[Path],
     typer.Argument(
+        metavar="PATH...",
         help="A .parquet, .csv or .jsonl file. A log in many files: name them all, or a folder, "
         "or a pattern in quotes such as 'logs/*.parquet'; they are read in the order of their "
-        "names."
+        "names.",
     ),
 ]
 ColumnNames = Annotated[

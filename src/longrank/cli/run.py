@@ -24,9 +24,10 @@ def run(
     tasks: Annotated[
         list[str],
         typer.Argument(
+            metavar="TASK...",
             help="Tasks: mnist-0 to mnist-9 (or mnist for all ten), likewise fashion and digits; "
             "movielens-25m, movielens-1m, yelp, msd, logistic, payments-8, payments-100; or a task "
-            "that an installed package offers."
+            "that an installed package offers.",
         ),
     ],
     scenario: Annotated[

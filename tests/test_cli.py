@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from typer.testing import CliRunner
 
 import commands
 from longrank import __version__, cli
+from longrank.cli import terminal
 from longrank.cli.run import Backend, Grid
 from longrank.cli.terminal import EXTRAS, needs
 from longrank.errors import InvalidInput, LongrankError, MissingExtra
@@ -317,6 +319,73 @@ def test_without_a_command_the_help_goes_to_standard_error() -> None:
 def test_a_twin_that_the_help_does_not_show_still_works() -> None:
     with pytest.raises(LongrankError, match=r"^there is no file none\.csv$"):
         call("evaluate", "none.csv", "--policy", "ind", "--no-gate")
+
+
+def refusal(arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Any) -> tuple[int, str]:
+    """The exit code and the sentence with which the command ends."""
+    monkeypatch.setattr(sys, "argv", ["longrank", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    return stop.value.code, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (["bench", "--only", "x"], 2, "--only must be among round, "),
+        (["run", "x"], 2, "task must be one of "),
+        (["serve", "--store", "."], 2, "--store must be a file or a PostgreSQL URL, not a folder"),
+        (["serve", "--store", "no/x.db"], 1, "cannot make no/x.db: there is no folder no\n"),
+        (["backup", "--store", "log.csv", "new.db"], 2, "--store must be a SQLite file, got log"),
+        (["evaluate", "log.csv", "--policy", "ind", "--report", "no/r.html"], 2,
+         "--report must be in a folder that exists, got no/r.html\n"),
+        (["evaluate", "log.csv", "--policy", "ind", "--json", "no/r.json"], 2,
+         "--json must be in a folder that exists, got no/r.json\n"),
+        (["demo", "--out", "log.csv/pictures"], 2, "cannot use log.csv/pictures: Not a directory"),
+        (["reproduce"], 1, "none of the data is available yet, so nothing was run\n"),
+    ],
+)  # fmt: skip
+def test_what_cannot_work_is_refused_at_once_as_the_user_wrote_it(
+    arguments: list[str],
+    code: int,
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LONGRANK_DATA", str(tmp_path))
+    Path("log.csv").write_text("id\n1\n")
+    found, said = refusal(arguments, monkeypatch, capsys)
+    assert (found, said.count("\n")) == (code, 1)
+    assert said.startswith(f"longrank: {sentence}")
+    assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
+
+
+def test_a_log_that_breaks_a_rule_is_told_without_a_table_of_what_it_is_good_for(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "log.csv").write_text("a,b\n1,2\n")
+    result = CliRunner().invoke(cli.app, ["logs", "check", str(tmp_path / "log.csv")])
+    assert result.exit_code == 1
+    assert "id must be a column" in result.stdout
+    assert result.stdout.splitlines()[-1].endswith(
+        "fix this first; nothing is learned from a log that breaks a rule"
+    )
+    assert "warm start" not in result.stdout
+
+
+def test_no_figure_is_cut_off_on_a_narrow_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = {"items": [[0.5, 0.1], [0.2, 0.3]], "order": [0, 1], "tried": 1, "succeeded": True}
+    row |= {"rewards": [1.0, 0.5], "losses": [0.0, -0.1, -0.2]}
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(json.dumps({"id": n} | row) + "\n" for n in range(20)))
+    monkeypatch.setattr(terminal.console, "_width", 50)
+    output = call("evaluate", str(log), "--policy", "rand", "--every")
+    assert "effective" in output
+    assert "…" not in output.partition("Reward per decision")[2]
 
 
 def test_it_runs_as_a_module() -> None:

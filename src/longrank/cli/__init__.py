@@ -25,7 +25,8 @@ from longrank.cli import (
 from longrank.cli.configuration import Configured
 from longrank.cli.manual import Explained, ExplainedGroup
 from longrank.cli.terminal import console, refuse
-from longrank.errors import LongrankError
+from longrank.cli.usage import spelled
+from longrank.errors import InvalidInput, LongrankError
 from longrank.service.errors import ServiceError
 
 app = typer.Typer(
@@ -85,6 +86,8 @@ def main() -> None:
     except ServiceError as error:
         refuse(str(error))
         sys.exit(1)
+    except InvalidInput as error:
+        refuse(f"{spelled(error.parameter, sys.argv)} must {error.rule}, got {error.value}")
     except LongrankError as error:
         refuse(str(error))
     except OSError as error:

@@ -30,7 +30,7 @@ def list_sources() -> None:
     """
     table = Table(title=f"Data in {data_folder()}")
     for column in ("name", "data set", "here", "how to get it"):
-        table.add_column(column)
+        table.add_column(column, overflow="fold")
     for name, known in SOURCES.items():
         try:
             here = bool(find(name))

@@ -37,6 +37,7 @@ def demo(
     from longrank.experiments.demo import SCENARIOS
     from longrank.experiments.demo import demo as run
 
+    out.mkdir(parents=True, exist_ok=True)  # fails now rather than in a minute
     with counted() as bar:
         task = bar.add_task("payment desk", total=43)
         result = run(out, rounds, seed, lambda name: bar.update(task, advance=1, description=name))

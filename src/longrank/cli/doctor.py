@@ -45,6 +45,6 @@ def show(findings: Iterable[Finding]) -> bool:
     for finding in findings:
         good = good and finding.good
         mark = "[green]ok[/green]  " if finding.good else "[red]bad[/red] "
-        console.print(f"{mark} {finding.what:<12}", end=" ")
+        console.print(f"{mark} {finding.what:<17}", end=" ")
         console.print(finding.detail, markup=False, highlight=False, soft_wrap=True)
     return good

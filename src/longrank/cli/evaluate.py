@@ -34,6 +34,7 @@ Interval = Literal["bootstrap", "betting", "bernstein"]
 Treatment = Literal["refuse", "at-random", "bounds"]
 GATE = {"promote": 0, "keep": 3, "not enough data": 4}  # exit codes
 
+FIGURES = 80  # characters that a table of estimates needs
 _MANY = 50_000  # decisions that are worth several processes
 _OFFERED = ("dim", "max_budget", "rng")  # what the log and the command line give a policy
 
@@ -143,6 +144,11 @@ def evaluate(
     """
     if extra_cost is not None and not math.isfinite(extra_cost):
         raise InvalidInput("extra_cost", "be finite", extra_cost)
+    for file in (report, json):
+        if file is not None and not file.parent.is_dir():
+            raise InvalidInput(
+                "report" if file is report else "json", "be in a folder that exists", file
+            )
     history = open_log(log, columns, context, payoffs).keep()
     if gate:
         _gate(history, policy, confidence, missing, _pair(earnable), json)
@@ -290,11 +296,18 @@ def _show(console: Console, found: Evaluation) -> None:
         value = "–" if math.isnan(one.value) else f"{one.value:.4f}"
         span, rounds = _span(one.low, one.high), _count(one.effective)
         table.add_row(name, "refused" if one.refused else one.estimator, value, span, rounds)
-    console.print(table)
+    _print_table(console, table)
     for each in found.differences[len(found.verdicts) :]:
         console.print(str(each), highlight=False, markup=False, soft_wrap=True)
     if found.missing:
         console.print(f"{found.missing} decisions have no outcome", highlight=False)
+
+
+def _print_table(console: Console, table: Table) -> None:
+    """Print a table with all of its figures, on a narrow terminal too, which then wraps lines."""
+    if console.width < FIGURES:
+        table.width = FIGURES
+    console.print(table, crop=False)
 
 
 def _span(low: float, high: float) -> str:
@@ -334,6 +347,6 @@ def _show_all(console: Console, found: Evaluation) -> None:
             notes.insert(0, f"the reward is exact in {one.exact:.0%} of the decisions")
         span = "" if math.isnan(one.low) else f"{one.low:.4f} to {one.high:.4f}"
         table.add_row(name, one.estimator, value, span, effective, see(notes))
-    console.print(table)
+    _print_table(console, table)
     for text, number in remarks.items():
         console.print(f"{number:>3}  {text}", highlight=False, markup=False)

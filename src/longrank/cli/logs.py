@@ -140,14 +140,19 @@ def check(
         console.print(
             f"Ignored columns that are not part of the format: {', '.join(found.ignored)}"
         )
+    if found.problems:
+        console.print(
+            f"{found.name}: fix this first; nothing is learned from a log that breaks a rule",
+            highlight=False,
+            soft_wrap=True,
+        )
+        raise typer.Exit(1)
     table = Table(title=f"{found.name}: {found.decisions} decisions")
     for column in ("use", "possible", "why"):
         table.add_column(column, overflow="fold")
     for ability in found.abilities:
         table.add_row(ability.name, "yes" if ability.possible else "no", ability.reason)
     console.print(table)
-    if found.problems:
-        raise typer.Exit(1)
 
 
 @app.command("columns", cls=Explained)

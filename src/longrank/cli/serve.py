@@ -187,6 +187,7 @@ def serve(
     """
     from longrank.service.server import run
 
+    _check_place(store)
     if no_auth and host not in LOOPBACK:
         raise InvalidInput("host", "be a loopback address with --no-auth", repr(host))
     run(
@@ -217,6 +218,18 @@ def serve(
         idle_timeout=idle_timeout,
         **({} if max_workers is None else {"max_workers": max_workers}),
     )
+
+
+def _check_place(store: str) -> None:
+    """Refuse a SQLite file that cannot be where it should be."""
+    from longrank.service.errors import StoreFailed
+
+    if "://" in store:
+        return
+    if Path(store).is_dir():
+        raise InvalidInput("store", "be a file or a PostgreSQL URL, not a folder", repr(store))
+    if not Path(store).parent.is_dir():
+        raise StoreFailed(f"cannot make {store}: there is no folder {Path(store).parent}")
 
 
 def _show(key: str) -> None:

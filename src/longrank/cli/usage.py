@@ -56,3 +56,13 @@ def quote(message: str, args: Sequence[str], param: Any) -> str:
         if option in param.opts and value and repr(value) not in message:
             return f"{message} (got {value!r})"
     return message
+
+
+def spelled(parameter: str, args: Sequence[str]) -> str:
+    """Return a parameter as the user wrote it, if it is an option among the arguments.
+
+    >>> spelled("extra_cost", ["longrank", "evaluate", "log.csv", "--extra-cost", "inf"])
+    '--extra-cost'
+    """
+    option = f"--{parameter.replace('_', '-')}"
+    return option if any(word.partition("=")[0] == option for word in args) else parameter

@@ -23,9 +23,9 @@ def doctor(
         ),
     ] = "decisions.db",
 ) -> None:
-    """Check that this machine and a store are fit for `longrank serve`.
+    """Check that this machine and a store are ready for `longrank serve`.
 
-    Checks versions, measures the disk, reads and verifies the whole store, and says what
+    Checks versions, measures the disk, reads and verifies the whole store, and estimates the
     throughput to expect. Stop the service first: a store in use cannot be read. The exit code is 1
     if something needs fixing.
 

@@ -70,9 +70,9 @@ def evaluate(
     missing: Annotated[
         Treatment,
         typer.Option(
-            help="Decisions without an outcome: refuse an estimate if they are more than 1 %; "
-            "weight the others, if outcomes are missing at random given what was played; or give "
-            "bounds that hold whatever the reason."
+            help="What to do about decisions without an outcome. refuse: give no estimate if they "
+            "are more than 1 %. at-random: assume that they are missing at random, given what was "
+            "played, and weight the others. bounds: give bounds that hold whatever the reason."
         ),
     ] = "refuse",
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
@@ -89,21 +89,22 @@ def evaluate(
     gate: Annotated[
         bool,
         typer.Option(
-            help="Answer whether the policy may replace what is played. Exit code 0: promote; 3: "
-            "keep what is played; 4: not enough data. You may ask daily while the log grows. Takes "
-            "one policy, from a file, and a log of decisions made since it was saved."
+            help="Decide whether the policy may replace what is played. Exit code 0: promote; 3: "
+            "keep what is played; 4: not enough data. You may repeat this daily while the log "
+            "grows. Needs one policy, from a file, and a log of decisions made since it was saved."
         ),
     ] = False,
     earnable: Annotated[
         str,
         typer.Option(
-            help="For --gate: the least and the most that any decision can earn, such as "
-            "-0.2,2.4. Needed where decisions differ in that."
+            help="For --gate: the least and the most that a decision can earn, such as -0.2,2.4. "
+            "Required if that differs between decisions."
         ),
     ] = "",
     report: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
     extra_cost: Annotated[
-        float | None, typer.Option(help="In the report: what if every try cost this much more?")
+        float | None,
+        typer.Option(help="For the report: what if every attempt cost this much more?"),
     ] = None,
     jobs: Annotated[
         int | None,
@@ -119,7 +120,7 @@ def evaluate(
         typer.Option(help="Address of the Dask or Ray cluster; default: start one here."),
     ] = None,
 ) -> None:
-    """Judge what policies would have earned on a log, without running them.
+    """Estimate what policies would have earned on a log, without running them.
 
     A verdict on each policy comes first: how much more or less it would earn than what was played,
     how many decisions support that, and what to do.
@@ -128,8 +129,8 @@ def evaluate(
     files are judged as they are, on the same rest. What the log cannot support is refused, with
     the reason; `longrank logs check` shows beforehand what a log supports.
 
-    If the columns of your log have other names than those of `longrank logs columns`, say which is
-    which with `--columns`.
+    If the columns of your log do not have the names that `longrank logs columns` lists, map them
+    with `--columns`.
 
     The log is read once, and may be larger than memory. Its batches are evaluated in parallel, with
     the same results whatever the number of processes.

@@ -25,14 +25,17 @@ LogFiles = Annotated[
     list[Path],
     typer.Argument(
         metavar="PATH...",
-        help="A .parquet, .csv or .jsonl file. A log in many files: name them all, or a folder, "
-        "or a pattern in quotes such as 'logs/*.parquet'; they are read in the order of their "
-        "names.",
+        help="A .parquet, .csv or .jsonl file. If the log consists of many files: all of them, a "
+        "folder, or a pattern in quotes such as 'logs/*.parquet'. They are read in the order of "
+        "their names.",
     ),
 ]
 ColumnNames = Annotated[
     str,
-    typer.Option(help="Your names for columns of the format, such as id=payment,ids=routes."),
+    typer.Option(
+        help="Names of the columns in your log, where they differ from the format: "
+        "id=payment,ids=routes."
+    ),
 ]
 ContextNames = Annotated[
     str | None,
@@ -45,7 +48,7 @@ LogPayoffs = Annotated[
     str,
     typer.Option(
         help="What decisions are worth, if the log does not say: budget=3,attempt_cost=0.05, "
-        "optionally with success=1 and give_up=-0.2."
+        "and optionally success=1 and give_up=-0.2."
     ),
 ]
 
@@ -122,7 +125,7 @@ def check(
 
     Example: `longrank logs check log.csv`
 
-    With your own names of columns: `longrank logs check log.csv --columns id=payment,ids=routes`
+    With other names of columns: `longrank logs check log.csv --columns id=payment,ids=routes`
     """
     shown = most or max_problems
     with console.status(f"reading {', '.join(map(str, file))}"):

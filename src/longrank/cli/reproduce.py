@@ -35,7 +35,7 @@ def reproduce(
 
     Runs all scenarios, budgets and policies of the paper on those of its 13 tasks whose data is
     available, and says how to get the others (`longrank data`). Run the command again to resume
-    one that was interrupted. The exit code is 1 if a cell fails or there is no data.
+    after an interruption. The exit code is 1 if a cell fails or there is no data.
 
     Needs `pip install 'longrank[experiments]'`.
 

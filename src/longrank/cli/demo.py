@@ -22,13 +22,13 @@ def demo(
 ) -> None:
     """Watch longrank learn to route payments, in money; then compare seven policies.
 
-    The first part is a simulated payment desk: what each way to route the same payments earns, pays
-    in fees and gets approved while one of the providers is down for a while. The second part
-    compares the paper's six policies (Rand, Eps, C-UCB1, GL-CDCM, Ind, Dep) and `recommended` in
-    two worlds: eight simulated payment routes, and scikit-learn's handwritten digits, where a 3
-    should come early. In the three scenarios a success is always worth 1 (vanilla), half as much with each
-    further attempt (exponential), or 1 minus 0.1 per attempt (linear). All policies keep the same
-    settings throughout; nothing is tuned.
+    The first part is a simulated payment desk: what each way to route the same payments earns,
+    pays in fees and gets approved while one of the providers is down for a while. The second
+    part compares the paper's six policies (Rand, Eps, C-UCB1, GL-CDCM, Ind, Dep) and
+    `recommended` in two worlds: eight simulated payment routes, and scikit-learn's handwritten
+    digits, where a 3 should come early. In the three scenarios a success is always worth 1
+    (vanilla), half as much with each further attempt (exponential), or 1 minus 0.1 per attempt
+    (linear). All policies keep the same settings throughout; nothing is tuned.
 
     Needs `pip install 'longrank[experiments]'`.
 

@@ -9,6 +9,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from importlib import metadata
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any, get_args
 
@@ -386,6 +387,15 @@ def test_no_figure_is_cut_off_on_a_narrow_terminal(
     output = call("evaluate", str(log), "--policy", "rand", "--every")
     assert "effective" in output
     assert "…" not in output.partition("Reward per decision")[2]
+
+
+def test_a_terminal_that_lacks_a_sign_gets_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = BytesIO()
+    monkeypatch.setattr(sys, "stdout", TextIOWrapper(written, encoding="ascii", newline="\n"))
+    monkeypatch.setattr(cli, "app", lambda: print("value – 0.5", flush=True))
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert written.getvalue() == b"value ? 0.5\n"
 
 
 def test_it_runs_as_a_module() -> None:

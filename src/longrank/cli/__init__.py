@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -81,6 +82,9 @@ def main() -> None:
 
     The exit code is 2 if something was wrong with what was asked, and 1 if it was tried and failed.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without a sign shows ? for it
     try:
         app()
     except ServiceError as error:

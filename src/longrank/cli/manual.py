@@ -177,7 +177,7 @@ def _value(kind: str) -> str:
 
 def _explained(param: Any, text: str) -> Text:
     """Return the explanation, and below it the default, the range and the variable, if any."""
-    plain, mark, details = text.rpartition("  [")
+    plain, mark, details = text.replace("  \\[", "  [").rpartition("  [")  # older Typers escape it
     if not mark:
         return _styled(text)
     shown = [_detail(one) for one in details.removesuffix("]").split("; ")]

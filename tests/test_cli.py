@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import re
+import subprocess
+import sys
 import tomllib
+from collections.abc import Iterator
 from importlib import metadata
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from typer.main import get_command
 from typer.testing import CliRunner
 
 import commands
 from longrank import __version__, cli
-from longrank.cli.manual import NAMES
+from longrank.cli import terminal
 from longrank.cli.run import Backend, Grid
 from longrank.cli.terminal import EXTRAS, needs
 from longrank.errors import InvalidInput, LongrankError, MissingExtra
@@ -222,27 +229,181 @@ def test_terms_are_shown_before_a_download_and_can_be_declined(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LONGRANK_DATA", str(tmp_path))
-    result = CliRunner().invoke(cli.app, ["data", "get", "movielens-1m"], input="n\n")
-    assert result.exit_code == 1
-    assert "Do you accept these terms?" in result.output
+    for answer in ("n\n", ""):  # without a terminal nobody answers
+        result = CliRunner().invoke(cli.app, ["data", "get", "movielens-1m"], input=answer)
+        assert result.exit_code == 1
+        assert "Do you accept these terms?" in result.stdout
+        assert "nothing was downloaded (--yes accepts them)" in result.stderr
     assert not list(tmp_path.iterdir())
+
+
+def pages(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every command and group that has a help, as the words that call it."""
+    yield words
+    for name, command in getattr(group, "commands", {}).items():
+        yield from pages(command, (*words, name))
+
+
+PAGES = [pytest.param(words, id=" ".join(words)) for words in pages(get_command(cli.app))]
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+@pytest.mark.parametrize("words", PAGES)
+def test_every_help_has_the_same_layout_and_fits_the_terminal(
+    words: tuple[str, ...], columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    text = call(*words, "--help")
+    page, _, examples = text.partition("\nExamples:\n")
+    assert text.startswith("Usage: ")
+    assert max(map(len, page.splitlines())) <= min(columns, 100)
+    assert all(line == line.rstrip() for line in text.splitlines())
+    assert not text.endswith("\n\n")
+    assert bool(examples) == (" ".join(words) in dict(commands.commands()))
+    assert not re.search(r"[<>╭│]", page)  # neither Typer's boxes nor its names of types
+    assert "BOOL" not in page.upper()
+    assert "--no-gate" not in page
+    assert re.search(r"^  -h, --help\s+Show this message", page, re.MULTILINE)
 
 
 def test_help_explains_every_option_in_full_on_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     shown = {words: call(*words.split(), "--help") for words, _ in commands.commands()}
-    for words, text in shown.items():
-        assert max(map(len, text.splitlines())) <= 80, words
     for option in commands.options():
         if option.info.hidden:
             continue
         lines = shown[option.command].splitlines()
-        explained = " ".join(line[NAMES + 3 : -1].strip() for line in lines if line[0:1] == "│")
-        assert option.info.help in explained, f"{option.command} {option.flag}"
+        column = next(line.index("Show this") for line in lines if "-h, --help" in line)
+        explained = " ".join(line[column:] for line in lines if line.startswith("  "))
+        assert str(option.info.help).replace("`", "") in explained, option.flag
 
 
 def test_the_first_help_lists_every_command_under_a_heading() -> None:
     text = call("--help")
-    headings = ("Try it", "Your logs", "The service", "Experiments and the paper")
-    assert all(f"╭─ {heading} ─" in text for heading in headings)
-    assert "╭─ Commands" not in text
+    headings = ("Try it", "Your logs", "The service", "Experiments and the paper", "Options")
+    assert re.findall(r"^(\w.*):$", text, re.MULTILINE) == list(headings)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["serv"], "no such command 'serv'. Did you mean 'serve'?"),
+        (["serve", "--prot", "1"], "no such option: --prot. Did you mean --port?"),
+        (["serve", "--xyzzy"], "no such option: --xyzzy"),
+        (["serve", "--port", "x"], "--port must be a valid integer (got 'x')"),
+        (["serve", "--port=70000"], "--port must be less than or equal to 65535 (got '70000')"),
+        (["run", "x", "--grid", "y"], "invalid value for '--grid': 'y' is not one of 'quick', "),
+        (["evaluate"], "missing argument 'PATH...'"),
+        (["evaluate", "log.csv"], "missing option '--policy'"),
+        (["report", "none"], "invalid value for 'FOLDER...': path 'none' does not exist"),
+    ],
+)
+def test_a_usage_error_is_a_sentence_and_says_where_the_help_is(
+    arguments: list[str], sentence: str
+) -> None:
+    result = CliRunner().invoke(cli.app, arguments, prog_name="longrank")
+    first, usage, hint = result.stderr.splitlines()
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert first.startswith(f"longrank: {sentence}")
+    words = [word for word in arguments[:1] if word in get_command(cli.app).commands]
+    assert usage.startswith(" ".join(["Usage: longrank", *words, "[OPTIONS]"]))
+    assert hint == f"Try '{' '.join(['longrank', *words, '--help'])}'."
+
+
+def test_without_a_command_the_help_goes_to_standard_error() -> None:
+    for words in ([], ["logs"], ["data"]):
+        result = CliRunner().invoke(cli.app, words)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr == call(*words, "--help")
+
+
+def test_a_twin_that_the_help_does_not_show_still_works() -> None:
+    with pytest.raises(LongrankError, match=r"^there is no file none\.csv$"):
+        call("evaluate", "none.csv", "--policy", "ind", "--no-gate")
+
+
+def refusal(arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Any) -> tuple[int, str]:
+    """The exit code and the sentence with which the command ends."""
+    monkeypatch.setattr(sys, "argv", ["longrank", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    return stop.value.code, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (["bench", "--only", "x"], 2, "--only must be among round, "),
+        (["run", "x"], 2, "task must be one of "),
+        (["serve", "--store", "."], 2, "--store must be a file or a PostgreSQL URL, not a folder"),
+        (["serve", "--store", "no/x.db"], 1, "cannot make no/x.db: there is no folder no\n"),
+        (["backup", "--store", "log.csv", "new.db"], 2, "--store must be a SQLite file, got log"),
+        (["evaluate", "log.csv", "--policy", "ind", "--report", "no/r.html"], 2,
+         "--report must be in a folder that exists, got no/r.html\n"),
+        (["evaluate", "log.csv", "--policy", "ind", "--json", "no/r.json"], 2,
+         "--json must be in a folder that exists, got no/r.json\n"),
+        (["demo", "--out", "log.csv/pictures"], 2, "cannot use log.csv/pictures: Not a directory"),
+        (["reproduce"], 1, "none of the data is available yet, so nothing was run\n"),
+    ],
+)  # fmt: skip
+def test_what_cannot_work_is_refused_at_once_as_the_user_wrote_it(
+    arguments: list[str],
+    code: int,
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LONGRANK_DATA", str(tmp_path))
+    Path("log.csv").write_text("id\n1\n")
+    found, said = refusal(arguments, monkeypatch, capsys)
+    assert (found, said.count("\n")) == (code, 1)
+    assert said.startswith(f"longrank: {sentence}")
+    assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
+
+
+def test_a_log_that_breaks_a_rule_is_told_without_a_table_of_what_it_is_good_for(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "log.csv").write_text("a,b\n1,2\n")
+    result = CliRunner().invoke(cli.app, ["logs", "check", str(tmp_path / "log.csv")])
+    assert result.exit_code == 1
+    assert "id must be a column" in result.stdout
+    assert result.stdout.splitlines()[-1].endswith(
+        "fix this first; nothing is learned from a log that breaks a rule"
+    )
+    assert "warm start" not in result.stdout
+
+
+def test_no_figure_is_cut_off_on_a_narrow_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = {"items": [[0.5, 0.1], [0.2, 0.3]], "order": [0, 1], "tried": 1, "succeeded": True}
+    row |= {"rewards": [1.0, 0.5], "losses": [0.0, -0.1, -0.2]}
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(json.dumps({"id": n} | row) + "\n" for n in range(20)))
+    monkeypatch.setattr(terminal.console, "_width", 50)
+    output = call("evaluate", str(log), "--policy", "rand", "--every")
+    assert "effective" in output
+    assert "…" not in output.partition("Reward per decision")[2]
+
+
+def test_a_terminal_that_lacks_a_sign_gets_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = BytesIO()
+    monkeypatch.setattr(sys, "stdout", TextIOWrapper(written, encoding="ascii", newline="\n"))
+    monkeypatch.setattr(cli, "app", lambda: print("value – 0.5", flush=True))
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert written.getvalue() == b"value ? 0.5\n"
+
+
+def test_it_runs_as_a_module() -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "longrank", *arguments]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    assert run("--version").stdout == f"longrank {__version__}\n"
+    wrong = run("logs", "chek")
+    assert wrong.returncode == 2
+    assert "Try 'python -m longrank logs --help'." in wrong.stderr

@@ -72,7 +72,9 @@ def test_every_module_imports_and_every_command_has_a_help(installed, extra, whe
 
 
 def test_the_command_names_its_version(installed, tmp_path):
-    assert installed.run("--version", cwd=tmp_path) == f"longrank {longrank.__version__}\n"
+    said = f"longrank {longrank.__version__}\n"
+    assert installed.run("--version", cwd=tmp_path) == said
+    assert installed.python_run("-m", "longrank", "--version", cwd=tmp_path) == said
 
 
 def test_the_help_says_what_the_commands_to_start_with_need(environment, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -23,12 +24,14 @@ from longrank.cli import (
     serve,
 )
 from longrank.cli.configuration import Configured
-from longrank.cli.manual import Explained
+from longrank.cli.manual import Explained, ExplainedGroup
 from longrank.cli.terminal import console, refuse
-from longrank.errors import LongrankError
+from longrank.cli.usage import spelled
+from longrank.errors import InvalidInput, LongrankError
 from longrank.service.errors import ServiceError
 
 app = typer.Typer(
+    cls=ExplainedGroup,
     no_args_is_help=True,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -79,11 +82,16 @@ def main() -> None:
 
     The exit code is 2 if something was wrong with what was asked, and 1 if it was tried and failed.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without a sign shows ? for it
     try:
         app()
     except ServiceError as error:
         refuse(str(error))
         sys.exit(1)
+    except InvalidInput as error:
+        refuse(f"{spelled(error.parameter, sys.argv)} must {error.rule}, got {error.value}")
     except LongrankError as error:
         refuse(str(error))
     except OSError as error:

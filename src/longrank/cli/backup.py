@@ -13,15 +13,17 @@ from longrank.cli.terminal import needs
 
 @needs("service")
 def backup(
-    out: Annotated[Path, typer.Argument(help="The file to write; it must not exist yet.")],
+    out: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The file to write; it must not exist yet.")
+    ],
     store: Annotated[
-        str, typer.Option(envvar="LONGRANK_STORE", help="The SQLite file.")
+        str, typer.Option(envvar="LONGRANK_STORE", help="The SQLite file to copy.")
     ] = "decisions.db",
 ) -> None:
     """Copy the store of a running service to a file, and verify the copy.
 
-    The service goes on meanwhile. Every checksum of the copy is compared and every model is
-    replayed before the file appears; if something is wrong it does not, and the exit code is 1.
+    The service keeps running. Every checksum of the copy is verified and every model is replayed
+    before the file appears; if something is wrong there is no file, and the exit code is 1.
 
     Needs `pip install 'longrank[service]'`.
 

@@ -9,13 +9,14 @@ import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
-from longrank.cli.manual import Explained
-from longrank.cli.terminal import console
+from longrank.cli.manual import Explained, ExplainedGroup
+from longrank.cli.terminal import console, refuse
 from longrank.datasets import SOURCES, add, data_folder, find, get
 from longrank.datasets.sources import source
 from longrank.errors import LongrankError
 
 app = typer.Typer(
+    cls=ExplainedGroup,
     help="Download the data sets of the paper, or add files that you already have.",
     no_args_is_help=True,
 )
@@ -29,7 +30,7 @@ def list_sources() -> None:
     """
     table = Table(title=f"Data in {data_folder()}")
     for column in ("name", "data set", "here", "how to get it"):
-        table.add_column(column)
+        table.add_column(column, overflow="fold")
     for name, known in SOURCES.items():
         try:
             here = bool(find(name))
@@ -59,7 +60,10 @@ def get_source(
     accepted = yes
     if known.terms is not None and known.manual is None and not yes:
         console.print(f"{known.title}: {known.terms.summary}\n{known.terms.url}")
-        accepted = typer.confirm("Do you accept these terms?", abort=True)
+        accepted = _confirm("Do you accept these terms?")
+        if not accepted:
+            refuse("the terms were not accepted, so nothing was downloaded (--yes accepts them)")
+            raise typer.Exit(1)
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -75,6 +79,15 @@ def get_source(
 
         files = get(name, accept_terms=accepted, progress=progress)
     console.print(f"{known.title} is in {files[0].parent}")
+
+
+def _confirm(question: str) -> bool:
+    """Ask; no answer, as without a terminal, is a no."""
+    try:
+        return typer.confirm(question)
+    except typer.Abort:
+        console.print()
+        return False
 
 
 @app.command("add", cls=Explained)

@@ -22,15 +22,15 @@ def demo(
     rounds: Annotated[int, typer.Option(min=20, help="Rounds to play in each world.")] = 600,
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
 ) -> None:
-    """Watch it learn to route payments, in money; then seven policies in two worlds.
+    """Watch longrank learn to route payments, in money; then compare seven policies.
 
-    First a payment desk, simulated: what each way to route the same payments earns, pays in fees
-    and gets approved; one of the providers goes down for a while. Then the paper's policies in two
-    worlds: eight simulated payment routes, and scikit-learn's handwritten digits, where a 3 should
-    come early. The policies are the paper's six (Rand, Eps, C-UCB1, GL-CDCM, Ind, Dep) and
-    `recommended`. There are three scenarios: a success is always worth 1 (vanilla), half as much
-    with each further try (exponential), or 1 minus 0.1 per try (linear). All policies keep the same
-    settings throughout; nothing is tuned.
+    The first part is a simulated payment desk: what each way to route the same payments earns,
+    pays in fees and gets approved while one of the providers is down for a while. The second
+    part compares the paper's six policies (Rand, Eps, C-UCB1, GL-CDCM, Ind, Dep) and
+    `recommended` in two worlds: eight simulated payment routes, and scikit-learn's handwritten
+    digits, where a 3 should come early. In the three scenarios a success is always worth 1
+    (vanilla), half as much with each further attempt (exponential), or 1 minus 0.1 per attempt
+    (linear). All policies keep the same settings throughout; nothing is tuned.
 
     Needs `pip install 'longrank[experiments]'`.
 
@@ -40,6 +40,7 @@ def demo(
     from longrank.experiments.demo import demo as run
     from longrank.jobs import Jobs
 
+    out.mkdir(parents=True, exist_ok=True)  # fails now rather than in a minute
     players: list[Player] = []
     with counted() as bar:
         task = bar.add_task("compiling for this machine, and running", total=PARTS)

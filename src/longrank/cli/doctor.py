@@ -23,9 +23,9 @@ def doctor(
         ),
     ] = "decisions.db",
 ) -> None:
-    """Check that this machine and a store are fit for `longrank serve`.
+    """Check that this machine and a store are ready for `longrank serve`.
 
-    Checks versions, measures the disk, reads and verifies the whole store, and says what
+    Checks versions, measures the disk, reads and verifies the whole store, and estimates the
     throughput to expect. Stop the service first: a store in use cannot be read. The exit code is 1
     if something needs fixing.
 
@@ -45,6 +45,6 @@ def show(findings: Iterable[Finding]) -> bool:
     for finding in findings:
         good = good and finding.good
         mark = "[green]ok[/green]  " if finding.good else "[red]bad[/red] "
-        console.print(f"{mark} {finding.what:<12}", end=" ")
+        console.print(f"{mark} {finding.what:<17}", end=" ")
         console.print(finding.detail, markup=False, highlight=False, soft_wrap=True)
     return good

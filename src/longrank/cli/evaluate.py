@@ -34,6 +34,7 @@ Interval = Literal["bootstrap", "betting", "bernstein"]
 Treatment = Literal["refuse", "at-random", "bounds"]
 GATE = {"promote": 0, "keep": 3, "not enough data": 4}  # exit codes
 
+FIGURES = 80  # characters that a table of estimates needs
 _MANY = 50_000  # decisions that are worth several processes
 _OFFERED = ("dim", "max_budget", "rng")  # what the log and the command line give a policy
 
@@ -69,9 +70,9 @@ def evaluate(
     missing: Annotated[
         Treatment,
         typer.Option(
-            help="Decisions without an outcome: refuse an estimate if they are more than 1 %; "
-            "weight the others, if outcomes are missing at random given what was played; or give "
-            "bounds that hold whatever the reason."
+            help="What to do about decisions without an outcome. refuse: give no estimate if they "
+            "are more than 1 %. at-random: assume that they are missing at random, given what was "
+            "played, and weight the others. bounds: give bounds that hold whatever the reason."
         ),
     ] = "refuse",
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
@@ -88,21 +89,22 @@ def evaluate(
     gate: Annotated[
         bool,
         typer.Option(
-            help="Answer whether the policy may replace what is played. Exit code 0: promote; 3: "
-            "keep what is played; 4: not enough data. You may ask daily while the log grows. Takes "
-            "one policy, from a file, and a log of decisions made since it was saved."
+            help="Decide whether the policy may replace what is played. Exit code 0: promote; 3: "
+            "keep what is played; 4: not enough data. You may repeat this daily while the log "
+            "grows. Needs one policy, from a file, and a log of decisions made since it was saved."
         ),
     ] = False,
     earnable: Annotated[
         str,
         typer.Option(
-            help="For --gate: the least and the most that any decision can earn, such as "
-            "-0.2,2.4. Needed where decisions differ in that."
+            help="For --gate: the least and the most that a decision can earn, such as -0.2,2.4. "
+            "Required if that differs between decisions."
         ),
     ] = "",
     report: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
     extra_cost: Annotated[
-        float | None, typer.Option(help="In the report: what if every try cost this much more?")
+        float | None,
+        typer.Option(help="For the report: what if every attempt cost this much more?"),
     ] = None,
     jobs: Annotated[
         int | None,
@@ -118,7 +120,7 @@ def evaluate(
         typer.Option(help="Address of the Dask or Ray cluster; default: start one here."),
     ] = None,
 ) -> None:
-    """Judge what policies would have earned on a log, without running them.
+    """Estimate what policies would have earned on a log, without running them.
 
     A verdict on each policy comes first: how much more or less it would earn than what was played,
     how many decisions support that, and what to do.
@@ -127,8 +129,8 @@ def evaluate(
     files are judged as they are, on the same rest. What the log cannot support is refused, with
     the reason; `longrank logs check` shows beforehand what a log supports.
 
-    If the columns of your log have other names than those of `longrank logs columns`, say which is
-    which with `--columns`.
+    If the columns of your log do not have the names that `longrank logs columns` lists, map them
+    with `--columns`.
 
     The log is read once, and may be larger than memory. Its batches are evaluated in parallel, with
     the same results whatever the number of processes.
@@ -143,6 +145,11 @@ def evaluate(
     """
     if extra_cost is not None and not math.isfinite(extra_cost):
         raise InvalidInput("extra_cost", "be finite", extra_cost)
+    for file in (report, json):
+        if file is not None and not file.parent.is_dir():
+            raise InvalidInput(
+                "report" if file is report else "json", "be in a folder that exists", file
+            )
     history = open_log(log, columns, context, payoffs).keep()
     if gate:
         _gate(history, policy, confidence, missing, _pair(earnable), json)
@@ -290,11 +297,18 @@ def _show(console: Console, found: Evaluation) -> None:
         value = "–" if math.isnan(one.value) else f"{one.value:.4f}"
         span, rounds = _span(one.low, one.high), _count(one.effective)
         table.add_row(name, "refused" if one.refused else one.estimator, value, span, rounds)
-    console.print(table)
+    _print_table(console, table)
     for each in found.differences[len(found.verdicts) :]:
         console.print(str(each), highlight=False, markup=False, soft_wrap=True)
     if found.missing:
         console.print(f"{found.missing} decisions have no outcome", highlight=False)
+
+
+def _print_table(console: Console, table: Table) -> None:
+    """Print a table with all of its figures, on a narrow terminal too, which then wraps lines."""
+    if console.width < FIGURES:
+        table.width = FIGURES
+    console.print(table, crop=False)
 
 
 def _span(low: float, high: float) -> str:
@@ -334,6 +348,6 @@ def _show_all(console: Console, found: Evaluation) -> None:
             notes.insert(0, f"the reward is exact in {one.exact:.0%} of the decisions")
         span = "" if math.isnan(one.low) else f"{one.low:.4f} to {one.high:.4f}"
         table.add_row(name, one.estimator, value, span, effective, see(notes))
-    console.print(table)
+    _print_table(console, table)
     for text, number in remarks.items():
         console.print(f"{number:>3}  {text}", highlight=False, markup=False)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from longrank.cli.manual import Explained
+from longrank.cli.manual import Explained, ExplainedGroup
 from longrank.cli.terminal import console, deprecated, names
 from longrank.errors import InvalidInput
 from longrank.logs import COLUMNS, History
@@ -16,20 +16,26 @@ from longrank.logs import check as check_history
 from longrank.payoffs import Payoffs
 
 app = typer.Typer(
-    help="Check logs of decisions and outcomes before you learn from them.", no_args_is_help=True
+    cls=ExplainedGroup,
+    help="Check logs of decisions and outcomes before you learn from them.",
+    no_args_is_help=True,
 )
 
 LogFiles = Annotated[
     list[Path],
     typer.Argument(
-        help="A .parquet, .csv or .jsonl file. A log in many files: name them all, or a folder, "
-        "or a pattern in quotes such as 'logs/*.parquet'; they are read in the order of their "
-        "names."
+        metavar="PATH...",
+        help="A .parquet, .csv or .jsonl file. If the log consists of many files: all of them, a "
+        "folder, or a pattern in quotes such as 'logs/*.parquet'. They are read in the order of "
+        "their names.",
     ),
 ]
 ColumnNames = Annotated[
     str,
-    typer.Option(help="Your names for columns of the format, such as id=payment,ids=routes."),
+    typer.Option(
+        help="Names of the columns in your log, where they differ from the format: "
+        "id=payment,ids=routes."
+    ),
 ]
 ContextNames = Annotated[
     str | None,
@@ -42,7 +48,7 @@ LogPayoffs = Annotated[
     str,
     typer.Option(
         help="What decisions are worth, if the log does not say: budget=3,attempt_cost=0.05, "
-        "optionally with success=1 and give_up=-0.2."
+        "and optionally success=1 and give_up=-0.2."
     ),
 ]
 
@@ -119,7 +125,7 @@ def check(
 
     Example: `longrank logs check log.csv`
 
-    With your own names of columns: `longrank logs check log.csv --columns id=payment,ids=routes`
+    With other names of columns: `longrank logs check log.csv --columns id=payment,ids=routes`
     """
     shown = most or max_problems
     with console.status(f"reading {', '.join(map(str, file))}"):
@@ -137,14 +143,19 @@ def check(
         console.print(
             f"Ignored columns that are not part of the format: {', '.join(found.ignored)}"
         )
+    if found.problems:
+        console.print(
+            f"{found.name}: fix this first; nothing is learned from a log that breaks a rule",
+            highlight=False,
+            soft_wrap=True,
+        )
+        raise typer.Exit(1)
     table = Table(title=f"{found.name}: {found.decisions} decisions")
     for column in ("use", "possible", "why"):
         table.add_column(column, overflow="fold")
     for ability in found.abilities:
         table.add_row(ability.name, "yes" if ability.possible else "no", ability.reason)
     console.print(table)
-    if found.problems:
-        raise typer.Exit(1)
 
 
 @app.command("columns", cls=Explained)

@@ -31,7 +31,7 @@ def play(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the payments.")] = 0,
     no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Print the address and open no browser.")
+        bool, typer.Option("--no-browser", help="Print the address without opening a browser.")
     ] = False,
     record: Annotated[
         Path | None,
@@ -40,12 +40,13 @@ def play(
         ),
     ] = None,
 ) -> None:
-    """Watch it route payments on a live page, and make trouble: outages, fees, other traffic.
+    """Watch longrank route simulated payments on a live page, and cause outages to see it react.
 
     Starts the real service on a temporary store and opens its page in the browser. The payments,
     the providers and their fees are simulated; the service routes them as it would route yours.
-    The page shows what longrank earns against the best fixed list and against perfect knowledge,
-    what it has learned of each provider, and why each payment went where it went.
+    Buttons on the page take a provider down, raise its fee or change the traffic. The page shows
+    what longrank earns compared with the best fixed list and with perfect knowledge, what it has
+    learned about each provider, and why each payment went where it went.
 
     With `--record` it runs for `--seconds` (90 by default), takes the first provider of the fixed
     list down half-way, and saves a picture of the result. This needs Chromium or Chrome.
@@ -77,13 +78,13 @@ def play(
             webbrowser.open(url)  # the page says that it is compiled first
         desk = None
         try:
-            with console.status("compiling what ranks and learns: once, up to a minute"):
+            with console.status("compiling (first run only, up to a minute)"):
                 desk = playing.Desk(url, seed=seed)
                 desk.open()
                 panel.desk = desk
             console.print(
-                f"Simulated payments are routed: [bold]{url}[/bold] (ready after "
-                f"{time.monotonic() - started:.0f} s). Ctrl-C ends it.",
+                f"Routing simulated payments at [bold]{url}[/bold] (ready after "
+                f"{time.monotonic() - started:.0f} s). Press Ctrl-C to stop.",
                 highlight=False,
                 soft_wrap=True,
             )
@@ -134,7 +135,7 @@ def _summary(desk: Desk) -> None:
         f"\n{money.payments:,} simulated payments. longrank earned {money.longrank:,.2f} EUR, "
         f"{abs(gain):,.2f} EUR {'less' if gain < 0 else 'more'} than the best fixed list "
         f"({money.fixed:,.2f} EUR); perfect knowledge would have earned {money.perfect:,.2f} EUR. "
-        "Luck is no part of the differences.",
+        "Luck plays no part in the differences.",
         highlight=False,
         soft_wrap=True,
     )

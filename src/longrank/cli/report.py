@@ -13,7 +13,8 @@ from longrank.cli.terminal import console, needs
 @needs("experiments")
 def report(
     results: Annotated[
-        list[Path], typer.Argument(help="Folders that `longrank run` wrote.", exists=True)
+        list[Path],
+        typer.Argument(metavar="FOLDER...", help="Folders that `longrank run` wrote.", exists=True),
     ],
     out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("report"),
 ) -> None:

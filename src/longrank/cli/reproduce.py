@@ -11,7 +11,7 @@ import typer
 
 from longrank.cli.report import write
 from longrank.cli.run import Grid, run_shown
-from longrank.cli.terminal import console, needs
+from longrank.cli.terminal import console, needs, refuse
 from longrank.datasets import SOURCES, TASKS, available
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def reproduce(
 
     Runs all scenarios, budgets and policies of the paper on those of its 13 tasks whose data is
     available, and says how to get the others (`longrank data`). Run the command again to resume
-    one that was interrupted. The exit code is 1 if a cell fails or there is no data.
+    after an interruption. The exit code is 1 if a cell fails or there is no data.
 
     Needs `pip install 'longrank[experiments]'`.
 
@@ -46,7 +46,7 @@ def reproduce(
     tasks = [task for task in PAPER_TASKS if available(task)]
     tell_missing([task for task in PAPER_TASKS if task not in tasks])
     if not tasks:
-        console.print("None of the data is available yet, so nothing was run.", style="red")
+        refuse("none of the data is available yet, so nothing was run")
         raise typer.Exit(1)
     failures = run_shown(list(of_the_paper(tasks, grid)), held_out, out, jobs)
     write([out], report)
@@ -74,4 +74,4 @@ def tell_missing(tasks: list[str]) -> None:
             how = f"longrank data get {name}, or longrank data add {name} PATH for files you have"
         else:
             how = f"{source.manual}, then longrank data add {name} PATH"
-        console.print(f"{source.title} is missing: {how}", highlight=False)
+        console.print(f"{source.title} is missing: {how}", highlight=False, soft_wrap=True)

@@ -24,21 +24,22 @@ def run(
     tasks: Annotated[
         list[str],
         typer.Argument(
+            metavar="TASK...",
             help="Tasks: mnist-0 to mnist-9 (or mnist for all ten), likewise fashion and digits; "
             "movielens-25m, movielens-1m, yelp, msd, logistic, payments-8, payments-100; or a task "
-            "that an installed package offers."
+            "that an installed package offers.",
         ),
     ],
     scenario: Annotated[
         str,
         typer.Option(
             help="What a success is worth: vanilla (always 1), exponential (half as much with each "
-            "further try), linear-COST (every try costs COST) or fees-LOW-HIGH (a try costs an "
-            "amount drawn for each item and round between the two, which policies can see)."
+            "further attempt), linear-COST (every attempt costs COST) or fees-LOW-HIGH (an attempt "
+            "costs an amount between the two, drawn for each item and round and known to policies)."
         ),
     ] = "vanilla,exponential",
     budgets: Annotated[
-        str, typer.Option(help="Maximum numbers of tries, separated by commas.")
+        str, typer.Option(help="Maximum numbers of attempts, separated by commas.")
     ] = "1,5,10,50,100",
     policies: Annotated[
         str,
@@ -66,10 +67,10 @@ def run(
     """Run experiments: every combination of tasks, scenarios, budgets and policies.
 
     Tasks, `--scenario`, `--budgets` and `--policies` take lists separated by commas. One
-    combination, with one seed, is a cell; it searches all settings of the grid. Each finished cell
-    becomes a Parquet file in the folder `--out`, with one row per setting. Run the command again
-    to resume one that was interrupted: finished cells are skipped. If a cell fails, the others
-    still run, and the exit code is 1.
+    combination with one seed is a cell, which searches all settings of the grid. Each finished cell
+    becomes a Parquet file in the folder `--out`, with one row per setting. Run the command again to
+    resume after an interruption: finished cells are skipped. If a cell fails, the others still run,
+    and the exit code is 1.
 
     Needs `pip install 'longrank[experiments]'`; `--backend dask` and `--backend ray` also need
     `longrank[cluster]` and a data folder (`LONGRANK_DATA`) that all workers can read.

@@ -28,12 +28,15 @@ def serve(
         typer.Option(help="A SQLite file or a PostgreSQL URL (postgresql://user@host/name)."),
     ] = "decisions.db",
     no_auth: Annotated[
-        bool, typer.Option("--no-auth", help="Require no keys, to try things out; loopback only.")
+        bool,
+        typer.Option(
+            "--no-auth", help="Require no keys, to try things out; on loopback addresses only."
+        ),
     ] = False,
     allowed_hosts: Annotated[
         str,
         typer.Option(
-            help="Further host names that requests without a key may use, separated by commas."
+            help="More host names that requests without a key may use, separated by commas."
         ),
     ] = "",
     snapshot_every: Annotated[
@@ -169,10 +172,10 @@ def serve(
 ) -> None:
     """Serve decisions over HTTP; outcomes may arrive hours later, and nothing is lost.
 
-    Set the administrator's key in `LONGRANK_ADMIN_KEY`; otherwise the first start makes one and
-    prints it once. If `LONGRANK_METRICS_KEY` is set, the metrics need that key. The log is JSON
-    lines on standard error. SIGTERM and Ctrl-C stop the service after it has answered the requests
-    in progress.
+    Set the administrator's key in `LONGRANK_ADMIN_KEY`; otherwise the first start generates one and
+    prints it once. If `LONGRANK_METRICS_KEY` is set, the metrics require that key. The log is
+    written to standard error as JSON lines. SIGTERM and Ctrl-C stop the service after it has
+    answered the requests in progress.
 
     Every option can also be set by its environment variable or in the TOML file of `--config`. The
     command line overrides the environment, and the environment overrides the file.
@@ -187,6 +190,7 @@ def serve(
     """
     from longrank.service.server import run
 
+    _check_place(store)
     if no_auth and host not in LOOPBACK:
         raise InvalidInput("host", "be a loopback address with --no-auth", repr(host))
     run(
@@ -217,6 +221,18 @@ def serve(
         idle_timeout=idle_timeout,
         **({} if max_workers is None else {"max_workers": max_workers}),
     )
+
+
+def _check_place(store: str) -> None:
+    """Refuse a SQLite file that cannot be where it should be."""
+    from longrank.service.errors import StoreFailed
+
+    if "://" in store:
+        return
+    if Path(store).is_dir():
+        raise InvalidInput("store", "be a file or a PostgreSQL URL, not a folder", repr(store))
+    if not Path(store).parent.is_dir():
+        raise StoreFailed(f"cannot make {store}: there is no folder {Path(store).parent}")
 
 
 def _show(key: str) -> None:

@@ -74,8 +74,9 @@ def deprecated(old: str, new: str) -> Callable[[int | None], int | None]:
 
 def counted(width: int = 44) -> Progress:
     """Make a progress bar: what is running, how many of how many, the time left."""
+    padded = max(0, min(width, console.width - 36))  # the rest of the line needs these
     return Progress(
-        TextColumn("{task.description:<" + str(width) + "}"),
+        TextColumn("{task.description:<" + str(padded) + "}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),

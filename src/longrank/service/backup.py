@@ -12,6 +12,7 @@ from longrank.errors import InvalidInput
 from longrank.service.doctor import Finding, stored
 from longrank.service.errors import StoreFailed
 
+MAGIC = b"SQLite format 3\0"  # how every SQLite file begins
 BUSY = 10_000  # milliseconds to wait for the store's lock
 
 
@@ -27,6 +28,9 @@ def backup(store: str, target: Path) -> Iterator[Finding]:
         raise InvalidInput("store", rule, "the address of a database")
     if not Path(store).is_file():
         raise InvalidInput("store", "be a file that exists", store)
+    with Path(store).open("rb") as file:
+        if file.read(len(MAGIC)) != MAGIC:
+            raise InvalidInput("store", "be a SQLite file", store)
     if target.exists():
         raise InvalidInput("out", "be a file that does not exist yet", target)
     try:

@@ -116,7 +116,9 @@ def listen(host: str, port: int) -> socket.socket:
         listener.bind((host, port))
     except OSError as error:
         listener.close()
-        raise StoreFailed(f"cannot listen on {host}:{port}: {error.strerror}") from error
+        raise StoreFailed(
+            f"cannot listen on {host}:{port}: {error.strerror} (--port takes another)"
+        ) from error
     return listener
 
 

@@ -108,7 +108,7 @@ def test_the_page_has_every_table_and_figure(page: Page):
     assert "Table 2, Yelp. To get the data," in words
     assert "PaperTable" not in words
     assert sum(tag == "svg" for tag, _ in page.tags) == 3  # nothing for Figure 3
-    for label in ("Figure 2", "Running time", "The length"):
+    for label in ("Figure 2", "Running time", "Mean sequence length"):
         assert any(value.startswith(label) for value in page.values("aria-label"))
     assert "Left out of Figure 3, as there are no results: vanilla, b = 1" in words
 

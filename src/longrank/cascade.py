@@ -29,8 +29,8 @@ class Outcome:
     >>> Outcome(2, False).signs(5)  # stopped early: the rest is not observed
     array([-1, -1,  0,  0,  0])
 
-    ``costs`` are what each try really cost, where that is known only afterwards (the tokens of an
-    answer): so many numbers as were tried, each at least 0.
+    ``costs`` is what each attempt actually cost, if known only afterwards (the tokens of an
+    answer): one non-negative number per attempt.
     """
 
     tried: int
@@ -73,7 +73,7 @@ class Outcome:
         return signs
 
     def check(self, length: int) -> None:
-        """Refuse an outcome that a sequence of this length cannot have."""
+        """Check that a sequence of this length can have this outcome."""
         if self.tried > length:
             rule = f"be at most {length}, the length of the ranking"
             raise InvalidInput("outcome.tried", rule, self.tried)
@@ -82,7 +82,7 @@ class Outcome:
 class Ranking:
     """Receipt of a decision: what to try in which order, why, and what learning needs later.
 
-    Immutable. Keep it until the outcome arrives, in memory, as bytes or as a dictionary.
+    Immutable. Keep it until the outcome arrives: in memory, as bytes or as a dictionary.
     """
 
     # All numbers are in one array, since allocating five takes longer than the decision: n
@@ -120,7 +120,7 @@ class Ranking:
 
     @staticmethod
     def blank(max_tries: int, dim: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Allocate a receipt of up to ``max_tries`` tries: see :func:`longrank.kernels.decide`."""
+        """Allocate a receipt for ``max_tries`` attempts: see :func:`longrank.kernels.decide`."""
         return np.empty(max_tries, np.int64), np.empty(max_tries * (3 + dim) + 1)
 
     @classmethod
@@ -154,7 +154,7 @@ class Ranking:
         return cls(order, unknown, unknown, values, np.array(rows, np.float64, ndmin=2), names)
 
     def subset(self, positions: Sequence[int]) -> Ranking:
-        """Return the receipt of some of the tries only, in the order given."""
+        """Return the receipt of a subset of the attempts, in the order given."""
         kept = np.asarray(positions, np.int64)
         return Ranking(
             self.order[kept],
@@ -167,7 +167,7 @@ class Ranking:
         ).planned(self._patience, self._stop, self._sample)
 
     def at_prices(self, payoffs: Payoffs, loss_bound: float = math.nan) -> Ranking:
-        """Return it with what its candidates cost and are worth, where the payoffs say so."""
+        """Return it with the costs and values of its candidates, if the payoffs have them."""
         costs, values, priced = payoffs.costs, payoffs.success_values, self
         if costs is not None and values is not None:
             order = self._order
@@ -227,7 +227,7 @@ class Ranking:
 
     @property
     def ids(self) -> list[Any]:
-        """The names of the candidates in the order to try them.
+        """The ids of the candidates, in the order to try them.
 
         The field ``id`` of a record; a candidate without one is named by its position.
         """
@@ -235,10 +235,10 @@ class Ranking:
 
     @property
     def reasons(self) -> list[list[Reason]]:
-        """What spoke for (above 0) and against each candidate in order, the strongest first.
+        """Reasons for (above 0) and against each candidate in order, strongest first.
 
-        Each is a text such as ``brand=visa`` and what it adds to the log-odds of the estimate.
-        Empty where candidates are arrays.
+        Each is a text such as ``brand=visa`` with its contribution to the log-odds of the estimate.
+        Empty if candidates are arrays.
         """
         if self._names is None:
             return [[] for _ in self.order]
@@ -247,36 +247,35 @@ class Ranking:
 
     @property
     def costs(self) -> Vector | None:
-        """What each try costs, as planned; None where candidates have no costs of their own."""
+        """Planned cost of each attempt; None if candidates have no individual costs."""
         return None if self._prices is None else self._prices.costs
 
     @property
     def success_values(self) -> Vector | None:
-        """What a success of each is worth beyond the position's reward; None as for ``costs``."""
+        """What each success is worth beyond the position's reward; None if there are no values."""
         return None if self._prices is None else self._prices.values
 
     @property
     def loss_bound(self) -> float:
-        """At most so much more would the best plan be worth, with the same ``probabilities``.
+        """Upper bound on how much more the best plan is worth, with the same ``probabilities``.
 
-        0 where the plan is optimal, NaN where no bound is known: see ``docs/planning.md``.
+        0 if the plan is optimal, NaN if no bound is known: see ``docs/planning.md``.
         """
         return 0.0 if self._prices is None else self._prices.loss_bound
 
     @property
     def patience(self) -> float:
-        """The probability of going on after a failure that it was planned with, given or learned.
+        """Probability of continuing after a failure that the plan assumed, given or learned.
 
-        1 for a ranking that was stored, which does not keep it.
+        Not stored: a ranking that was read back has 1.
         """
         return self._patience
 
     def reward(self, payoffs: Payoffs, outcome: Outcome) -> float:
-        """Return what an outcome of it earned.
+        """Return what an outcome of this ranking earned.
 
-        ``payoffs`` are those of the round. Costs and values are those that it was planned with: of
-        a candidate without a cost, what the policy expected. Where the outcome says what the tries
-        really cost, that counts.
+        ``payoffs`` are those of the round. Costs and values are the planned ones; for a candidate
+        without a cost, what the policy expected. If the outcome reports actual costs, they count.
 
         >>> import longrank
         >>> payoffs = longrank.Payoffs.linear(2, attempt_cost=0.0)
@@ -299,14 +298,14 @@ class Ranking:
 
     @property
     def dim(self) -> int:
-        """The length of a row of features; 0 where the candidates are records."""
+        """The length of a row of features; 0 if the candidates are records."""
         return self._dim
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
         """The success probabilities along ``order`` that the policy acted on. Shape (s,).
 
-        Each given that the items above it fail; optimistic for :class:`~longrank.UCB`.
+        Each is conditional on the items above failing, and optimistic for :class:`~longrank.UCB`.
         """
         return self._numbers[: len(self.order)]
 
@@ -320,8 +319,8 @@ class Ranking:
     def values(self) -> NDArray[np.float64]:
         """Expected reward of every length 0..n, with ``probabilities``. Shape (n + 1,).
 
-        They show why it stopped at s, and what each further try would have added; n is the
-        maximum number of tries allowed.
+        They show why the sequence stops at s, and what each further attempt would have added; n is
+        the maximum number of attempts.
         """
         max_tries = self._tries
         return self._numbers[2 * max_tries : 3 * max_tries + 1]
@@ -330,12 +329,12 @@ class Ranking:
     def features(self) -> Any:
         """The rows to learn from, as they were when ranked.
 
-        Shape (s, dim); a :class:`longrank.rows.SparseRows` where the candidates are records.
+        Shape (s, dim); a :class:`longrank.rows.SparseRows` if the candidates are records.
         """
         return self.rows(len(self.order))
 
     def arrays(self) -> tuple[NDArray[np.int64], Vector, Vector, Vector]:
-        """Return order, probabilities, estimates and values: all but the features, at once."""
+        """Return order, probabilities, estimates and values: everything except the features."""
         numbers, s, n = self._numbers, len(self._order), self._tries
         return (
             self._order,
@@ -376,11 +375,11 @@ class Ranking:
         return f"Ranking({what}, value={self.value:.4g})"
 
     def explain(self) -> str:
-        """Return the decision as a table: estimates, bonus, what each try adds, why it stopped.
+        """Return the decision as a table: estimates, bonus, what each attempt adds, why it stopped.
 
-        Where candidates are records, with the fields that spoke for and against each. Patience,
-        and that a sequence was drawn, are told by a ranking as the policy returned it, not by one
-        that was stored.
+        For records, it includes the fields that count for and against each candidate. Patience,
+        and whether the sequence was drawn at random, are not stored, so they are shown only for a
+        ranking as the policy returned it.
         """
         values, reasons, costs = self.values, self.reasons, self.costs
         named = self._names is not None
@@ -511,7 +510,7 @@ class Ranking:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Ranking:
-        """Rebuild the ranking that :meth:`to_dict` wrote, equal bit for bit."""
+        """Rebuild the ranking written by :meth:`to_dict`, identical bit for bit."""
         return cls._stored(receipt.read_lists(data))
 
     def to_bytes(self) -> bytes:
@@ -523,7 +522,7 @@ class Ranking:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Ranking:
-        """Rebuild the ranking that :meth:`to_bytes` wrote, equal bit for bit."""
+        """Rebuild the ranking written by :meth:`to_bytes`, identical bit for bit."""
         return cls._stored(receipt.read_tree(packing.unpack(data, "the ranking")))
 
     @classmethod

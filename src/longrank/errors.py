@@ -32,7 +32,7 @@ class InvalidInput(LongrankError, ValueError):
 
 
 class BadFile(LongrankError, ValueError):
-    """A file or a byte string cannot be read as what it should be."""
+    """A file or byte string is damaged, or not of the expected format."""
 
 
 class BadPlugin(LongrankError, ImportError):

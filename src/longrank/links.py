@@ -48,7 +48,7 @@ LINKS = {link.name: link for link in (LOGISTIC, PROBIT, LINEAR)}
 
 
 def sigmoid(parameter: str, value: Link | str) -> Link:
-    """Return a link given as such or by name; it must be a sigmoid, not linear."""
+    """Return a link, given as an object or by name; it must be a sigmoid, not linear."""
     link = LINKS.get(value) if isinstance(value, str) else value
     if not isinstance(link, Link) or link.code == LINEAR.code:
         raise InvalidInput(parameter, "be 'logistic' or 'probit'", repr(value))

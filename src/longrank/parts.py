@@ -1,9 +1,9 @@
-"""Parts of a policy that are saved: every state names its kind and its version.
+"""Saved parts of a policy: every state carries its kind and version.
 
 A part (learner, feature map, policy) describes itself as a tree for :mod:`longrank.packing`, with
 its ``kind`` and the ``version`` of the layout. An older layout is brought up to date by the part's
-own ``migrations``; a newer one is refused by name, and so is one that does not hold the part's
-``contents``. Kinds from outside the package are found through entry points.
+own ``migrations``; a newer one is rejected by name, and so is one that does not match the part's
+``contents``. Kinds from other packages are found through entry points.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ class Part:
     kind
         The name in files; the class name unless the class sets it.
     version
-        The version of the layout of the state. Raise it with every change of the layout, and add
-        a migration.
+        The version of the state's layout. Increase it with every change of the layout, and add a
+        migration.
     migrations
         ``migrations[n]`` turns a state of version n into one of version n + 1. States without a
         version (written before versions existed) have version 0.
     contents
-        What a state of the present layout holds: see :mod:`longrank.contents`. It is checked
-        before ``from_state`` sees the state. A class that has its own ``state`` and declares
-        nothing has none.
+        What a state of the current layout contains: see :mod:`longrank.contents`. It is checked
+        before ``from_state`` sees the state. A class that defines its own ``state`` without
+        declaring contents has none.
     """
 
     kind: ClassVar[str]
@@ -49,7 +49,7 @@ class Part:
             cls.contents = {}
 
     def state(self) -> Tree:
-        """Return all that is needed to build it again, as a tree for :mod:`longrank.packing`."""
+        """Return everything needed to rebuild it, as a tree for :mod:`longrank.packing`."""
         raise TypeError(f"{type(self).__name__} must implement state()")
 
     def saved(self) -> Tree:
@@ -58,7 +58,7 @@ class Part:
 
     @classmethod
     def migrate(cls, state: Tree) -> Tree:
-        """Bring a state up to the present layout, and check that it holds the part's contents."""
+        """Bring a state up to the current layout, and validate its contents."""
         if not isinstance(state, dict):
             raise BadFile(f"{cls.kind!r} has no state, but a {type(state).__name__}")
         found = state.get("version", 0)
@@ -82,7 +82,7 @@ P = TypeVar("P", bound=Part)
 
 
 class Kinds(Generic[P]):
-    """The kinds of one part: our own, and those that installed packages offer.
+    """The kinds of one part: built-in ones, and those of installed packages.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Kinds(Generic[P]):
         self._own = {kind.kind: kind for kind in own}
 
     def read(self, state: Any) -> tuple[type[P], Tree]:
-        """Return the class that a state belongs to, and the state in its present layout."""
+        """Return the class that a state belongs to, and the state in its current layout."""
         kind = state.get("kind") if isinstance(state, dict) else None
         found = self._own.get(kind) if isinstance(kind, str) else None
         if found is None and isinstance(kind, str):

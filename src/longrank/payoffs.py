@@ -16,7 +16,7 @@ MAX_PRICE = 1e100  # of a try and of a success, so that sums are finite
 
 
 class Cascade(Protocol):
-    """What :meth:`Payoffs.reward` needs to know of an outcome."""
+    """The part of an outcome that :meth:`Payoffs.reward` uses."""
 
     @property
     def tried(self) -> int: ...
@@ -27,7 +27,7 @@ class Cascade(Protocol):
 
 
 class PlannedSequence(NamedTuple):
-    """What :meth:`Payoffs.best_sequence` found: a sequence, and how good it is."""
+    """Result of :meth:`Payoffs.best_sequence`: a sequence, its value and a bound on its loss."""
 
     order: NDArray[np.int64]
     """The candidates to try, in this order."""
@@ -40,30 +40,29 @@ class PlannedSequence(NamedTuple):
 class Payoffs:
     """The payoffs of one round.
 
-    The scale is up to you. The arrays are copied and read-only. With costs and values a round has
-    a best sequence (:meth:`best_sequence`); along one sequence (:meth:`along`) they are payoffs by
-    position again.
+    Any scale works. The arrays are copied and read-only. Use :meth:`best_sequence` to plan with
+    costs and values, and :meth:`along` to turn them into payoffs by position for one sequence.
 
     Parameters
     ----------
     rewards
-        ``rewards[i]`` is earned by a success at try i + 1 (the paper's r_(i+1)): b numbers,
+        ``rewards[i]`` is earned by a success at attempt i + 1 (the paper's r_(i+1)): b numbers,
         non-increasing and at least 0.
     losses
-        ``losses[i]`` is earned by giving up after i tries (the paper's l_i): b + 1 numbers,
+        ``losses[i]`` is earned by giving up after i attempts (the paper's l_i): b + 1 numbers,
         non-increasing and at most 0.
     costs
-        ``costs[i]`` is paid for each try of candidate i, whether it succeeds or not: k numbers of
-        at least 0, where the candidates of the round have prices of their own. All or none: where
-        some are not known, use records, of which those without a ``cost`` have none.
+        ``costs[i]`` is paid for each attempt with candidate i, whether it succeeds or not: k
+        non-negative numbers, if candidates have individual prices. Give all or none. If some are
+        unknown, use records and omit ``cost`` for those.
     values
-        ``values[i]`` is what a success of candidate i earns besides the reward of its position:
-        k numbers of any sign, kept as ``success_values``. Costs without values, or values
-        without costs, leave the others at 0.
+        ``values[i]`` is what a success of candidate i earns on top of the reward of its position:
+        k numbers of any sign, stored as ``success_values``. If only costs or only values are
+        given, the others are 0.
     patience
-        The probability that a cascade goes on after a failure, above 0 and at most 1: less than 1
-        where a decline can be final or a reader can leave. One that ends by itself earns what
-        giving up at that point does.
+        The probability that a cascade continues after a failure, above 0 and at most 1: less than
+        1 if a decline can be final or a reader can leave. A cascade that ends this way earns the
+        same as giving up at that point.
 
     Examples
     --------
@@ -143,13 +142,13 @@ class Payoffs:
 
     @classmethod
     def vanilla(cls, budget: int) -> Payoffs:
-        """The paper's Vanilla scenario: 1 for a success anywhere, 0 otherwise."""
+        """Return the paper's Vanilla scenario: 1 for a success at any position, 0 otherwise."""
         b = checks.whole("budget", budget)
         return cls(np.ones(b), np.zeros(b + 1))
 
     @classmethod
     def exponential(cls, budget: int) -> Payoffs:
-        """The paper's Exponential scenario: r_j = 2^(1-j), l_j = 0.8 * 2^-j - 1."""
+        """Return the paper's Exponential scenario: r_j = 2^(1-j), l_j = 0.8 * 2^-j - 1."""
         b = checks.whole("budget", budget)
         return cls(0.5 ** np.arange(b), 0.8 * 0.5 ** np.arange(b + 1) - 1.0)
 
@@ -157,10 +156,10 @@ class Payoffs:
     def linear(
         cls, budget: int, *, success: float = 1.0, attempt_cost: float, give_up: float = 0.0
     ) -> Payoffs:
-        """Make payoffs where every try costs the same, so that the choice of length matters.
+        """Make payoffs in which every attempt costs the same, so that the length matters.
 
-        A success at try j is worth ``success - j * attempt_cost``, giving up after j tries
-        ``give_up - j * attempt_cost``. The budget must end before the costs exceed ``success``.
+        A success at attempt j is worth ``success - j * attempt_cost``, giving up after j attempts
+        ``give_up - j * attempt_cost``. Total costs over the budget must not exceed ``success``.
         """
         b = checks.whole("budget", budget)
         worth = checks.real("success", success, minimum=0.0)
@@ -176,22 +175,22 @@ class Payoffs:
 
     @property
     def budget(self) -> int:
-        """The maximum number of tries, b."""
+        """The maximum number of attempts, b."""
         return len(self.rewards)
 
     def priced(self, costs: ArrayLike | None = None, values: ArrayLike | None = None) -> Payoffs:
-        """Return these payoffs with costs of a try and values of a success for each candidate."""
+        """Return these payoffs with per-candidate costs of an attempt and values of a success."""
         self._need_candidates()
         own = _prices(costs, values)
         return Payoffs.__new__(Payoffs)._keep(self.rewards, self.losses, *own, self.patience, None)
 
     def patient(self, patience: float) -> Payoffs:
-        """Return these payoffs with another patience."""
+        """Return these payoffs with a different patience."""
         own = self.rewards, self.losses, self.costs, self.success_values
         return Payoffs.__new__(Payoffs)._keep(*own, _patience(patience), self._spent)
 
     def after(self, tried: int, candidates: NDArray[np.int64]) -> Payoffs:
-        """Return what the rest of the round pays after so many failures, with these candidates."""
+        """Return the payoffs of the rest of the round after some failures, for these candidates."""
         c, v = self.costs, self.success_values
         if c is not None and v is not None:
             c, v = c[candidates], v[candidates]
@@ -202,19 +201,19 @@ class Payoffs:
 
     @property
     def has_prices(self) -> bool:
-        """Whether the candidates of the round have costs and values of their own."""
+        """Whether the candidates of the round have individual costs and values."""
         return self.costs is not None
 
     def check_prices(self, size: int) -> None:
-        """Refuse costs and values of another number of candidates than there are."""
+        """Check that there are as many costs and values as candidates."""
         if self.costs is not None and len(self.costs) != size:
             rule = f"have {size} numbers, one for each candidate of the round"
             raise InvalidInput("payoffs.costs", rule, len(self.costs))
 
     def prices(self, size: int) -> tuple[Vector, Vector, Vector, Vector, float]:
-        """Return costs and values of ``size`` candidates, rewards, losses and patience: a plan's.
+        """Return a plan's input: costs and values of ``size`` candidates, and the payoffs.
 
-        The costs and values are 0 where candidates have none of their own.
+        Costs and values are 0 if candidates have no individual ones.
         """
         c, v = self.costs, self.success_values
         if c is None or v is None:
@@ -223,11 +222,11 @@ class Payoffs:
         return c, v, self.rewards, self.losses, self.patience
 
     def along(self, order: ArrayLike) -> Payoffs:
-        """Return the payoffs by position of one sequence of candidates.
+        """Return the payoffs by position for one sequence of candidates.
 
-        A success at try j earns its reward and value less the costs of the j tries, giving up
-        after j tries its loss less their costs. So they can be negative, and can rise. Without
-        prices they are the first ``len(order)`` positions.
+        A success at attempt j earns its reward and value minus the costs of the j attempts; giving
+        up after j attempts earns the loss minus their costs. The results can be negative and can
+        rise. Without prices they are the first ``len(order)`` positions.
 
         >>> payoffs = Payoffs.vanilla(2).priced(costs=[0.1, 0.3], values=[0.0, 1.0])
         >>> payoffs.along([1, 0]).rewards
@@ -253,11 +252,11 @@ class Payoffs:
         Parameters
         ----------
         probabilities
-            Of success of each candidate: k numbers, as many as there are costs and values.
+            Success probability of each candidate: k numbers, as many as costs and values.
         budget
-            The maximum number of tries, by default all that the payoffs cover.
+            The maximum number of attempts, by default the budget of the payoffs.
         patience
-            In place of that of the payoffs.
+            Overrides the patience of the payoffs.
         """
         tries, p = self.tries(budget), _chances(probabilities)
         costs, values, rewards, losses, _ = self.prices(len(p))
@@ -275,7 +274,7 @@ class Payoffs:
         """Return the expected reward E of every length 0..n along the sequence.
 
         ``probabilities[i]`` is the probability that item i succeeds, given that those above it
-        failed; at most ``budget`` of them. ``patience`` is that of :meth:`best_sequence`.
+        failed; at most ``budget`` of them. ``patience`` is as for :meth:`best_sequence`.
         Shape (n + 1,).
         """
         p, q = self._checked(probabilities), self._patience(patience)
@@ -289,7 +288,7 @@ class Payoffs:
     def reward(self, outcome: Cascade) -> float:
         """Return what this outcome earned, the paper's R(J, Y).
 
-        Where the outcome says what its tries really cost, that counts in place of the costs.
+        If the outcome reports actual costs, they replace the planned ones.
         """
         self._need_positions()
         tried = outcome.tried
@@ -302,7 +301,7 @@ class Payoffs:
         return earned + planned - sum(outcome.costs)
 
     def tries(self, budget: int | None) -> int:
-        """Return the number of tries allowed: ``budget``, or all that the payoffs cover."""
+        """Return the maximum number of attempts: ``budget``, or that of the payoffs."""
         self._need_candidates()
         if budget is None:
             return self.budget

@@ -1,4 +1,4 @@
-"""Sparse rows: what a learner scores and learns from where candidates are records."""
+"""Sparse rows: what a learner scores and learns from if candidates are records."""
 
 from __future__ import annotations
 
@@ -61,16 +61,16 @@ class SparseRows:
     Attributes
     ----------
     layout
-        The fields that the atoms stand for.
+        The fields that the atoms represent.
     keys, numbers
         The atoms of the candidates, each of shape (k, atoms).
     context_keys, context_numbers
         The atoms that all candidates share.
     raw, context_raw
-        The numbers as they were given, from which the schema learns their scale: shape
-        (k, number fields) and (1, number fields); NaN is missing.
+        The original numbers, from which the schema learns their scale: shape (k, number fields)
+        and (1, number fields); NaN is missing.
     plan
-        How the atoms are crossed; None where it was read from a file, until a schema makes it.
+        How the atoms are crossed; None after reading from a file, until a schema builds it.
     """
 
     layout: Layout

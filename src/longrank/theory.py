@@ -147,7 +147,7 @@ def remark_budget(
 class Approximation:
     """The ratio gamma(s), and which of its conditions hold.
 
-    ``ratio`` is a promise only where all three are true: Greedy then earns at least ``ratio``
+    ``ratio`` is a guarantee only if all three are true: Greedy then earns at least ``ratio``
     times the expected reward of the best sequence of length s.
     """
 

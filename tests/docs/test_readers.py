@@ -8,8 +8,8 @@ import pytest
 from pages import DOCS, README, Link, links, section
 
 QUESTIONS = DOCS / "questions.md"
-ENGINEER, RESEARCHER = "Ten of a payments engineer", "Ten of a researcher"
-ANALYST = "Five of an analyst"
+ENGINEER, RESEARCHER = "For payments engineers", "For researchers"
+ANALYST = "For analysts"
 
 # What the section that a question leads to must say: the answer.
 ANSWERS = {

@@ -105,10 +105,10 @@ def test_the_page_has_every_table_and_figure(page: Page):
     words = " ".join(page.words)
     for index, title in enumerate(PAPER_TASKS.values(), start=1):
         assert (f"Table {index}: {title}" in words) == (title != "Yelp")
-    assert "Table 2, Yelp. For the data," in words
+    assert "Table 2, Yelp. To get the data," in words
     assert "PaperTable" not in words
     assert sum(tag == "svg" for tag, _ in page.tags) == 3  # nothing for Figure 3
-    for label in ("Figure 2", "Running time", "The length"):
+    for label in ("Figure 2", "Running time", "Mean sequence length"):
         assert any(value.startswith(label) for value in page.values("aria-label"))
     assert "Left out of Figure 3, as there are no results: vanilla, b = 1" in words
 
@@ -306,7 +306,7 @@ def test_every_number_that_is_not_reached_is_listed_with_its_reason():
     found = scores([row("ind", 60.45), row("dep", 100.0), row("ind", 70.0, budget=5)])
     [_, said, counts, short] = summary([], agreements(found)[:1])
     assert isinstance(said, Prose)
-    assert "both ways" in said.text
+    assert "both directions" in said.text
     assert isinstance(counts, Grid)
     shown = [[field.text for field in line] for line in counts.rows]
     assert shown == [["Ind", "1", "2", "0", "0", "2"], ["Dep", "1", "1", "1", "0", "0"]]

@@ -94,7 +94,7 @@ class Shortfall:
         if score.perfect and self.published < 1.0:
             theirs = score.cr_max - self.published / (1.0 - self.published)
             return (
-                "no policy can earn more here; the paper's number means that its CR_rand was "
+                "no policy can earn more here; the paper's number implies a CR_rand of "
                 f"{theirs:.1f}, ours is {score.cr_rand:.1f}"
             )
         missing = (needed - score.ncr_published) * (score.cr_max - score.cr_rand + 1.0)
@@ -207,7 +207,7 @@ def reached(one: Agreement) -> Check:
     figure = f"{one.reached} of {counted(len(one.scores), 'cell')} ({'; '.join(one.by_policy())})"
     bound = sum(short.score.perfect for short in one.shortfalls)
     if bound:
-        figure += f"; in {bound} of the other {len(one.shortfalls)} no policy can earn more"
+        figure += f"; in {bound} of the other {len(one.shortfalls)}, no policy can earn more"
     figure = figure + (f"; {missing} not run" if missing else "") if one.scores else NOTHING
     return Check(sentence, figure, one.holds, _coarse(one.scores))
 
@@ -221,9 +221,11 @@ def chance(found: Scores) -> Check:
             errors.append(abs(score.cumulative_reward - score.cr_rand) / error)
     largest = max(errors, default=0.0)
     return Check(
-        "Rand earns what random orders earn on average, up to chance (CR within "
-        f"{ERRORS:.0f} standard errors of CR_rand): its NCR is 0 by construction, as in the paper",
-        f"largest distance {largest:.1f}, of {counted(len(errors), 'cell')}" if errors else NOTHING,
+        "Rand earns the mean of random orders, up to sampling error (CR within "
+        f"{ERRORS:.0f} standard errors of CR_rand); its NCR is 0 by construction, as in the paper",
+        f"largest distance in {counted(len(errors), 'cell')}: {largest:.1f} standard errors"
+        if errors
+        else NOTHING,
         largest < ERRORS if errors else None,
     )
 
@@ -289,9 +291,9 @@ def dep_trails(found: Scores) -> Check:
     ours = [task[-1] for task in whole if fmean(leads[task].values()) < -TOLERANCE]
     theirs = [t[-1] for t in MNIST if fmean(_published_leads(t).values()) < -TOLERANCE]
     return Check(
-        f"In the exponential scenario Dep is behind Ind on the classes {', '.join(theirs)} of "
-        f"MNIST and on no others (by more than {TOLERANCE}, mean over the budgets)",
-        f"ours: {', '.join(ours) or 'none'}, of {len(whole)} classes" if whole else NOTHING,
+        f"In the exponential scenario Dep is behind Ind on MNIST classes {', '.join(theirs)} "
+        f"and no others (by more than {TOLERANCE}, mean over the budgets)",
+        f"ours: {', '.join(ours) or 'none'} (of {len(whole)} classes)" if whole else NOTHING,
         ours == theirs if len(whole) == len(MNIST) else None,
         _coarse(found.values()),
     )
@@ -320,12 +322,12 @@ def correlated(found: Scores, scenario: str, budget: int, max_topics: int | None
     both = ", ".join(str(pivot) for pivot, lead, x in pairs if lead < 0 and x < 0) or "none"
     size = "none" if math.isnan(one.correlation) else f"{one.correlation:.2f}"
     figure = (
-        f"correlation {size}, classes with results: {len(one.classes)}; Dep and Ind in the "
-        f"latent space both earn less than Ind on the classes: {both}"
+        f"correlation {size}, classes with results: {len(one.classes)}; Dep, and Ind in the "
+        f"latent space, both earn less than Ind on classes: {both}"
     )
     return Check(
-        f"Figure 3, {scenario}, b = {budget}{few}: over the classes of MNIST, Dep's CR goes with "
-        f"what Ind loses in Dep's latent space (correlation above {SIGNIFICANT})",
+        f"Figure 3, {scenario}, b = {budget}{few}: across MNIST classes, Dep's CR correlates "
+        f"with what Ind loses in Dep's latent space (above {SIGNIFICANT})",
         figure if one.classes else NOTHING,
         one.correlation > SIGNIFICANT if one.complete else None,
         _coarse(found.values()),

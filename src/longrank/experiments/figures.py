@@ -136,8 +136,8 @@ def figure_3(found: Scores, folder: Path, max_topics: int | None = None) -> Draw
         return [], [*left_out]
     files = over_classes(shown, folder / name)
     caption = (
-        f"Figure 3{small}: over the classes of MNIST, Dep's CR (above) and the CR of Ind on Dep's "
-        "latent space minus that of Ind on the items (below)."
+        f"Figure 3{small}: Dep's CR by MNIST class (above), and the CR of Ind in Dep's latent "
+        "space minus that of Ind on the items (below)."
     )
     return files, [Picture(files[1], caption), *left_out]
 
@@ -162,7 +162,7 @@ def figure_of_seconds(found: Scores, folder: Path) -> Drawn:
     files = over_budgets(seconds(found), folder / "seconds", measure, log=True)
     caption = (
         "Running time per round (median over settings and tasks), on a log scale: ranking and "
-        "learning, without compiling, on the machine of the run, whatever else it was doing."
+        "learning, without compilation. Other programs may have been running on the machine."
     )
     return files, [Picture(files[1], caption)]
 
@@ -170,7 +170,7 @@ def figure_of_seconds(found: Scores, folder: Path) -> Drawn:
 def figure_of_lengths(found: Scores, folder: Path) -> Drawn:
     """Draw lengths over the budgets."""
     files = over_budgets(lengths(found), folder / "lengths", "mean length / budget")
-    caption = "The length that a policy commits to, as a share of the budget (mean over tasks)."
+    caption = "Mean sequence length as a fraction of the budget, over tasks."
     return files, [Picture(files[1], caption)]
 
 

@@ -53,24 +53,25 @@ _INTRODUCTION = (
     "the settings, the spread and the command for every table."
 )
 _READING = (
-    "All values are normalised cumulative rewards (NCR), (CR − CR_rand) / (CR_max − CR_rand + 1): "
-    "CR is the cumulative reward, CR_rand the mean reward of random orders, CR_max that of a "
-    "clairvoyant. The 1 is not in the paper's formula but in its tables, so these values "
-    "(`ncr_published`) are compared with them; the files also have `ncr` without it. Bold marks "
-    "the best of each scenario at two decimals, as in the paper. Columns marked “ours only” are "
-    "not in the paper; they are bold where they are no worse than the best of the paper's columns.",
-    "There are two protocols. The paper's takes the best setting of a grid on the same stream that "
-    "it is reported for, which rewards noise: the more settings, the more. Held out means that the "
-    "setting with the largest mean over the shuffles of the search is reported on others that "
+    "All values are normalised cumulative rewards (NCR), (CR − CR_rand) / (CR_max − CR_rand + 1), "
+    "where CR is the cumulative reward, CR_rand the mean reward of random orders and CR_max that "
+    "of a clairvoyant. The 1 appears in the paper's tables but not in its formula. We compare with "
+    "the tables, so these values (`ncr_published`) include it; the result files also have `ncr` "
+    "without it. Bold marks the best of each scenario at two decimals, as in the paper. Columns "
+    "marked “ours only” are not in the paper; they are bold if they are no worse than the best of "
+    "the paper's columns.",
+    "There are two protocols. The paper reports the best setting of a grid on the stream it was "
+    "chosen on, which rewards noise, and the more so the larger the grid. Held out takes the "
+    "setting with the largest mean over the search shuffles and reports it on other shuffles that "
     "played no part in the choice, with the standard deviation of one shuffle.",
-    "Topics are fitted to the items of the embedding, not to the stream that is ranked, and "
-    "coverage is scaled to norm 1 on every task; the paper fits them to the stream, and speaks of "
-    "scaling on MNIST only.",
+    "Topics are fitted to the items of the embedding split, not to the stream that is ranked, and "
+    "coverage is scaled to norm 1 on every task. The paper fits topics to the stream and mentions "
+    "scaling for MNIST only.",
 )
 _BOTH_WAYS = (
-    f"The first two statements count one side only. Counted both ways, at two decimals: the cells "
-    f"within {TOLERANCE} of the paper's number, and those further above and below. A larger grid "
-    "scores higher by luck alone:"
+    "The first two statements are one-sided. This table counts both directions, at two decimals: "
+    f"cells within {TOLERANCE} of the paper's number, and those further above or below. A larger "
+    "grid scores higher by luck alone:"
 )
 
 
@@ -223,7 +224,8 @@ def table_blocks(table: PaperTable) -> list[Block]:
     blocks: list[Block] = [
         Heading(f"{prefix}{table.title}", 3, table.name),
         Prose(
-            "Best of the grid on the same stream; in small print the paper's, and the difference:"
+            "Best of the grid on the same stream; in small print, the paper's number and the "
+            "difference:"
         ),
         _grid(run, _ours),
     ]
@@ -231,7 +233,7 @@ def table_blocks(table: PaperTable) -> list[Block]:
         seeds = sorted({score.held_out.seeds for score in table.scores if score.held_out})
         counts = " or ".join([*map(str, seeds[:-1]), counted(seeds[-1], "other shuffle")])
         blocks += [
-            Prose(f"Held out: mean over {counts}; in small print the deviation:"),
+            Prose(f"Held out: mean over {counts}; in small print, the standard deviation:"),
             _grid(run, _held_out),
         ]
     if table.not_run:
@@ -250,9 +252,11 @@ def _not_run(missing: Sequence[PaperTable]) -> list[Block]:
         names = "; ".join(f"Table {table.number}, {table.title}" for table in mine)
         get, add = f"longrank data get {source.name}", f"longrank data add {source.name} PATH"
         if source.manual is None:
-            text = f"{names}. Download the data as below, or use files that you have: `{add}`."
+            text = (
+                f"{names}. Download the data as below, or add files that you already have: `{add}`."
+            )
         else:
-            text, get = f"{names}. For the data, {source.manual}.", add
+            text, get = f"{names}. To get the data, {source.manual}.", add
         tasks = " ".join(table.task for table in mine)
         blocks += [Prose(text), Code((get, f"longrank run {tasks} --grid paper --held-out 4"))]
     return blocks
@@ -316,7 +320,7 @@ def _settings(table: PaperTable) -> Grid:
             *((number(score.spent, 3),) if priced else ()),
         )
         rows.append(tuple(Field(text) for text in texts))
-    return Grid(header, tuple(rows), folded="Settings chosen, rewards and lengths")
+    return Grid(header, tuple(rows), folded="Chosen settings, rewards and lengths")
 
 
 def readable(settings: str) -> str:
@@ -354,4 +358,4 @@ def measured_blocks(shown: Mapping[str, Measured], decimals: int) -> list[Block]
         for scenario, lines in shown.items()
         for name, line in lines.items()
     )
-    return [Grid(("", *(f"b = {budget}" for budget in budgets)), rows, folded="In numbers")]
+    return [Grid(("", *(f"b = {budget}" for budget in budgets)), rows, folded="As numbers")]

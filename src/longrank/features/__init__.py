@@ -1,4 +1,4 @@
-"""Features: how an item looks, given the items above it."""
+"""Features: how an item is represented, given the items above it."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ KINDS = Kinds(
 
 
 def from_state(state: Tree) -> Features:
-    """Rebuild the feature map that :meth:`Features.state` described."""
+    """Rebuild a feature map from its :meth:`Features.state`."""
     kind, current = KINDS.read(state)
     return kind.from_state(current)

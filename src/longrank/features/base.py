@@ -25,24 +25,24 @@ Outline = tuple[NDArray[np.float64], NDArray[np.float64]]  # means and squared n
 
 
 class Features(Part, ABC):
-    """Turns the items of a round into the rows that a learner scores and learns from.
+    """Base class of feature maps: turn items into the rows that a learner scores and learns from.
 
-    A row may depend on the items above it, so choosing is greedy: at each position the item with
-    the best score given those already chosen. Where rows do not depend on the prefix this is
+    A row may depend on the items above it, so choosing is greedy: at each position, the item with
+    the best score given those already chosen. If rows do not depend on the prefix, this is
     sorting.
 
     Attributes
     ----------
     max_square
-        The largest squared norm of a row: receipts from elsewhere with longer ones are refused.
+        The largest squared norm of a row; receipts with longer rows are rejected.
     independent
-        Whether the row of an item is the same whatever stands above it.
+        Whether the row of an item does not depend on the items above it.
     sparse
         Whether rows are :class:`longrank.rows.SparseRows` of records, for a learner that takes
-        such.
+        them.
     grows
-        Whether rows become longer as more is known: :meth:`adapt` returns how long they are then,
-        ``first_length`` is how long they were at first, and ``settled`` whether that is over.
+        Whether rows become longer as more is known: :meth:`adapt` returns their current length,
+        ``first_length`` is their initial length, and ``settled`` says whether growth has ended.
     """
 
     max_square: float = 1e300
@@ -54,14 +54,14 @@ class Features(Part, ABC):
 
     @abstractmethod
     def prepare(self, items: ArrayLike, dim: int | None, lazy: bool = False) -> Prepared:
-        """Check the items and bring them into the form that the other methods take.
+        """Validate the items and convert them to the form that the other methods take.
 
-        ``dim`` is the length of the rows that the learner expects (None: any). With ``lazy``
-        :meth:`greedy` may check very many items as it reads them.
+        ``dim`` is the length of the rows that the learner expects (None: any). With ``lazy``,
+        :meth:`greedy` may validate very many items as it reads them.
         """
 
     def check(self, items: ArrayLike) -> None:
-        """Refuse items that :meth:`prepare` refuses."""
+        """Validate items as :meth:`prepare` does."""
         self.prepare(items, None)
 
     @abstractmethod
@@ -90,21 +90,21 @@ class Features(Part, ABC):
         """Return the rows of the items in a given order. Shape (len(order), dim)."""
 
     def price(self, payoffs: Payoffs, prepared: Prepared) -> Payoffs:
-        """Return what the round pays, with the costs and values that the items tell."""
+        """Return the payoffs of the round, with the costs and values of the items."""
         if payoffs.costs is not None:
             payoffs.check_prices(len(prepared))
         return payoffs
 
     def without_cost(self, prepared: Prepared, payoffs: Payoffs) -> NDArray[np.bool_]:
-        """Return of which items neither the payoffs, as given, nor they themselves tell a cost."""
+        """Return the items whose cost is given neither by the payoffs nor by the items."""
         return np.full(len(prepared), payoffs.costs is None)
 
     def rows(self, prepared: Prepared) -> NDArray[np.float64]:
-        """Return the rows of all items as they come, where they are independent."""
+        """Return the rows of all items in the given order, if they are independent."""
         return self.along(prepared, np.arange(len(prepared)))
 
     def some(self, prepared: Prepared, chosen: NDArray[np.int64]) -> Prepared:
-        """Return some of the prepared items by themselves: for features with an :meth:`outline`."""
+        """Return a subset of the prepared items, for features with an :meth:`outline`."""
         raise NotImplementedError(f"{type(self).__name__} has no outline")
 
     def outline(
@@ -112,16 +112,16 @@ class Features(Part, ABC):
         prepared: Prepared,  # noqa: ARG002
         weights: NDArray[np.float64],  # noqa: ARG002
     ) -> Outline | None:
-        """Return the means and the squared norms of all rows, where they are many.
+        """Return the means and squared norms of all rows, if there are many.
 
-        That bounds their scores without making rows of them all: by default None.
+        These bound the scores without computing all rows. None by default.
         """
         return None
 
     def next_rows(self, prepared: Prepared, prefix: Sequence[int]) -> Any:
-        """Return the row of every item, were it to come next after those of ``prefix``.
+        """Return the row that every item would have if it came next after ``prefix``.
 
-        The rows of items above are 0 where rows depend on what stands above.
+        If rows depend on the items above, the rows of the prefix itself are 0.
         """
         if self.independent:
             return self.rows(prepared)
@@ -138,7 +138,7 @@ class Features(Part, ABC):
         numbers: NDArray[np.float64],
         belief: Belief,
     ) -> Ranking:
-        """Return the receipt of a decision, of what :meth:`decide` filled."""
+        """Return the receipt of a decision that :meth:`decide` filled."""
         return Ranking.filled(order, numbers, len(belief.weights))
 
     def recall(self, ranking: Ranking, count: int) -> Any:
@@ -146,15 +146,15 @@ class Features(Part, ABC):
         return ranking.rows(count)
 
     def carried(self, prepared: Prepared) -> NDArray[np.float64] | None:  # noqa: ARG002
-        """Return the candidates that a receipt carries for :meth:`adapt`: by default none."""
+        """Return the candidates that a receipt carries for :meth:`adapt`; none by default."""
         return None
 
     def adapt(self, ranking: Ranking) -> int:
-        """Learn from what a receipt carries of its candidates; return the length of a row now."""
+        """Learn from the candidates that a receipt carries; return the new length of a row."""
         raise NotImplementedError(f"{type(self).__name__} does not grow")
 
     def observe(self, rows: Any) -> None:
-        """Learn from observed rows what the map itself needs to know: by default nothing."""
+        """Learn from observed rows what the map itself needs; nothing by default."""
 
     def view(self) -> Self:
         """Return a copy that shares nothing that :meth:`observe` writes."""
@@ -164,20 +164,20 @@ class Features(Part, ABC):
         self,
         items: Any,  # noqa: ARG002
     ) -> kernels.Selection | kernels.RecordSelection | None:
-        """The items of many rounds, prepared, and how compiled runs choose among them.
+        """Return the prepared items of many rounds, and how compiled runs choose among them.
 
-        None where it is not compiled; subclasses do not inherit it.
+        None if there is no compiled selection; subclasses do not inherit it.
         """
         return None
 
     @abstractmethod
     def state(self) -> Tree:
-        """Return all that is needed to build it again, as a tree for :mod:`longrank.packing`."""
+        """Return everything needed to rebuild it, as a tree for :mod:`longrank.packing`."""
 
     @classmethod
     @abstractmethod
     def from_state(cls, state: Tree) -> Self:
-        """Build it again from a state in the present layout."""
+        """Rebuild it from a state in the current layout."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"

@@ -28,7 +28,7 @@ class Topics(Protocol):
 
 
 class Coverage(Features):
-    """Rows are gains of coverage, centred and scaled: (2 gain - 1) / sqrt(d').
+    """Coverage gains as rows, centred and scaled: (2 gain - 1) / sqrt(d').
 
     With this map :class:`~longrank.UCB` is the paper's Algorithm 2.
 
@@ -36,7 +36,7 @@ class Coverage(Features):
     ----------
     topics
         How much of each of d' topics an item covers, c(x) in [0, 1]^d'. Either a fitted mixture
-        (:class:`~longrank.Mixture`), or a matrix of shape (d, d') that items are multiplied with
+        (:class:`~longrank.Mixture`), or a matrix of shape (d, d') that items are multiplied by
         (the identity, if items are coverage vectors already), or any function of the items.
     gain
         ``gain(remaining, topics)`` says how much an item adds to each topic of which
@@ -44,7 +44,7 @@ class Coverage(Features):
         None is the probabilistic coverage 1 - prod (1 - c), whose gain is
         ``remaining * topics``. ``np.minimum`` is a sum capped at 1, and
         ``np.maximum(c - (1 - r), 0)`` of r and c the largest of the c. Any monotone submodular
-        coverage of this form will do; gains must lie in [0, remaining].
+        coverage of this form works; gains must lie in [0, remaining].
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Records: candidates with named fields, and a context that they share."""
+"""Records: candidates with named fields, and their shared context."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PreparedRecords:
 
 
 class Records(Features):
-    """Rows of named fields, as a :class:`~longrank.Schema` makes them.
+    """Rows made from named fields by a :class:`~longrank.Schema`.
 
     A row does not depend on the candidates above it. Needs a learner of sparse rows:
     :class:`~longrank.SparseLaplace`.

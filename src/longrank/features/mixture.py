@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 
 class Mixture(Part):
-    """A fitted Gaussian mixture; called with items it gives each one's responsibilities.
+    """A fitted Gaussian mixture; calling it with items returns their responsibilities.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Mixture(Part):
 
     @classmethod
     def from_sklearn(cls, model: Any, *, unit: bool = False) -> Mixture:
-        """From a fitted ``sklearn.mixture.GaussianMixture`` of any covariance type."""
+        """Convert a fitted ``sklearn.mixture.GaussianMixture`` of any covariance type."""
         m, d = model.means_.shape
         factors = model.precisions_cholesky_
         if model.covariance_type == "tied":

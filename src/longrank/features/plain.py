@@ -17,7 +17,7 @@ from longrank.payoffs import Payoffs
 
 
 class Plain(Features):
-    """The row of an item is the item, whatever stands above it (the paper's Algorithm 1)."""
+    """Use items as rows, whatever is above them (the paper's Algorithm 1)."""
 
     max_square = checks.UNIT
     independent = True

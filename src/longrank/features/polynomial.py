@@ -1,4 +1,4 @@
-"""Items with a constant and with products of their numbers: for what is not linear."""
+"""Items with a constant and with products of their numbers, for non-linear effects."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from longrank.packing import Tree
 class Polynomial(Features):
     """Rows [x, 1] for degree 1, and [x, 1, x_i^2, sqrt(2) x_i x_j] for degree 2.
 
-    The constant lets a learner know how likely success is at all; the products let it rank what
-    is not linearly ranked, such as a class of images among others.
+    The constant lets a learner estimate how likely success is overall; the products let it learn
+    non-linear rankings, such as one class of images among others.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Polynomial(Features):
             raise InvalidInput("degree", "be 1 or 2", degree)
 
     def length(self, dim: int) -> int:
-        """The length of a row, of items of ``dim`` numbers: the ``dim`` of the learner."""
+        """Return the length of a row for items of ``dim`` numbers: the ``dim`` of the learner."""
         return dim + 1 + (dim * (dim + 1) // 2 if self.degree == 2 else 0)
 
     def prepare(

@@ -54,26 +54,25 @@ class _Round:
 class Tabular(Features):
     """Rows for columns of numbers in any units, which need no scaling.
 
-    A sample of the candidates tells how each column is distributed. A row has each number as its
-    normal score (where it lies in its column, as a standard normal number: units, shifts and heavy
-    tails do not matter), a constant, and shapes that are added once the sample is large enough:
+    A sample of the candidates shows how each column is distributed. A row has the normal score of
+    each number (its rank in its column, on the scale of a standard normal distribution, so units,
+    shifts and heavy tails do not matter), a constant, and shapes that are added once the sample is
+    large enough:
 
     - the products of the scores of up to 16 columns, or of the 16 leading principal components
-      where there are more;
-    - the size of each score, whatever its sign, so that the middle can be best;
-    - an indicator for each number of a column that has no more than 12 different ones.
+      if there are more;
+    - the absolute value of each score, so that the middle can be best;
+    - an indicator for each number of a column with at most 12 distinct ones.
 
-    A column with two different numbers counts as 0 (the more frequent one) and 1, and gets no
-    further shapes, so that indicators of a candidate stay what they are.
+    A column with two distinct numbers counts as 0 (the more frequent one) and 1, and gets no
+    further shapes, so that your own indicators stay unchanged. A duplicate column is ignored.
 
-    A column that repeats another one counts for nothing.
+    Rows that all have the same norm are embeddings. Their numbers share one unit, and their
+    relative sizes are meaningful, so they are used as they are, with products but no other shapes.
 
-    Rows that all have the same norm are embeddings. Their numbers have one unit, and their relative
-    sizes mean something, so they are taken as they are, with products but no other shapes.
-
-    The sample is learned: as long as it is not full, receipts carry some of their candidates as
-    they came, and learning adds them. So rows grow with what is known (``length``), and ranking
-    does not change anything. Until then the candidates at hand help out.
+    The sample is learned: until it is full, receipts carry some of their candidates unchanged, and
+    learning adds them. So rows grow with what is known (``length``), and ranking changes nothing.
+    Until the sample is full, the candidates of the current round help out.
 
     Parameters
     ----------
@@ -118,12 +117,12 @@ class Tabular(Features):
 
     @property
     def length(self) -> int:
-        """The length of a row at present: the ``dim`` of the learner."""
+        """The current length of a row: the ``dim`` of the learner."""
         return self.first_length + len(self.shapes[0])
 
     @property
     def settled(self) -> bool:  # type: ignore[override]
-        """Whether the sample is full, so that rows stay as they are."""
+        """Whether the sample is full, so that rows no longer grow."""
         return len(self.sample) == SAMPLE
 
     def prepare(

@@ -1,4 +1,4 @@
-"""gymnasium environments of the worlds: an episode is a round, a step is a try.
+"""gymnasium environments of the worlds: an episode is a round, a step is an attempt.
 
 Importing this registers ``longrank/Logistic-v0``, ``longrank/Coverage-v0``,
 ``longrank/Payments-v0`` and ``longrank/Checkout-v0``. Needs ``pip install 'longrank[gym]'``.
@@ -43,25 +43,25 @@ START = 100_000  # a seed of `reset` begins at one of so many rounds
 class CascadeEnv(gymnasium.Env[Observation, int]):
     """A world as an environment: try candidates until one succeeds, or stop.
 
-    An episode is a round of the world. Action i tries candidate i, and action k stops. A try of a
-    candidate that was tried before fails again, and is wasted; ``info["action_mask"]`` and
-    :meth:`action_masks` tell which actions are not. The episode ends with a success, with the
-    budget, with a final decline, or when it stops. The rewards of its steps add up to what the
-    payoffs say that the outcome is worth.
+    An episode is a round of the world. Action i tries candidate i, and action k stops. Trying a
+    candidate twice fails again and wastes an attempt; ``info["action_mask"]`` and
+    :meth:`action_masks` mark the useful actions. The episode ends with a success, with the budget,
+    with a final decline, or with the stop action. The rewards of its steps add up to what the
+    outcome is worth under the payoffs.
 
-    An observation has the ``items`` of the round, shape (k, d); ``tried``, 1 for each that was
-    tried; and ``tries``, their number. ``dealt`` is the round itself, for policies that rank:
+    An observation has the ``items`` of the round, shape (k, d); ``tried``, 1 for each candidate
+    already tried; and ``tries``, their number. ``dealt`` is the round itself, for ranking policies:
     ``policy.rank(env.unwrapped.dealt.items, env.unwrapped.payoffs)``.
 
     Parameters
     ----------
     world
-        The hidden truth, which stays the same: ``reset(seed=...)`` only says with which round it
-        goes on. All rounds must have equally many candidates.
+        The hidden truth, which stays the same: ``reset(seed=...)`` only selects the round to
+        continue from. All rounds must have the same number of candidates.
     payoffs
-        What successes, tries and giving up are worth.
+        What successes, attempts and giving up are worth.
     encode
-        Turns a round into numbers, shape (k, d), where its candidates are records.
+        Turns a round into numbers, shape (k, d), if its candidates are records.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - gymnasium's declaration
@@ -87,7 +87,7 @@ class CascadeEnv(gymnasium.Env[Observation, int]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Begin the next round; with a seed, one that it determines."""
+        """Begin the next round; with a seed, the round it determines."""
         super().reset(seed=seed, options=options)
         if seed is not None:
             self._next = int(self.np_random.integers(START))
@@ -113,7 +113,7 @@ class CascadeEnv(gymnasium.Env[Observation, int]):
         return self._observed(), reward, self._over, False, self._info()
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Tell which actions are not wasted: candidates that were not tried, and stopping."""
+        """Return which actions are useful: candidates not yet tried, and stopping."""
         return np.append(self._tried == 0, True)
 
     def _deal(self) -> None:
@@ -165,8 +165,8 @@ def _as_they_are(dealt: Round) -> NDArray[np.float64]:
 def encode_checkout(dealt: Round) -> NDArray[np.float64]:
     """Turn a payment of :class:`~longrank.simulation.CheckoutWorld` into numbers.
 
-    A row for each route: which one it is, its region, acquirer, load, whether it is known to be
-    down and its fee; then brand, country, whether it recurs and the logarithm of the amount.
+    One row per route: the route, its region, acquirer, load, whether it is known to be down, and
+    its fee; then brand, country, whether the payment recurs, and the logarithm of the amount.
     """
     paid = dealt.context or {}
     shared = [
@@ -207,9 +207,9 @@ def logistic(
 def coverage(
     dim: int = 5, items: int = 10, budget: int = 4, attempt_cost: float = 0.05, seed: int = 0
 ) -> CascadeEnv:
-    """Make an environment in which candidates that are alike succeed or fail together.
+    """Make an environment in which similar candidates succeed or fail together.
 
-    It is ``longrank/Coverage-v0``: success comes from topics that those tried before do not cover.
+    It is ``longrank/Coverage-v0``: success comes from topics not covered by earlier attempts.
     """
     weights = 4.0 * np.abs(np.random.default_rng([seed]).standard_normal(dim))
     world = CoverageWorld(weights, topics=np.square, dim=dim, items=items, seed=seed)

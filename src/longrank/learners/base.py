@@ -21,7 +21,7 @@ MIN_PENALTY = 1e-12  # below it rounding swamps what is learned
 
 
 def checked_penalty(value: float) -> float:
-    """The precision of a prior, large enough for its inverse to be updated soundly."""
+    """Return a prior precision, checked to be large enough for stable updates of its inverse."""
     return checks.real("penalty", checks.real("penalty", value, above=0.0), minimum=MIN_PENALTY)
 
 
@@ -44,24 +44,23 @@ class Learner(Part, ABC):
     inverse
         M^-1, shape (dim, dim), symmetric.
     updates
-        How many observed items it has learned from.
+        Number of observed items it has learned from.
     link
         The curve from a score to a probability.
     max_budget
-        The largest budget that it was made for; None if any.
+        The largest budget it supports; None for any.
     prior
-        What M begins with, times the identity.
+        The initial M, as a multiple of the identity.
     radius, rate
-        The bound on means and the factor of a step, where it learns step by step.
+        The bound on means and the step size, for learners that take steps.
     forgetting
-        The share of what is known that is given up with every cascade.
+        The share of what is known that is forgotten with every cascade.
     foresees
-        Whether :func:`longrank.kernels.greedy_foreseeing` can tell what it would believe after a
-        failure.
+        Whether :func:`longrank.kernels.greedy_foreseeing` can compute its belief after a failure.
     sparse
         Whether its rows are :class:`longrank.rows.SparseRows`.
     append_only
-        The names of arrays whose used part is never written again, so that copies can share them.
+        Names of arrays whose used part is never overwritten, so copies can share them.
     """
 
     contents: ClassVar[Contents] = {
@@ -88,24 +87,23 @@ class Learner(Part, ABC):
         self.updates = 0
 
     def belief(self, bonus: float = 0.0) -> Belief:
-        """Return what ranking needs: the present belief, with this bonus for exploration."""
+        """Return what ranking needs: the current belief, with this exploration bonus."""
         link = self.link
         # What Belief(...) does, in half the time: this is called in every round.
         return _new(Belief, (self.weights, self.inverse, bonus, link.ceiling, link.code))
 
     def extend(self, dim: int) -> None:
-        """Take longer rows from now on: of the numbers that are new nothing is known."""
+        """Accept longer rows from now on; nothing is known about the new columns."""
         old, self.dim = self.dim, dim
         weights, inverse = np.zeros(dim), np.eye(dim) / self.prior
         weights[:old], inverse[:old, :old] = self.weights, self.inverse
         self.weights, self.inverse = weights, inverse
 
     def view(self) -> Self:
-        """Return a copy to rank with, and to save, while this one goes on learning.
+        """Return a copy to rank with, and to save, while this one keeps learning.
 
-        It shares no array with this one, except those in ``append_only``. A learner that keeps
-        something else that :meth:`observe` writes in place copies it here too. The copy must not
-        learn.
+        It shares no array with this one, except those in ``append_only``. If :meth:`observe` writes
+        anything else in place, override this to copy it too. The copy must not learn.
         """
         viewed = object.__new__(type(self))
         for name, value in self.__dict__.items():
@@ -114,7 +112,7 @@ class Learner(Part, ABC):
         return viewed
 
     def score(self, features: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Means and widths of rows, shape (k, dim) -> two of shape (k,)."""
+        """Return means and widths of rows, shape (k, dim) -> two of shape (k,)."""
         rows = checks.items(features, self.dim, unit=False, parameter="features")
         return kernels.score_rows(rows, self.weights, self.inverse)
 
@@ -134,20 +132,20 @@ class Learner(Part, ABC):
     def observe(self, rows: NDArray[np.float64], succeeded: bool) -> None:
         """Learn from the observed items of a cascade, in order.
 
-        All failed, but for the last one if ``succeeded``. The rows come from a receipt: they are
-        read-only and were checked when ranked.
+        All failed, except the last one if ``succeeded``. The rows come from a receipt: they are
+        read-only and were validated at ranking time.
         """
 
     def compiled_step(self, capacity: int) -> kernels.Step | kernels.RecordStep | None:  # noqa: ARG002
-        """The same in compiled runs that observe at most ``capacity`` items.
+        """Return the same step for compiled runs that observe at most ``capacity`` items.
 
-        Starts from a copy of the present belief. None where it is not compiled; subclasses do not
-        inherit it.
+        Starts from a copy of the current belief. None if there is no compiled step; subclasses do
+        not inherit it.
         """
         return None
 
     def state(self) -> Tree:
-        """All of the belief, as a tree for :mod:`longrank.packing`."""
+        """Return the complete belief, as a tree for :mod:`longrank.packing`."""
         return {
             "dim": self.dim,
             "link": self.link.name,
@@ -159,7 +157,7 @@ class Learner(Part, ABC):
     @classmethod
     @abstractmethod
     def from_state(cls, state: Tree) -> Self:
-        """The learner that :meth:`state` described, in the present layout."""
+        """Rebuild the learner from a :meth:`state` in the current layout."""
 
     def _restore(self, state: Tree) -> None:
         """Take over what every learner has."""

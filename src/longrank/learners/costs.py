@@ -1,4 +1,4 @@
-"""Costs of tries that are known only afterwards: what to expect, by the same rows."""
+"""Expected costs of attempts whose cost is known only afterwards, from the same rows."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _LEAST = 1e-3  # the least deviation, squared
 
 
 class Costs:
-    """Expected costs of a try, learned from what tries really cost.
+    """Expected cost of an attempt, learned from actual costs.
 
-    The mean is exp(score), the deviation in proportion to it: so units do not matter, and an
-    expected cost is above 0. Full covariance for rows of numbers, columns with learned priors for
-    sparse rows.
+    The mean is exp(score), and the deviation is proportional to it, so units do not matter and
+    expected costs are positive. Rows of numbers have a full covariance, sparse rows have columns
+    with learned priors.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Costs:
         self._weights, self._inverse = np.zeros(dim), np.eye(dim)
 
     def observe(self, rows: Any, costs: Vector) -> None:
-        """Learn what tries cost."""
+        """Learn from the actual costs of attempts."""
         if self.unit == 0.0:
             self.unit = float(costs.max())
             if self.unit == 0.0:
@@ -73,7 +73,7 @@ class Costs:
             kernels.learn_costs(self._weights, self._inverse, rows, units, self._dispersion)
 
     def expect(self, rows: Any, bonus: float) -> Vector:
-        """Return the least costs that are plausible: ``bonus`` deviations below the mean."""
+        """Return the lowest plausible costs: ``bonus`` deviations below the mean."""
         means, widths = self._score(rows)
         expected = self.unit * np.exp(np.clip(means - bonus * widths, -_FAR, _FAR))
         return np.asarray(np.minimum(expected, MAX_PRICE))
@@ -96,7 +96,7 @@ class Costs:
         self._weights, self._inverse = weights, inverse
 
     def view(self) -> Self:
-        """Return a copy to plan with while this one goes on learning."""
+        """Return a copy to plan with while this one keeps learning."""
         viewed = object.__new__(type(self))
         viewed.__dict__.update(self.__dict__)
         viewed._weights, viewed._inverse = self._weights.copy(), self._inverse.copy()

@@ -17,10 +17,10 @@ from longrank.packing import Tree
 class Laplace(Learner):
     """Logistic regression by the Laplace approximation, in O(dim^2) per observed item.
 
-    Where :class:`~longrank.OnlineNewton` takes every observation for as informative as the least
-    informative one (its constant 1 / c_sigma'), this one uses the curvature that each has: the
-    weights move to the mode of the posterior, and the covariance M^-1 shrinks by what was
-    learned there. It has no rate and no radius to set.
+    :class:`~longrank.OnlineNewton` treats every observation as only as informative as the least
+    informative one (its constant 1 / c_sigma'). This learner uses the actual curvature of each:
+    the weights move to the mode of the posterior, and the covariance M^-1 shrinks by what was
+    learned there. There is no rate and no radius to set.
 
     Parameters
     ----------
@@ -29,11 +29,11 @@ class Laplace(Learner):
     penalty
         The precision of the prior, M = penalty * I, at least 1e-12.
     forgetting
-        The share of what is known that is given up with every cascade, for worlds that drift: the
-        covariance is mixed with the prior's by this share. 0 forgets nothing; 0.0003 follows a
-        change within some hundred rounds and costs little where nothing changes.
+        The share of what is known that is forgotten with every cascade, for use under drift: the
+        covariance is mixed with the prior's in this proportion. 0 forgets nothing; 0.0003 adapts
+        to a change within a few hundred rounds and costs little if nothing changes.
     max_budget
-        Budgets above it are refused, where it is given; nothing else depends on it.
+        If given, larger budgets are rejected; nothing else depends on it.
 
     Examples
     --------

@@ -18,8 +18,8 @@ class MaximumLikelihood(Learner):
     """The generalised linear model with L2 penalty, fitted to every item ever observed.
 
     GL-CDCM (Liu, Li, Zhang 2018) in the cascade: weights solve
-    sum (y - sigma(x.w)) x = penalty * w, widths come from V = penalty * I + sum x x'. The fit
-    starts at the last one and reuses its curvature, so that a round costs a few passes over the
+    sum (y - sigma(x.w)) x = penalty * w, widths come from V = penalty * I + sum x x'. Each fit
+    starts from the previous one and reuses its curvature, so a round costs a few passes over the
     history, O(n dim), instead of a cold fit.
 
     Parameters

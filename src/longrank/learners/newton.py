@@ -34,7 +34,7 @@ class OnlineNewton(Learner):
         The paper's D: an upper bound on all true scores.
     rate
         The factor of the Newton step, at most 1e100. None is the paper's 1 / c_sigma', about
-        e^radius, so a radius above 230 needs a rate; tuned runs take 1 to 100.
+        e^radius, so a radius above 230 needs a rate; tuned runs use 1 to 100.
     link
         ``"logistic"`` (the paper's) or ``"probit"``.
 

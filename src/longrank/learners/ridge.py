@@ -17,7 +17,7 @@ class Ridge(Learner):
     """Ridge regression of success on the rows, M = I + sum x x', theta = M^-1 sum y x.
 
     CascadeLinUCB (Zong et al. 2016), which the paper calls C-UCB1. The probability is the score
-    itself, cut to [0, 1]. Recursive least squares is the Newton step with a linear curve, so it
+    itself, clipped to [0, 1]. Recursive least squares is the Newton step with a linear curve, so it
     shares the kernel with :class:`~longrank.OnlineNewton`; O(dim^2) per observed item.
     """
 

@@ -1,4 +1,4 @@
-"""A diagonal belief about sparse rows, with priors that are learned: for records."""
+"""A diagonal belief about sparse rows, with learned priors: for records."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ _SPARSE = 64  # places of a table for each column in use, at most, beyond those 
 
 
 class SparseLaplace(Learner):
-    """Logistic regression on sparse rows by the Laplace approximation, in O(entries) a row.
+    """Logistic regression on sparse rows by the Laplace approximation, in O(entries) per row.
 
-    For every column that was observed it keeps a mean and a precision; what other columns leave
-    uncertain counts as noise. The prior variance of a column is that of its group, a field or a
-    pair of fields, and is learned from the columns of the group: fields that do not matter are
-    soon believed not to, and a new value starts where those before it ended up.
+    It keeps a mean and a precision for every observed column; the uncertainty of the other columns
+    counts as noise. The prior variance of a column is that of its group (a field or a pair of
+    fields) and is learned from the columns of the group: the effects of irrelevant fields soon
+    shrink to 0, and a new value starts with the spread of those seen before it.
 
     Parameters
     ----------
     columns
-        How many columns it may keep, rounded up to a power of two; each takes 48 bytes. The table
-        grows as columns are observed. Once it is full, a new column takes the place of one of
-        which little is known, which falls back to its prior; ``replaced`` counts them.
+        Maximum number of columns, rounded up to a power of two; each takes 48 bytes. The table
+        grows as columns are observed. Once it is full, a new column replaces one about which little
+        is known, which falls back to its prior; ``replaced`` counts the replacements.
     max_budget
-        Budgets above it are refused, where it is given; nothing else depends on it.
+        If given, larger budgets are rejected; nothing else depends on it.
     """
 
     contents: ClassVar = {
@@ -78,12 +78,12 @@ class SparseLaplace(Learner):
 
     @property
     def used(self) -> int:
-        """How many columns are in use."""
+        """Number of columns in use."""
         return int(self._counts[0])
 
     @property
     def replaced(self) -> int:
-        """How often a column gave way to a new one."""
+        """Number of columns replaced by new ones."""
         return int(self._counts[2])
 
     def belief(self, bonus: Any = 0.0) -> SparseBelief:  # type: ignore[override]
@@ -94,7 +94,7 @@ class SparseLaplace(Learner):
         return self.belief().score(features)
 
     def variance(self, group: int) -> float:
-        """The prior variance of a group, by its key; the shared one if it is not known."""
+        """Return the prior variance of a group by its key; the shared one if it is unknown."""
         at = np.flatnonzero(self._group_keys == np.uint64(group))
         return float(self._variances[at[0] if len(at) else 0]) or 1.0
 
@@ -102,7 +102,7 @@ class SparseLaplace(Learner):
         self._learn(rows, succeeded, _NO_COSTS, 0.0)
 
     def observe_costs(self, rows: Any, costs: NDArray[np.float64], dispersion: float) -> None:
-        """Learn what each row cost, in a table that is for that alone: see :class:`Costs`."""
+        """Learn what each row cost, in a table used only for costs: see :class:`Costs`."""
         self._learn(rows, False, costs, dispersion)
 
     def _learn(

@@ -25,7 +25,7 @@ NEEDS = {
 
 @dataclass(frozen=True)
 class Ability:
-    """Something to do with a log; ``reason`` says why it can or cannot be done."""
+    """A use of a log; ``reason`` says why it is possible or not."""
 
     name: str
     possible: bool
@@ -142,9 +142,9 @@ class Checked:
 
 @history_is_source
 def check(source: Any) -> Checked:
-    """Read a log once, in batches; say what is wrong with it and what can be done with it.
+    """Read a log once, in batches; report its problems and what it can be used for.
 
-    ``source`` is a :class:`History`, or whatever it takes: a file, a frame, a list of
+    ``source`` is a :class:`History` or anything it accepts: a file, a frame, a list of
     dictionaries.
     """
     history = History.of(source)

@@ -52,30 +52,29 @@ _OFTEN = 1000  # decisions between two reports of progress
 class History:
     """A log that can be read repeatedly, one batch in memory at a time.
 
-    Iterating gives pairs of ranking and outcome to learn from, in the order of the outcomes;
-    :meth:`decisions` gives everything that the log holds, on demand also decisions without an
-    outcome (neither ``tried`` nor ``succeeded``), of which there are :attr:`missing`. The whole log
-    is checked once before the first one, so that nothing is learned from a log with an error in its
-    last row.
+    Iterating yields pairs of ranking and outcome to learn from, in the order of the outcomes.
+    :meth:`decisions` yields everything in the log, on request including decisions without an
+    outcome (neither ``tried`` nor ``succeeded``), which :attr:`missing` counts. The whole log is
+    validated before the first pair, so nothing is learned from a log with an error in its last row.
 
     Parameters
     ----------
     data
         The path of a .parquet, .csv or .jsonl file, a pandas or polars frame, a pyarrow table, or
-        a list of dictionaries, with the columns that ``longrank logs columns`` lists. Many files
-        are one log: a folder, a pattern (``"logs/*.parquet"``), both in the order of the names, or
-        a list of paths. No id may come twice in all of them.
+        a list of dictionaries, with the columns that ``longrank logs columns`` lists. Several
+        files can form one log: a folder, a pattern (``"logs/*.parquet"``), both in the order of
+        their names, or a list of paths. Ids must be unique across all of them.
     columns
-        What columns of the format are called in this log, where that is something else:
+        What columns of the format are called in this log, if different:
         ``{"id": "payment", "ids": "routes"}``.
     context
-        The columns that are fields of the context. By default, where candidates are records and
-        there is no column ``context``: all that are not part of the format.
+        The columns that are context fields. By default, if candidates are records and there is no
+        column ``context``, all columns that are not part of the format.
     payoffs
-        Those of decisions without ``rewards`` and ``losses``.
+        The payoffs of decisions without ``rewards`` and ``losses``.
     schema
-        Which kinds of fields are declared, and which fields are ignored, where the log is checked;
-        by default the schema of the first policy that learns from it.
+        Declared kinds of fields, and fields to ignore, when the log is checked; by default the
+        schema of the first policy that learns from it.
 
     Examples
     --------
@@ -128,7 +127,7 @@ class History:
 
     @classmethod
     def of(cls, source: Any) -> History:
-        """Return a history of anything that holds a log; a history is returned as it is."""
+        """Return a history of any kind of log; a history is returned unchanged."""
         return source if isinstance(source, History) else cls(source)
 
     @property
@@ -215,7 +214,7 @@ class History:
         return ""
 
     def validate(self) -> int:
-        """Check the whole log, once; return the number of decisions, or raise :class:`BadLog`."""
+        """Validate the whole log once; return the number of decisions, or raise :class:`BadLog`."""
         if self._count is None:
             self._validate()
         assert self._count is not None
@@ -264,10 +263,10 @@ class History:
         self._missing = fold.missing
 
     def keep(self) -> History:
-        """Read and check the log once; return a history that needs not read it again.
+        """Read and validate the log once; return a history that need not read it again.
 
-        Evaluations use it, since they pass over the decisions more than once. Its decisions are
-        kept as columns, of which lists of numbers beyond 16 MB are in a temporary file.
+        Evaluations use it because they pass over the decisions more than once. Decisions are kept
+        as columns; lists of numbers beyond 16 MB go to a temporary file.
         """
         if self._kept is not None:
             return self
@@ -294,7 +293,7 @@ class History:
         return sum(map(self._holds, self._missing))
 
     def decisions(self, *, missing: bool = False) -> Iterator[Decision]:
-        """Return every decision that has an outcome, in order; or, with ``missing``, every one."""
+        """Yield every decision that has an outcome, in order; with ``missing``, every decision."""
         self.validate()
         return self._decisions(frozenset(), missing=missing)
 
@@ -347,10 +346,10 @@ class History:
                 return
 
     def learned(self, *, items: bool = False) -> Iterator[Decision]:
-        """Return the decisions to learn from, in the order in which their outcomes arrived.
+        """Yield the decisions to learn from, in the order in which their outcomes arrived.
 
-        Decisions whose outcome overtook that of an earlier one wait in memory. ``items`` are read
-        only if wanted, or if some decision has no ``features``: reading them takes time.
+        Decisions whose outcome overtook an earlier one wait in memory. ``items`` are read only on
+        request, or if some decision has no ``features``, because reading them takes time.
         """
         self.validate()
         return self._learned(FOR_EVALUATION if self._learnable and not items else frozenset())
@@ -376,10 +375,11 @@ class History:
     def pairs(
         self, policy: Policy, progress: Progress | None = None
     ) -> Iterator[tuple[Ranking, Outcome]]:
-        """Return rankings and outcomes with the features of ``policy``, for it to learn from.
+        """Yield rankings and outcomes with the features of ``policy``, for it to learn from.
 
-        If the log has no ``features``, or those of another feature map, they are made from its
-        candidates; what the policy's feature map refuses is refused before the first pair.
+        If the log has no ``features``, or those of a different feature map, they are computed from
+        its candidates. Candidates that the policy's feature map rejects are rejected before the
+        first pair.
         """
         features = getattr(policy, "features", None)
         if self.schema is None:
@@ -463,7 +463,7 @@ class History:
     ) -> History:
         """Return the same decisions under other payoffs, or with a smaller budget.
 
-        ``payoffs`` may be a function of those of the log. See :meth:`Decision.under`.
+        ``payoffs`` may be a function of the log's payoffs. See :meth:`Decision.under`.
         """
         before = self._change
 
@@ -617,17 +617,17 @@ def history_is_source(function: Callable[P, T]) -> Callable[P, T]:
 
 @history_is_source
 def learn_from(policy: Policy, source: Any, *, progress: Progress | None = None) -> int:
-    """Learn the decisions of a log in the order of their outcomes; return how many.
+    """Learn from the decisions of a log in the order of their outcomes; return how many.
 
-    The state is the same, bit for bit, as that of a policy that learned them online in that
-    order. The whole log is checked first: nothing is learned from a log with an error. If the
-    log has no ``features``, or those of another feature map than the policy's, they are made from
-    its ``items``. :meth:`longrank.Policy.learn_from` of a :class:`History` does the same.
+    The state is the same, bit for bit, as that of a policy that learned online in that order. The
+    whole log is validated first: nothing is learned from a log with an error. If the log has no
+    ``features``, or those of a different feature map than the policy's, they are computed from its
+    ``items``. :meth:`longrank.Policy.learn_from` with a :class:`History` does the same.
 
     Parameters
     ----------
     source
-        A :class:`History`, or whatever it takes: a file, a frame, a list of dictionaries.
+        A :class:`History` or anything it accepts: a file, a frame, a list of dictionaries.
     progress
         Called with the number of decisions done and their total, every thousand and at the end.
     """

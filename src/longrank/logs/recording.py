@@ -42,12 +42,12 @@ def record(
 ) -> Row:
     """Make the row of a decision, for a list of rows or :func:`write`.
 
-    ``candidates`` and ``context`` are what ``policy.rank`` was given, where candidates are
-    records. Otherwise ``items`` are all candidates of the round, and ``candidates`` their ids, if
-    they have any; without items such a log allows a warm start but no evaluation.
-    ``propensities`` is what ``policy.propensities(...)`` returned for ``ranking.order`` before the
-    policy learned anything else. Prices are those of ``payoffs``, or the fields ``cost`` and
-    ``value`` of the candidates; what the outcome says of real costs is written as well.
+    For records, ``candidates`` and ``context`` are what ``policy.rank`` was given. For arrays,
+    ``items`` are all candidates of the round, and ``candidates`` their ids, if any; without items
+    such a log allows a warm start but no evaluation. ``propensities`` is what
+    ``policy.propensities(...)`` returned for ``ranking.order`` before the policy learned anything
+    else. Prices are those of ``payoffs``, or the fields ``cost`` and ``value`` of the candidates;
+    actual costs reported by the outcome are written as well.
     """
     features = ranking.features
     named = isinstance(features, SparseRows) or (ranking.dim == 0 and items is None)
@@ -100,7 +100,7 @@ def write(path: str | os.PathLike[str], rows: Iterable[Row]) -> int:
     """Write rows to a .parquet, .csv or .jsonl file, in batches; return how many.
 
     Parquet and CSV have the columns of the first batch of 10,000 rows, and records as JSON text,
-    which says exactly what was there.
+    which preserves them exactly.
     """
     target = Path(path)
     match target.suffix.lower():

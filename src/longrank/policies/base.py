@@ -39,17 +39,17 @@ class Log(Protocol):
 
 
 class Policy(Part, ABC):
-    """Two verbs, `rank` and `learn`, and one receipt between them.
+    """Base class of policies: two verbs, `rank` and `learn`, with a receipt between them.
 
-    A policy of your own implements :meth:`propose`, :meth:`learn`, :meth:`state` and
-    :meth:`from_state`; ``longrank.testing`` checks that it keeps the promises made here.
+    Your own policy implements :meth:`propose`, :meth:`learn`, :meth:`state` and
+    :meth:`from_state`; ``longrank.testing`` checks that it meets the contract described here.
 
     Attributes
     ----------
     rng
-        The generator of random numbers; None if the policy does not draw.
+        The random generator; None if the policy is deterministic.
     online
-        Whether it may learn from what it plays itself; False if it is for logs only.
+        Whether it may learn from its own decisions; False if it is for logs only.
     """
 
     rng: np.random.Generator | None = None
@@ -66,17 +66,17 @@ class Policy(Part, ABC):
         rng: Seed | None = None,
         probe: bool = True,
     ) -> Ranking:
-        """Rank without any effect: the policy stays as it is, bit for bit.
+        """Rank without side effects: the policy does not change, bit for bit.
 
-        Takes what :meth:`rank` takes, and in addition:
+        Takes the parameters of :meth:`rank`, and in addition:
 
         Parameters
         ----------
         rng
-            The generator to draw from, or a seed. By default a copy of the policy's own, so that
-            the answer is that of the next :meth:`rank`.
+            The generator to draw from, or a seed. By default a copy of the policy's own, so the
+            result is that of the next :meth:`rank`.
         probe
-            Whether to probe where that is due; False for a policy that is not going to learn.
+            Whether to probe when a probe is due; False for a policy that will not learn.
         """
 
     def rank(
@@ -89,7 +89,7 @@ class Policy(Part, ABC):
     ) -> Ranking:
         """Decide which items to try, in which order, and how many; possibly none.
 
-        :meth:`propose` with the policy's own generator, then :meth:`note`.
+        Equivalent to :meth:`propose` with the policy's own generator, then :meth:`note`.
 
         Parameters
         ----------
@@ -101,9 +101,9 @@ class Policy(Part, ABC):
         payoffs
             What success and giving up are worth in this round.
         budget
-            The maximum number of tries, at most ``payoffs.budget`` (the default).
+            The maximum number of attempts, at most ``payoffs.budget`` (the default).
         context
-            What all candidates of the round share, as a dictionary; for records only.
+            What all candidates of the round have in common, as a dictionary; for records only.
         """
         given: dict[str, Any] = {} if context is None else {"context": context}
         ranking = self.propose(items, payoffs, budget, rng=self.rng, **given)
@@ -111,9 +111,9 @@ class Policy(Part, ABC):
         return ranking
 
     def note(self, ranking: Ranking) -> bool:  # noqa: ARG002
-        """Count a decision that is going to be played; return whether the policy changed.
+        """Record a decision that will be played; return whether the policy changed.
 
-        Does nothing unless the policy counts.
+        Does nothing unless the policy counts its decisions.
         """
         return False
 
@@ -124,17 +124,17 @@ class Policy(Part, ABC):
 
     @abstractmethod
     def learn(self, ranking: Ranking, outcome: Outcome) -> None:
-        """Learn what became of a ranking: at once or much later, in any order.
+        """Learn from the outcome of a ranking: immediately or much later, in any order.
 
-        Only what was observed counts. After an error nothing has changed.
+        Only what was observed counts. If the call fails, nothing has changed.
         """
 
     def learn_from(self, history: Iterable[tuple[Ranking, Outcome]] | Log) -> int:
         """Learn from rankings and their outcomes in the order given; return how many.
 
-        The state is the same, bit for bit, as if it had learned from them one by one. Of a
-        ``longrank.logs.History`` it learns what ``longrank.logs.learn_from`` does: the log is
-        checked as a whole first, and its rows are made with this policy's features.
+        The state is the same, bit for bit, as after learning from them one by one. A
+        ``longrank.logs.History`` is learned as by ``longrank.logs.learn_from``: the whole log is
+        validated first, and its rows are computed with this policy's features.
         """
         count = 0
         for pair in history.pairs(self) if isinstance(history, Log) else _iterate(history):
@@ -152,7 +152,7 @@ class Policy(Part, ABC):
         *,
         context: Context | None = None,
     ) -> Ranking:
-        """Return the receipt of a sequence that somebody else chose, to learn from its outcome."""
+        """Return the receipt of a sequence that another system chose, to learn from its outcome."""
         array = checks.items(without_context(items, context), None, unit=False)
         indices = checks.sequence("order", order, len(array))
         payoffs.check_prices(len(array))
@@ -160,10 +160,10 @@ class Policy(Part, ABC):
         return ranking.at_prices(payoffs)
 
     def view(self) -> Self:
-        """Return a copy to rank with, and to save, while this policy goes on learning.
+        """Return a copy to rank with, and to save, while this policy keeps learning.
 
-        It shares nothing that :meth:`learn` writes. For policies with a learner it costs a copy of
-        the belief, not of the history; for others a copy of everything. It must not learn.
+        It shares nothing that :meth:`learn` writes. For policies with a learner this copies the
+        belief but not the history; for others, everything. The copy must not learn.
         """
         return copy.deepcopy(self)
 
@@ -184,7 +184,7 @@ class Policy(Part, ABC):
 
     @abstractmethod
     def state(self) -> Tree:
-        """Return all of the policy, as a tree for :mod:`longrank.packing`."""
+        """Return the complete state of the policy, as a tree for :mod:`longrank.packing`."""
 
     @classmethod
     @abstractmethod
@@ -192,14 +192,14 @@ class Policy(Part, ABC):
         """Rebuild the policy that :meth:`state` described, in the present layout."""
 
     def to_bytes(self) -> bytes:
-        """Return the policy with all that it has learned; equal policies give equal bytes."""
+        """Return the policy with everything it has learned; equal policies give equal bytes."""
         return packing.pack({"policy": self.saved()})
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a file (all of it or nothing), for :func:`longrank.load`.
+        """Write the policy to a file atomically, for :func:`longrank.load`.
 
-        The format is versioned and free of pickle. A policy that is saved, loaded and continued
-        is equal bit for bit to one that never stopped.
+        The format is versioned and does not use pickle. A policy that is saved, loaded and
+        continued is identical, bit for bit, to one that never stopped.
         """
         packing.write(path, self.to_bytes())
 
@@ -240,7 +240,7 @@ class Policy(Part, ABC):
 
 
 def without_context(items: Candidates, context: Context | None) -> Any:
-    """Return candidates that are arrays, for a policy that takes no records."""
+    """Return candidates as arrays, for a policy that does not take records."""
     if context is not None:
         rule = "be None for candidates that are arrays of numbers (recommended() takes records)"
         raise InvalidInput("context", rule, type(context).__name__)

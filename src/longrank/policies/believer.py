@@ -39,7 +39,7 @@ class Believer(Policy):
     learner
         The belief about what succeeds.
     features
-        How an item looks, given the items above it.
+        How an item is represented, given the items above it.
     """
 
     # Before versions: given_up came with probing; the first policies had neither.

@@ -74,32 +74,32 @@ def recommended(
     forgetting: float = 0.0,
     rng: np.random.Generator | int = 0,
 ) -> UCB | Thompson:
-    """Make a policy that needs no tuning: start with it, and for most jobs stay with it.
+    """Make a policy that needs no tuning: the default for most applications.
 
-    Without ``dim`` candidates are records with a context: optimistic :class:`~longrank.Thompson`
+    Without ``dim``, candidates are records with a context: optimistic :class:`~longrank.Thompson`
     draws on a :class:`~longrank.SparseLaplace` learner, with probing, so that it never gives up
     permanently.
 
-    With ``dim`` candidates are arrays of so many numbers, in any units: a :class:`~longrank.UCB`
+    With ``dim``, candidates are arrays of ``dim`` numbers, in any units: a :class:`~longrank.UCB`
     over a :class:`~longrank.Laplace` learner with :class:`~longrank.Tabular` features, with
-    looks at candidates of which little is known, with probing, and with foresight, so that a try
-    differs from those that must have failed before it.
+    looks at candidates about which little is known, with probing, and with foresight, so that an
+    attempt differs from those that must have failed before it.
 
-    Both plan with what candidates cost and are worth, learn what tries really cost where outcomes
-    say so, and learn from early stops how patient cascades are.
+    Both plan with the costs and values of candidates, learn actual costs if outcomes report them,
+    and learn the patience of cascades from early stops.
 
     Parameters
     ----------
     dim
-        The length of an item, where candidates are arrays.
+        The length of an item, if candidates are arrays.
     schema
         How records become rows; by default everything is inferred.
     max_budget
-        Budgets above it are refused, where it is given.
+        If given, larger budgets are rejected.
     forgetting
         For arrays in worlds that drift: 0.0003 is a good value; see :class:`~longrank.Laplace`.
     rng
-        The generator of random numbers, or its seed.
+        The random generator, or its seed.
 
     Examples
     --------
@@ -141,9 +141,9 @@ def cautious(
     caution: float = CAUTION,
     forgetting: float = 0.0,
 ) -> LCB:
-    """Make a policy to be learned from a log and played as it is: see :class:`~longrank.LCB`.
+    """Make a policy that learns from a log and is deployed unchanged: see :class:`~longrank.LCB`.
 
-    It has the belief of :func:`recommended`, and ranks by lower confidence bounds.
+    It has the belief of :func:`recommended` and ranks by lower confidence bounds.
 
     Parameters
     ----------

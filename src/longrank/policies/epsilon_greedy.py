@@ -31,21 +31,21 @@ from longrank.schema import positions
 
 
 class EpsilonGreedy(Believer, Randomised):
-    """Rank at random with probability epsilon, else by the estimates: the paper's Eps.
+    """Rank at random with probability epsilon, otherwise by the estimates: the paper's Eps.
 
     Parameters
     ----------
     learner
         The belief.
     features
-        How an item looks, given those above it.
+        How an item is represented, given those above it.
     epsilon
         The share of random rounds, 0 to 1; the paper searches 0.01 to 0.5.
     rng
-        The generator of random numbers, or its seed.
+        The random generator, or its seed.
     patient
         Whether to learn from early stops (final declines, readers who leave) how likely a cascade
-        is to go on after a failure, and to plan with that.
+        is to continue after a failure, and to plan with that.
     """
 
     version = 2

@@ -32,11 +32,11 @@ _UNFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 def load(path: str | os.PathLike[str], *, features: Features | None = None) -> Policy:
-    """Load the policy that :meth:`Policy.save` wrote, equal bit for bit.
+    """Load a policy written by :meth:`Policy.save`, identical bit for bit.
 
-    ``features`` is needed only where the saved ones hold a function of yours, which a file
-    cannot. Files of older versions are migrated; a damaged file or one that a newer longrank wrote
-    is refused by name.
+    ``features`` is needed only if the saved ones contain a function of yours, which cannot be
+    stored. Files of older versions are migrated; a damaged file, or one from a newer longrank, is
+    rejected by name.
     """
     return from_bytes(Path(path).read_bytes(), features=features, source=os.fspath(path))
 

@@ -1,4 +1,4 @@
-"""Pessimism: optimism with the sign turned, for learning from a log that cannot be added to."""
+"""Pessimism: optimism with the sign reversed, for learning from a fixed log."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from longrank.policies.confidence import ConfidenceBound
 class LCB(ConfidenceBound):
     """Rank by lower confidence bounds: as if each item were as bad as is still plausible.
 
-    The score of a row x is x.w - caution * sqrt(x' M^-1 x), and what a try may cost is raised in
-    the same way. A policy that is learned from a fixed log should not be taken in by what the log
-    hardly shows: an item that succeeded once in two tries looks as good as one that did so in a
-    thousand, and of many such items one always looks best. The lower bound prefers what is known
-    to be good (CLCB, arXiv 2501.19300, with this library's planner).
+    The score of a row x is x.w - caution * sqrt(x' M^-1 x), and uncertain costs are raised in the
+    same way. A policy that learns from a fixed log should not be misled by what the log hardly
+    shows: an item that succeeded once in two attempts looks as good as one that succeeded 500 times
+    in a thousand, and among many such items one always looks best. The lower bound prefers what is
+    known to be good (CLCB, arXiv 2501.19300, with this library's planner).
 
-    It is for logs only. A policy that acts by lower bounds and learns from what it plays never
-    finds out that it was wrong about the rest, so the service refuses it (``online`` is False):
-    let ``recommended`` go on from there, or :class:`~longrank.PlackettLuce`.
+    It is for logs only. A policy that acts by lower bounds and learns from its own decisions never
+    finds out that it was wrong about the rest, so the service rejects it (``online`` is False):
+    continue with ``recommended`` or :class:`~longrank.PlackettLuce`.
 
     Parameters
     ----------

@@ -48,14 +48,14 @@ class Oracle(Believer):
 
     With independent outcomes (:class:`~longrank.Plain`) it is Bayes optimal (Lemma 1). With
     dependent ones (:class:`~longrank.Coverage`) it is the paper's Greedy, or with ``exact`` the
-    true optimum, by a search that small sets allow.
+    true optimum, found by a search that is feasible for small sets.
 
     Parameters
     ----------
     weights
         The true weights u, shape (dim,).
     features
-        How an item looks, given those above it.
+        How an item is represented, given those above it.
     link
         The true curve.
     exact

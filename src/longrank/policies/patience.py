@@ -1,4 +1,4 @@
-"""Patience: how likely a cascade is to go on after a failure, learned from early stops."""
+"""Patience: how likely a cascade is to continue after a failure, learned from early stops."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from longrank.cascade import Outcome
 
 
 class Patience:
-    """The share of failures after which a cascade went on, although tries were left.
+    """Share of failures after which a cascade continued, if attempts were left.
 
-    A final decline and a reader who leaves are early stops: the outcome reports fewer tries than
-    the sequence had, and no success. Until the first of them the patience is exactly 1.
+    A final decline and a reader who leaves are early stops: the outcome reports fewer attempts
+    than the sequence had, and no success. Until the first of them the patience is exactly 1.
     """
 
     __slots__ = ("stopped", "went_on")
@@ -23,7 +23,7 @@ class Patience:
 
     @property
     def now(self) -> float:
-        """The patience as far as it is known, above 0 and at most 1."""
+        """The current estimate, above 0 and at most 1."""
         return kernels.patience_of(self.went_on, self.stopped)
 
     def observe(self, length: int, outcome: Outcome) -> None:
@@ -36,7 +36,7 @@ class Patience:
         return f"Patience({self.now:.4g}, went on {self.went_on} times, stopped {self.stopped})"
 
     def copy(self) -> Self:
-        """Return one that counts by itself."""
+        """Return an independent copy."""
         return type(self)(self.went_on, self.stopped)
 
     def state(self) -> list[int]:

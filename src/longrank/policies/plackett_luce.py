@@ -35,29 +35,29 @@ class PlackettLuce(Believer, Randomised):
 
     The log-odds of an item are those of its estimated probability of success, given the items
     above it. The log-odds of STOP are those of the break-even: the probability that the next item
-    would need for a further try to be just as good as giving up now, if the best remaining ones
-    follow. So STOP competes with the items on their own scale. It is impossible where further
-    tries are free, and certain where none can pay or the budget is used up. With a temperature
-    near 0 this is greedy; a high one tries everything. Where items have costs and values of their
-    own, the log-odds of each are counted from those of the probability that it would need to be as
-    good as the best one, so that near 0 it is the best plan.
+    would need for another attempt to be just as good as giving up now, if the best remaining ones
+    follow. So STOP competes with the items on their own scale. It is impossible if further
+    attempts are free, and certain if none can pay or the budget is used up. A temperature near 0
+    is greedy; a high one tries everything. If items have individual costs and values, the log-odds
+    of each are measured from those of the probability it would need to be as good as the best one,
+    so near 0 the result is the best plan.
 
-    Every other sequence has a positive probability, and that of each is known exactly, its length
-    included (:meth:`propensity`), so that the log supports the estimates of ``longrank.logs``.
+    Every other sequence has a positive probability. It is known exactly, including the length
+    (:meth:`propensity`), so the log supports the estimates of ``longrank.logs``.
 
     Parameters
     ----------
     learner
         The belief.
     features
-        How an item looks, given those above it.
+        How an item is represented, given those above it.
     temperature
-        Above 0: how random the sequences are.
+        How random the sequences are, above 0.
     rng
-        The generator of random numbers, or its seed.
+        The random generator, or its seed.
     patient
         Whether to learn from early stops (final declines, readers who leave) how likely a cascade
-        is to go on after a failure, and to plan with that.
+        is to continue after a failure, and to plan with that.
 
     Examples
     --------

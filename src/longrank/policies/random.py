@@ -28,7 +28,7 @@ class Random(Policy, Randomised):
     Parameters
     ----------
     rng
-        The generator of random numbers, or its seed.
+        The random generator, or its seed.
     """
 
     contents: ClassVar = {"rng": saved_generator}

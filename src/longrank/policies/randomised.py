@@ -1,7 +1,7 @@
-"""Randomised policies, with the exact probability of every sequence that they may play.
+"""Randomised policies, with the exact probability of every sequence they may play.
 
-A sequence is a chain of choices: an item, another one, ..., and STOP, which is an action of its
-own. Where the budget or the items are used up, STOP is certain.
+A sequence is a chain of choices: an item, another one, ..., and STOP, which is also an action.
+When the budget or the items are used up, STOP is certain.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Choices = NDArray[np.float64]
 
 
 class Randomised(ABC):
-    """The propensities of a randomised policy, for its present belief."""
+    """Propensities of a randomised policy under its current belief."""
 
     @abstractmethod
     def choices(
@@ -34,11 +34,11 @@ class Randomised(ABC):
         *,
         context: Mapping[str, Any] | None = None,
     ) -> Choices:
-        """The probability of every next action after each prefix of ``order``.
+        """Return the probability of every next action after each prefix of ``order``.
 
-        Row i stands for the first i items of ``order``, all of which failed; column j is item j,
-        the last column is STOP. Shape (len(order) + 1, k + 1); a row is zero where the prefix
-        cannot be played.
+        Row i is for the first i items of ``order``, all of which failed; column j is item j, and
+        the last column is STOP. Shape (len(order) + 1, k + 1); a row is zero if the prefix cannot
+        be played.
         """
 
     def draw(
@@ -50,7 +50,7 @@ class Randomised(ABC):
         rng: np.random.Generator,
         context: Mapping[str, Any] | None = None,
     ) -> Order:
-        """Draw a sequence without a receipt: what ``propose`` would play with this generator."""
+        """Draw a sequence without a receipt, the same as ``propose`` with this generator."""
         given = {} if context is None else {"context": context}
         ranking = self.propose(items, payoffs, budget, rng=rng, probe=False, **given)  # type: ignore[attr-defined]
         return ranking.order  # type: ignore[no-any-return]
@@ -64,11 +64,11 @@ class Randomised(ABC):
         *,
         context: Mapping[str, Any] | None = None,
     ) -> NDArray[np.float64]:
-        """The probability of each prefix of ``order``, and of the sequence as it is.
+        """Return the probability of each prefix of ``order``, and of exactly this sequence.
 
-        Of n items these are n + 1 numbers. Number i of the first n is the probability that the
-        first i items played are these, whatever is played after them; the last one that exactly
-        these are played, STOP included. Shape (len(order) + 1,).
+        For n items there are n + 1 numbers. The i-th of the first n is the probability that the
+        first i items played are these, whatever follows; the last one is the probability that
+        exactly these are played, including STOP. Shape (len(order) + 1,).
         """
         given = {} if context is None else {"context": context}
         choices = self.choices(items, payoffs, order, budget, **given)
@@ -85,7 +85,7 @@ class Randomised(ABC):
         *,
         context: Mapping[str, Any] | None = None,
     ) -> float:
-        """The probability of playing exactly these items in this order, and then stopping."""
+        """Return the probability of playing exactly these items in this order, then stopping."""
         return float(self.propensities(items, payoffs, order, budget, context=context)[-1])
 
 
@@ -96,7 +96,7 @@ def prefix_propensities(choices: Choices, order: Order) -> NDArray[np.float64]:
 
 
 def certain_choices(played: Order, size: int, order: Order) -> Choices:
-    """The choices of somebody who will play exactly ``played``."""
+    """Return the choices of a policy that always plays exactly ``played``."""
     choices = np.zeros((len(order) + 1, size + 1))
     for i in range(len(order) + 1):
         choices[i, played[i] if i < len(played) else size] = 1.0
@@ -106,7 +106,7 @@ def certain_choices(played: Order, size: int, order: Order) -> Choices:
 
 
 def uniform_choices(size: int, count: int, order: Order) -> Choices:
-    """The choices of a random order of ``count`` of ``size`` items."""
+    """Return the choices of a random order of ``count`` out of ``size`` items."""
     choices = np.zeros((len(order) + 1, size + 1))
     free = np.ones(size, np.bool_)
     for i in range(min(count, len(order)) + 1):
@@ -120,9 +120,9 @@ def uniform_choices(size: int, count: int, order: Order) -> Choices:
 
 
 def mixed_choices(share: float, one: Choices, other: Choices, order: Order) -> Choices:
-    """Those of a policy that plays ``one`` with probability ``share``, otherwise ``other``.
+    """Return the choices of playing ``one`` with probability ``share``, otherwise ``other``.
 
-    The longer a prefix, the more it tells which of the two is being played.
+    The longer a prefix, the more it reveals which of the two is being played.
     """
     reached = [
         np.append(part, part * prefix_propensities(table, order)[:-1])

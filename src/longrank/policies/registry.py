@@ -38,7 +38,7 @@ Grid = Mapping[str, Sequence[float]]
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a policy is made by name.
+    """How to make a policy by name.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Recipe:
 
     @property
     def open(self) -> bool:
-        """Whether it takes settings of any name (``**settings``)."""
+        """Whether it accepts arbitrary settings (``**settings``)."""
         return any(each.kind is each.VAR_KEYWORD for each in self._signature.values())
 
     @property
@@ -288,16 +288,16 @@ _OWN: dict[str, Recipe] = {
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all policies: ours first, then those of installed packages."""
+    """Return the names of all policies: built-in ones first, then those of installed packages."""
     outside = (name for name in sorted(entry_points(GROUP)) if name not in _OWN)
     return (*_OWN, *outside)
 
 
 def get(name: str) -> Recipe:
-    """Return the recipe of a name.
+    """Return the recipe of a policy by name.
 
     The entry point of a package may be a :class:`Recipe`, a function that returns a policy, or a
-    :class:`Policy` class, whose constructor's keywords are then the settings.
+    :class:`Policy` class; the settings are then the keywords of its constructor.
     """
     if isinstance(name, str):
         if name.lower() in _OWN:
@@ -353,9 +353,9 @@ def named(name: str, /, **settings: Any) -> Policy:
 
 
 def make(name: str, offered: Mapping[str, Any], settings: Mapping[str, Any]) -> Policy:
-    """Make a policy for a job: it takes of what is ``offered`` what it has a parameter for.
+    """Make a policy for a job, passing those of the ``offered`` values it has parameters for.
 
-    ``settings`` are the user's own; they must not name what is offered.
+    ``settings`` come from the user and must not name what is offered.
     """
     for setting in settings:
         if setting in offered:

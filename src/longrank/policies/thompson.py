@@ -31,30 +31,30 @@ class Thompson(Believer):
     """Rank with weights drawn from the belief, a normal distribution around the learner's.
 
     An item is tried about as often as it is likely to be the best. The spread shrinks as the
-    belief sharpens; ``scale`` widens or narrows it. Where candidates are records, the score of
-    each is drawn by itself.
+    belief sharpens; ``scale`` widens or narrows it. If candidates are records, the score of each
+    is drawn independently.
 
     Parameters
     ----------
     learner
         The belief: weights w, covariance M^-1.
     features
-        How an item looks, given those above it.
+        How an item is represented, given those above it.
     scale
         Multiplier of the standard deviation.
     rng
-        The generator of random numbers, or its seed.
+        The random generator, or its seed.
     optimistic
-        Whether to draw only what speaks for an item: the score of each is drawn by itself, one
-        below its mean is mirrored above it, and one in ten is drawn ``tail`` times as wide, so
-        that what is rare and large is found. Needs features that do not depend on the items above.
+        Whether to draw only upwards: the score of each item is drawn independently, a draw below
+        the mean is mirrored above it, and one in ten is ``tail`` times as wide, so that rare, large
+        effects are found. Needs features that do not depend on the items above.
     probing, foresight
         As for :class:`UCB`; foresight needs optimistic draws.
     tail
         How much wider one optimistic draw in ten is, at least 1.
     patient
         Whether to learn from early stops (final declines, readers who leave) how likely a cascade
-        is to go on after a failure, and to plan with that.
+        is to continue after a failure, and to plan with that.
     """
 
     # Version 1 knew neither optimism nor probing; in version 2 the tail was always 4; version 3

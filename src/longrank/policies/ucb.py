@@ -55,32 +55,32 @@ class UCB(ConfidenceBound):
     learner
         The belief.
     features
-        How an item looks, given those above it.
+        How an item is represented, given those above it.
     exploration
-        The paper's alpha, at least 0. :func:`longrank.theory.exploration` gives the value of the
-        theorem; tuned runs take 1e-9 to 10.
+        The paper's alpha, at least 0. :func:`longrank.theory.exploration` gives the theorem's
+        value; tuned runs use 1e-9 to 10.
     probing
         Whether to escape the give-up trap: with constant exploration, once giving up immediately
         looks best, nothing is observed any more, so nothing changes. With probing, the
         best-looking item is tried anyway after 1 to 16, 18, 20, ..., 32, 36, ... give-ups, and
-        from 256 on after every 32. Where giving up is right each costs at most
-        losses[0] - losses[1], and it never ends.
+        from 256 on after every 32, without end. If giving up is right, each probe costs at most
+        losses[0] - losses[1].
     foresight
         How many failures to foresee, 0 for none. The item at a position is tried only if all
         items above it failed, so it is chosen by what would be believed then: items similar to a
-        failed one look worse, the next try is something different, and the length is chosen
-        accordingly. Items beyond that depth are chosen by the belief after so many failures. A
+        failed one look worse, the next attempt is something different, and the length is chosen
+        accordingly. Items beyond that depth are chosen by the belief after that many failures. A
         ranking's probabilities and estimates are conditional on their position being reached.
         Needs a learner that foresees failures (:class:`Laplace`) and features that do not depend
         on the items above.
     patient
         Whether to learn from early stops (final declines, readers who leave) how likely a cascade
-        is to go on after a failure, and to plan with that.
+        is to continue after a failure, and to plan with that.
     rng
-        With a generator of random numbers, or its seed, no candidate is locked out by a bad start:
-        three a round, drawn at random, are looked at, and have a bonus of 1.5 standard deviations
-        if an indicator marks them (a route, say) of which far less is known than of what marks the
-        leader. Needs :class:`Tabular` features.
+        A random generator, or its seed, which enables looks: they keep a candidate from being
+        locked out by a bad start. In every round three candidates, drawn at random, get a bonus of
+        1.5 standard deviations if far less is known about the indicator that marks them (a route,
+        say) than about the leader's. Needs :class:`Tabular` features.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Kinds of fields: what a value stands for."""
+"""Kinds of fields: how values are interpreted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from longrank.errors import InvalidInput
 
 @dataclass(frozen=True)
 class Category:
-    """Text, booleans or whole numbers as names: one column for each value."""
+    """Text, booleans or integers as names: one column per value."""
 
     name: ClassVar[str] = "category"
 
@@ -21,7 +21,7 @@ class Category:
 class Number:
     """A number of any scale: its normal score among those observed, and one of eight bins.
 
-    With ``log`` its logarithm, centred and scaled, takes the place of the score.
+    With ``log``, the centred and scaled logarithm replaces the score.
     """
 
     name: ClassVar[str] = "number"
@@ -30,21 +30,21 @@ class Number:
 
 @dataclass(frozen=True)
 class Text:
-    """Free text: its first words, in lower case, each of which is a column."""
+    """Free text: one column for each of its first words, in lower case."""
 
     name: ClassVar[str] = "text"
 
 
 @dataclass(frozen=True)
 class Tags:
-    """A set of names: one column for each."""
+    """A set of names: one column per name."""
 
     name: ClassVar[str] = "tags"
 
 
 @dataclass(frozen=True)
 class Embedding:
-    """A list of numbers, all of one length: one column for each, scaled together."""
+    """A list of numbers of fixed length: one column per number, scaled together."""
 
     name: ClassVar[str] = "embedding"
 

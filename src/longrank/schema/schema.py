@@ -28,21 +28,21 @@ class Schema(Part):
     """How records become rows: which kind each field is, and what is crossed with what.
 
     Text and booleans are categories, numbers are numbers, a list of numbers is an embedding, a
-    list of text a set of tags; ``None``, NaN or absence is *missing*, a column of its own. The
+    list of text a set of tags; ``None``, NaN or absence is *missing*, with its own column. The
     kind of a field is inferred when it is first seen, unless it is declared. The field ``id``
     names the candidate, and is always a category.
 
     The context is the same for all candidates of a round, so by itself it cannot change their
-    order: every field of it is crossed with the id and with every other field of the candidates,
-    up to 1,024 entries a row.
+    order. Each of its fields is therefore crossed with the id and with every other field of the
+    candidates, up to 1,024 entries per row.
 
     Parameters
     ----------
     fields
         Declared kinds by name: ``Number(log=True)``, ``Text()``, or a name such as ``"category"``.
     cross
-        Pairs of names to cross in place of the default: a field of the candidates, and one of the
-        context (or another one of the candidates).
+        Pairs of names to cross instead of the default: a candidate field and a context field (or
+        another candidate field).
     ignore
         Names of fields that are not used.
 
@@ -87,7 +87,7 @@ class Schema(Part):
         self._last = nothing, self.plan(nothing)  # of the last round
 
     def encode(self, candidates: Sequence[Record], context: Record | None) -> SparseRows:
-        """Return the rows of the candidates of a round; the schema stays as it is."""
+        """Return the rows of the candidates of a round; the schema does not change."""
         own = self.sides["candidate"].encode(candidates)
         shared = self.sides["context"].encode_one({} if context is None else context)
         layout, plan = self._last
@@ -227,7 +227,7 @@ class Schema(Part):
             )
 
     def describe(self) -> list[dict[str, Any]]:
-        """Return what is known of every field: side, name, kind, and the range of its numbers."""
+        """Describe every known field: side, name, kind, and the range of its numbers."""
         return [each for side in SIDES for each in self.sides[side].describe()]
 
     def __str__(self) -> str:
@@ -286,7 +286,7 @@ class Schema(Part):
 
     @classmethod
     def from_state(cls, state: Tree) -> Self:
-        """Rebuild the schema that :meth:`state` described."""
+        """Rebuild a schema from its :meth:`state`."""
         schema = cls(
             {name: read_kind(kind) for name, kind in state["fields"].items()},
             cross=None if state["cross"] is None else [tuple(pair) for pair in state["cross"]],

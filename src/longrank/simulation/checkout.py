@@ -33,7 +33,7 @@ EPOCH, MONITORING_LAG = 1_000, 10  # payments: each route is down once an epoch 
 
 
 class CheckoutRound(IndependentRound):
-    """A payment. A failed attempt may be final: then the cascade ends there.
+    """A payment. A failed attempt may be final, which ends the cascade.
 
     ``finals`` holds, for each route, the probability that its failure is a final decline. Of the
     draws that fail, the highest are final: one draw decides what a route answers.
@@ -58,15 +58,15 @@ class CheckoutRound(IndependentRound):
         return float(self.values(order[np.newaxis], payoffs)[0, -1])
 
     def optimum(self, payoffs: Payoffs) -> float:
-        """Return the expected reward of the best of all sequences, which are enumerated."""
+        """Return the expected reward of the best sequence, found by enumeration."""
         tries = min(payoffs.budget, len(self.chances))
         return float(self.values(all_sequences(len(self.chances), tries), payoffs).max())
 
     def plan(self, payoffs: Payoffs) -> NDArray[np.int64]:
-        """Return the sequence of a planner that knows all ``chances``, and nothing of ``finals``.
+        """Return the sequence of a planner that knows all ``chances`` but not ``finals``.
 
-        What a policy plays whose estimates are perfect: the largest chances first, cut at the best
-        length; the best plan where routes have fees.
+        This is what a policy with perfect estimates plays: the largest probabilities first, cut at
+        the best length; with fees, the best plan.
         """
         if payoffs.has_prices:
             return payoffs.best_sequence(self.chances).order
@@ -107,8 +107,8 @@ class CheckoutWorld(World):
     merchant x acquirer, recurring x route, the load, and the logarithm of the amount, whose slope
     depends on the route. Amounts have a heavy tail (infinite variance).
 
-    A route is down for 40 to 160 payments now and then and approves next to nothing; ``status``
-    says so a few payments later. A failure is a final decline with a probability that depends on
+    Now and then a route goes down for 40 to 160 payments and approves next to nothing; ``status``
+    shows it a few payments later. A failure is a final decline with a probability that depends on
     the route and rises with the amount; no other route is tried then.
 
     Parameters
@@ -118,8 +118,8 @@ class CheckoutWorld(World):
     seed
         Seed of the routes and of the payments.
     fees
-        Whether each route has a fee of its own for a try, its field ``cost``: 0.01 to 0.25 of what
-        a success is worth, dearer for cards from abroad.
+        Whether each route has its own fee per attempt, in the field ``cost``: 0.01 to 0.25 of what
+        a success is worth, and more for foreign cards.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Lives: what becomes of a policy in a stream, by compiled runs where its parts allow."""
+"""Lives: running a policy through a stream, compiled if its parts allow."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from longrank.simulation.stream import RecordStream, Stream
 
 @dataclass(frozen=True)
 class Life:
-    """What a policy earned, committed to, tried and spent on tries in every round.
+    """What a policy earned, committed to, tried and spent in every round.
 
-    ``spent`` counts the costs of candidates. ``policy`` is what became of it; None after a
+    ``spent`` counts the costs of candidates. ``policy`` is the policy after the run; None after a
     compiled run through arrays.
     """
 
@@ -36,13 +36,13 @@ class Life:
 
 
 def live(policy: Policy, stream: Stream | RecordStream, payoffs: Payoffs) -> Life:
-    """Let a policy live through a stream; the policy itself stays as it is.
+    """Run a policy through a stream; the policy itself does not change.
 
-    The same run, to the last bit, as :func:`simulate` in the world that the stream was made of.
-    Where the policy, its features and its learner all say how they are compiled
-    (``compiled_rule``, ``compiled_selection``, ``compiled_step``) it is compiled as a whole;
-    otherwise each round is ranked and learned from as usual. Of records, categories and numbers
-    are compiled, from the round on in which the policy knows all fields of the stream.
+    The result is the same, to the last bit, as :func:`simulate` in the world the stream was made
+    from. If the policy, its features and its learner all support compilation (``compiled_rule``,
+    ``compiled_selection``, ``compiled_step``), the whole run is compiled; otherwise each round is
+    ranked and learned from as usual. For records, categories and numbers are compiled, starting
+    with the round in which the policy knows all fields of the stream.
 
     Examples
     --------

@@ -25,7 +25,7 @@ def ncr(run: Run, random: Run) -> float:
     """Normalise the reward: (CR - CR_random) / (CR_max - CR_random).
 
     CR_max is the reward of a clairvoyant, and ``random`` a run of :class:`~longrank.Random` in the
-    same world. NaN where random is perfect.
+    same world. NaN if a random order is perfect.
     """
     return _normalised(run, random, 0.0)
 
@@ -53,7 +53,7 @@ def _normalised(run: Run, random: Run, extra: float) -> float:
 
 
 def pseudo_regret(run: Run) -> Vector:
-    """Cumulate the regret of expected rewards against the benchmark, after each round."""
+    """Return the cumulative regret of expected rewards against the benchmark, after each round."""
     return np.asarray(np.cumsum(run.optimum - run.expected))
 
 

@@ -34,9 +34,9 @@ class Stream:
     wins
         Whether each item succeeds, shape (n,).
     choice
-        What :meth:`seen_through` made of the items; None where each run prepares them itself.
+        The items as prepared by :meth:`seen_through`; None if each run prepares them itself.
     costs
-        What a try of each item costs, shape (n,); None where all that costs is in the payoffs.
+        Cost of an attempt with each item, shape (n,); None if all costs are in the payoffs.
     """
 
     items: NDArray[np.float64]
@@ -68,7 +68,7 @@ class Stream:
         return {}
 
     def seen_through(self, features: Features) -> Stream:
-        """Prepare the items by these features, once for several runs."""
+        """Prepare the items with these features, once for several runs."""
         return replace(self, choice=kernels.declared(features, "compiled_selection", self.items))
 
     def beginning(self, rounds: int) -> Stream:
@@ -91,7 +91,7 @@ class Stream:
         return payoffs.priced(self.costs[self.starts[t] : self.starts[t + 1]])
 
     def hindsight(self, payoffs: Payoffs) -> NDArray[np.float64]:
-        """The reward of a clairvoyant in every round; CR_max is the sum."""
+        """Return the reward of a clairvoyant in every round; CR_max is the sum."""
         if self.costs is not None:
             net = np.where(self.wins, payoffs.rewards[0] - self.costs, payoffs.losses[0])
             return np.maximum.reduceat(np.maximum(net, payoffs.losses[0]), self.starts[:-1])
@@ -100,10 +100,9 @@ class Stream:
         return np.asarray(np.where(some, first, payoffs.losses[0]), np.float64)
 
     def random_reward(self, payoffs: Payoffs) -> float:
-        """The expected cumulative reward of a random order at full budget (CR_rand).
+        """Return the expected cumulative reward of a random order at full budget (CR_rand).
 
-        Of k items of which m succeed, the next one does with probability m / k, then
-        m / (k - 1), ...
+        If m of k items succeed, the next one does with probability m / k, then m / (k - 1), ...
         """
         total = 0.0
         sizes = np.diff(self.starts)
@@ -148,9 +147,9 @@ class RecordStream:
     wins
         Whether each candidate succeeds.
     ends
-        Whether a round ends with a candidate: it succeeds, or its failure is final.
+        Whether a candidate ends the round: it succeeds, or its failure is final.
     choice
-        What :meth:`seen_through` made of the records; None where each run encodes them itself.
+        The records as encoded by :meth:`seen_through`; None if each run encodes them itself.
     """
 
     items: list[Record]
@@ -166,7 +165,7 @@ class RecordStream:
 
     @classmethod
     def of(cls, world: World, rounds: int | None = None) -> RecordStream:
-        """Deal the rounds of a world of records with independent outcomes, by default all."""
+        """Generate the rounds of a world of records with independent outcomes, by default all."""
         count = world.rounds if rounds is None else checks.whole("rounds", rounds)
         if count is None:
             raise InvalidInput("rounds", "be given for an endless world", rounds)
@@ -196,7 +195,7 @@ class RecordStream:
         return {"context": self.contexts[t]}
 
     def seen_through(self, features: Features) -> RecordStream:
-        """Encode the records by these features, once for several runs."""
+        """Encode the records with these features, once for several runs."""
         records = self.items, self.contexts
         return replace(self, choice=kernels.declared(features, "compiled_selection", records))
 

@@ -1,7 +1,7 @@
-"""Worlds: the hidden truth, which deals rounds and draws outcomes.
+"""Worlds: the hidden truth, which generates rounds and draws outcomes.
 
-A world is made from a seed, and round t is the same whenever it is dealt: every policy sees the
-same items and, where outcomes are independent, the same outcomes.
+A world is created from a seed, and round t is always the same: every policy sees the same items
+and, if outcomes are independent, the same outcomes.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Round(ABC):
     def value(self, order: NDArray[np.int64], payoffs: Payoffs) -> float:
         """Return the true expected reward of a sequence.
 
-        No cascade ends by itself here, whatever patience the payoffs expect.
+        No cascade ends early here, whatever patience the payoffs assume.
         """
         p = self.probabilities(order)
         return float(payoffs.along(order).values(p, patience=1.0)[-1])
@@ -226,7 +226,7 @@ class CoverageWorld(_DrawnWorld):
 
 
 class TableWorld(World):
-    """Given items, dealt once each in chunks, with success probabilities or labels (0 and 1).
+    """Your own items, dealt once each in chunks, with success probabilities or labels (0 and 1).
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ class TableWorld(World):
     seed
         Seed of the shuffling and of the outcomes, which are drawn once for every item.
     passes
-        How often all items are dealt, reshuffled each time (with the same outcomes).
+        Number of times all items are dealt, reshuffled each time (with the same outcomes).
     """
 
     def __init__(
@@ -274,10 +274,10 @@ class TableWorld(World):
 class PaymentWorld(World):
     """Simulated payments: a round is a transaction, the items are the routes it can be tried on.
 
-    A row says which route it is, whether the card's network is the route's own, the load of the
-    route, and the risk of the transaction: ``routes + 4`` numbers, scaled to norm at most 1.
-    Routes differ in quality, an own network helps, load hurts, and a risky transaction fails
-    nearly everywhere, so giving up on it early is right where tries cost money.
+    A row encodes the route, whether the card's network is the route's own, the load of the route,
+    and the risk of the transaction: ``routes + 4`` numbers, scaled to norm at most 1. Routes
+    differ in quality, a matching network helps, load hurts, and a risky transaction fails nearly
+    everywhere, so giving up on it early is right if attempts cost money.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""Contract suites: what every policy, learner and feature map promises, as tests to run on yours.
+"""Contract suites: what every policy, learner and feature map must do, as tests for your own.
 
-Subclass a contract in a test file, say how to make the part, and pytest does the rest::
+Subclass a contract in a test file, define how to make the part, and pytest does the rest::
 
     from longrank.testing import PolicyContract
 
@@ -8,7 +8,7 @@ Subclass a contract in a test file, say how to make the part, and pytest does th
         def make_policy(self):
             return MyPolicy(dim=4, rng=7)
 
-The package's own parts are held to the same suites. Needs pytest.
+The package's own parts pass the same suites. Needs pytest.
 """
 
 from __future__ import annotations

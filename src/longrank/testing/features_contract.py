@@ -25,7 +25,7 @@ ITEMS = unit_rows(_RNG.random((9, 4)) ** 3)
 
 
 class AnyFeaturesContract:
-    """The promises of every feature map, whatever its rows are."""
+    """The contract of every feature map, whatever its rows are."""
 
     def make_features(self) -> Features:
         raise AssertionError("say in make_features how to make a feature map")
@@ -38,17 +38,17 @@ class AnyFeaturesContract:
 
 
 class FeaturesContract(AnyFeaturesContract):
-    """The promises of :class:`longrank.Features`.
+    """The contract of :class:`longrank.Features`.
 
-    Say in ``make_features`` how to make a feature map for items of length 4 in [0, 1], in
-    ``length`` how long its rows are, and in ``max_norm`` how long a row may be as a vector.
+    Let ``make_features`` return a feature map for items of length 4 in [0, 1]. Set ``length`` to
+    the length of its rows, and ``max_norm`` to the largest norm of a row.
     """
 
     length = 4
     max_norm = 1.0
 
     def holds_a_function(self, features: Features) -> bool:  # noqa: ARG002
-        """Whether the map holds a function, which a file cannot."""
+        """Whether the map contains a function, which cannot be saved."""
         return False
 
     def belief(self, bonus: float = 0.5, ceiling: float = math.inf) -> Belief:
@@ -143,9 +143,9 @@ class FeaturesContract(AnyFeaturesContract):
 
 
 class SparseFeaturesContract(AnyFeaturesContract):
-    """The promises of feature maps of records, whose rows are sparse.
+    """The contract of feature maps for records, whose rows are sparse.
 
-    Say in ``make_features`` how to make a feature map for the records of :class:`RecordRounds`.
+    Let ``make_features`` return a feature map for the records of :class:`RecordRounds`.
     """
 
     rounds = RecordRounds

@@ -61,7 +61,7 @@ def sparse(rows: NDArray[np.float64]) -> SparseRows:
 
 
 class AnyLearnerContract:
-    """The promises of every learner, whatever its rows are."""
+    """The contract of every learner, whatever its rows are."""
 
     def make_learner(self) -> Learner:
         raise AssertionError("say in make_learner how to make a learner")
@@ -131,9 +131,9 @@ class AnyLearnerContract:
 
 
 class SparseLearnerContract(AnyLearnerContract):
-    """The promises of a :class:`longrank.Learner` of sparse rows.
+    """The contract of a :class:`longrank.Learner` of sparse rows.
 
-    Say in ``make_learner`` how to make a fresh one.
+    Let ``make_learner`` return a new one.
     """
 
     def rows(self, numbers: NDArray[np.float64]) -> Any:
@@ -150,9 +150,9 @@ class SparseLearnerContract(AnyLearnerContract):
 
 
 class LearnerContract(AnyLearnerContract):
-    """The promises of :class:`longrank.Learner`.
+    """The contract of :class:`longrank.Learner`.
 
-    Say in ``make_learner`` how to make a fresh learner of rows of length 4.
+    Let ``make_learner`` return a new learner of rows of length 4.
     """
 
     def test_means_and_widths_are_those_of_weights_and_inverse(self) -> None:

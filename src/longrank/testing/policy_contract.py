@@ -26,11 +26,11 @@ VANILLA = Payoffs.vanilla(5)
 
 
 class PolicyContract:
-    """The promises of :class:`longrank.Policy`.
+    """The contract of :class:`longrank.Policy`.
 
-    Say in ``make_policy`` how to make a fresh policy for items of length 4 and budgets up to 5.
-    Where its candidates are records, set ``rounds`` to :class:`longrank.testing.RecordRounds`.
-    Where its features hold a function, which a file cannot, return them in ``own_features``.
+    Let ``make_policy`` return a new policy for items of length 4 and budgets up to 5. If its
+    candidates are records, set ``rounds`` to :class:`longrank.testing.RecordRounds`. If its
+    features contain a function, which cannot be saved, return them in ``own_features``.
     """
 
     rounds: type[Rounds] = Rounds
@@ -39,7 +39,7 @@ class PolicyContract:
         raise AssertionError("say in make_policy how to make a policy")
 
     def own_features(self, policy: Policy) -> Features | None:  # noqa: ARG002
-        """Return the features to pass when loading; None if the file holds them."""
+        """Return the features to pass when loading; None if the file contains them."""
         return None
 
     def revive(self, policy: Policy) -> Policy:

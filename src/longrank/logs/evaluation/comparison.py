@@ -81,33 +81,33 @@ def evaluate(
     backend: str = "processes",
     address: str | None = None,
 ) -> Evaluation:
-    """Judge what policies would earn on a log: a verdict on each, and every estimator's estimate.
+    """Estimate what policies would earn on a log: a verdict on each, and every estimate.
 
-    The log is read and checked once. The policies do not change: they neither learn nor draw.
+    The log is read and validated once. The policies do not change: they neither learn nor draw.
     Evaluate them on decisions that they have not learned from (:meth:`History.part`).
 
     Parameters
     ----------
     source
-        A :class:`~longrank.logs.History`, or whatever it takes: a file, a frame, a list of
+        A :class:`~longrank.logs.History` or anything it accepts: a file, a frame, a list of
         dictionaries.
     policies
         The policies by name.
     confidence
         The confidence level of the intervals.
     interval
-        ``"betting"`` for intervals that hold for every number of decisions, assuming only that
-        propensities are right and rewards as the payoffs say. By default these are given where
-        there are fewer than 100 effective decisions or the weights are doubtful, and narrower
-        ones otherwise: normal, or by the bootstrap.
+        ``"betting"`` for intervals that are valid for any number of decisions, assuming only that
+        propensities are correct and rewards are what the payoffs say. By default these are used
+        if there are fewer than 100 effective decisions or the weights are doubtful; otherwise the
+        intervals are narrower: normal, or by the bootstrap.
     resamples, seed
         The number of bootstrap resamples, and their seed.
     model
         From :func:`longrank.logs.fit`; by default fitted to this log.
     missing
-        What to do about decisions without an outcome: ``"refuse"`` an estimate if they are more
-        than 1 %; weight the others, if outcomes are missing ``"at random"`` given what was played;
-        or give ``"bounds"``, which hold whatever the reason.
+        How to treat decisions without an outcome: ``"refuse"`` an estimate if they exceed 1 %;
+        reweight the others, if outcomes are missing ``"at random"`` given what was played; or
+        give ``"bounds"``, which are valid whatever the reason.
     jobs, backend, address
         How many processes evaluate batches of the log, with the same results: of this machine
         (``"processes"``), or of a ``"dask"`` or ``"ray"`` cluster at this address.
@@ -171,13 +171,13 @@ def gate(
     missing: str = "refuse",
     earnable: tuple[float, float] | None = None,
 ) -> dict[str, Passage]:
-    """Say of each policy whether it may replace what is played; one may ask as often as one likes.
+    """Decide for each policy whether it may replace what is played; ask as often as you like.
 
-    The bounds hold at all times together, so the log may grow between two looks, as that of a
-    service does: a policy that earns no more than what was played is ever promoted with a
-    probability of at most 1 - ``confidence``. That needs the same policies at every look, and a log
-    of decisions that they have not learned from. Where decisions can earn different amounts,
-    ``earnable`` says the least and the most that any of them can, also one that is still to come.
+    The bounds are valid at all times simultaneously, so the log may grow between looks, as that of
+    a service does: a policy that earns no more than what was played is ever promoted with
+    probability at most 1 - ``confidence``. This requires the same policies at every look, and a log
+    of decisions that they have not learned from. If decisions can earn different amounts,
+    ``earnable`` gives the minimum and maximum that any decision, including future ones, can earn.
     """
     level = checks.real("confidence", confidence, above=0.0, maximum=0.999999)
     settings, treated = IntervalSettings(level), treatment(missing)

@@ -40,7 +40,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a policy would earn per decision, by one estimator; or why that cannot be said.
+    """What a policy would earn per decision, by one estimator; or why it cannot be estimated.
 
     Attributes
     ----------
@@ -53,9 +53,9 @@ class Estimate:
     confidence
         The confidence level of the interval, if it is one.
     method
-        How the interval was made: bootstrap, normal, betting or bounds; a model has none.
+        How the interval was computed: bootstrap, normal, betting or bounds; a model has none.
     rounds
-        The number of decisions that it rests on.
+        The number of decisions it is based on.
     effective
         The effective number of decisions, (sum w)^2 / sum w^2.
     exact

@@ -64,15 +64,15 @@ class Seen:
 class OutcomeModel:
     """Logistic regression of success on the item, and the frequency of early stops.
 
-    Fitted in time order: a decision is predicted by what was learned before its block, for a log
-    may be that of a policy that learns, whose later decisions depend on earlier outcomes. Blocks
-    are single decisions first, and grow with the log. What the model has not seen is predicted by
-    all that it has learned. So no decision is predicted by a model that has seen it, whichever part
-    of the log it is used on: it remembers the ids of those it has seen.
+    Fitted in time order: a decision is predicted from what was learned before its block, because
+    the log may come from a policy that learns, whose later decisions depend on earlier outcomes.
+    Blocks are single decisions at first and grow with the log. Decisions that the model has not
+    seen are predicted from everything it learned. It remembers the ids of those it has seen, so no
+    decision is predicted by a model that has seen it, whichever part of the log it is used on.
 
-    ``weights`` has shape (blocks + 1, d + 1), the constant last, the last row by the whole log;
-    ``stops``, shape (blocks + 1, b + 1), is the share of sequences that were abandoned after 0, 1,
-    ... failures. ``costs`` are those that outcomes tell, if they do.
+    ``weights`` has shape (blocks + 1, d + 1), the constant last; the last row is fitted to the
+    whole log. ``stops``, shape (blocks + 1, b + 1), is the share of sequences abandoned after 0, 1,
+    ... failures. ``costs`` are those reported by outcomes, if any.
     """
 
     weights: Array
@@ -167,9 +167,9 @@ def _score(schema: Schema, learner: SparseLaplace, decision: Decision) -> Array:
 def fit(source: Any, folds: int | None = None, penalty: float = 1.0) -> OutcomeModel:
     """Fit the outcome model to a log in one pass, in the order of its decisions.
 
-    ``source`` is a :class:`~longrank.logs.History`, or whatever it takes. Where the candidates
-    are records, the model is the learner of the recommended policy, which chooses its own
-    ``penalty``. ``folds`` has no meaning any more: each decision is predicted by those before it.
+    ``source`` is a :class:`~longrank.logs.History` or anything it accepts. If the candidates are
+    records, the model is the learner of the recommended policy, which chooses its own ``penalty``.
+    ``folds`` no longer has any effect: each decision is predicted from those before it.
     """
     if folds is not None:
         text = "fit: folds has no meaning any more, since the model is fitted in time order"

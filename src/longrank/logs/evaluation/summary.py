@@ -59,7 +59,7 @@ def report(
     Parameters
     ----------
     source
-        A :class:`~longrank.logs.History`, or whatever it takes: a file, a frame, a list of
+        A :class:`~longrank.logs.History` or anything it accepts: a file, a frame, a list of
         dictionaries.
     policies
         The policies by name.

@@ -1,4 +1,4 @@
-"""The verdict on a policy: what it would earn, how sure that is, and what to do about it."""
+"""The verdict on a policy: what it would earn, with what confidence, and what to do about it."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ class Difference:
     policy, other
         The names; ``other`` may be "the log itself".
     value, low, high
-        The difference with its confidence interval, in which the decisions are paired where both
-        are doubly robust; NaN if it cannot be said.
+        The difference with its confidence interval, paired by decision if both estimates are
+        doubly robust; NaN if it is unknown.
     method
-        How the interval was made: "normal", or "betting", which holds for every number.
+        How the interval was computed: "normal", or "betting", which is valid for any sample size.
     """
 
     policy: str
@@ -85,25 +85,25 @@ class Verdict:
     value
         The estimate; NaN if it is refused, or if there are only bounds.
     low, high
-        The confidence interval. If the verdict is refused, what can be said nevertheless: bounds
-        that hold whatever the log did not show.
+        The confidence interval. If the verdict is refused, bounds that are valid whatever the log
+        does not show.
     estimator, method
-        "doubly robust", "importance sampling" or "bounds", and how the interval was made:
-        "normal", or "betting", which holds for every number of decisions.
+        "doubly robust", "importance sampling" or "bounds", and how the interval was computed:
+        "normal", or "betting", which is valid for any number of decisions.
     effective
-        How many decisions of the policy itself would tell as much as those of the log, by their
-        weights up to the outcome, (sum w)^2 / sum w^2; NaN if the log has none.
+        How many decisions of the policy itself would be as informative as the log, by the weights
+        up to the outcome, (sum w)^2 / sum w^2; NaN if the log has no weights.
     rounds, missing
         The number of decisions with an outcome, and of those without.
     refused
         Why there is no estimate; empty if there is one.
     gain
-        The difference to what was played.
+        The difference from what was played.
     advice
         What to do: "promote", "try", "keep" or "not enough data". *Promote* if the whole interval
-        of the gain is above 0, and also that of betting, which holds for every number of decisions.
+        of the gain is above 0, and so is that of betting, valid for any number of decisions.
         *Keep* what is played if the whole interval is below 0. *Try* it on a ``share`` of the
-        traffic if it seems to gain, and the share is so small that even at the lower end at most
+        traffic if it looks better, where the share is so small that even at the lower end at most
         1 % of what a decision can earn is lost per decision. Otherwise, or if the verdict is
         refused, there is *not enough data*.
     share
@@ -153,7 +153,7 @@ class Verdict:
 
 
 class Evaluation(list[Estimate]):
-    """The estimates of an evaluation one by one, and what to make of them.
+    """The individual estimates of an evaluation, and the verdicts drawn from them.
 
     Attributes
     ----------
@@ -185,7 +185,7 @@ class Evaluation(list[Estimate]):
         return notebook.table("Verdicts", ["policy", "verdict"], rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers, texts and lists, ready for JSON; what is not known is None."""
+        """Return plain numbers, texts and lists, ready for JSON; unknown values are None."""
         told = {name: asdict(one) | {"sentence": str(one)} for name, one in self.verdicts.items()}
         found: dict[str, Any] = {
             "missing": self.missing,

@@ -7,15 +7,24 @@ from pathlib import Path
 import matplotlib.image
 import pytest
 
-from longrank.experiments.demo import BUDGET, PARTS, POLICIES, SCENARIOS, Desk, Player, demo, draw
+from longrank.experiments.demo import (
+    BUDGET,
+    PARTS,
+    POLICIES,
+    SCENARIOS,
+    DeskRun,
+    Player,
+    demo,
+    draw,
+)
 from longrank.jobs import Jobs
 
-Parts = tuple[Desk, list[Player]]
+Parts = tuple[DeskRun, list[Player]]
 
 
 def play(jobs: Jobs | None = None) -> Parts:
     desk, *players = demo(120, 0, jobs)
-    assert isinstance(desk, Desk)
+    assert isinstance(desk, DeskRun)
     assert all(isinstance(player, Player) for player in players)
     assert 1 + len(players) == PARTS
     return desk, players

@@ -13,7 +13,7 @@ from rich.text import Text
 from longrank.cli.terminal import console, counted, needs
 
 if TYPE_CHECKING:
-    from longrank.experiments.demo import Desk, Player
+    from longrank.experiments.demo import DeskRun, Player
 
 
 @needs("experiments")
@@ -36,7 +36,7 @@ def demo(
 
     Example: `longrank demo --rounds 200 --out pictures`
     """
-    from longrank.experiments.demo import PARTS, Desk, draw
+    from longrank.experiments.demo import PARTS, DeskRun, draw
     from longrank.experiments.demo import demo as run
     from longrank.jobs import Jobs
 
@@ -46,7 +46,7 @@ def demo(
         task = bar.add_task("compiling for this machine, and running", total=PARTS)
         for part in run(rounds, seed, Jobs(2)):
             bar.advance(task)
-            if isinstance(part, Desk):
+            if isinstance(part, DeskRun):
                 bar.console.print(_desk(part), "")
             else:
                 players.append(part)
@@ -64,7 +64,7 @@ def demo(
     )
 
 
-def _desk(desk: Desk) -> Group:
+def _desk(desk: DeskRun) -> Group:
     """What each way to route payments came to, in money, and the next payment."""
     title = f"payment desk (simulated): {desk.payments:,} payments, one provider down for a sixth"
     table = Table(title=title, min_width=66)

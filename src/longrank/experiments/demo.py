@@ -64,7 +64,7 @@ class Account:
 
 
 @dataclass(frozen=True)
-class Desk:
+class DeskRun:
     """The payment desk: what each way to route came to, and the next ranking explained."""
 
     payments: int
@@ -82,7 +82,7 @@ class Player:
     explained: str | None
 
 
-def route(payments: int, seed: int) -> Desk:
+def route(payments: int, seed: int) -> DeskRun:
     """Route simulated payments.
 
     All ways meet the same payments and the same luck. From the half to two thirds of the payments
@@ -115,7 +115,7 @@ def route(payments: int, seed: int) -> Desk:
     accounts = [Account(who, *np.sum(rows, axis=0).tolist()) for who, rows in found.items()]
     payment = world.deal()
     ranking = policy.rank(payment.items, payment.worth, context=payment.context)
-    return Desk(payments, accounts, ranking.explain())
+    return DeskRun(payments, accounts, ranking.explain())
 
 
 def payments(rounds: int, seed: int) -> Setting:
@@ -177,13 +177,13 @@ def simulate_all(world: int, name: str, rounds: int, seed: int) -> Player:
     return Player(setting.title, name, runs, explained)
 
 
-def demo(rounds: int, seed: int, jobs: Jobs | None = None) -> Iterator[Desk | Player]:
+def demo(rounds: int, seed: int, jobs: Jobs | None = None) -> Iterator[DeskRun | Player]:
     """Run everything: the desk first, then every policy in every world."""
     players = [(simulate_all, w, p, rounds, seed) for w in range(len(WORLDS)) for p in POLICIES]
     yield from (jobs or Jobs()).each(_call, [(route, PAYMENTS * rounds, seed), *players])
 
 
-def _call(function: Callable[..., Desk | Player], *arguments: object) -> Desk | Player:
+def _call(function: Callable[..., DeskRun | Player], *arguments: object) -> DeskRun | Player:
     # Otherwise each process would announce that it compiles.
     logging.getLogger("longrank").addHandler(logging.NullHandler())
     return function(*arguments)

@@ -16,11 +16,12 @@ from longrank import Payoffs, PlackettLuce, Random, cli
 from longrank.logs import History, evaluate, fit, gate, write
 from longrank.logs.evaluation.estimators import importance, mean_reward
 from longrank.logs.evaluation.evidence import gather
+from longrank.logs.evaluation.gate import watch
 from longrank.logs.evaluation.insights import raise_costs, what_if
 from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.sequences import lower
 from longrank.logs.evaluation.support import no_support, wrong_propensities
-from longrank.logs.evaluation.verdict import comparable, differ, judge, watch
+from longrank.logs.evaluation.verdict import comparable, differ, judge
 
 SETTINGS = IntervalSettings(resamples=2)
 

@@ -22,12 +22,14 @@ from longrank.document.blocks import (
     Prose,
     counted,
     number,
+    plain_number,
 )
-from longrank.document.charts import Chart
+from longrank.document.charts import NARROW, Chart
 from longrank.document.html import to_html
 from longrank.document.markdown import to_markdown
 
 __all__ = [
+    "NARROW",
     "Block",
     "Callout",
     "Chart",
@@ -41,6 +43,7 @@ __all__ = [
     "Prose",
     "counted",
     "number",
+    "plain_number",
     "to_html",
     "to_markdown",
 ]

@@ -59,6 +59,8 @@ figure svg text { font-family: system-ui, sans-serif; }
 .callout.bad { border-color: #b3320b; background: #fdf2ee; }
 .callout.open { border-color: #0072b2; background: #eff6fb; }
 .callout code { font-size: 1em; font-weight: 650; }
+.small { display: none; }
+@media (max-width: 640px) { .small { display: block; } .large { display: none; } }
 figcaption { font-size: .88rem; color: #444; max-width: 46rem; }
 """
 
@@ -92,9 +94,14 @@ def _block(block: Block) -> str:
             svg = inline(file.read_text("utf-8"), file.stem, caption)
             below = f"<figcaption>{_text(caption)}</figcaption>"
             return f'<figure><div class="wide">{svg}</div>{below}</figure>'
-        case Drawing(chart, legend):
+        case Drawing(chart, legend, narrow):
             names = f'<p class="legend">{chart.legend(legend)}</p>' if legend else ""
-            return f'<figure><div class="wide">{chart.render()}</div>{names}</figure>'
+            drawn = f'<div class="wide">{chart.render()}</div>{names}'
+            if narrow is None:
+                return f"<figure>{drawn}</figure>"
+            return (
+                f'<figure class="large">{drawn}</figure>\n<div class="small">{_block(narrow)}</div>'
+            )
         case Grid():
             return _grid(block)
 

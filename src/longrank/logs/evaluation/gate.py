@@ -27,8 +27,8 @@ class Passage:
         name = f"`{self.gain.policy}`"
         if self.reason:
             return f"{self.answer}: {name} cannot be judged by this log: {self.reason}"
-        gain = self.gain.text
-        return f"{self.answer}: {name} would earn {gain} per decision than what was played"
+        gain = self.gain.compared("what was played", " per decision")
+        return f"{self.answer}: {name} would earn {gain}"
 
 
 def watch(

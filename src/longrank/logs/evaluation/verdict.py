@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import notebook
+from longrank.document import plain_number
 from longrank.logs.abilities import NEEDS
 from longrank.logs.evaluation.estimators import (
     Estimate,
@@ -70,12 +71,13 @@ class Difference:
     def __str__(self) -> str:
         if math.isnan(self.low):
             return f"{self.policy} against {self.other}: not known"
-        return f"{self.policy} would earn {self.text} than {self.other}"
+        return f"{self.policy} would earn {self.compared(self.other)}"
 
-    @property
-    def text(self) -> str:
-        """The interval in words, such as "0.10 to 0.20 more"."""
-        return _more(self.low, self.high)
+    def compared(self, other: str, per: str = "") -> str:
+        """Return the interval in words, such as "0.10 to 0.20 more than the log itself"."""
+        if self.low == self.high == 0.0:
+            return f"exactly as much{per} as {other}"
+        return f"{_more(self.low, self.high)}{per} than {other}"
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,8 @@ class Verdict:
         if math.isnan(self.gain.low):
             text = f"{name} would earn {_span(self.low, self.high)} per decision {sure}"
         else:
-            text = f"{name} would earn {self.gain.text} per decision than what was played {sure}"
+            gain = self.gain.compared("what was played", " per decision")
+            text = f"{name} would earn {gain} {sure}"
         what = {
             "promote": "safe to switch to it",
             "try": f"safe to try on {self.share:.0%} of the traffic".replace("%", " %"),
@@ -499,13 +502,16 @@ def _more(low: float, high: float) -> str:
 
 
 def _span(low: float, high: float) -> str:
-    return f"{_rounded(low, high - low)} to {_rounded(high, high - low)}"
+    ends = [_rounded(end, high - low) for end in (low, high)]
+    return ends[0] if low == high else " to ".join(ends)
 
 
 def _rounded(value: float, width: float) -> str:
     """Write an end of an interval with as many decimals as its width deserves: two digits of it."""
-    decimals = min(max(1 - math.floor(math.log10(width)), 0), 9) if 0.0 < width < math.inf else 2
-    return f"{round(value, decimals) + 0.0:.{decimals}f}"
+    decimals = max(1 - math.floor(math.log10(width)), 0) if 0.0 < width < math.inf else math.inf
+    if decimals > 9:
+        return f"{value:.4g}"
+    return plain_number(value, int(decimals))
 
 
 def _plain(value: Any) -> Any:

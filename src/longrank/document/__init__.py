@@ -24,11 +24,12 @@ from longrank.document.blocks import (
     number,
     plain_number,
 )
-from longrank.document.charts import NARROW, Chart
+from longrank.document.charts import LETTER, NARROW, Chart
 from longrank.document.html import to_html
 from longrank.document.markdown import to_markdown
 
 __all__ = [
+    "LETTER",
     "NARROW",
     "Block",
     "Callout",

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.document import (
+    LETTER,
     NARROW,
     Block,
     Callout,
@@ -245,7 +246,7 @@ def _learning(
         for name, policy in policies.items()
     }
     shown = {name if name in supported else f"{name} (model)": curves[name] for name in curves}
-    wide = _curves(shown, right=150.0)
+    wide = _curves(shown, right=min(20.0 + LETTER * max(map(len, shown)), 300.0))
     step = 15.0 * (wide.y[1] - wide.y[0]) / wide.height  # labels do not overlap
     at = math.inf
     ends = [(curve[-1][1], style, name) for style, (name, curve) in enumerate(shown.items())]
@@ -261,7 +262,9 @@ def _learning(
     return [Prose(text), Drawing(wide, narrow=narrow)]
 
 
-def _curves(curves: Mapping[str, insights.Curve], **room: float) -> Chart:
+def _curves(
+    curves: Mapping[str, insights.Curve], width: float = 640.0, right: float = 14.0
+) -> Chart:
     points = [point for curve in curves.values() for point in curve]
     chart = Chart(
         (0.0, float(max(t for t, _, _ in points))),
@@ -271,7 +274,8 @@ def _curves(curves: Mapping[str, insights.Curve], **room: float) -> Chart:
         ),
         label="The mean value so far of each policy while it learns from the log",
         titles=("decisions", "mean value so far"),
-        **room,
+        width=width,
+        right=right,
     )
     for style, curve in enumerate(curves.values()):
         band = [(float(t), value - 2.0 * error, value + 2.0 * error) for t, value, error in curve]

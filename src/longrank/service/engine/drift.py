@@ -11,8 +11,8 @@ MIN_FAILING = 8  # tries, most of them failed, before a recovery can be told
 
 # The state of a candidate: tries and successes since its last change, and whether it fell then.
 # After these, of each sum of evidence: the sum, tries and successes since it was last 0, and when
-# that was. An outage, a decline, a recovery: by what factor the odds of a success change, and at which
-# logarithm of the likelihood ratio that is told.
+# that was. An outage, a decline, a recovery: by what factor the odds of a success change, and at
+# which logarithm of the likelihood ratio that is told.
 _TRIED, _SUCCEEDED, _FELL = range(3)
 _SUMS = tuple(
     (3 + 4 * i, factor, limit, math.log(factor))

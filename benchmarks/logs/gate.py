@@ -28,7 +28,7 @@ from longrank.logs.evaluation.estimators import robust_terms
 from longrank.logs.evaluation.evidence import Evidence
 from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.sequences import mixture
-from longrank.logs.evaluation.verdict import _Judged
+from longrank.logs.evaluation.verdict import Judged
 
 
 def asked(world: World, found: Evidence, rounds: int, seed: int) -> tuple[str, bool, bool]:
@@ -38,7 +38,7 @@ def asked(world: World, found: Evidence, rounds: int, seed: int) -> tuple[str, b
     what is played as soon as that against it has. (On some days it may refuse to answer.)
     """
     here = found.take(world.sample(rounds, np.random.default_rng(seed)))
-    bets = _Judged(here, IntervalSettings(), "refuse").against_log()[:2]
+    bets = Judged(here, IntervalSettings(), "refuse").against_log()[:2]
     grown = [bool(mixture(each, 1.0).max() >= math.log(20.0)) for each in bets]
     answers = {(True, False): "promote", (False, True): "keep", (True, True): "both"}
     earned = here.earned - here.earnable[:, 0] * (here.final_masses - 1.0) - here.rewards

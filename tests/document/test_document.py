@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
 from longrank.document import (
+    NARROW,
     Chart,
     Code,
     Drawing,
@@ -84,3 +86,23 @@ def test_every_block_is_written_in_both_formats(tmp_path: Path):
         assert part in text
     assert "more:\n\n| a | group b | group c |" in text
     assert "| 1 | **2** (small) | words |" in text
+
+
+def test_a_huge_number_is_short():
+    assert number(1e200, 4) == "1e+200"
+    assert number(-2.5e15, 4, sign=True) == "−2.5e+15"
+    assert number(2.5e11, 1) == "250000000000.0"
+
+
+def test_letters_of_a_chart_for_telephones_are_not_scaled_down():
+    wide = Chart((0.0, 1.0), (0.0, 1.0), label="wide", titles=("x", "y"))
+    narrow = Chart((0.0, 1.0), (0.0, 1.0), label="narrow", titles=("x", "y"), width=NARROW)
+    narrow.label_at(0.9, 0.5, "a long name of a policy")
+    page = to_html([Drawing(wide, narrow=Drawing(narrow, ("a",)))], "t")
+    assert re.search(r'(?s)<figure class="large">.*"wide".*<div class="small">.*"narrow"', page)
+    for chart, page_width in ((wide, 641.0), (narrow, 320.0)):  # the narrowest of each
+        drawn = ElementTree.fromstring(chart.render())
+        scale = min((page_width - 32.0) / chart.width, 1.0)
+        assert all(scale * float(text.get("font-size")) >= 11.0 for text in drawn.iter("text"))
+    label = next(text for text in drawn.iter("text") if text.text.startswith("a long"))
+    assert float(label.get("x")) + 7.0 * len(label.text) <= NARROW  # it is not cut off

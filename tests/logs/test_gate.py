@@ -19,9 +19,10 @@ from longrank import PlackettLuce, cli
 from longrank.errors import InvalidInput
 from longrank.logs import History, fit, gate, write
 from longrank.logs.evaluation.evidence import gather
+from longrank.logs.evaluation.gate import Passage, watch
 from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.sequences import lower, mixture
-from longrank.logs.evaluation.verdict import Difference, Passage, _Judged, watch
+from longrank.logs.evaluation.verdict import Difference, Judged
 
 SETTINGS = IntervalSettings()
 ITEMS = np.eye(3).tolist()
@@ -79,9 +80,9 @@ def test_the_capital_is_expected_not_to_grow_if_the_mean_is_no_larger(points, mo
 
 def test_what_later_decisions_pay_does_not_change_what_earlier_looks_saw():
     found = evidence(SOME).take(growing(np.random.default_rng(0)))
-    whole = _Judged(found, SETTINGS, "refuse", EARNABLE).against_log()
+    whole = Judged(found, SETTINGS, "refuse", EARNABLE).against_log()
     for n in (30, 41, 200):
-        part = _Judged(found.take(np.arange(n)), SETTINGS, "refuse", EARNABLE).against_log()
+        part = Judged(found.take(np.arange(n)), SETTINGS, "refuse", EARNABLE).against_log()
         for ours, theirs in zip(part[:2], whole[:2], strict=True):
             np.testing.assert_array_equal(ours, theirs[:n])
 
@@ -175,7 +176,7 @@ def test_a_log_that_learns_does_not_promote_a_policy_that_is_no_better():
 
 def grown(found):
     """The logarithm of the capital against the claim that the policy earns no more."""
-    return mixture(_Judged(found, SETTINGS, "refuse").against_log()[0], 1.0)
+    return mixture(Judged(found, SETTINGS, "refuse").against_log()[0], 1.0)
 
 
 def test_it_finds_a_better_policy_sooner_than_by_a_single_bet():
@@ -219,8 +220,8 @@ def test_outcomes_that_are_missing_at_random_keep_their_weights_while_the_log_gr
         item = int(rng.integers(3))
         won = bool(rng.random() < 0.5)
         rows.append(row(t, item, 1.0 / 3.0, won if rng.random() < 0.9 - 0.2 * item else None))
-    whole = _Judged(evidence(rows), SETTINGS, "at random")
-    part = _Judged(evidence(rows[:120]), SETTINGS, "at random")
+    whole = Judged(evidence(rows), SETTINGS, "at random")
+    part = Judged(evidence(rows[:120]), SETTINGS, "at random")
     np.testing.assert_array_equal(part.known, whole.known[:120])
     np.testing.assert_array_equal(part.against_log()[0], whole.against_log()[0][:120])
     answer = gate(rows, {"x": greedy([3.0, 0.0, 0.0])}, missing="at random")["x"].answer

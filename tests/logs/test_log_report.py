@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import re
 
 import pytest
+from rich.console import Console
 from small_world import FREE, PAYOFFS, chance, greedy, logged
 from typer.testing import CliRunner
 
 from longrank import InvalidInput, Payoffs, Random, cli
+from longrank.cli.terminal import counted
 from longrank.logs import History, evaluate, fit, report, write
 from longrank.logs.evaluation.evidence import gather
 from longrank.logs.evaluation.insights import (
@@ -156,3 +159,31 @@ def test_logs_check_ends_with_exit_code_1_and_names_row_and_rule(tmp_path):
 
 def test_logs_columns_lists_the_format():
     assert "prefix_propensities" in call("logs", "columns")
+
+
+def test_huge_payoffs_are_short_in_the_report_and_in_the_terminal(tmp_path):
+    rows = logged(chance(), 60, payoffs=Payoffs([1e200, 7e199, 4e199], [-2e199] * 4))
+    write(tmp_path / "log.parquet", rows)
+    out = tmp_path / "page.html"
+    text = call(
+        "evaluate", tmp_path / "log.parquet", "--policy", "rand", "--report", out, "--every"
+    )
+    for shown in (text, out.read_text()):
+        assert "e+199" in shown
+        assert not re.search(r"\d{40}", shown)
+
+
+def test_on_a_telephone_every_wide_chart_has_a_narrow_one(tmp_path):
+    page = report(logged(chance(), 60), {"rand": Random(rng=1)}, tmp_path / "page.html").read_text()
+    assert page.count('<figure class="large">') == page.count('<div class="small">') == 3
+    assert set(re.findall(r'viewBox="0 0 (\d+) ', page)) == {"640", "310", "34"}
+
+
+def test_a_narrow_terminal_cuts_no_number_of_the_progress_bar():
+    bar = counted()
+    task = bar.add_task("a-policy:rate=5,exploration=0.25 is learning", total=1_000_000)
+    bar.update(task, completed=10_000)
+    printed = io.StringIO()
+    Console(file=printed, width=80).print(bar.get_renderable())
+    assert "10000/1000000" in printed.getvalue()
+    assert max(map(len, printed.getvalue().splitlines())) <= 80

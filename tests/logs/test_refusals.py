@@ -112,3 +112,14 @@ def test_how_decisions_ended_has_no_part_in_the_effective_number():
     }
     assert len(numbers) == 1
     assert 100 < numbers.pop() < 200
+
+
+def test_a_position_that_is_drawn_is_not_hidden_by_those_that_are_certain():
+    """Nine certain positions, and a tenth drawn from forty: it alone decides."""
+    rng = np.random.default_rng(0)
+    masses = np.ones((1000, 10))
+    masses[:, 9] = 40.0 * (rng.integers(40, size=1000) == 0)
+    assert effective_by_design(weighted(masses)) == effective_by_design(weighted(masses[:, 9:]))
+    assert effective_by_design(weighted(masses)) < 40
+    assert effective_by_design(weighted(np.zeros((10, 3)))) == 0.0
+    assert effective_by_design(weighted(np.full((10, 3), 1e200))) == 0.0

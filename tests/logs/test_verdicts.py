@@ -16,11 +16,12 @@ from longrank import Payoffs, PlackettLuce, Random, cli
 from longrank.logs import History, evaluate, fit, gate, write
 from longrank.logs.evaluation.estimators import importance, mean_reward
 from longrank.logs.evaluation.evidence import gather
+from longrank.logs.evaluation.gate import watch
 from longrank.logs.evaluation.insights import raise_costs, what_if
 from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.sequences import lower
 from longrank.logs.evaluation.support import no_support, wrong_propensities
-from longrank.logs.evaluation.verdict import comparable, differ, judge, watch
+from longrank.logs.evaluation.verdict import Difference, comparable, differ, judge
 
 SETTINGS = IntervalSettings(resamples=2)
 
@@ -274,6 +275,21 @@ def test_the_sentence_says_what_to_do():
     everything = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert everything["verdicts"]["x"]["sentence"] == text
     assert len(everything["estimates"]) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (0.0, 0.0, "would earn exactly as much as the log"),
+        (0.5, 0.5, "would earn 0.5 more than the log"),
+        (-0.0004, -0.0004, "would earn 0.0004 less than the log"),
+        (-0.25, 0.0, "would earn 0.00 to 0.25 less than the log"),
+        (1e-13, 3e-13, "would earn 1e-13 to 3e-13 more than the log"),
+        (-1e200, 3e200, "would earn 1e+200 less to 3e+200 more than the log"),
+    ],
+)
+def test_a_difference_is_told_in_as_many_digits_as_it_deserves(low, high, text):
+    assert str(Difference("x", "the log", 0.0, low, high)) == f"x {text}"
 
 
 def test_bets_bound_the_mean_of_numbers_without_an_upper_limit():

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from types import SimpleNamespace
 
 import httpx
 import numpy as np
@@ -102,6 +103,35 @@ def test_the_curve_begins_with_the_first_payment_and_not_with_compiling(panel):
 def test_no_rate_is_told_before_it_was_measured(panel):
     _, desk = panel
     assert desk.state()["rate"] is None
+
+
+def test_the_rate_is_that_of_the_moment_that_a_page_shows(panel, monkeypatch):
+    """Two payments a second at first, then twenty: nothing of the first is told later."""
+    _, desk = panel
+    clock = SimpleNamespace(now=desk.money.at)
+    monkeypatch.setattr(traffic, "time", SimpleNamespace(time=lambda: clock.now))
+    for count, apart in ((20, 0.5), (100, 0.05)):
+        for _ in range(count):
+            clock.now += apart
+            desk.route()
+    assert desk.state()["rate"] == pytest.approx(20.0, abs=0.5)
+    assert desk.state(payments=21)["rate"] == pytest.approx(2.0, abs=0.5)
+    clock.now += 60.0  # nothing comes any more
+    assert desk.state()["rate"] == 0.0
+
+
+def test_success_before_and_since_a_press_is_told(panel):
+    _, desk = panel
+    for _ in range(20):
+        desk.route()
+    approved = desk.money.approved
+    desk.act("down", "Harbor")
+    for _ in range(30):
+        desk.route()
+    told = desk.state()["happening"]
+    assert told["success_before"] == pytest.approx(approved / 21)
+    assert told["since"]["approved"] == desk.money.approved - approved
+    assert told["since"]["payments"] == 30
 
 
 def test_buttons_do_what_they_say_and_what_follows_is_told(panel):
@@ -207,7 +237,8 @@ def test_an_outage_takes_the_traffic_away_and_the_page_says_what_that_saved(brow
         )
         assert busiest["name"] in shown
         marks = "return [...document.querySelectorAll('.mark text')].map((e) => e.textContent)"
-        assert browser.execute_script(marks) == [f"{busiest['name']} went down"]
+        assert browser.execute_script(marks) == 2 * [f"{busiest['name']} went down"]
+        assert re.search(r"\d %.of payments went through since", browser.execute_script(news))
         assert browser.find_elements(By.CSS_SELECTOR, "[data-part=share] .mark")
         same = (  # the desk and the console show the same moment, to the cent
             "const text = (one) => document.querySelector(one).textContent;"
@@ -280,10 +311,12 @@ def test_every_button_of_the_desk_is_pressed(browser, panel, width):
     until(lambda: browser.execute_script("return document.getElementById('decision').open"))
     assert "payment-" in browser.find_element(By.CSS_SELECTOR, "#decision h2").text
     browser.find_element(By.CSS_SELECTOR, "#decision .close").click()
-    press(browser, ".legend button")
+    press(browser, "[data-chart^=Earned] .legend button")
     assert said(browser, ".legend button[aria-pressed=false]") == "longrank"
-    press(browser, "figure summary")
-    until(lambda: "perfect knowledge" in said(browser, "figure thead"))
+    press(browser, "[data-chart^=Earned] summary")
+    until(lambda: "perfect knowledge" in said(browser, "[data-chart^=Earned] thead"))
+    press(browser, "[data-chart^=Who] summary")
+    until(lambda: "time" in said(browser, "[data-chart^=Who] thead"))
     wrong = [one for one in browser.get_log("browser") if one["level"] == "SEVERE"]
     assert wrong == []
 
@@ -316,6 +349,8 @@ def test_a_desk_that_has_closed_is_told(browser, panel):
     browser.execute_script("window.fetch = () => Promise.reject(new TypeError('gone'))")
     press(browser, "[data-outage=Solo]")
     until(lambda: "has closed" in said(browser, "[role=alert]"))
+    assert said(browser, ".said") == "1 payment"
+    assert not browser.find_element(By.ID, "access").is_displayed()  # no key would help
     assert not desk.happenings
 
 
@@ -343,8 +378,8 @@ def test_the_picture_has_the_money_the_outage_and_the_providers(browser, panel, 
     pictures.record(f"{url}?picture#payments/all", folder / "desk.png")
     assert (folder / "desk.png").read_bytes().startswith(b"\x89PNG")
     browser.get(f"{url}?picture#payments/all")
-    until(lambda: "Atlas" in said(browser, "[data-chart^=Share] .legend")
-          or "Quickcard" in said(browser, "[data-chart^=Share] .legend"))  # fmt: skip
+    until(lambda: "Atlas" in said(browser, "[data-chart^=Who] .legend")
+          or "Quickcard" in said(browser, "[data-chart^=Who] .legend"))  # fmt: skip
     shown = browser.find_element(By.ID, "desk").text
     for part in ("longrank earned", "best fixed list", "perfect knowledge", "Simulated"):
         assert part in shown

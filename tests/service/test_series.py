@@ -27,7 +27,6 @@ from longrank.service.engine.series import (
     TIERS,
     TRIED,
     Series,
-    changes,
 )
 from longrank.service.store.receipts import Sequence
 from longrank.service.store.records import DecisionRecord, OutcomeRecord
@@ -161,16 +160,83 @@ def test_a_replay_and_a_restart_give_the_same_numbers(engine, clock, reopen, mod
     assert reopened.series(reopened.model("m")) == live
 
 
-def test_a_change_of_success_is_marked_once_and_chance_is_not():
-    rng = np.random.default_rng(0)
-    tried = [20] * 60
-    steady = rng.binomial(20, 0.8, 60).tolist()
-    assert changes(tried, steady) == []
-    fell = [*steady[:30], *rng.binomial(20, 0.1, 30).tolist()]
-    (mark,) = changes(tried, fell)
-    assert mark.bucket == 30
-    assert mark.before > 0.7 > 0.3 > mark.since
-    assert changes([], []) == []
+def tries(series, name, results, at=NOW, apart=0.1, estimate=0.5):
+    """Count tries of a candidate, so many seconds apart; return when the last one was."""
+    for good in results:
+        at += apart
+        one = decision([name], estimate=estimate)
+        series.settle(at, one, OutcomeRecord(1, bool(good), True), 0.0, ())
+    return at
+
+
+@pytest.mark.parametrize("estimate", [0.9, math.nan])
+@pytest.mark.parametrize("phase", [0.0, 1.7, 3.4, 4.9])
+def test_an_outage_within_one_bucket_is_marked_and_so_is_its_end(phase, estimate):
+    """Ten tries a second, of which 90 % succeed; then twelve fail, and it works again."""
+    series, rng = Series(), np.random.default_rng(0)
+    began = tries(series, "a", rng.random(300) < 0.9, NOW + phase, estimate=estimate)
+    ended = tries(series, "a", [False] * 12, began, estimate=estimate)
+    (fall,) = series.marks
+    assert fall.candidate == "a"
+    assert abs(fall.at - began) < 1.0
+    assert fall.before > 0.85
+    assert fall.since < 0.3
+    tries(series, "a", rng.random(300) < 0.9, ended, estimate=estimate)
+    _, rise = series.marks
+    assert abs(rise.at - ended) < 1.0
+    assert rise.before < 0.3 < 0.7 < rise.since
+
+
+@pytest.mark.parametrize("rate", [0.3, 0.6, 0.9, 0.97])
+def test_chance_is_seldom_a_change(rate):
+    marks = 0
+    for seed in range(10):
+        series = Series()
+        tries(series, "a", np.random.default_rng(seed).random(3_000) < rate, estimate=rate)
+        marks += len(series.marks)
+    assert marks <= 1
+
+
+def test_harder_cases_that_the_model_knows_to_be_harder_are_no_change():
+    series, rng = Series(), np.random.default_rng(0)
+    at = tries(series, "a", rng.random(300) < 0.9, estimate=0.9)
+    at = tries(series, "a", rng.random(300) < 0.3, at, estimate=0.3)
+    assert series.marks == []
+    tries(series, "a", [False] * 30, at, estimate=0.9)
+    assert len(series.marks) == 1
+
+
+def test_failures_that_are_not_the_candidates_are_no_change():
+    series = Series()
+    at = tries(series, "a", [True] * 100, estimate=0.9)
+    for i in range(100):
+        told = OutcomeRecord(1, False, False, attributable=False)
+        series.settle(at + i, decision(["a"], estimate=0.9), told, 0.0, ())
+    assert series.marks == []
+
+
+def test_marks_are_few_and_copies_keep_theirs(monkeypatch):
+    monkeypatch.setattr(module, "MAX_MARKS", 3)
+    series, at, kept = Series(), NOW, []
+    for _ in range(4):
+        at = tries(series, "a", [True] * 60, at, estimate=math.nan)
+        at = tries(series, "a", [False] * 40, at, estimate=math.nan)
+        copy = series.copy()
+        kept.append((copy, msgspec.msgpack.encode(copy)))
+    assert len(series.marks) == 3
+    assert series.marks == sorted(series.marks, key=lambda mark: mark.at)
+    assert all(msgspec.msgpack.encode(copy) == before for copy, before in kept)
+    again = msgspec.msgpack.decode(kept[-1][1], type=Series)
+    assert again == series
+
+
+def test_a_series_of_an_older_version_is_read_and_goes_on():
+    series = Series()
+    at = tries(series, "a", [True] * 60)
+    old = msgspec.msgpack.encode(msgspec.structs.astuple(series)[:5])
+    found = msgspec.msgpack.decode(old, type=Series)
+    tries(found, "a", [True] * 60 + [False] * 20, at, estimate=0.9)
+    assert [mark.candidate for mark in found.marks] == ["a"]
 
 
 def test_the_numbers_of_a_period_are_told(http, clock):

@@ -22,6 +22,7 @@ from rich.table import Table
 from longrank.cli.logs import ColumnNames, ContextNames, LogFiles, LogPayoffs, open_log, values
 from longrank.cli.run import Backend
 from longrank.cli.terminal import console, counted
+from longrank.document import plain_number
 from longrank.errors import InvalidInput
 from longrank.logs import Evaluation, History, Passage, learn_from
 from longrank.logs import evaluate as estimate
@@ -292,9 +293,9 @@ def _show(console: Console, found: Evaluation) -> None:
     if logged is not None:
         span = _span(logged.low, logged.high)
         rounds = f"{logged.effective:.0f}"
-        table.add_row(LOGGED, logged.estimator, f"{logged.value:.4f}", span, rounds)
+        table.add_row(LOGGED, logged.estimator, _number(logged.value), span, rounds)
     for name, one in found.verdicts.items():
-        value = "–" if math.isnan(one.value) else f"{one.value:.4f}"
+        value = _number(one.value)
         span, rounds = _span(one.low, one.high), _count(one.effective)
         table.add_row(name, "refused" if one.refused else one.estimator, value, span, rounds)
     _print_table(console, table)
@@ -312,7 +313,11 @@ def _print_table(console: Console, table: Table) -> None:
 
 
 def _span(low: float, high: float) -> str:
-    return "–" if math.isnan(low) else f"{low:.4f} to {high:.4f}"
+    return "–" if math.isnan(low) else f"{_number(low)} to {_number(high)}"
+
+
+def _number(value: float) -> str:
+    return "–" if math.isnan(value) else plain_number(value, 4)
 
 
 def _count(effective: float) -> str:
@@ -341,13 +346,13 @@ def _show_all(console: Console, found: Evaluation) -> None:
         if one.refused:
             table.add_row(name, one.estimator, "–", "refused", "", see([one.refused]))
             continue
-        value = "–" if math.isnan(one.value) else f"{one.value:.4f}"
+        value = _number(one.value)
         effective = _count(one.effective)
         notes = list(one.notes)
         if not math.isnan(one.exact):
             notes.insert(0, f"the reward is exact in {one.exact:.0%} of the decisions")
-        span = "" if math.isnan(one.low) else f"{one.low:.4f} to {one.high:.4f}"
+        span = "" if math.isnan(one.low) else _span(one.low, one.high)
         table.add_row(name, one.estimator, value, span, effective, see(notes))
     _print_table(console, table)
-    for text, number in remarks.items():
-        console.print(f"{number:>3}  {text}", highlight=False, markup=False)
+    for text, place in remarks.items():
+        console.print(f"{place:>3}  {text}", highlight=False, markup=False)

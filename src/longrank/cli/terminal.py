@@ -16,6 +16,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Column
 
 from longrank.errors import InvalidInput, MissingExtra
 
@@ -72,17 +73,20 @@ def deprecated(old: str, new: str) -> Callable[[int | None], int | None]:
     return warn
 
 
-def counted(width: int = 44) -> Progress:
-    """Make a progress bar: what is running, how many of how many, the time left."""
-    padded = max(0, min(width, console.width - 36))  # the rest of the line needs these
+def counted() -> Progress:
+    """Make a progress bar: what is running, how many of how many, the time left.
+
+    Where the terminal is narrow, the description and the bar are shortened, and no number.
+    """
     return Progress(
-        TextColumn("{task.description:<" + str(padded) + "}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
+        TextColumn("{task.description}", table_column=Column(ratio=3, no_wrap=True)),
+        BarColumn(bar_width=None, table_column=Column(ratio=2)),
+        MofNCompleteColumn(table_column=Column(no_wrap=True)),
+        TimeElapsedColumn(table_column=Column(no_wrap=True)),
         TextColumn("left"),
-        TimeRemainingColumn(),
+        TimeRemainingColumn(table_column=Column(no_wrap=True)),
         console=console,
+        expand=True,
     )
 
 

@@ -22,12 +22,15 @@ from longrank.document.blocks import (
     Prose,
     counted,
     number,
+    plain_number,
 )
-from longrank.document.charts import Chart
+from longrank.document.charts import LETTER, NARROW, Chart
 from longrank.document.html import to_html
 from longrank.document.markdown import to_markdown
 
 __all__ = [
+    "LETTER",
+    "NARROW",
     "Block",
     "Callout",
     "Chart",
@@ -41,6 +44,7 @@ __all__ = [
     "Prose",
     "counted",
     "number",
+    "plain_number",
     "to_html",
     "to_markdown",
 ]

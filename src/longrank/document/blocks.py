@@ -84,11 +84,14 @@ class Picture:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A chart, with the names of its styles as a legend."""
+    """A chart, with the names of its styles as a legend; ``narrow`` replaces it on telephones."""
 
     chart: Chart
     legend: tuple[str, ...] = ()
+    narrow: Drawing | None = None
 
+
+_HUGE = 1e12  # numbers that nobody reads digit by digit
 
 Block = Heading | Prose | Callout | Code | Links | Grid | Picture | Drawing
 
@@ -96,13 +99,25 @@ Block = Heading | Prose | Callout | Code | Links | Grid | Picture | Drawing
 def number(value: float | None, decimals: int = 2, sign: bool = False) -> str:
     """Format a number for readers: no minus before zero, a dash for a missing one.
 
-    >>> number(-0.001), number(0.014, sign=True), number(None)
-    ('0.00', '+0.01', '–')
+    >>> number(-0.001), number(0.014, sign=True), number(None), number(-1e200)
+    ('0.00', '+0.01', '–', '−1e+200')
     """
     if value is None or value != value:
         return "–"
-    rounded = round(value, decimals) + 0.0
-    return format(rounded, f"{'+' if sign else ''}.{decimals}f").replace("-", "\N{MINUS SIGN}")
+    text = plain_number(value, decimals, sign)
+    return text.replace("-", "\N{MINUS SIGN}", 1) if value < 0.0 else text
+
+
+def plain_number(value: float, decimals: int = 2, sign: bool = False) -> str:
+    """Format a number in ASCII, to be copied.
+
+    >>> plain_number(-0.014), plain_number(-0.001), plain_number(1e200)
+    ('-0.01', '0.00', '1e+200')
+    """
+    plus = "+" if sign else ""
+    if abs(value) >= _HUGE:
+        return format(value, f"{plus}.4g")
+    return format(round(value, decimals) + 0.0, f"{plus}.{decimals}f")
 
 
 def counted(count: int, noun: str) -> str:

@@ -8,7 +8,9 @@ from html import escape
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555")
 DASHES = ("", "7 3", "2 2", "9 3 2 3", "5 5", "1 3", "12 4")
+NARROW = 310.0  # pixels: the width for telephones, whose letters stay as large
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 14.0, 14.0, 40.0
+LETTER = 7.4  # pixels: the width of a letter, or a little less
 
 
 class Chart:
@@ -91,14 +93,11 @@ class Chart:
             f'<polygon points="{path}" fill="{_colour(style)}" fill-opacity="0.13" stroke="none"/>'
         )
 
-    def label_at(
-        self, x: float, y: float, text: str, style: int | None = None, anchor: str = "start"
-    ) -> None:
-        """Write beside a point: to its right, above it (``middle``) or to its left (``end``)."""
+    def label_at(self, x: float, y: float, text: str, style: int | None = None) -> None:
+        """Write to the right of a point, or before the edge where there is no room."""
         px, py = self.at(x, y)
-        across, up = {"start": (8.0, 4.0), "middle": (0.0, -10.0), "end": (-8.0, 4.0)}[anchor]
-        colour = "#333" if style is None else _colour(style)
-        self._text(px + across, py + up, text, anchor, colour)
+        px = min(px + 8.0, max(self.width - LETTER * len(text), 0.0))
+        self._text(px, py + 4.0, text, "start", "#333" if style is None else _colour(style))
 
     def rule(self, x: float) -> None:
         """Draw a vertical line to compare with."""
@@ -121,7 +120,7 @@ class Chart:
         """Return the chart as an element of a page."""
         return (
             f'<svg viewBox="0 0 {self.width:.0f} {self.height:.0f}" role="img" '
-            f'aria-label="{escape(self.label)}" style="max-width:{self.width:.0f}px">'
+            f'aria-label="{escape(self.label)}" style="max-width:{self.width / 16.0:.4g}rem">'
             + "".join(self.parts)
             + "</svg>"
         )

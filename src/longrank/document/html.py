@@ -23,7 +23,7 @@ _STYLE = """
 :root { color-scheme: light; }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 1rem; max-width: 72rem; color: #1a1a1a; background: #fff;
-  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif; }
+  font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif; }
 h1 { font-size: 1.7rem; line-height: 1.2; margin: 1rem 0; }
 h2 { font-size: 1.3rem; margin: 2.5rem 0 .5rem; padding-top: .5rem; border-top: 2px solid #1a1a1a; }
 h3 { font-size: 1.08rem; margin: 1.8rem 0 .3rem; }
@@ -59,6 +59,10 @@ figure svg text { font-family: system-ui, sans-serif; }
 .callout.bad { border-color: #b3320b; background: #fdf2ee; }
 .callout.open { border-color: #0072b2; background: #eff6fb; }
 .callout code { font-size: 1em; font-weight: 650; }
+.small { display: none; }
+@media (min-width: 2200px) { html { font-size: 20px; } }
+@media (min-width: 3200px) { html { font-size: 26px; } }
+@media (max-width: 640px) { .small { display: block; } .large { display: none; } }
 figcaption { font-size: .88rem; color: #444; max-width: 46rem; }
 """
 
@@ -92,9 +96,14 @@ def _block(block: Block) -> str:
             svg = inline(file.read_text("utf-8"), file.stem, caption)
             below = f"<figcaption>{_text(caption)}</figcaption>"
             return f'<figure><div class="wide">{svg}</div>{below}</figure>'
-        case Drawing(chart, legend):
+        case Drawing(chart, legend, narrow):
             names = f'<p class="legend">{chart.legend(legend)}</p>' if legend else ""
-            return f'<figure><div class="wide">{chart.render()}</div>{names}</figure>'
+            drawn = f'<div class="wide">{chart.render()}</div>{names}'
+            if narrow is None:
+                return f"<figure>{drawn}</figure>"
+            return (
+                f'<figure class="large">{drawn}</figure>\n<div class="small">{_block(narrow)}</div>'
+            )
         case Grid():
             return _grid(block)
 

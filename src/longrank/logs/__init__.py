@@ -19,9 +19,10 @@ from longrank.logs.columns import COLUMNS
 from longrank.logs.decision import Decision
 from longrank.logs.evaluation.comparison import evaluate, gate
 from longrank.logs.evaluation.estimators import ESTIMATORS, Estimate
+from longrank.logs.evaluation.gate import Passage
 from longrank.logs.evaluation.outcome_model import OutcomeModel, calibration, fit
 from longrank.logs.evaluation.summary import report
-from longrank.logs.evaluation.verdict import Difference, Evaluation, Passage, Verdict
+from longrank.logs.evaluation.verdict import Difference, Evaluation, Verdict
 from longrank.logs.history import History, learn_from
 from longrank.logs.recording import record, write
 from longrank.logs.violations import BadLog, Violation

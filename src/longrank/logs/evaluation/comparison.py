@@ -24,18 +24,17 @@ from longrank.logs.evaluation.estimators import (
     range_of,
 )
 from longrank.logs.evaluation.evidence import Evidence, check_batches, gather_all
+from longrank.logs.evaluation.gate import Passage, watch
 from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.observation import too_many, treatment
 from longrank.logs.evaluation.outcome_model import OutcomeModel, calibration, fit
 from longrank.logs.evaluation.verdict import (
     LOGGED,
     Evaluation,
-    Passage,
     Verdict,
     comparable,
     differ,
     judge,
-    watch,
 )
 from longrank.logs.history import History
 from longrank.policies import Policy, Random

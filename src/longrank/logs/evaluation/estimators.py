@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.document import plain_number
 from longrank.logs.abilities import NEEDS, Checked
 from longrank.logs.evaluation.evidence import Evidence
 from longrank.logs.evaluation.intervals import (
@@ -82,8 +83,12 @@ class Estimate:
     def __str__(self) -> str:
         if self.refused:
             return f"{self.policy}, {self.estimator}: refused, {self.refused}"
-        value = "" if math.isnan(self.value) else f"{self.value:.4f} "
-        span = "" if math.isnan(self.low) else f"[{self.low:.4f}, {self.high:.4f}]"
+        value = "" if math.isnan(self.value) else f"{plain_number(self.value, 4)} "
+        span = (
+            ""
+            if math.isnan(self.low)
+            else f"[{plain_number(self.low, 4)}, {plain_number(self.high, 4)}]"
+        )
         return f"{self.policy}, {self.estimator}: {value}{span}".rstrip()
 
 
@@ -151,10 +156,8 @@ def bounds(found: Evidence, settings: IntervalSettings) -> Estimate:
     earnable = min(least, float(lows.min())), max(most, float(highs.max()))
     lowest, _, _ = mean_interval(lows, earnable, settings)
     _, highest, method = mean_interval(highs, earnable, settings)
-    note = (
-        f"for further decisions like these: {lowest:.4f} to {highest:.4f} "
-        f"({settings.confidence:.0%}, {method})"
-    )
+    ends = " to ".join(plain_number(end, 4) for end in (lowest, highest))
+    note = f"for further decisions like these: {ends} ({settings.confidence:.0%}, {method})"
     return Estimate(
         "",
         "",
@@ -239,7 +242,7 @@ def shown(
     notes = cautions(effective, method)
     kept = min(max(value, low), high)
     if not least - 1e-9 <= value <= most + 1e-9:
-        notes += (f"{value:.4f} before it was limited to what can be earned",)
+        notes += (f"{plain_number(value, 4)} before it was limited to what can be earned",)
     rounds = len(found.rewards)
     return Estimate("", "", kept, low, high, method, rounds, effective, notes=notes)
 

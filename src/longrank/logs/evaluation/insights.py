@@ -19,6 +19,7 @@ from longrank.payoffs import Payoffs
 from longrank.policies import Policy
 
 Array = NDArray[np.float64]
+Curve = list[tuple[int, float, float]]  # decisions so far, mean value, standard error
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def lengths(found: Evidence | History) -> NDArray[np.int64]:
 
 def learning_curve(
     policy: Policy, history: History, model: OutcomeModel, *, supported: bool, points: int = 60
-) -> list[tuple[int, float, float]]:
+) -> Curve:
     """Return the mean value up to decision t of a policy that learns from the log as it goes.
 
     It is evaluated before every decision with what it has learned so far: doubly robust if the
@@ -87,9 +88,10 @@ def learning_curve(
     found = gather(policy, history, model, learn=True).ended()
     terms = robust_terms(found) if supported else found.modelled
     times = np.arange(1, len(terms) + 1)
-    means = np.cumsum(terms) / times
-    squares = np.maximum(np.cumsum(terms**2) / times - means**2, 0.0)
-    errors = np.sqrt(squares / times)
+    scale = float(np.abs(terms).max(initial=0.0)) or 1.0  # squares do not overflow
+    means = np.cumsum(terms / scale) / times
+    squares = np.maximum(np.cumsum((terms / scale) ** 2) / times - means**2, 0.0)
+    means, errors = scale * means, scale * np.sqrt(squares / times)
     where = np.unique(np.linspace(max(len(means) // 10, 1), len(means), points).astype(int))
     return [(int(t), float(means[t - 1]), float(errors[t - 1])) for t in where]
 

@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longrank.document import (
+    LETTER,
+    NARROW,
     Block,
     Callout,
     Chart,
@@ -101,7 +104,8 @@ def _answer(found: Evaluation) -> list[Block]:
     ]
     drawn = [v for v in found.verdicts.values() if not v.refused and math.isfinite(v.gain.low)]
     if drawn:
-        blocks.append(Drawing(_gains(drawn, list(found.verdicts))))
+        wide, narrow = (_gains(drawn, list(found.verdicts), width) for width in (640.0, NARROW))
+        blocks.append(Drawing(wide, narrow=Drawing(narrow)))
     blocks.append(_rows(found))
     between = found.differences[len(found.verdicts) :]
     if between:
@@ -109,7 +113,7 @@ def _answer(found: Evaluation) -> list[Block]:
     return blocks
 
 
-def _gains(drawn: Sequence[Verdict], policies: Sequence[str]) -> Chart:
+def _gains(drawn: Sequence[Verdict], policies: Sequence[str], width: float) -> Chart:
     ends = [0.0, *(end for one in drawn for end in (one.gain.low, one.gain.high))]
     room = 0.04 * (max(ends) - min(ends))
     chart = Chart(
@@ -117,6 +121,7 @@ def _gains(drawn: Sequence[Verdict], policies: Sequence[str]) -> Chart:
         (-len(drawn) + 0.4, 0.75),
         label="How much more each policy would earn per decision than what was played",
         titles=("more per decision than what was played", ""),
+        width=width,
         height=64.0 + 52.0 * len(drawn),
     )
     chart.rule(0.0)
@@ -240,49 +245,49 @@ def _learning(
         name: insights.learning_curve(policy, history, model, supported=name in supported)
         for name, policy in policies.items()
     }
-    lows = [value - 2.0 * error for curve in curves.values() for _, value, error in curve]
-    highs = [value + 2.0 * error for curve in curves.values() for _, value, error in curve]
-    chart = Chart(
-        (0.0, float(len(history))),
-        (min(lows), max(highs)),
-        label="The mean value so far of each policy while it learns from the log",
-        titles=("decisions", "mean value so far"),
-        right=150.0,
-    )
-    ends = []
-    for style, (name, curve) in enumerate(curves.items()):
-        band = [(float(t), value - 2.0 * error, value + 2.0 * error) for t, value, error in curve]
-        chart.band(band, style)
-        chart.line([(float(t), value) for t, value, _ in curve], style)
-        ends.append((curve[-1][1], style, name))
-    step = 15.0 * (chart.y[1] - chart.y[0]) / chart.height  # labels do not overlap
+    shown = {name if name in supported else f"{name} (model)": curves[name] for name in curves}
+    wide = _curves(shown, right=min(20.0 + LETTER * max(map(len, shown)), 300.0))
+    step = 15.0 * (wide.y[1] - wide.y[0]) / wide.height  # labels do not overlap
     at = math.inf
+    ends = [(curve[-1][1], style, name) for style, (name, curve) in enumerate(shown.items())]
     for value, style, name in sorted(ends, reverse=True):
         at = min(value, at - step)
-        shown = name if name in supported else f"{name} (model)"
-        chart.label_at(float(len(history)), at, shown, style)
+        wide.label_at(wide.x[1], at, name, style)
+    narrow = Drawing(_curves(shown, width=NARROW), tuple(shown))
     first = f"the first {len(history):,} decisions of " if len(history) < whole else ""
     text = (
         f"Each policy learns from {first}the log one by one, and is evaluated before each: the "
         "mean so far, with two standard errors."
     )
-    return [Prose(text), Drawing(chart)]
+    return [Prose(text), Drawing(wide, narrow=narrow)]
+
+
+def _curves(
+    curves: Mapping[str, insights.Curve], width: float = 640.0, right: float = 14.0
+) -> Chart:
+    points = [point for curve in curves.values() for point in curve]
+    chart = Chart(
+        (0.0, float(max(t for t, _, _ in points))),
+        (
+            min(value - 2.0 * error for _, value, error in points),
+            max(value + 2.0 * error for _, value, error in points),
+        ),
+        label="The mean value so far of each policy while it learns from the log",
+        titles=("decisions", "mean value so far"),
+        width=width,
+        right=right,
+    )
+    for style, curve in enumerate(curves.values()):
+        band = [(float(t), value - 2.0 * error, value + 2.0 * error) for t, value, error in curve]
+        chart.band(band, style)
+        chart.line([(float(t), value) for t, value, _ in curve], style)
+    return chart
 
 
 def _positions(history: History) -> list[Block]:
     found = insights.by_position(history)
-    highest = float(np.nanmax(found.rates, initial=0.0)) or 1.0
-    chart = Chart(
-        (-0.5, len(found.tried) - 0.5),
-        (0.0, min(1.05 * highest, 1.0)),
-        label="The success rate of attempts, by position",
-        titles=("position", "success rate"),
-        x_names=[str(i + 1) for i in range(len(found.tried))],
-        height=220.0,
-    )
-    for i, rate in enumerate(found.rates):
-        if not math.isnan(rate):
-            chart.bar(float(i), 0.6, float(rate))
+    wide, narrow = (_bars(found.rates, width) for width in (640.0, NARROW))
+    drawing = Drawing(wide, narrow=Drawing(narrow))
     columns = zip(found.tried, found.succeeded, found.rates, strict=True)
     rows: tuple[tuple[str, ...], ...] = tuple(
         (str(i), str(tried), str(succeeded), number(float(rate), 3))
@@ -290,13 +295,31 @@ def _positions(history: History) -> list[Block]:
     )
     header = ("position", "tried", "succeeded", "rate")
     if not found.spent.any():
-        return [Drawing(chart), Grid(header, rows)]
+        return [drawing, Grid(header, rows)]
     costs = (number(float(cost), 4) for cost in found.costs)
     rows = tuple((*row, cost) for row, cost in zip(rows, costs, strict=True))
     spent, wins = float(found.spent.sum()), int(found.succeeded.sum())
     text = f"The log spent {number(spent / len(history), 4)} per decision"
     text += f" and {number(spent / wins, 4)} per success." if wins else "."
-    return [Prose(text), Drawing(chart), Grid((*header, "mean cost"), rows)]
+    return [Prose(text), drawing, Grid((*header, "mean cost"), rows)]
+
+
+def _bars(rates: NDArray[np.float64], width: float) -> Chart:
+    highest = float(np.nanmax(rates, initial=0.0)) or 1.0
+    every = math.ceil(len(rates) / (width / 24.0))  # numbers do not overlap
+    chart = Chart(
+        (-0.5, len(rates) - 0.5),
+        (0.0, min(1.05 * highest, 1.0)),
+        label="The success rate of attempts, by position",
+        titles=("position", "success rate"),
+        x_names=["" if i % every else str(i + 1) for i in range(len(rates))],
+        width=width,
+        height=220.0,
+    )
+    for i, rate in enumerate(rates):
+        if not math.isnan(rate):
+            chart.bar(float(i), 0.6, float(rate))
+    return chart
 
 
 def _lengths(found: Mapping[str, Evidence], history: History) -> Grid:
@@ -321,8 +344,8 @@ def _calibration(model: OutcomeModel) -> list[Block]:
         (0.0, top),
         label="Predicted against observed success, by deciles of the attempts",
         titles=("predicted", "observed"),
-        width=360.0,
-        height=340.0,
+        width=NARROW,
+        height=300.0,
     )
     chart.line([(0.0, 0.0), (top, top)], 6)
     for predicted, true, count in bins:

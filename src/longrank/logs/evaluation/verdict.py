@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import notebook
-from longrank.errors import InvalidInput
+from longrank.document import plain_number
 from longrank.logs.abilities import NEEDS
 from longrank.logs.evaluation.estimators import (
     Estimate,
@@ -71,7 +71,13 @@ class Difference:
     def __str__(self) -> str:
         if math.isnan(self.low):
             return f"{self.policy} against {self.other}: not known"
-        return f"{self.policy} would earn {_more(self.low, self.high)} than {self.other}"
+        return f"{self.policy} would earn {self.compared(self.other)}"
+
+    def compared(self, other: str, per: str = "") -> str:
+        """Return the interval in words, such as "0.10 to 0.20 more than the log itself"."""
+        if self.low == self.high == 0.0:
+            return f"exactly as much{per} as {other}"
+        return f"{_more(self.low, self.high)}{per} than {other}"
 
 
 @dataclass(frozen=True)
@@ -141,8 +147,8 @@ class Verdict:
         if math.isnan(self.gain.low):
             text = f"{name} would earn {_span(self.low, self.high)} per decision {sure}"
         else:
-            more = _more(self.gain.low, self.gain.high)
-            text = f"{name} would earn {more} per decision than what was played {sure}"
+            gain = self.gain.compared("what was played", " per decision")
+            text = f"{name} would earn {gain} {sure}"
         what = {
             "promote": "safe to switch to it",
             "try": f"safe to try on {self.share:.0%} of the traffic".replace("%", " %"),
@@ -204,7 +210,7 @@ def judge(
     Which estimator it is, and whether it is refused, follows from what was chosen and which
     outcomes are missing, never from how decisions ended: refusals that look at outcomes select.
     """
-    judged = _Judged(found, settings, missing)
+    judged = Judged(found, settings, missing)
     log = found.log
     reason = log.lacks(*NEEDS["importance sampling"]) or wrong_propensities(found)
     verdict = _bounded(judged, reason) if reason else judged.verdict()
@@ -215,7 +221,7 @@ def judge(
     return _advise(verdict, judged)
 
 
-class _Judged:
+class Judged:
     """The evidence about a policy under a treatment of missing outcomes."""
 
     def __init__(
@@ -385,7 +391,7 @@ class _Judged:
         return np.maximum(up, 0.0), np.maximum(down, 0.0), float(scale[-1])
 
 
-def _bounded(judged: _Judged, reason: str) -> Verdict:
+def _bounded(judged: Judged, reason: str) -> Verdict:
     """Return the verdict of a log without chance: what its decisions show for certain."""
     found, settings = judged.found, judged.settings
     lows, highs, exact = found.bounds.T
@@ -401,7 +407,7 @@ def _bounded(judged: _Judged, reason: str) -> Verdict:
     return replace(verdict, value=float(lows.mean()), effective=float(n), gain=gain)
 
 
-def _known_gain(judged: _Judged) -> Difference:
+def _known_gain(judged: Judged) -> Difference:
     """Return the difference to what was played if all that the policy would earn is known."""
     found, settings, span = judged.found, judged.settings, judged.most - judged.least
     earned = found.bounds[:, 0]
@@ -415,7 +421,7 @@ def _known_gain(judged: _Judged) -> Difference:
     return Difference("", LOGGED, value, low, high, method)
 
 
-def _advise(verdict: Verdict, judged: _Judged) -> Verdict:
+def _advise(verdict: Verdict, judged: Judged) -> Verdict:
     """Fill in what to do: see :class:`Verdict`."""
     gain = verdict.gain
     if verdict.refused or math.isnan(gain.low):
@@ -451,7 +457,7 @@ def comparable(
     found: Evidence, settings: IntervalSettings, policy: str = "", missing: str = "refuse"
 ) -> Comparable:
     """Return what differences take of the evidence about a policy."""
-    judged = _Judged(found, settings, missing)
+    judged = Judged(found, settings, missing)
     reason = found.log.lacks(*NEEDS["importance sampling"]) or judged.refused
     if reason:
         return Comparable(policy, reason, math.nan, math.nan, math.nan, 0.0, 0.0, 0.0)
@@ -487,80 +493,6 @@ def differ(one: Comparable, two: Comparable, settings: IntervalSettings) -> Diff
     return Difference(name, other, value, low, high, "normal")
 
 
-@dataclass(frozen=True)
-class Passage:
-    """What the gate says: ``answer`` is "promote", "keep" or "not enough data"; ``gain`` why."""
-
-    answer: str
-    gain: Difference
-    reason: str = ""
-
-    def __str__(self) -> str:
-        name = f"`{self.gain.policy}`"
-        if self.reason:
-            return f"{self.answer}: {name} cannot be judged by this log: {self.reason}"
-        more = _more(self.gain.low, self.gain.high)
-        return f"{self.answer}: {name} would earn {more} per decision than what was played"
-
-
-def watch(
-    found: Evidence,
-    settings: IntervalSettings,
-    policy: str = "",
-    missing: str = "refuse",
-    earnable: tuple[float, float] | None = None,
-) -> Passage:
-    """Say whether a policy may replace what is played, by bounds that one may ask for at any time.
-
-    So one may ask every day while the log grows: a policy that earns no more than what is played
-    is ever promoted with a probability of at most 1 - confidence, and one that earns no less is
-    ever turned down with at most the same.
-
-    Proof: what a decision's part of the policy earned above the least that can be earned, less what
-    the log earned above it, has given the past an expectation of at most D, and divided by the
-    range of what can be earned it is at least -1. So a gambler's capital (:func:`mixture`) is a
-    nonnegative supermartingale if D <= 0, it has the same course at every look, and it ever
-    reaches 1 / (1 - confidence) with a probability of at most 1 - confidence (Ville 1939).
-
-    The range must be known beforehand: ``earnable``, or that of each decision if all are alike. By
-    the range of what has been seen, a policy that fails where rare decisions are worth a hundred
-    times as much would be promoted before the first of them. It needs right propensities, but
-    neither support nor a model. A doubly robust term would vary less, but nothing bounds it from
-    below unless the least propensity is known beforehand, too: a sequence so unlikely that the log
-    never shows it would be judged by the model alone.
-    """
-    found_range = _range(found, earnable)
-    judged, needs = _Judged(found, settings, missing, found_range), NEEDS["importance sampling"]
-    reason = found.log.lacks(*needs) or judged.refused
-    if not reason and found_range is None:
-        reason = (
-            "what a decision can earn differs between decisions; say the least and the most that "
-            "any can (earnable)"
-        )
-    if reason:
-        return Passage("not enough data", Difference(policy, LOGGED), reason)
-    low, high = judged.bet(2.0 * judged.risk, anytime=True)
-    value = min(max(judged.value() - float(judged.rewards.mean()), low), high)
-    if judged.gone and missing == "bounds":
-        value = math.nan
-    gain = Difference(policy, LOGGED, value, low, high, "betting")
-    answer = "promote" if low > 0.0 else "keep" if high < 0.0 else "not enough data"
-    return Passage(answer, gain)
-
-
-def _range(found: Evidence, declared: tuple[float, float] | None) -> tuple[float, float] | None:
-    """Return what any decision can earn: as declared, or if all are alike; None if not known."""
-    least, most = range_of(found)
-    room = 1e-9 * max(abs(least), abs(most), 1e-300)
-    if declared is not None:
-        if least < declared[0] - room or most > declared[1] + room:
-            rule = "hold what every decision of the log can earn"
-            raise InvalidInput("earnable", f"{rule}, {least:g} to {most:g}", declared)
-        return declared
-    alike = np.abs(found.earnable - (least, most)).max(initial=0.0) <= room
-    return (least, most) if alike else None
-
-
 def _more(low: float, high: float) -> str:
     if high <= 0.0:
         return f"{_span(-high, -low)} less"
@@ -570,13 +502,16 @@ def _more(low: float, high: float) -> str:
 
 
 def _span(low: float, high: float) -> str:
-    return f"{_rounded(low, high - low)} to {_rounded(high, high - low)}"
+    ends = [_rounded(end, high - low) for end in (low, high)]
+    return ends[0] if low == high else " to ".join(ends)
 
 
 def _rounded(value: float, width: float) -> str:
     """Write an end of an interval with as many decimals as its width deserves: two digits of it."""
-    decimals = min(max(1 - math.floor(math.log10(width)), 0), 9) if 0.0 < width < math.inf else 2
-    return f"{round(value, decimals) + 0.0:.{decimals}f}"
+    decimals = max(1 - math.floor(math.log10(width)), 0) if 0.0 < width < math.inf else math.inf
+    if decimals > 9:
+        return f"{value:.4g}"
+    return plain_number(value, int(decimals))
 
 
 def _plain(value: Any) -> Any:

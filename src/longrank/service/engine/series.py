@@ -6,11 +6,11 @@ import math
 import struct
 from collections.abc import Sequence
 from functools import cache
-from itertools import accumulate
 from typing import NamedTuple
 
 import msgspec
 
+from longrank.service.engine import drift
 from longrank.service.store.records import DecisionRecord, OutcomeRecord
 
 # Width of a bucket in seconds, and the age up to which buckets of this width are kept. Each width
@@ -27,6 +27,7 @@ TIERS = (
 MAX_OLDEST = 64  # buckets of the last tier; more of them merge in pairs
 MAX_NAMES = 64  # candidates with numbers of their own; the first that are seen
 MAX_POINTS = 110  # of a chart
+MAX_MARKS = 200  # changes of candidates that are kept; the oldest go first
 CLOCK_SET_BACK = 3_600.0  # seconds: entries that are older belong to a clock that was wrong
 
 _TOTALS = ("decisions", "empty", "short", "outcomes", "successes", "gave_up", "reward", "spent")
@@ -41,12 +42,22 @@ Numbers = list[float]
 Closed = tuple[float, bytes]  # when the bucket begins, and its numbers as little-endian float64
 
 
+class Mark(msgspec.Struct, array_like=True, frozen=True):
+    """A change of a candidate's success: when it began, the rate before, and since."""
+
+    candidate: str
+    at: float
+    before: float
+    since: float
+
+
 class Series(msgspec.Struct, array_like=True):
     """Numbers of decisions and outcomes in buckets of time, for a model and its candidates.
 
     It depends on the log only: a replay gives the same. Copies share all buckets but the last,
     which alone changes; so a copy is cheap however long the history is. ``places`` says where in a
     bucket the numbers of a candidate begin, ``oldest`` is the width of the last tier's buckets.
+    ``watched`` is what :mod:`drift` knows of each candidate, ``marks`` are the changes it noticed.
     """
 
     places: dict[str, int] = {}
@@ -54,6 +65,8 @@ class Series(msgspec.Struct, array_like=True):
     numbers: Numbers = []
     tiers: list[list[Closed]] = []
     oldest: float = float(TIERS[-1][0])
+    watched: Numbers = []
+    marks: list[Mark] = []
 
     def decide(self, at: float, decision: DecisionRecord) -> None:
         """Count a decision."""
@@ -102,6 +115,8 @@ class Series(msgspec.Struct, array_like=True):
                     numbers[bin] += 1.0
                     numbers[bin + 1] += estimate
                     numbers[bin + 2] += good
+            if learned:
+                self._watch(name, at, good, estimate)
 
     @property
     def last(self) -> float | None:
@@ -110,7 +125,24 @@ class Series(msgspec.Struct, array_like=True):
 
     def copy(self) -> Series:
         """Return a copy that does not change as this one goes on counting."""
-        return Series(self.places, self.start, self.numbers.copy(), self.tiers, self.oldest)
+        numbers, watched = self.numbers.copy(), self.watched.copy()
+        return Series(
+            self.places, self.start, numbers, self.tiers, self.oldest, watched, self.marks
+        )
+
+    def _watch(self, name: str, at: float, good: bool, estimate: float) -> None:
+        """Look for a change of a candidate that has numbers of its own."""
+        own = self.places.get(name)
+        if own is None:
+            return
+        place = (own - _NAMES) // _WIDTH * drift.WIDTH
+        missing = place + drift.WIDTH - len(self.watched)
+        if missing > 0:
+            self.watched.extend([0.0] * missing)
+        change = drift.watch(self.watched, place, at, good, estimate)
+        if change is not None:
+            marks = [*self.marks, Mark(name, *change)]  # copies keep theirs
+            self.marks = sorted(marks, key=lambda mark: mark.at)[-MAX_MARKS:]
 
     def _place(self, name: str) -> int:
         """Return where a new candidate's numbers begin; all that are too many share the last."""
@@ -221,50 +253,6 @@ class Span(NamedTuple):
     def others(self) -> bool:
         """Return whether there were more candidates than have numbers of their own."""
         return any(len(numbers) > _NAMES + _WIDTH * MAX_NAMES for _, numbers in self.buckets)
-
-
-class Change(NamedTuple):
-    """A candidate whose success changed at a bucket: its rate before, and since."""
-
-    bucket: int
-    before: float
-    since: float
-
-
-def changes(tried: Sequence[float], succeeded: Sequence[float]) -> list[Change]:
-    """Return when the success rate of a candidate changed, by a likelihood-ratio test.
-
-    The tries of the last buckets are compared with all before, back to the last change.
-
-    >>> changes([50, 50, 50, 20, 5], [40, 41, 39, 1, 0])
-    [Change(bucket=3, before=0.8, since=0.05)]
-    """
-    found: list[Change] = []
-    sums = [[0.0, *accumulate(numbers)] for numbers in (tried, succeeded)]
-    first = 0
-    for end in range(1, len(tried) + 1):
-        for begin in range(end - 1, max(first, end - MAX_WINDOW - 1), -1):
-            n, s = (total[end] - total[begin] for total in sums)
-            m, r = (total[begin] - total[first] for total in sums)
-            if n >= MIN_TRIES and m >= MIN_TRIES and _evidence(n, s, m, r) > EVIDENCE:
-                found.append(Change(begin, r / m, s / n))
-                first = begin
-                break
-    return found
-
-
-MAX_WINDOW = 12  # buckets that are compared with those before
-MIN_TRIES = 8
-EVIDENCE = 20.0  # twice the logarithm of the likelihood ratio: 1 in 100,000 without a change
-
-
-def _evidence(n: float, s: float, m: float, r: float) -> float:
-    together = _log_likelihood(n + m, s + r)
-    return 2.0 * (_log_likelihood(n, s) + _log_likelihood(m, r) - together)
-
-
-def _log_likelihood(n: float, s: float) -> float:
-    return sum(k * math.log(k / n) for k in (s, n - s) if k > 0)
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
@@ -27,7 +28,6 @@ from longrank.service.engine.series import (
     SUCCESSES,
     TRIED,
     Span,
-    changes,
 )
 from longrank.service.errors import Unknown
 from longrank.service.store.receipts import doubles
@@ -96,16 +96,18 @@ class Views:
         span = model.stats.series.within(seconds, now)
         names = [*span.names, *([OTHERS] if span.others() else [])]
         starts = [start for start, _ in span.buckets]
-        candidates, marks = [], []
+        candidates = []
+        since = starts[0] if starts else math.inf
+        marks = [
+            messages.DriftMark(mark.candidate, mark.at, mark.before, mark.since)
+            for mark in model.stats.series.marks
+            if mark.at >= since
+        ]
         for i, name in enumerate(names):
             tried, succeeded = span.candidate(i, TRIED), span.candidate(i, SUCCEEDED)
             first = span.candidate(i, FIRST)
             if not any(tried) and not any(first):
                 continue
-            marks += [
-                messages.DriftMark(name, starts[found.bucket], found.before, found.since)
-                for found in changes(tried, succeeded)
-            ]
             candidates.append(
                 messages.CandidateSeries(
                     name,
@@ -132,7 +134,7 @@ class Views:
                 for i, (n, estimated, succeeded) in enumerate(bins)
                 if n
             ],
-            marks=sorted(marks, key=lambda mark: mark.at),
+            marks=marks,
         )
 
     def pending(self, model: Model) -> int:

@@ -27,6 +27,8 @@ Order = NDArray[np.int64]
 MODEL = "payments"
 SMOOTH = 100  # payments over which a share of traffic is told
 HABIT = 50  # sequences for a brand that are remembered: how longrank routes just now
+BEFORE = 500  # payments before something happened, whose success is told beside that since
+RATED = 4.0  # seconds over which payments a second are counted
 DEARER = 2.0  # times its fee, by a press of the button
 RECENT = 4_096  # payments whose accounts are kept one by one, for a page that is a little behind
 POINTS = 240  # of the curve of earnings; when there are more, every second one goes
@@ -46,10 +48,12 @@ class Money(NamedTuple):
     perfect: float = 0.0
     saved: float = 0.0  # since something happened, against going on as before; free of luck
     at: float = 0.0
+    approved: int = 0  # payments that went through
 
     def since(self, before: Money) -> dict[str, float]:
         """Return what came in after an earlier moment."""
-        return {name: getattr(self, name) - getattr(before, name) for name in self._fields[:4]}
+        names = ("payments", "longrank", "fixed", "perfect", "approved")
+        return {name: getattr(self, name) - getattr(before, name) for name in names}
 
 
 class Happening(NamedTuple):
@@ -60,6 +64,7 @@ class Happening(NamedTuple):
     provider: str | None
     money: Money
     share: float | None  # of the provider's traffic just before
+    success: float | None  # of the payments just before
 
 
 class Desk:
@@ -75,7 +80,6 @@ class Desk:
         self._recent: deque[Money] = deque([Money(at=time.time())], maxlen=RECENT)
         self._curve, self._stride = [self._recent[0]], 1
         self.happenings, self.last = [], ""
-        self.rate: float | None = None  # payments a second, once there is something to measure
 
     happenings: list[Happening]
     _curve: list[Money]
@@ -104,14 +108,9 @@ class Desk:
     def run(self, rate: float, stopping: threading.Event) -> None:
         """Route payments, so many a second, until told to stop."""
         due = time.monotonic()
-        started, before = due, self.money.payments
         while not stopping.is_set():
             self.route()
             due = max(due + 1.0 / rate, time.monotonic() - 1.0)  # what is late is not made up for
-            passed = time.monotonic() - started
-            if passed > 2.0:
-                self.rate = (self.money.payments - before) / passed
-                started, before = time.monotonic(), self.money.payments
             stopping.wait(max(0.0, due - time.monotonic()))
 
     def route(self) -> None:
@@ -140,6 +139,7 @@ class Desk:
                 old.perfect + earned + (best - worth),
                 saved,
                 time.time(),
+                old.approved + outcome.succeeded,
             )
             self._recent.append(now)
             self._draw(now)
@@ -189,7 +189,11 @@ class Desk:
                 raise InvalidInput("action", "be down, up, fee or mix", repr(action))
             self._before = {brand: list(orders) for brand, orders in self._habits.items()}
             self._recent.append(self._recent.pop()._replace(saved=0.0))
-            self.happenings.append(Happening(time.time(), text, provider, self.money, share))
+            now = self.money
+            before = self._after(now.payments - BEFORE)
+            count = now.payments - before.payments
+            success = (now.approved - before.approved) / count if count else None
+            self.happenings.append(Happening(time.time(), text, provider, now, share, success))
             del self.happenings[:-20]
 
     def state(self, payments: int | None = None) -> dict[str, Any]:
@@ -202,7 +206,7 @@ class Desk:
             return {
                 "model": MODEL,
                 "currency": CURRENCY,
-                "rate": self.rate,
+                "rate": self._rate(money),
                 "money": money._asdict(),
                 "last": self.last,
                 "fixed": self.fixed,
@@ -236,6 +240,14 @@ class Desk:
         place = min(max(payments, oldest.payments), newest.payments) - oldest.payments
         return self._recent[place]
 
+    def _rate(self, money: Money) -> float | None:
+        """Return how many payments a second there were just before a moment; None if too short."""
+        end = time.time() if money is self.money else money.at  # now also counts if nothing comes
+        begin = max(end - RATED, self._recent[0].at)
+        if end - begin < RATED / 2:
+            return None
+        return sum(begin < each.at <= end for each in self._recent) / (end - begin)
+
     def _share(self, provider: str, money: Money | None = None) -> float:
         """Return the provider's share of the first tries, of the last payments."""
         late = 0 if money is None else self.money.payments - money.payments
@@ -254,5 +266,6 @@ def _told(last: Happening, money: Money, shares: dict[str, float]) -> dict[str, 
         "provider": last.provider,
         "share_before": last.share,
         "share_now": None if last.provider is None else shares[last.provider],
+        "success_before": last.success,
         "since": now.since(last.money) | {"saved": 0.0 if early else now.saved},
     }

@@ -3,12 +3,12 @@
 
 import { clock, element, table } from "./format.js";
 
-let HEIGHT = 210, LEFT = 52, RIGHT = 12, TOP = 10, BOTTOM = 24, scaled = 1;
+let LEFT = 52, RIGHT = 12, TOP = 10, BOTTOM = 24, scaled = 1;
 
 function scale() { // large screens have a larger font, and charts with it
   const size = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
   if (size === scaled) return;
-  [HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [210, 52, 12, 10, 24].map((x) => x * size);
+  [LEFT, RIGHT, TOP, BOTTOM] = [52, 12, 10, 24].map((x) => x * size);
   scaled = size;
 }
 
@@ -76,22 +76,22 @@ export class Chart {
   }
 
   draw() {
-    const width = this.svg.clientWidth;
+    const { clientWidth: width, clientHeight: height } = this.svg;
     if (!this.data || !width) return;
     scale();
     const { starts, lines, from, to, marks } = this.data;
     const seen = lines.filter((line) => !this.hidden.has(line.name));
     const tops = this.stacked ? stack(seen) : seen.map((line) => line.values);
     const known = tops.flat().filter((value) => value !== null && Number.isFinite(value));
-    this.svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
+    this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     if (!known.length) {
-      this.svg.replaceChildren(element("text", { x: width / 2, y: HEIGHT / 2, "text-anchor": "middle" },
+      this.svg.replaceChildren(element("text", { x: width / 2, y: height / 2, "text-anchor": "middle" },
         "Nothing in this period."));
       return;
     }
     let low = Math.min(0, ...known), high = this.top ?? Math.max(0, ...known);
     if (high - low < 1e-9) high = low + 1;
-    const floor = HEIGHT - BOTTOM, levels = ticks(low, high);
+    const floor = height - BOTTOM, levels = ticks(low, high, height < 150 * scaled ? 2 : 4);
     high = this.top ?? Math.max(high, levels.at(-1));
     low = Math.min(low, levels[0]);
     const x = (t) => LEFT + (t - from) / (to - from || 1) * (width - LEFT - RIGHT);
@@ -103,7 +103,7 @@ export class Chart {
       element("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, this.format(value, true)));
     for (const t of times(from, to, Math.max(2, Math.floor(width / (110 * scaled))))) nodes.push(
       element("line", { class: "axis", x1: x(t), x2: x(t), y1: floor, y2: floor + 4 }),
-      element("text", { x: x(t), y: HEIGHT - 6, "text-anchor": x(t) > width - 30 ? "end" : x(t) < LEFT + 20 ? "start" : "middle" },
+      element("text", { x: x(t), y: height - 6, "text-anchor": x(t) > width - 30 ? "end" : x(t) < LEFT + 20 ? "start" : "middle" },
         clock(t, to - from)));
     seen.forEach((line, i) => {
       const points = starts.map((t, j) => tops[i][j] === null ? null : [x(t), y(tops[i][j])]);

@@ -65,7 +65,7 @@ export async function refresh() {
     say("live");
     $("access").hidden = !$("key").value && !sessionStorage.getItem("longrank-key"); // none was needed
   } catch (error) {
-    $("access").hidden = false;
+    if (error.status === 401 || error.status === 403) $("access").hidden = false;
     say(error.status === 401 ? $("key").value ? "The service does not know this key." : "Enter a key to see the models."
       : error.status === 403 ? "Enter the name of the model that this key is for." : error.message, true);
     if (!view) $("model").replaceChildren();

@@ -240,7 +240,7 @@ export class Model {
   drawMarks() {
     const found = this.series.marks;
     replace(this.marks, element("h3", {}, "Changes noticed"), found.length ? element("ul", { class: "marks" },
-      ...found.slice(-12).reverse().map((mark) => element("li", {}, element("time", {}, clock(mark.at, this.range && this.range <= 86400 ? 3600 : 200000)), ` ${told(mark)}`)))
+      ...found.slice(-12).reverse().map((mark) => element("li", {}, element("time", {}, clock(mark.at, !this.range || this.range > 86400 ? 200000 : this.range > 3600 ? 3600 : 600)), ` ${told(mark)}`)))
       : element("p", { class: "soft" }, "No candidate's success has changed in this period."));
   }
 

@@ -8,6 +8,7 @@ import { open } from "/static/decisions.js";
 import { $, element, money, percent, plainly, shown, sum } from "/static/format.js";
 
 const MODEL = "payments", EVERY = 2000; // milliseconds
+const ENOUGH = 20; // payments, before it is told what came of something
 const picture = location.search === "?picture";
 const parts = {}, clean = (x, axis) => axis ? shown(x, 1).replace(/\.0$/, "") : money(x, state.currency);
 let state = null, shares = new Map(), last = null, said = "", heard = 0;
@@ -28,7 +29,8 @@ function build() {
   parts.mixes = Object.entries(state.mixes).map(([name, title]) => element("button", { type: "button", class: "plain", "data-mix": name,
     onclick: () => act("mix", name) }, title));
   parts.chart = new Chart("Earned more than the best fixed list", { format: clean });
-  const table = element("table", {}, element("thead", {}, element("tr", {},
+  parts.share = new Chart("Who is tried first", { format: percent, stacked: true, top: 1 });
+  const table = element("table", { "aria-label": "Providers" }, element("thead", {}, element("tr", {},
     ...["provider and fee", "traffic now", "press to change"].map((text) => element("th", { scope: "col" }, text)))),
   element("tbody", {}, ...parts.rows.map((each) => each.node)));
   $("desk").setAttribute("aria-label", "Payment desk");
@@ -40,9 +42,9 @@ function build() {
       tile("perfect", "perfect knowledge would have earned", "")),
     parts.news,
     parts.columns = element("div", { class: "columns" },
-      element("div", { class: "providers" }, table, element("div", { class: "mixes", role: "group", "aria-label": "Traffic" }, ...parts.mixes)),
-      element("div", {}, parts.chart.node)),
-    parts.why, parts.spoken));
+      element("div", { class: "providers" }, table, element("div", { class: "mixes", role: "group", "aria-label": "Traffic" }, ...parts.mixes), parts.why),
+      element("div", { class: "curves" }, parts.share.node, parts.chart.node)),
+    parts.spoken));
 }
 
 function row({ name }) {
@@ -61,7 +63,7 @@ const share = (name) => shares.has(name) ? shares.get(name) : shares.size ? 0 : 
 function draw() {
   const { money: m, currency: unit } = state;
   if (!parts.rows) build();
-  parts.said.textContent = `${payments(m.payments)}${state.rate === null || picture ? "" : `, ${shown(Math.max(1, Math.round(state.rate)))} a second`}`;
+  parts.said.textContent = `${payments(m.payments)}${state.rate === null || picture ? "" : `, ${shown(Number(state.rate.toFixed(state.rate < 2 ? 1 : 0)), 1)} a second`}`;
   for (const name of ["longrank", "fixed", "perfect"]) parts[name].textContent = money(m[name], unit);
   const gain = m.longrank - m.fixed;
   parts.longrankNote.textContent = `${money(Math.abs(gain), unit)} ${gain < 0 ? "less" : "more"} than the fixed list`;
@@ -74,10 +76,10 @@ function draw() {
     part.meter.value = now ?? 0;
     part.share.textContent = ` ${percent(now)}`;
     part.node.className = each.down ? "down" : "";
-    label(part.outage, each.down ? "Bring back up" : "Take down", each.down, `${each.down ? "Bring back" : "Take down"} ${each.name}`);
-    label(part.raise, each.raised ? "Normal fee" : "Double the fee", each.raised, `${each.raised ? "Normal fee" : "Double the fee"} of ${each.name}`);
+    label(part.outage, each.down ? "Bring back up" : "Take down", each.down, each.name);
+    label(part.raise, each.raised ? "Normal fee" : "Double the fee", each.raised, each.name);
   });
-  for (const button of parts.mixes) label(button, button.textContent, button.dataset.mix === state.mix, button.textContent);
+  for (const button of parts.mixes) button.setAttribute("aria-pressed", String(button.dataset.mix === state.mix));
   const { at, ...curve } = state.curve, above = (name) => curve[name].map((x, i) => x - curve.fixed[i]);
   parts.chart.update({ starts: at, from: at[0], to: Math.max(at.at(-1), at[0] + 10), marks: marks(), note: `in ${unit}; the fixed list is the line at 0; same payments, luck aside`,
     lines: [{ name: "longrank", tone: 2, values: above("longrank") }, { name: "perfect knowledge", tone: 7, dashed: true, values: above("perfect") }] });
@@ -86,10 +88,10 @@ function draw() {
 
 const marks = () => state.marks.map((mark) => ({ ...mark, label: mark.text }));
 
-function label(button, text, pressed, name) {
+function label(button, text, on, name) { // the text says what a press does, so there is no state to tell
   if (button.textContent !== text) button.textContent = text;
-  button.setAttribute("aria-label", name);
-  button.setAttribute("aria-pressed", String(Boolean(pressed)));
+  button.setAttribute("aria-label", `${text}: ${name}`);
+  button.classList.toggle("on", on);
 }
 
 function news() {
@@ -98,9 +100,11 @@ function news() {
     parts.news.replaceChildren(element("p", {}, "Take a provider down, and watch longrank route around it."));
     return;
   }
-  const { since: s } = h, moved = h.provider ? ` Its share of traffic: ${percent(h.share_before)} before, ${percent(share(h.provider))} now.` : "";
-  parts.news.replaceChildren(element("p", {}, element("b", {}, h.text), `, ${payments(s.payments)} ago.${moved}`,
-    ...(s.saved < 0.005 ? [" longrank is finding out: nothing saved yet."] : [h.provider ? " Moving the traffic " : " Changing its routes ",
+  const { since: s } = h, enough = s.payments >= ENOUGH;
+  const through = enough && h.success_before !== null ? ` ${percent(s.approved / s.payments)} of payments went through since, ${percent(h.success_before)} before.` : "";
+  const moved = h.provider ? ` Its share of traffic: ${percent(h.share_before)} before, ${percent(share(h.provider))} now.` : "";
+  parts.news.replaceChildren(element("p", {}, element("b", {}, h.text), `, ${payments(s.payments)} ago.${moved}${through}`,
+    ...(!enough || s.saved < 0.005 ? [" longrank is finding out."] : [h.provider ? " Moving the traffic " : " Changing its routes ",
       element("b", { "data-tile": "saved" }, `saved ${money(s.saved, unit)}`), " against going on as before."])));
   if (said !== h.text) parts.spoken.textContent = said = h.text;
 }
@@ -141,7 +145,9 @@ async function act(action, which) {
 }
 
 function closed() {
-  if (parts.problem) parts.problem.textContent = "The desk does not answer. It has closed if longrank play was ended.";
+  if (!parts.problem) return;
+  parts.problem.textContent = "The desk does not answer. It has closed if longrank play was ended.";
+  parts.said.textContent = payments(state.money.payments); // none a second
 }
 
 function moment(view) { // how many payments the console shows; null if it shows a part of them
@@ -165,7 +171,8 @@ async function refresh(view) {
     parts.problem.textContent = "";
     if (view?.name === MODEL) {
       view.happenings = state.marks;
-      if (picture) parts.columns.append(view.charts.share.node);
+      const { data, note } = view.charts.share;
+      if (data) parts.share.update({ ...data, marks: marks(), note: note.textContent });
     }
     await why();
   } catch {

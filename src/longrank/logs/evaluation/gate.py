@@ -1,0 +1,89 @@
+"""The gate: whether a policy may replace what is played, asked as often as one likes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from longrank.errors import InvalidInput
+from longrank.logs.abilities import NEEDS
+from longrank.logs.evaluation.estimators import range_of
+from longrank.logs.evaluation.evidence import Evidence
+from longrank.logs.evaluation.intervals import IntervalSettings
+from longrank.logs.evaluation.verdict import LOGGED, Difference, Judged
+
+
+@dataclass(frozen=True)
+class Passage:
+    """What the gate says: ``answer`` is "promote", "keep" or "not enough data"; ``gain`` why."""
+
+    answer: str
+    gain: Difference
+    reason: str = ""
+
+    def __str__(self) -> str:
+        name = f"`{self.gain.policy}`"
+        if self.reason:
+            return f"{self.answer}: {name} cannot be judged by this log: {self.reason}"
+        gain = self.gain.compared("what was played", " per decision")
+        return f"{self.answer}: {name} would earn {gain}"
+
+
+def watch(
+    found: Evidence,
+    settings: IntervalSettings,
+    policy: str = "",
+    missing: str = "refuse",
+    earnable: tuple[float, float] | None = None,
+) -> Passage:
+    """Say whether a policy may replace what is played, by bounds that one may ask for at any time.
+
+    So one may ask every day while the log grows: a policy that earns no more than what is played
+    is ever promoted with a probability of at most 1 - confidence, and one that earns no less is
+    ever turned down with at most the same.
+
+    Proof: what a decision's part of the policy earned above the least that can be earned, less what
+    the log earned above it, has given the past an expectation of at most D, and divided by the
+    range of what can be earned it is at least -1. So a gambler's capital (:func:`mixture`) is a
+    nonnegative supermartingale if D <= 0, it has the same course at every look, and it ever
+    reaches 1 / (1 - confidence) with a probability of at most 1 - confidence (Ville 1939).
+
+    The range must be known beforehand: ``earnable``, or that of each decision if all are alike. By
+    the range of what has been seen, a policy that fails where rare decisions are worth a hundred
+    times as much would be promoted before the first of them. It needs right propensities, but
+    neither support nor a model. A doubly robust term would vary less, but nothing bounds it from
+    below unless the least propensity is known beforehand, too: a sequence so unlikely that the log
+    never shows it would be judged by the model alone.
+    """
+    found_range = _range(found, earnable)
+    judged, needs = Judged(found, settings, missing, found_range), NEEDS["importance sampling"]
+    reason = found.log.lacks(*needs) or judged.refused
+    if not reason and found_range is None:
+        reason = (
+            "what a decision can earn differs between decisions; say the least and the most that "
+            "any can (earnable)"
+        )
+    if reason:
+        return Passage("not enough data", Difference(policy, LOGGED), reason)
+    low, high = judged.bet(2.0 * judged.risk, anytime=True)
+    value = min(max(judged.value() - float(judged.rewards.mean()), low), high)
+    if judged.gone and missing == "bounds":
+        value = math.nan
+    gain = Difference(policy, LOGGED, value, low, high, "betting")
+    answer = "promote" if low > 0.0 else "keep" if high < 0.0 else "not enough data"
+    return Passage(answer, gain)
+
+
+def _range(found: Evidence, declared: tuple[float, float] | None) -> tuple[float, float] | None:
+    """Return what any decision can earn: as declared, or if all are alike; None if not known."""
+    least, most = range_of(found)
+    room = 1e-9 * max(abs(least), abs(most), 1e-300)
+    if declared is not None:
+        if least < declared[0] - room or most > declared[1] + room:
+            rule = "hold what every decision of the log can earn"
+            raise InvalidInput("earnable", f"{rule}, {least:g} to {most:g}", declared)
+        return declared
+    alike = np.abs(found.earnable - (least, most)).max(initial=0.0) <= room
+    return (least, most) if alike else None

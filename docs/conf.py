@@ -16,6 +16,7 @@ copyright = "2026, the longrank maintainers"
 release = longrank.__version__
 
 extensions = [
+    "mathml",
     "myst_parser",
     "notebook_pages",
     "sphinx.ext.autodoc",
@@ -29,6 +30,7 @@ autodoc_member_order = "bysource"
 napoleon_numpy_docstring = True
 exclude_patterns = ["_build", "_extensions"]
 
+html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "longrank"
 html_static_path = ["_static"]

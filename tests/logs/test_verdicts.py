@@ -349,3 +349,28 @@ def test_the_effective_number_that_is_told_is_that_of_the_weights_up_to_the_outc
     verdict = evaluate(history, {"x": policy}, resamples=2).verdicts["x"]
     assert verdict.effective == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
     assert 1.0 < verdict.effective < 150.0
+
+
+def of_random_order(at, k, rng):
+    """A decision whose whole order was drawn at random, each attempt approved with 0.3."""
+    wins = rng.random(k) < 0.3
+    prefixes = np.cumprod([1.0 / (k - j) for j in range(k)])
+    return {
+        "id": str(at), "items": [[1.0, float(i)] for i in range(k)],
+        "order": rng.permutation(k).tolist(),
+        "tried": int(np.argmax(wins)) + 1 if wins.any() else k, "succeeded": bool(wins.any()),
+        "propensity": float(prefixes[-1]), "prefix_propensities": prefixes.tolist(),
+        "rewards": [1.0] * k, "losses": [0.0] * (k + 1),
+    }  # fmt: skip
+
+
+def test_a_verdict_does_not_depend_on_where_in_the_log_the_long_sequences_are():
+    rng = np.random.default_rng(0)
+    short = [of_random_order(t, 2, rng) for t in range(1100)]
+    long = [of_random_order(2000 + t, 3, rng) for t in range(1100)]
+    found = [
+        evaluate(History(rows), {"rand": Random(rng=0)}).verdicts["rand"]
+        for rows in (short + long, long + short)
+    ]
+    assert not any(one.refused for one in found)
+    assert [round(one.effective) for one in found] == [2200, 2200]

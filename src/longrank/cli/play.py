@@ -78,7 +78,7 @@ def play(
             webbrowser.open(url)  # the page says that it is compiled first
         desk = None
         try:
-            with console.status("compiling (first run only, up to a minute)"):
+            with console.status("compiling (first run only, about half a minute)"):
                 desk = playing.Desk(url, seed=seed)
                 desk.open()
                 panel.desk = desk

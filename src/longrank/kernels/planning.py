@@ -239,6 +239,7 @@ def plan(
     planned: Planned = _plan_in_order(*given, _ALL)
     if planned[1] == _TOO_MANY:
         some = narrow(probabilities, costs, values, rewards[:b], losses[: b + 1], patience)
+        assert some.shape[0] > 0, "probabilities must be numbers"
         planned = _plan_in_order(*given, some)
     elif planned[1] == _NO_ORDER:
         k = probabilities.shape[0]

@@ -354,6 +354,9 @@ def _tables(
     return logged, Worth(firsts, costs, planned, gains, priced, pay, rewards, losses)
 
 
+_LASTING = ("weights", "masses")  # what holds after the last position of a decision
+
+
 class _Columns:
     """The evidence as it is gathered: columns with room for all decisions of a log."""
 
@@ -368,9 +371,9 @@ class _Columns:
         for name, column in found.items():
             have = self._columns.get(name)
             if have is None or column.shape[1:] > have.shape[1:]:
-                have = self._columns[name] = self._widened(have, column, first, name == "weights")
+                have = self._columns[name] = self._widened(have, column, first, name in _LASTING)
             have[first : self._count, ...][_within(column)] = column
-            if name == "weights" and have.shape[1] > column.shape[1]:
+            if name in _LASTING and have.shape[1] > column.shape[1]:
                 have[first : self._count, column.shape[1] :] = column[:, -1:]
 
     def _widened(

@@ -162,7 +162,8 @@ async function refresh(view) {
     const answer = await fetch(`/desk/state${count === null ? "" : `?payments=${count}`}`);
     const told = await answer.json();
     if (!answer.ok) {
-      $("desk").textContent = `${told.detail}: compiling takes up to a minute.`;
+      $("desk").textContent = `${told.detail}: compiling takes about half a minute.`;
+      parts.rows = null; // so that everything is built anew
       return;
     }
     state = told;

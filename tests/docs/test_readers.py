@@ -18,7 +18,7 @@ ANSWERS = {
         "the rest was not observed",
         "The second outage is recognised at once",
         "Add it to the candidates",
-        "Not one payment went another way than before",
+        "No payment was routed differently",
         "Keep it, and call `learn` when you know",
         "acknowledged once it is on disk",
         "DELETE /v1/models/{name}/decisions",

@@ -16,7 +16,7 @@ ANSWERS = {
     ENGINEER: [
         "`cost` is what an attempt costs",
         "the rest was not observed",
-        "The second outage is recognised at once",
+        "it keeps trying a dead provider first for several hundred payments",
         "Add it to the candidates",
         "No payment was routed differently",
         "Keep it, and call `learn` when you know",

@@ -1,4 +1,4 @@
-"""A reader's test: 25 questions, each answered within two clicks from the README."""
+"""A reader's test: 26 questions, each answered within two clicks from the README."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ ANSWERS = {
     ENGINEER: [
         "`cost` is what an attempt costs",
         "the rest was not observed",
-        "The second outage is recognised at once",
+        "it keeps trying a dead provider first for several hundred payments",
         "Add it to the candidates",
-        "Not one payment went another way than before",
+        "No payment was routed differently",
         "Keep it, and call `learn` when you know",
         "acknowledged once it is on disk",
         "DELETE /v1/models/{name}/decisions",
         "`GET /readyz` is 503",
         "The difference, with its standard error",
+        "for good after 371 payments in the median",
     ],
     RESEARCHER: [
         "You commit to a sequence of any length",
@@ -73,5 +74,5 @@ def test_a_question_is_answered_within_two_clicks(question, link, answer):
     assert re.sub(r"\s+", " ", answer) in re.sub(r"\s+", " ", section(link)), question
 
 
-def test_there_are_twenty_five():
-    assert [len(asked(heading)) for heading in ANSWERS] == [10, 10, 5]
+def test_there_are_twenty_six():
+    assert [len(asked(heading)) for heading in ANSWERS] == [11, 10, 5]

@@ -49,7 +49,7 @@ def test_problems_are_problem_details(http):
             "be settings of 'oracle', got .*'a': 1",
         ),
         ({"dim": 0}, "dim", "^dim must be at least 1, got 0$"),
-        ({"mode": "loud"}, "mode", "Invalid enum value 'loud'"),
+        ({"mode": "loud"}, "mode", "be one of frozen, online, shadow, got 'loud'"),
         ({"keep": -1}, "keep", "^keep must be above 0, got -1$"),
         ({"nobody": 1}, "nobody", "unknown field `nobody`"),
     ],

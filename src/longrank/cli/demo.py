@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,6 +41,7 @@ def demo(
     from longrank.experiments.demo import demo as run
     from longrank.jobs import Jobs
 
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that no process is left behind
     out.mkdir(parents=True, exist_ok=True)  # fails now rather than in a minute
     players: list[Player] = []
     with counted() as bar:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
 import threading
 import time
@@ -65,6 +66,7 @@ def play(
 
     if record is not None:
         playing.browser()  # refuses now rather than in a minute
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends like Ctrl-C, with a summary
     started, stopping = time.monotonic(), threading.Event()
     configure_logging("error")
     with tempfile.TemporaryDirectory(prefix="longrank-play-") as folder:

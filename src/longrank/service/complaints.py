@@ -15,6 +15,7 @@ _EXPECTED = re.compile(
     r"(?: (?P<sign>[<>]=?) (?P<limit>\S+)| of length (?P<bound>[<>]=)? ?(?P<length>\d+)"
     r"| matching regex '(?P<pattern>.+)')?(?:, got `[^`]+`)? - at `\$\.(?P<path>[^`]+)`"
 )
+_CHOICE = re.compile(r"Invalid enum value (?P<value>.+) - at `\$\.(?P<path>\w+)`")
 _STEP = re.compile(r"([^.\[\]]+)")
 _KINDS = {
     "int": "a whole number", "float": "a number", "str": "text", "bool": "true or false",
@@ -29,11 +30,20 @@ def blamed(sentence: str) -> str | None:
     return ".".join(match[1] for match in found if match) or None
 
 
-def translate(error: msgspec.ValidationError, body: Any) -> InvalidInput | None:
+def translate(
+    error: msgspec.ValidationError, body: Any, kind: type | None = None
+) -> InvalidInput | None:
     """Return what msgspec complains about as parameter, rule and value of the body.
 
-    None for a complaint that names no value, such as that of a field that is missing.
+    None for a complaint that names no value, such as that of a field that is missing. The values
+    that a field may have are told if the kind of message is known.
     """
+    if kind is not None and (chosen := _CHOICE.fullmatch(str(error))):
+        fields = msgspec.inspect.type_info(kind).fields  # type: ignore[attr-defined]
+        for field in fields:
+            if field.encode_name == chosen["path"] and hasattr(field.type, "values"):
+                rule = "be one of " + ", ".join(map(str, field.type.values))
+                return InvalidInput(chosen["path"], rule, chosen["value"])
     found = _EXPECTED.fullmatch(str(error))
     if found is None:
         return None

@@ -133,7 +133,7 @@ def _refuse(error: msgspec.ValidationError, kind: type, packed: bool, data: byte
     """Return the error of a body that breaks a rule: with the value, where that can be told."""
     module = msgspec.msgpack if packed else msgspec.json
     try:
-        translated = translate(error, module.decode(data))
+        translated = translate(error, module.decode(data), kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         translated = None  # it is malformed as well, further on
     if translated is not None:

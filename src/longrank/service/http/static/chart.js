@@ -118,11 +118,18 @@ export class Chart {
         });
       }
     });
+    const taken = []; // by labels, so that those close together stand below each other
+    const label = (mark) => {
+      const end = x(mark.at) > width / 2, at = x(mark.at) + (end ? -6 : 6), long = 8 * scaled * mark.label.length;
+      const first = end ? at - long : at, last = first + long;
+      const row = [0, 1, 2, 3].find((row) => !taken.some((one) => one.row === row && one.first < last && first < one.last)) ?? 0;
+      taken.push({ row, first, last });
+      return element("text", { x: at, y: TOP + (12 + 16 * row) * scaled, "text-anchor": end ? "end" : "start" }, mark.label);
+    };
     for (const mark of marks) if (mark.at >= from) nodes.push(element("g", { class: "mark" },
       element("line", { x1: x(mark.at), x2: x(mark.at), y1: TOP, y2: floor }),
       element("path", { d: `M${x(mark.at) - 5},${TOP - 8}h10l-5,8z` }), element("title", {}, mark.text),
-      ...(mark.label ? [element("text", { x: x(mark.at) + (x(mark.at) > width / 2 ? -6 : 6), y: TOP + 12 * scaled,
-        "text-anchor": x(mark.at) > width / 2 ? "end" : "start" }, mark.label)] : [])));
+      ...(mark.label ? [label(mark)] : [])));
     this.cursor = element("line", { class: "cursor", y1: TOP, y2: floor, visibility: "hidden" });
     this.svg.replaceChildren(...nodes, this.cursor);
     this.show(this.at);

@@ -143,7 +143,7 @@ def show(cells: list[Cell], held_out: int, out: Path) -> None:
 
 def _mean(scores: list[Score]) -> str:
     values = [score.ncr if score.held_out is None else score.held_out.ncr for score in scores]
-    return f"{fmean(values):.2f}" if values else "-"
+    return f"{fmean(values):z.2f}" if values else "-"
 
 
 def _run(

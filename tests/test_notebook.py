@@ -165,5 +165,6 @@ def test_a_policy_shows_its_parts_and_how_much_it_has_learned(policy):
     shown = dict(Shown(policy._repr_html_()).rows)
     assert shown["learner"] == repr(policy.learner)
     assert shown["features"] == repr(policy.features)
+    assert (shown["scale"], shown["probing"]) == ("0.15", "True")
     assert shown["tries learned from"] == "2"
     assert Shown(Random(rng=0)._repr_html_()).rows == [["policy", "Random()"]]

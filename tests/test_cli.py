@@ -192,9 +192,28 @@ def test_run_takes_lists_resumes_and_holds_out(
     command += ["--budgets", "1,5", "--policies", "rand,c-ucb1", "--held-out", "1", "--jobs", "1"]
     command += ["--out", str(tmp_path / "out")]
     output = call(*command)
-    assert "24 cells run, 0 failed" in output
+    assert "searching settings: 24 cells run, 0 failed" in output
+    assert "best settings, held out: 24 cells run, 0 failed" in output
+    lines = [line.split() for line in output.splitlines()]
+    assert ["task", "scenario", "policy", "b", "=", "1", "b", "=", "5"] in lines
+    [line] = [line for line in lines if line[:3] == ["logistic", "linear-0.1", "c-ucb1"]]
+    assert all(0.0 < float(number) <= 1.0 for number in line[3:])
+    assert "longrank report" in output
     assert len(list((tmp_path / "out").iterdir())) == 48
     assert "24 cells, 24 of them already finished" in call(*command)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["logistik"], "got 'logistik'; did you mean logistic?"),
+        (["logistic", "--policies", "Recomended"], "got 'Recomended'; did you mean recommended?"),
+    ],
+)
+def test_run_suggests_the_nearest_task_and_policy(arguments: list[str], hint: str) -> None:
+    with pytest.raises(LongrankError) as refused:
+        call("run", *arguments)
+    assert str(refused.value).endswith(hint)
 
 
 def test_run_ends_with_exit_code_1_where_a_cell_fails(

@@ -1,4 +1,4 @@
-"""What rankings, payoffs and policies show of themselves in a notebook."""
+"""What rankings, payoffs, policies and evaluations show of themselves in a notebook."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from longrank import Outcome, Payoffs, Random, named, recommended
+from longrank.logs import History, evaluate
 
 STRANGE = "<img src=x onerror='alert(1)'>&"
 
@@ -101,10 +102,69 @@ def test_long_payoffs_are_cut_and_say_so():
     assert shown.notes == ["and 980 more tries", "and 30 more candidates"]
 
 
+@pytest.fixture
+def history():
+    row = {"items": [[0.5], [0.1]], "order": [1, 0], "tried": 2, "succeeded": True}
+    return History([{"id": i, "rewards": [1.0, 0.5], "losses": [0.0] * 3, **row} for i in range(9)])
+
+
+def test_an_evaluation_shows_its_verdicts_and_its_estimates(history):
+    found = evaluate(history, {STRANGE: Random(rng=0), "x": Random(rng=1)})
+    shown = Shown(found._repr_html_())
+    head, *verdicts = shown.rows[:3]
+    assert verdicts == [[name, str(found.verdicts[name])] for name in (STRANGE, "x")]
+    assert shown.rows[3][:5] == ["policy", "estimator", "value", "low", "high"]
+    estimates = shown.rows[4:]
+    assert [line[:2] for line in estimates] == [[one.policy, one.estimator] for one in found]
+    assert [line[-1] for line in estimates] == [one.refused for one in found]
+    assert {len(line) for line in estimates} == {len(shown.rows[3])}
+    assert len(head) == 2
+
+
+def test_the_repr_of_an_evaluation_is_a_line_for_each_verdict(history):
+    found = evaluate(history, {"x": Random(rng=0), "y": Random(rng=1)})
+    first, *verdicts = repr(found).splitlines()
+    assert first == f"<Evaluation of x, y: {len(found)} estimates>"
+    assert verdicts == [str(one) for one in found.verdicts.values()]
+
+
+def test_a_verdict_shows_its_advice_its_numbers_and_its_sentence(history):
+    verdict = evaluate(history, {"x": Random(rng=0)}).verdicts["x"]
+    shown = Shown(verdict._repr_html_())
+    assert [line[0] for line in shown.rows[1:]] == [
+        "earns per decision",
+        "more than what was played",
+    ]
+    assert shown.notes[0] == str(verdict)
+    assert f"Verdict on x: {verdict.advice}" in verdict._repr_html_()
+
+
+def test_a_history_shows_its_columns_and_what_it_has_counted(history):
+    assert ["columns", "id, rewards, losses, items, order, tried, succeeded"] in (
+        Shown(history._repr_html_()).rows
+    )
+    assert len(history) == 9
+    assert ["decisions with an outcome", "9"] in Shown(history._repr_html_()).rows
+
+
+def test_a_plan_and_an_outcome_show_their_tries():
+    plan = Payoffs.vanilla(2).priced([0.1, 0.2, 0.1]).best_sequence([0.2, 0.9, 0.6])
+    rows = [["try", "candidate"], *([str(i + 1), str(x)] for i, x in enumerate(plan.order))]
+    assert Shown(plan._repr_html_()).rows == rows
+    assert Shown(Outcome(2, True, (0.5, 0.25))._repr_html_()).rows == [
+        ["try", "result", "cost"],
+        ["1", "failure", "0.5"],
+        ["2", "success", "0.25"],
+    ]
+    assert Shown(Outcome(30, False)._repr_html_()).notes == ["and 10 more tries"]
+    assert Shown(Outcome(0, False)._repr_html_()).rows == [["try", "result"]]
+
+
 @pytest.mark.usefixtures("ranking")
 def test_a_policy_shows_its_parts_and_how_much_it_has_learned(policy):
     shown = dict(Shown(policy._repr_html_()).rows)
     assert shown["learner"] == repr(policy.learner)
     assert shown["features"] == repr(policy.features)
+    assert (shown["scale"], shown["probing"]) == ("0.15", "True")
     assert shown["tries learned from"] == "2"
     assert Shown(Random(rng=0)._repr_html_()).rows == [["policy", "Random()"]]

@@ -63,6 +63,20 @@ class Outcome:
         costs = "" if self.costs is None else f", costs={self.costs}"
         return f"Outcome(tried={self.tried}, succeeded={self.succeeded}{costs})"
 
+    def _repr_html_(self) -> str:
+        """Show the outcome in a notebook: a try in each row."""
+        limit = notebook.MAX_ROWS
+        rows: list[tuple[object, ...]] = []
+        for i in range(min(self.tried, limit)):
+            result = "success" if self.succeeded and i == self.tried - 1 else "failure"
+            rows.append(
+                (i + 1, result, *(() if self.costs is None else (f"{self.costs[i]:z.6g}",)))
+            )
+        head = ["try", "result", *(() if self.costs is None else ("cost",))]
+        more = [f"and {self.tried - limit} more tries"] if self.tried > limit else []
+        end = "success" if self.succeeded else "no success"
+        return notebook.table(f"Outcome: {end} after {self.tried} tries", head, rows, more)
+
     def signs(self, length: int) -> NDArray[np.int64]:
         """Return the paper's s_j for a sequence: +1 success, -1 failure, 0 unobserved."""
         self.check(length)

@@ -9,6 +9,9 @@ LongrankError
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class LongrankError(Exception):
     """Base class of the errors that longrank raises."""
@@ -29,6 +32,16 @@ class InvalidInput(LongrankError, ValueError):
 
     def __str__(self) -> str:
         return f"{self.parameter} must {self.rule}, got {self.value}"
+
+
+def unknown(name: object, known: Iterable[str]) -> str:
+    """Quote a name that is not known, with the nearest one that is: the value of an InvalidInput.
+
+    >>> unknown("recomended", ["recommended", "thompson"])
+    "'recomended'; did you mean recommended?"
+    """
+    close = get_close_matches(str(name).lower(), list(known), 1)
+    return repr(name) + (f"; did you mean {close[0]}?" if close else "")
 
 
 class BadFile(LongrankError, ValueError):

@@ -36,6 +36,15 @@ class PlannedSequence(NamedTuple):
     loss_bound: float
     """No other sequence is worth more than this above ``value``; 0 where the plan is optimal."""
 
+    def _repr_html_(self) -> str:
+        """Show the sequence in a notebook."""
+        limit = notebook.MAX_ROWS
+        rows = [(place + 1, candidate) for place, candidate in enumerate(self.order[:limit])]
+        more = [f"and {len(self.order) - limit} more tries"] if len(self.order) > limit else []
+        loss = "optimal" if self.loss_bound == 0.0 else f"at most {self.loss_bound:.4g} too little"
+        caption = f"Planned sequence: worth {self.value:z.4f}, {loss}"
+        return notebook.table(caption, ["try", "candidate"], rows, more)
+
 
 class Payoffs:
     """The payoffs of one round.

@@ -37,6 +37,7 @@ ANSWERS = {
         "class Momentum(Learner)",
         "TableWorld",
         "unbiased",
+        "An episode is a round",
     ],
     ANALYST: [
         "longrank evaluate",
@@ -74,5 +75,5 @@ def test_a_question_is_answered_within_two_clicks(question, link, answer):
     assert re.sub(r"\s+", " ", answer) in re.sub(r"\s+", " ", section(link)), question
 
 
-def test_there_are_twenty_six():
-    assert [len(asked(heading)) for heading in ANSWERS] == [11, 10, 5]
+def test_there_are_twenty_seven():
+    assert [len(asked(heading)) for heading in ANSWERS] == [11, 11, 5]

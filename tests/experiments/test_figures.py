@@ -14,6 +14,7 @@ from longrank.experiments.figures import (
     LOOKS,
     MARKERS,
     average_rewards,
+    looks,
     over_budgets,
 )
 from longrank.experiments.scores import scores
@@ -51,6 +52,14 @@ def test_every_policy_has_a_look_of_its_own_without_colours():
     assert set(LOOKS) == set(MARKERS) == {label(policy) for policy in SIX} | {"recommended"}
     assert len({str(look["linestyle"]) for look in LOOKS.values()}) == len(LOOKS)
     assert len(set(MARKERS.values())) == len(MARKERS)
+
+
+def test_no_two_policies_of_a_figure_look_the_same():
+    names = [*LOOKS, *(f"policy {i:02}" for i in range(20))]
+    styles = looks(names)
+    assert list(styles) == names
+    assert len({(look["color"], look["linestyle"]) for look in styles.values()}) == len(names)
+    assert len({look["color"] for look in list(styles.values())[:15]}) == 15
 
 
 def test_figure_2_has_the_panels_with_results_and_names_the_others(found, tmp_path: Path):

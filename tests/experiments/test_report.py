@@ -175,12 +175,52 @@ def test_a_partial_run_shows_what_there_is_and_nothing_else(tmp_path: Path):
     assert latex.count(" & ") == 2 * 2 + 2
 
 
-def test_a_run_of_other_tasks_only_says_that_no_statement_was_tested(tmp_path: Path):
-    report([save(tmp_path / "results", [row(task="digits-3")])], tmp_path / "report")
+def own(policy: str = "ind", reward: float = 90.0, **more):
+    """A row of a task that the paper does not have."""
+    return row(policy, reward, task="shop", curve=[reward / 100.0] * 100, **more)
+
+
+def test_a_report_on_other_tasks_is_about_their_results_and_not_about_the_paper(tmp_path: Path):
+    rows = [own(), own("dep", 80.0), own("ind", 70.0, seed=1), own("dep", 76.0, seed=1)]
+    rows += [own("ind", 64.0 + s, seed=s, protocol="held-out") for s in (2, 3)]
+    results = save(tmp_path / "my-results", rows)
+    report([results], tmp_path / "report")
     text = (tmp_path / "report" / "report.md").read_text("utf-8")
-    assert re.search(r"^All \d+ statements are about cells that were not run", text, re.MULTILINE)
-    assert "statement | our results" not in text
-    assert "Left out of Figure 2, as there are no results: MSD: vanilla, b = 1; Yelp:" in text
+    assert text.startswith("# Ranking experiments: results")
+    assert "2 cells, 4 runs to search the settings (grid: quick) and 2 held-out runs." in text
+    assert text.index("### shop") < text.index("## Learning curves") < text.index("## Running time")
+    assert "its tables, figures and claims are left out" in text
+    for words in ("paper's number", "Figure 2", "Not run", "13 tables", "statements", "best of"):
+        assert words not in text
+    assert "mean over 2 shuffles; in small print, the standard deviation of one" in text
+    assert "the highest mean" in text
+    mean, other = (80 / 90 + 60 / 90) / 2, (70 / 90 + 66 / 90) / 2  # the plain NCR, without + 1
+    assert f"| 1 | **{mean:.2f}** (± 0.16) | {other:.2f} (± 0.03) |" in text
+    assert f"| 1 | **{(56.5 / 90):.2f}** (± 0.01) | – |" in text
+    assert f"--seeds 2 --held-out 2 --out {results}" in text
+    with (tmp_path / "report" / "tables" / "shop.csv").open(encoding="utf-8") as file:
+        [line, _] = csv.DictReader(file)
+    assert float(line["held_out_mean"]) == pytest.approx(56.5 / 90)
+    assert "paper's" not in (tmp_path / "report" / "tables" / "shop.tex").read_text("utf-8")
+
+
+def test_a_page_on_other_tasks_is_well_formed_without_curves_too(tmp_path: Path):
+    report([save(tmp_path / "results", [row(task="digits-3")])], tmp_path / "report")
+    page = Page((tmp_path / "report" / "report.html").read_text("utf-8"))
+    assert {link[1:] for link in page.values("href", "xlink:href")} <= set(page.values("id"))
+    words = " ".join(page.words)
+    assert "Learning curves" not in words
+    assert "in small print" not in words
+
+
+def test_commands_name_the_folder_unless_it_is_the_default_or_there_are_several(
+    tmp_path: Path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    folders = [save(Path("results"), [own()]), save(Path("more"), [own("dep")])]
+    for given, expected in ((folders[:1], 0), (folders[1:], 1), (folders, 0)):
+        report(given, Path("report"))
+        assert Path("report/report.md").read_text("utf-8").count("--out more") == expected
 
 
 def test_strange_names_stay_text(page: Page, whole: Path):

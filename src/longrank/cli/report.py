@@ -18,7 +18,10 @@ def report(
     ],
     out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("report"),
 ) -> None:
-    """Compare results with the paper's tables, figures and claims.
+    """Report results: tables, learning curves, running times, and the paper's numbers beside them.
+
+    Results on the paper's tasks are compared with its tables, figures and claims; a report on your
+    own tasks leaves those out.
 
     Writes a self-contained page (`report.html`), the same as Markdown (`report.md`), each figure
     as SVG and PNG (`figures/`) and each table as CSV and LaTeX (`tables/`). The same results always
@@ -37,4 +40,6 @@ def write(results: list[Path], out: Path) -> None:
 
     with console.status("writing the report"):
         files = write_report(results, out)
-    console.print(f"Wrote {len(files)} files; open {files[0]}")
+    console.print(
+        f"Wrote {len(files)} files. Open {files[0]} in a browser.", highlight=False, soft_wrap=True
+    )

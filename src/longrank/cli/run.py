@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from rich.table import Table
 
 from longrank.cli.terminal import console, counted, needs, numbers, some
 
 if TYPE_CHECKING:
     from longrank.experiments.runner import Failure
+    from longrank.experiments.scores import Score
     from longrank.experiments.settings import Cell
 
 Grid = Literal["quick", "paper"]
 Backend = Literal["processes", "dask", "ray"]
 MAX_BUDGET = 1_000_000
+MAX_LINES = 40  # of the results at the end: those of more are averaged over the tasks
 
 
 @needs("experiments")
@@ -68,7 +72,8 @@ def run(
 
     Tasks, `--scenario`, `--budgets` and `--policies` take lists separated by commas. One
     combination with one seed is a cell, which searches all settings of the grid. Each finished cell
-    becomes a Parquet file in the folder `--out`, with one row per setting. Run the command again to
+    becomes a Parquet file in the folder `--out`, with one row per setting; a table at the end shows
+    the normalised cumulative reward (NCR) by policy and budget. Run the command again to
     resume after an interruption: finished cells are skipped. If a cell fails, the others still run,
     and the exit code is 1.
 
@@ -83,7 +88,9 @@ def run(
     chosen = all_tasks([name for text in tasks for name in some("tasks", text)])
     scenarios, limits = some("scenario", scenario), numbers("budgets", budgets, 1, MAX_BUDGET)
     wanted = list(cells(chosen, scenarios, limits, some("policies", policies), grid, seeds))
-    if run_shown(wanted, held_out, out, jobs, backend, address):
+    failures = run_shown(wanted, held_out, out, jobs, backend, address)
+    show(wanted, held_out, out)
+    if failures:
         raise typer.Exit(1)
 
 
@@ -99,21 +106,54 @@ def run_shown(
     from longrank.experiments.results import choose
     from longrank.experiments.settings import held_out as further
 
-    failures = _run(cells, out, jobs, backend, address)
+    failures = _run("searching settings", cells, out, jobs, backend, address)
     if held_out:
         rest = list(further(cells, choose(out, cells), held_out))
-        failures += _run(rest, out, jobs, backend, address)
+        failures += _run("best settings, held out", rest, out, jobs, backend, address)
     return failures
 
 
+def show(cells: list[Cell], held_out: int, out: Path) -> None:
+    """Print the results of cells by budget, and how to get all of them."""
+    from longrank.experiments.results import choose, read_cells
+    from longrank.experiments.scores import scores
+    from longrank.experiments.settings import held_out as further
+
+    rest = further(cells, choose(out, cells), held_out)
+    found = scores(read_cells(out, [*cells, *rest]))
+    if not found:
+        return
+    budgets = sorted({key.budget for key in found})
+    lines: dict[tuple[str, ...], dict[int, list[Score]]] = {}
+    few = len({(key.task, key.scenario, key.policy) for key in found}) <= MAX_LINES
+    tasks = len({key.task for key in found})
+    for key, score in found.items():
+        where = key.task if few else f"mean of {tasks} tasks"
+        line = lines.setdefault((where, key.scenario, key.policy), {})
+        line.setdefault(key.budget, []).append(score)
+    how = "mean over held-out shuffles" if held_out else "best setting of the grid"
+    title = f"NCR by budget b ({how}): 0 is a random order, 1 a clairvoyant"
+    table = Table("task", "scenario", "policy", title=title, box=None, title_justify="left")
+    for budget in budgets:
+        table.add_column(f"b = {budget}", justify="right")
+    for names, line in lines.items():
+        table.add_row(*names, *(_mean(line.get(budget, [])) for budget in budgets))
+    console.print(table, f"\nAll results: longrank report {out}", highlight=False)
+
+
+def _mean(scores: list[Score]) -> str:
+    values = [score.ncr if score.held_out is None else score.held_out.ncr for score in scores]
+    return f"{fmean(values):z.2f}" if values else "-"
+
+
 def _run(
-    cells: list[Cell], out: Path, jobs: int, backend: str, address: str | None
+    what: str, cells: list[Cell], out: Path, jobs: int, backend: str, address: str | None
 ) -> list[Failure]:
     from longrank.experiments.results import finished
     from longrank.experiments.runner import run as run_cells
 
     todo = [cell for cell in cells if not finished(out, cell)]
-    console.print(f"{len(cells)} cells, {len(cells) - len(todo)} of them already finished")
+    console.print(f"{what}: {len(cells)} cells, {len(cells) - len(todo)} of them already finished")
     with counted() as bar:
         task = bar.add_task("", total=len(todo))
         failures = run_cells(
@@ -128,6 +168,8 @@ def _run(
     for failure in failures:
         console.print(f"{failure.cell.name} failed:\n{failure.reason}", style="red", markup=False)
     console.print(
-        f"{len(todo) - len(failures)} cells run, {len(failures)} failed; results are in {out}"
+        f"{what}: {len(todo) - len(failures)} cells run, {len(failures)} failed; results are in "
+        f"{out}",
+        soft_wrap=True,
     )
     return failures

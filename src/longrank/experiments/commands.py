@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from longrank.experiments.scores import Score
@@ -25,6 +26,7 @@ class Command:
     grid: str
     seeds: int
     held_out: int
+    out: Path | None = None
 
     def __str__(self) -> str:
         ten = set(MNIST) <= set(self.tasks)  # the ten have one name
@@ -37,12 +39,13 @@ class Command:
             *("--grid", self.grid),
             *(("--seeds", str(self.seeds)) if self.seeds > 1 else ()),
             *(("--held-out", str(self.held_out)) if self.held_out else ()),
+            *(("--out", str(self.out)) if self.out is not None else ()),
         ]
         return shlex.join(words)
 
 
-def commands(scores: Iterable[Score]) -> list[str]:
-    """Return the fewest commands that say exactly what was run."""
+def commands(scores: Iterable[Score], out: Path | None = None) -> list[str]:
+    """Return the fewest commands that say exactly what was run, and into which folder."""
     found = [
         Command(
             tasks=(score.key.task,),
@@ -52,6 +55,7 @@ def commands(scores: Iterable[Score]) -> list[str]:
             grid=score.grid,
             seeds=score.seeds,
             held_out=0 if score.held_out is None else score.held_out.seeds,
+            out=out,
         )
         for score in sorted(scores, key=_order)
     ]

@@ -41,6 +41,11 @@ MARKERS = {
     "Dep": "v",
     "recommended": "*",
 }
+# Those of all other policies: no colour is one of the above.
+_FURTHER = (
+    *("#56b4e9", "#7b3294", "#8c510a", "#1b5e20", "#e7298a", "#3f3fbf", "#9e9d24", "#b71c1c"),
+)
+_DASHES = ((0, (2, 1)), (0, (10, 2, 2, 2)), (0, (4, 4)), (0, (6, 1, 1, 1, 1, 1)))
 _FIGURE_2 = {
     "msd": "MSD",
     "yelp": "Yelp",
@@ -88,7 +93,22 @@ def figure_2(found: Scores, folder: Path) -> Drawn:
 
 def figure_of_fees(found: Scores, folder: Path) -> Drawn:
     """Draw CR(t) / t where each item has a fee: of each task and scenario, one budget."""
-    kinds = dict.fromkeys((key.task, key.scenario) for key in found if fees(key.scenario))
+    priced = {key: score for key, score in found.items() if fees(key.scenario)}
+    caption = (
+        "CR(t) / t of the best settings where each item has a fee of its own: rewards minus fees. "
+        "The paper has no such scenario."
+    )
+    return _figure_of_rewards(priced, folder / "fees", caption)
+
+
+def figure_of_rewards(found: Scores, folder: Path) -> Drawn:
+    """Draw CR(t) / t of each task and scenario, for one budget."""
+    caption = "Mean reward per round up to round t, CR(t) / t, of the best settings."
+    return _figure_of_rewards(found, folder / "rewards", caption)
+
+
+def _figure_of_rewards(found: Scores, path: Path, caption: str) -> Drawn:
+    kinds = dict.fromkeys((key.task, key.scenario) for key in found)
     shown: dict[str, Curves] = {}
     for task, scenario in kinds:
         budgets = sorted({k.budget for k in found if (k.task, k.scenario) == (task, scenario)})
@@ -101,11 +121,7 @@ def figure_of_fees(found: Scores, folder: Path) -> Drawn:
     if not shown:
         return [], []
     some = dict(list(shown.items())[:_MAX_PANELS])
-    files = average_rewards(some, folder / "fees", columns=min(4, len(some)), width=3.0)
-    caption = (
-        "CR(t) / t of the best settings where each item has a fee of its own: rewards minus fees. "
-        "The paper has no such scenario."
-    )
+    files = average_rewards(some, path, columns=min(4, len(some)), width=3.0)
     blocks: list[Block] = [Picture(files[1], caption)]
     rest = list(shown)[_MAX_PANELS:]
     return files, [*blocks, Prose(f"Not drawn: {'; '.join(rest)}.")] if rest else blocks
@@ -202,11 +218,26 @@ def _ordered(policies: Iterable[str]) -> list[str]:
     return [*(one for one in SIX if one in found), *sorted(found - set(SIX))]
 
 
+def looks(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return a colour and a dash for each policy of a figure: no two look the same."""
+    found = dict.fromkeys(names)
+    others = sorted(name for name in found if name not in LOOKS)
+    further = {
+        name: {
+            "color": _FURTHER[i % len(_FURTHER)],
+            "linestyle": _DASHES[(i + i // len(_FURTHER)) % len(_DASHES)],
+        }
+        for i, name in enumerate(others)
+    }
+    return {name: LOOKS.get(name) or further[name] for name in found}
+
+
 def average_rewards(
     shown: Mapping[str, Curves], path: Path, columns: int = 3, width: float = 4.2
 ) -> list[Path]:
     """Draw CR(t) / t of every policy, one panel per world and scenario; return the files."""
     figure, axes = panels(-(-len(shown) // columns), columns, width, 0.74 * width)
+    styles = looks(name for curves in shown.values() for name in curves)
     for axis, (title, curves) in zip(axes.flat, shown.items(), strict=False):
         axis.set_title(title, fontsize=10)
         for name, curve in curves.items():
@@ -215,7 +246,7 @@ def average_rewards(
                 curve,
                 label=name,
                 linewidth=1.6,
-                **LOOKS.get(name, {}),
+                **styles[name],
             )
         late = [curve[len(curve) // 20 :] for curve in curves.values()]
         low, high = min(c.min() for c in late), max(c.max() for c in late)
@@ -234,6 +265,7 @@ def over_budgets(
 ) -> list[Path]:
     """Draw one panel per scenario and one line per policy; return the files."""
     figure, axes = panels(1, max(len(shown), 1), height=3.4, sharey=True)
+    styles = looks(name for lines in shown.values() for name in lines)
     budgets = sorted({b for lines in shown.values() for line in lines.values() for b in line})
     for axis, (title, lines) in zip(axes.flat, shown.items(), strict=False):
         for name, line in lines.items():
@@ -245,7 +277,7 @@ def over_budgets(
                 marker=MARKERS.get(name, "P"),
                 markersize=6,
                 markerfacecolor="white",
-                **LOOKS.get(name, {}),
+                **styles[name],
             )
         axis.set_title(title, fontsize=10)
         axis.set_xticks(range(len(budgets)), [str(budget) for budget in budgets])

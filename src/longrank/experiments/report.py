@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
+from math import isnan, nan
 from pathlib import Path
 
 from longrank.datasets import SOURCES, TASKS
@@ -47,6 +48,7 @@ from longrank.experiments.tables import (
 )
 
 TITLE = "Learning to rank long sequences: the paper's experiments, run again"
+OWN_TITLE = "Ranking experiments: results"
 _INTRODUCTION = (
     "The experiments of “On Learning to Rank Long Sequences with Contextual Bandits” (Santara, "
     "Gentile, Aggarwal, Li, 2021), run with longrank: our numbers next to the published ones, with "
@@ -56,10 +58,10 @@ _READING = (
     "All values are normalised cumulative rewards (NCR), (CR − CR_rand) / (CR_max − CR_rand + 1), "
     "where CR is the cumulative reward, CR_rand the mean reward of random orders and CR_max that "
     "of a clairvoyant. The 1 appears in the paper's tables but not in its formula. We compare with "
-    "the tables, so these values (`ncr_published`) include it; the result files also have `ncr` "
-    "without it. Bold marks the best of each scenario at two decimals, as in the paper. Columns "
-    "marked “ours only” are not in the paper; they are bold if they are no worse than the best of "
-    "the paper's columns.",
+    "the tables, so the values of the paper's tasks (`ncr_published`) include it; those of other "
+    "tasks (`ncr`) do not, and the result files have both. Bold marks the best of each scenario at "
+    "two decimals, as in the paper. Columns marked “ours only” are not in the paper; they are bold "
+    "if they are no worse than the best of the paper's columns.",
     "There are two protocols. The paper reports the best setting of a grid on the stream it was "
     "chosen on, which rewards noise, and the more so the larger the grid. Held out takes the "
     "setting with the largest mean over the search shuffles and reports it on other shuffles that "
@@ -67,6 +69,16 @@ _READING = (
     "Topics are fitted to the items of the embedding split, not to the stream that is ranked, and "
     "coverage is scaled to norm 1 on every task. The paper fits topics to the stream and mentions "
     "scaling for MNIST only.",
+)
+_READING_OWN = (
+    "All values are normalised cumulative rewards (NCR), (CR − CR_rand) / (CR_max − CR_rand), "
+    "where CR is the cumulative reward, CR_rand the mean reward of random orders and CR_max that "
+    "of a clairvoyant: 0 is no better than random, 1 is perfect. Bold marks the highest mean of "
+    "each scenario and budget at two decimals. It does not say that the lead is more than chance: "
+    "compare it with the standard deviations.",
+    "“Best of the grid” is the best setting on the stream it was chosen on, which rewards noise, "
+    "and the more so the larger the grid. “Held out” is the setting with the largest mean over "
+    "the search shuffles, on other shuffles that played no part in the choice.",
 )
 _BOTH_WAYS = (
     "The first two statements are one-sided. This table counts both directions, at two decimals: "
@@ -78,16 +90,25 @@ _BOTH_WAYS = (
 def report(folders: Sequence[Path], out: Path) -> list[Path]:
     """Write report.html, report.md, figures/ and tables/ to the folder ``out``.
 
-    Equal results give equal files. Return the files, the page first.
+    Results on tasks of the paper are compared with it; without any, the report is about yours
+    alone. Equal results in folders of the same name give equal files. Return them, the page first.
     """
     rows = read_results(folders)
     found = scores(rows)
     all_tables = tables(found)
     drawn = out / "figures"
     drawn.mkdir(parents=True, exist_ok=True)
-    blocks, files = _blocks(rows, found, all_tables, drawn)
+    [source, *others] = map(Path, folders)
+    known = None if others or source == Path("results") else source  # what --out was
+    if any(table.number is not None and table.scores for table in all_tables):
+        title = TITLE
+        blocks, files = _blocks(rows, found, all_tables, drawn, known)
+    else:
+        title = OWN_TITLE
+        own = [table for table in all_tables if table.scores]
+        blocks, files = _own_blocks(found, own, drawn, known)
     page, markdown = out / "report.html", out / "report.md"
-    page.write_text(to_html(blocks, TITLE), "utf-8")
+    page.write_text(to_html(blocks, title), "utf-8")
     markdown.write_text(to_markdown(blocks, out), "utf-8")
     return [page, markdown, *files, *_table_files(all_tables, out / "tables")]
 
@@ -103,8 +124,46 @@ def _table_files(all_tables: Sequence[PaperTable], folder: Path) -> list[Path]:
     return files
 
 
+def _own_blocks(
+    found: Scores, own: Sequence[PaperTable], folder: Path, source: Path | None
+) -> tuple[list[Block], list[Path]]:
+    """Report tasks that the paper does not have: the results first."""
+    rewards = figures.figure_of_rewards(found, folder)
+    drawn = {
+        ("rewards", "Learning curves"): (rewards, []),
+        ("time", "Running time"): (
+            figures.figure_of_seconds(found, folder),
+            measured_blocks(figures.seconds(found), 1),
+        ),
+        ("lengths", "Lengths"): (
+            figures.figure_of_lengths(found, folder),
+            measured_blocks(figures.lengths(found), 2),
+        ),
+    }
+    if not rewards[0]:
+        del drawn["rewards", "Learning curves"]
+    blocks: list[Block] = [
+        Heading(OWN_TITLE, 1),
+        Prose(
+            f"{_counts(found)} None of the tasks is one of the paper's, so its tables, figures and "
+            "claims are left out."
+        ),
+        Links((*((table.name, table.title) for table in own), *drawn)),
+        Heading("Results", 2, "results"),
+        *(block for table in own for block in table_blocks(table, source)),
+        *(Prose(text) for text in _READING_OWN),
+    ]
+    for (name, title), ((_, pictures), numbers) in drawn.items():
+        blocks += [Heading(title, 2, name), *pictures, *numbers]
+    return blocks, [file for (files, _), _ in drawn.values() for file in files]
+
+
 def _blocks(
-    rows: Sequence[ResultRow], found: Scores, all_tables: Sequence[PaperTable], folder: Path
+    rows: Sequence[ResultRow],
+    found: Scores,
+    all_tables: Sequence[PaperTable],
+    folder: Path,
+    source: Path | None,
 ) -> tuple[list[Block], list[Path]]:
     files: list[Path] = []
     there = [table for table in all_tables if table.scores]
@@ -141,7 +200,7 @@ def _blocks(
     draw(figures.figure_2(found, folder))
     draw(figures.figure_3(found, folder))
     draw(figures.figure_3(few_topics(rows, FEW), folder, FEW))
-    blocks += figure_3_blocks(found)
+    blocks += figure_3_blocks(found, source)
     if fees[0]:
         blocks.append(Heading("Fees", 2, "fees"))
         draw(fees)
@@ -154,7 +213,7 @@ def _blocks(
     blocks.append(Heading("Tables", 2, "tables"))
     blocks += [Prose(text) for text in _READING]
     for table in there:
-        blocks += table_blocks(table)
+        blocks += table_blocks(table, source)
     return [*blocks, *_not_run(missing)], files
 
 
@@ -167,13 +226,16 @@ def _untested(count: int, total: int) -> list[Block]:
 
 def _extent(found: Scores, all_tables: Sequence[PaperTable]) -> str:
     there = sum(table.number is not None and bool(table.scores) for table in all_tables)
+    return f"Results for {there} of the paper's 13 tables: {_counts(found)}"
+
+
+def _counts(found: Scores) -> str:
     runs = sum(score.tried * score.seeds for score in found.values())
     further = sum(0 if s.held_out is None else s.held_out.seeds for s in found.values())
     grids = ", ".join(sorted({score.grid for score in found.values()}))
     return (
-        f"Results for {there} of the paper's 13 tables: {counted(len(found), 'cell')}, "
-        f"{counted(runs, 'run')} to search the settings (grid: {grids}) and "
-        f"{counted(further, 'held-out run')}."
+        f"{counted(len(found), 'cell')}, {counted(runs, 'run')} to search the settings "
+        f"(grid: {grids}) and {counted(further, 'held-out run')}."
     )
 
 
@@ -217,16 +279,13 @@ def _shortfalls(one: Agreement) -> Grid:
     return Grid(header, tuple(rows), folded=title, prose=tuple(range(len(header))))
 
 
-def table_blocks(table: PaperTable) -> list[Block]:
-    """Show a table by both protocols, with its settings and its commands."""
+def table_blocks(table: PaperTable, out: Path | None = None) -> list[Block]:
+    """Show a table by both protocols, with its settings and the commands that wrote ``out``."""
     prefix = "" if table.number is None else f"Table {table.number}: "
     run = table.run()
     blocks: list[Block] = [
         Heading(f"{prefix}{table.title}", 3, table.name),
-        Prose(
-            "Best of the grid on the same stream; in small print, the paper's number and the "
-            "difference:"
-        ),
+        Prose(f"Best of the grid on the same stream{_small_print(run)}:"),
         _grid(run, _ours),
     ]
     if any(score.held_out for score in table.scores):
@@ -238,7 +297,17 @@ def table_blocks(table: PaperTable) -> list[Block]:
         ]
     if table.not_run:
         blocks.append(Prose(f"{counted(table.not_run, 'field')} of the paper's table not run."))
-    return [*blocks, _settings(table), Code(tuple(commands(table.scores)))]
+    return [*blocks, _settings(table), Code(tuple(commands(table.scores, out)))]
+
+
+def _small_print(table: PaperTable) -> str:
+    """Say what a table has in small print, if anything."""
+    if any(entry.published is not None for entry in table.entries()):
+        return "; in small print, the paper's number and the difference"
+    seeds = max(score.seeds for score in table.scores)
+    if table.number is None and seeds > 1:
+        return f", mean over {seeds} shuffles; in small print, the standard deviation of one"
+    return ""
 
 
 def _not_run(missing: Sequence[PaperTable]) -> list[Block]:
@@ -277,18 +346,19 @@ def _grid(table: PaperTable, field: Callable[[Comparison], Field]) -> Grid:
 
 
 def _ours(entry: Comparison) -> Field:
-    ours = number(None if entry.score is None else entry.score.ncr_published)
+    ours = number(entry.value)
     if entry.published is None:
-        return Field(ours, strong=entry.best)
+        spread = entry.score.deviation if entry.own and entry.score is not None else nan
+        return Field(ours, "" if isnan(spread) else f"± {number(spread)}", entry.best)
     difference = "" if entry.difference is None else f", {number(entry.difference, sign=True)}"
     return Field(ours, number(entry.published.ncr) + difference, entry.best)
 
 
 def _held_out(entry: Comparison) -> Field:
-    one = None if entry.score is None else entry.score.held_out
-    if one is None:
+    if entry.held_out is None:
         return Field(number(None))
-    return Field(number(one.mean), f"± {number(one.deviation)}", entry.best_held_out)
+    mean, deviation = entry.held_out
+    return Field(number(mean), f"± {number(deviation)}", entry.best_held_out)
 
 
 def _settings(table: PaperTable) -> Grid:
@@ -328,7 +398,7 @@ def readable(settings: str) -> str:
     return ", ".join(f"{name} {value}" for name, value in json.loads(settings).items()) or "none"
 
 
-def figure_3_blocks(found: Scores) -> list[Block]:
+def figure_3_blocks(found: Scores, out: Path | None = None) -> list[Block]:
     """List the commands behind Figure 3, and those for what it still lacks."""
     used = [
         score
@@ -337,7 +407,7 @@ def figure_3_blocks(found: Scores) -> list[Block]:
         and score.key.policy in POLICIES
         and score.key.task in MNIST
     ]
-    blocks: list[Block] = [Code(tuple(commands(used)))] if used else []
+    blocks: list[Block] = [Code(tuple(commands(used, out)))] if used else []
     lines = [
         f"longrank run mnist --scenario {scenario} --budgets {budget} "
         f"--policies {','.join(POLICIES)} --grid paper"

@@ -106,17 +106,25 @@ def read_results(folders: Iterable[Path]) -> list[ResultRow]:
         if not files:
             raise InvalidInput("results", "be a folder with .parquet files of longrank run", folder)
         for file in files:
-            try:
-                names = pq.read_schema(file).names
-                lacking = {"task", "policy", "settings"} - set(names)
-                if lacking:  # a newer column may be missing in an older file, but never these
-                    some = ", ".join(sorted(lacking))
-                    raise BadFile(f"{file} is not a results file of longrank: it lacks {some}")
-                table = pq.read_table(file, schema=_schema(names))
-                rows += cast(list[ResultRow], table.to_pylist())
-            except (pa.ArrowInvalid, OSError) as error:
-                raise BadFile(f"{file} is not a results file of longrank: {error}") from error
+            rows += _read(file)
     return rows
+
+
+def read_cells(out: Path, cells: Iterable[Cell]) -> list[ResultRow]:
+    """Read all rows of those of the cells that are finished."""
+    return [row for cell in cells if finished(out, cell) for row in _read(path_of(out, cell))]
+
+
+def _read(file: Path) -> list[ResultRow]:
+    try:
+        names = pq.read_schema(file).names
+        lacking = {"task", "policy", "settings"} - set(names)
+        if lacking:  # a newer column may be missing in an older file, but never these
+            some = ", ".join(sorted(lacking))
+            raise BadFile(f"{file} is not a results file of longrank: it lacks {some}")
+        return cast(list[ResultRow], pq.read_table(file, schema=_schema(names)).to_pylist())
+    except (pa.ArrowInvalid, OSError) as error:
+        raise BadFile(f"{file} is not a results file of longrank: {error}") from error
 
 
 def choose(out: Path, cells: Sequence[Cell]) -> dict[str, str]:

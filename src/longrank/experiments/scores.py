@@ -24,12 +24,18 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class HeldOut:
-    """``ncr_published`` of a setting on shuffles that played no part in choosing it."""
+    """A setting on shuffles that played no part in choosing it.
+
+    ``mean`` and ``deviation`` are those of ``ncr_published``; ``ncr`` and ``ncr_deviation`` those
+    without the paper's 1. A deviation is that of one shuffle, NaN if there is only one.
+    """
 
     mean: float
-    deviation: float  # of one shuffle; NaN if there is only one
+    deviation: float
     seeds: int
     settings: str  # JSON
+    ncr: float
+    ncr_deviation: float
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,7 @@ class Score:
     rewards: NDArray[np.float64] | None
     held_out: HeldOut | None
     spent: float | None = None
+    deviation: float = float("nan")  # of the ``ncr`` of one seed; NaN if there is only one
 
     @property
     def perfect(self) -> bool:
@@ -110,6 +117,7 @@ def _score(key: Key, grid: str, tried: int, rows: Sequence[ResultRow]) -> Score:
         rewards=None if curve is None else np.array(curve),
         held_out=_held_out(_best_by_seed([r for r in rows if r["protocol"] == "held-out"])),
         spent=_spent(best),
+        deviation=_deviation([row["ncr"] for row in best]),
     )
 
 
@@ -126,9 +134,19 @@ def _best_by_seed(rows: Iterable[ResultRow]) -> list[ResultRow]:
 def _held_out(rows: Sequence[ResultRow]) -> HeldOut | None:
     if not rows:
         return None
-    values = [row["ncr_published"] for row in rows]
-    deviation = statistics.stdev(values) if len(values) > 1 else float("nan")
-    return HeldOut(statistics.fmean(values), deviation, len(values), rows[0]["settings"])
+    published, plain = [row["ncr_published"] for row in rows], [row["ncr"] for row in rows]
+    return HeldOut(
+        mean=statistics.fmean(published),
+        deviation=_deviation(published),
+        seeds=len(rows),
+        settings=rows[0]["settings"],
+        ncr=statistics.fmean(plain),
+        ncr_deviation=_deviation(plain),
+    )
+
+
+def _deviation(values: Sequence[float]) -> float:
+    return statistics.stdev(values) if len(values) > 1 else float("nan")
 
 
 def _spent(rows: Sequence[ResultRow]) -> float | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from longrank.errors import InvalidInput
+from longrank.errors import InvalidInput, unknown
 from longrank.payoffs import Payoffs
 from longrank.policies import registry
 
@@ -50,7 +50,8 @@ class Cell:
         if self.grid not in GRIDS:
             raise InvalidInput("grid", f"be one of {', '.join(GRIDS)}", repr(self.grid))
         if self.policy not in policies():
-            raise InvalidInput("policy", f"be one of {', '.join(policies())}", repr(self.policy))
+            rule = f"be one of {', '.join(policies())}"
+            raise InvalidInput("policy", rule, unknown(self.policy, policies()))
 
     @property
     def name(self) -> str:

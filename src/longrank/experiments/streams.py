@@ -12,7 +12,7 @@ import numpy as np
 from longrank import packing
 from longrank.datasets import TASKS, Table, data_folder, table
 from longrank.datasets.threads import one_thread
-from longrank.errors import BadFile, InvalidInput
+from longrank.errors import BadFile, InvalidInput, unknown
 from longrank.experiments.settings import Settings
 from longrank.features import Coverage, Features, Mixture, from_state
 from longrank.links import LOGISTIC
@@ -121,6 +121,6 @@ def all_tasks(given: Sequence[str]) -> list[str]:
             rule = (
                 f"be one of {', '.join(known)} (with -0 to -9 for a class), {', '.join(SYNTHETIC)}"
             )
-            raise InvalidInput("task", rule, repr(name))
+            raise InvalidInput("task", rule, unknown(name, [*known, *TASKS, *SYNTHETIC]))
         chosen += classes or [name]
     return list(dict.fromkeys(chosen))

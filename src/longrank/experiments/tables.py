@@ -66,7 +66,8 @@ class Comparison:
     """A field of a table.
 
     ``best`` and ``best_held_out`` say that no column of the scenario is better at the two decimals
-    shown. Columns that are ours only do not count against the paper's.
+    shown. Columns that are ours only do not count against the paper's. The fields of a task that
+    the paper has show ``ncr_published``, those of your ``own`` the plain ``ncr``.
     """
 
     column: PolicyColumn
@@ -75,6 +76,22 @@ class Comparison:
     published: Published | None
     best: bool = False
     best_held_out: bool = False
+    own: bool = False
+
+    @property
+    def value(self) -> float | None:
+        """Our normalised cumulative reward, as the table shows it."""
+        if self.score is None:
+            return None
+        return self.score.ncr if self.own else self.score.ncr_published
+
+    @property
+    def held_out(self) -> tuple[float, float] | None:
+        """The mean over the held-out shuffles, and the standard deviation of one."""
+        one = None if self.score is None else self.score.held_out
+        if one is None:
+            return None
+        return (one.ncr, one.ncr_deviation) if self.own else (one.mean, one.deviation)
 
     @property
     def difference(self) -> float | None:
@@ -165,21 +182,24 @@ def _table(task: str, title: str, number: int | None, scores: Scores) -> PaperTa
             PolicyColumn(scenario, policy, bool(number)) for policy in policies if policy in run
         ]
     budgets = {key.budget for key in here} | (set(BUDGETS) if number else set())
-    rows = tuple(_row(task, budget, columns, scores) for budget in sorted(budgets))
+    own = number is None
+    rows = tuple(_row(task, budget, columns, scores, own) for budget in sorted(budgets))
     return PaperTable(task, title, number, tuple(columns), rows)
 
 
 def _row(
-    task: str, budget: int, columns: Sequence[PolicyColumn], scores: Scores
+    task: str, budget: int, columns: Sequence[PolicyColumn], scores: Scores, own: bool
 ) -> tuple[Comparison, ...]:
     keys = [Key(task, column.scenario, budget, column.policy) for column in columns]
-    ours = [scores.get(key) for key in keys]
-    best = _best(columns, [None if score is None else score.ncr_published for score in ours])
-    held_out = [None if score is None else score.held_out for score in ours]
-    best_held_out = _best(columns, [None if one is None else one.mean for one in held_out])
+    entries = [
+        Comparison(column, budget, scores.get(key), published().get(key), own=own)
+        for column, key in zip(columns, keys, strict=True)
+    ]
+    best = _best(columns, [entry.value for entry in entries])
+    best_held_out = _best(columns, [entry.held_out and entry.held_out[0] for entry in entries])
     return tuple(
-        Comparison(column, budget, score, published().get(key), *bold)
-        for column, key, score, *bold in zip(columns, keys, ours, best, best_held_out, strict=True)
+        replace(entry, best=one, best_held_out=other)
+        for entry, one, other in zip(entries, best, best_held_out, strict=True)
     )
 
 
@@ -211,7 +231,7 @@ def to_csv(table: PaperTable) -> str:
 def _record(entry: Comparison) -> dict[str, object]:
     score = entry.score
     assert score is not None
-    held_out = score.held_out
+    mean, deviation = entry.held_out or (None, None)
     record = {
         **score.key._asdict(),
         "ncr": score.ncr,
@@ -219,9 +239,9 @@ def _record(entry: Comparison) -> dict[str, object]:
         "paper": None if entry.published is None else entry.published.ncr,
         "difference": None if entry.difference is None else round(entry.difference, 6),
         "best": int(entry.best),
-        "held_out_mean": None if held_out is None else held_out.mean,
-        "held_out_deviation": None if held_out is None else held_out.deviation,
-        "held_out_seeds": 0 if held_out is None else held_out.seeds,
+        "held_out_mean": mean,
+        "held_out_deviation": deviation,
+        "held_out_seeds": 0 if score.held_out is None else score.held_out.seeds,
         "mean_length": score.mean_length,
         "mean_spent": score.spent,
         "cumulative_reward": score.cumulative_reward,
@@ -264,6 +284,8 @@ def to_latex(table: PaperTable) -> str:
 
 
 def _caption(table: PaperTable) -> str:
+    if table.number is None:
+        return f"{table.title}: normalized cumulative reward of the best setting."
     return (
         f"{table.title}: normalized cumulative reward of the best setting, ours and, in brackets, "
         "the paper's. A star marks columns that the paper does not have."
@@ -275,7 +297,7 @@ def _name(column: PolicyColumn) -> str:
 
 
 def _cell(entry: Comparison) -> str:
-    ours = _number(None if entry.score is None else entry.score.ncr_published)
+    ours = _number(entry.value)
     ours = rf"\textbf{{{ours}}}" if entry.best else ours
     if entry.published is None:
         return ours

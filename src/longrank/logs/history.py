@@ -13,7 +13,7 @@ from typing import IO, Any, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank import checks
+from longrank import checks, notebook
 from longrank.cascade import Outcome, Ranking
 from longrank.errors import InvalidInput
 from longrank.features import Features
@@ -124,6 +124,18 @@ class History:
         self._part: tuple[int, int | None] = (0, None)
         self._change: Callable[[Decision], Decision] | None = None
         self._kept: _Kept | None = None
+
+    def _repr_html_(self) -> str:
+        """Show in a notebook where the log comes from and what it has, without reading it."""
+        rows: list[tuple[str, object]] = [
+            ("source", self.name),
+            ("columns", ", ".join(self.table_columns)),
+        ]
+        if self.fields:
+            rows.append(("fields of the context", ", ".join(self.fields)))
+        if self._count is not None:
+            rows.append(("decisions with an outcome", f"{self._count:,}"))
+        return notebook.table("History", [], rows)
 
     @classmethod
     def of(cls, source: Any) -> History:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import math
 from typing import Any, ClassVar, Self
 
@@ -372,12 +373,24 @@ class Believer(Policy):
         return learners.from_state(state["learner"])
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.learner!r}, features={self.features!r})"
+        parts = [repr(self.learner), f"features={self.features!r}"]
+        parts += [f"{name}={value!r}" for name, value in self._settings().items()]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    def _settings(self) -> dict[str, object]:
+        """Return the numbers and flags that the constructor was given, except defaults."""
+        found: dict[str, object] = {}
+        for name, parameter in inspect.signature(type(self)).parameters.items():
+            value = self.patience is not None if name == "patient" else getattr(self, name, None)
+            if isinstance(value, bool | int | float | str) and value != parameter.default:
+                found[name] = value
+        return found
 
     def _shown(self) -> list[tuple[str, object]]:
         rows: list[tuple[str, object]] = [
             ("learner", repr(self.learner)),
             ("features", repr(self.features)),
+            *self._settings().items(),
             ("tries learned from", f"{self.learner.updates:,}"),
         ]
         if self.patience is not None:

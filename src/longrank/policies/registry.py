@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from longrank.errors import InvalidInput
+from longrank.errors import InvalidInput, unknown
 from longrank.features import Coverage, Features
 from longrank.features.coverage import Topics
 from longrank.learners import MaximumLikelihood, OnlineNewton, Ridge
@@ -305,7 +305,7 @@ def get(name: str) -> Recipe:
         for known in (name, name.lower()):
             if known in entry_points(GROUP):
                 return _outside(known)
-    raise InvalidInput("name", f"be one of {', '.join(names())}", repr(name))
+    raise InvalidInput("name", f"be one of {', '.join(names())}", unknown(name, names()))
 
 
 def _outside(name: str) -> Recipe:

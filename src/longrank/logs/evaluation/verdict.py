@@ -157,6 +157,23 @@ class Verdict:
         }[self.advice]
         return f"{text}; {self.effective:.0f} effective decisions{lost}; {what}"
 
+    def _repr_html_(self) -> str:
+        """Show the verdict in a notebook: the sentence, and the numbers behind it."""
+        value, low, high = _shown(self.value, self.low, self.high)
+        gain = _shown(self.gain.value, self.gain.low, self.gain.high)
+        rows = [
+            ("earns per decision", value, low, high),
+            ("more than what was played", *gain),
+        ]
+        by = f"{self.estimator} ({self.method})" if self.method else self.estimator
+        notes = [str(self), *([f"estimated by {by}"] if by else []), *self.notes]
+        head = ["", "estimate", "low", "high"]
+        return notebook.table(f"Verdict on {self.policy}: {self.advice}", head, rows, notes)
+
+
+def _shown(*numbers: float) -> tuple[str, ...]:
+    return tuple("" if math.isnan(number) else plain_number(number, 4) for number in numbers)
+
 
 class Evaluation(list[Estimate]):
     """The individual estimates of an evaluation, and the verdicts drawn from them.
@@ -185,10 +202,21 @@ class Evaluation(list[Estimate]):
         super().__init__(estimates)
         self.verdicts, self.differences, self.missing = verdicts, differences, missing
 
+    def __repr__(self) -> str:
+        lines = [f"<Evaluation of {', '.join(self.verdicts)}: {len(self)} estimates>"]
+        return "\n".join([*lines, *map(str, self.verdicts.values())])
+
     def _repr_html_(self) -> str:
-        """Show the verdicts in a notebook."""
+        """Show the verdicts in a notebook, then the estimates."""
         rows = [(name, str(verdict)) for name, verdict in self.verdicts.items()]
-        return notebook.table("Verdicts", ["policy", "verdict"], rows)
+        head = ["policy", "estimator", "value", "low", "high", "effective decisions", "refused"]
+        estimates = []
+        for one in self:
+            effective = "" if math.isnan(one.effective) else f"{one.effective:.0f}"
+            numbers = _shown(one.value, one.low, one.high)
+            estimates.append((one.policy, one.estimator, *numbers, effective, one.refused))
+        verdicts = notebook.table("Verdicts", ["policy", "verdict"], rows)
+        return verdicts + notebook.table("Estimates per decision", head, estimates)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, texts and lists, ready for JSON; unknown values are None."""

@@ -43,14 +43,15 @@ _OFFERED = ("dim", "max_budget", "rng")  # what the log and the command line giv
 def evaluate(
     log: LogFiles,
     policy: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             help="A file that policy.save wrote, or a name (recommended, cautious, thompson, "
             "plackett-luce, ind, eps, c-ucb1, gl-cdcm, rand, or one that an installed package "
             "offers), "
-            "optionally with settings: ind:rate=5. Repeat it for each policy."
+            "optionally with settings: ind:rate=5. Repeat it for each policy. "
+            "Default: recommended."
         ),
-    ],
+    ] = None,
     columns: ColumnNames = "",
     context: ContextNames = None,
     payoffs: LogPayoffs = "",
@@ -151,12 +152,13 @@ def evaluate(
             raise InvalidInput(
                 "report" if file is report else "json", "be in a folder that exists", file
             )
+    specs = policy or ["recommended"]
     history = open_log(log, columns, context, payoffs).keep()
     if gate:
-        _gate(history, policy, confidence, missing, _pair(earnable), json)
+        _gate(history, specs, confidence, missing, _pair(earnable), json)
     total = len(history)
     cut = math.floor(total * learn)
-    policies = _policies(policy, history, cut, seed)
+    policies = _policies(specs, history, cut, seed)
     judged = history.part(cut)
     own = Console(stderr=True) if str(json) == "-" else console
     own.print(f"{total} decisions: {cut} to learn from, {total - cut} to judge by")

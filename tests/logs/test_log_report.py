@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from longrank import InvalidInput, Payoffs, Random, cli
 from longrank.cli.terminal import counted
-from longrank.logs import History, evaluate, fit, report, write
+from longrank.logs import Difference, History, Verdict, evaluate, fit, report, write
 from longrank.logs.evaluation.evidence import gather
 from longrank.logs.evaluation.insights import (
     by_position,
@@ -21,6 +21,9 @@ from longrank.logs.evaluation.insights import (
     raise_costs,
     what_if,
 )
+from longrank.logs.evaluation.summary import currency_of
+from longrank.logs.evaluation.verdict import LOGGED
+from longrank.logs.example import example
 
 
 def call(*arguments, code=0):
@@ -176,7 +179,7 @@ def test_huge_payoffs_are_short_in_the_report_and_in_the_terminal(tmp_path):
 def test_on_a_telephone_every_wide_chart_has_a_narrow_one(tmp_path):
     page = report(logged(chance(), 60), {"rand": Random(rng=1)}, tmp_path / "page.html").read_text()
     assert page.count('<figure class="large">') == page.count('<div class="small">') == 3
-    assert set(re.findall(r'viewBox="0 0 (\d+) ', page)) == {"640", "310", "34"}
+    assert set(re.findall(r'viewBox="0 0 (\d+) ', page)) == {"640", "560", "310", "34"}
 
 
 def test_a_narrow_terminal_cuts_no_number_of_the_progress_bar():
@@ -187,3 +190,43 @@ def test_a_narrow_terminal_cuts_no_number_of_the_progress_bar():
     Console(file=printed, width=80).print(bar.get_renderable())
     assert "10000/1000000" in printed.getvalue()
     assert max(map(len, printed.getvalue().splitlines())) <= 80
+
+
+def test_the_report_names_file_period_and_currency_of_the_log(tmp_path):
+    file = tmp_path / "payments.jsonl"
+    write(file, example(400))
+    out = call("evaluate", file, "--policy", "plackett-luce", "--report", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "<h1>What would these policies have earned?</h1>" in page
+    assert "payments.jsonl: 200 decisions, 3 March 2026</p>" in page
+    assert re.search(r"would earn .* EUR (less|more)", out)
+    assert re.search(r"would earn .* EUR (less|more)", page)
+    for title in ("more per decision than what was played", "earns per decision", "value so far"):
+        assert f"{title} (EUR)" in page
+    call("evaluate", file, "--currency", "USD", "--report", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "USD" in page
+    assert "EUR" not in page
+
+
+def test_currencies_that_differ_are_not_named():
+    rows = [row | {"currency": name} for row, name in zip(example(2), ("EUR", "USD"), strict=True)]
+    assert currency_of(History(rows)) == ""
+    assert currency_of(History(rows[1:])) == "USD"
+    assert currency_of(History(logged(chance(), 5))) == ""
+
+
+def test_no_column_of_the_answer_is_out_of_sight_on_a_telephone(tmp_path):
+    page = report(logged(chance(), 60), {"rand": Random(rng=1)}, tmp_path / "page.html").read_text()
+    table = page[page.index('<table class="stacked">') :]
+    assert table.index('data-title="advice"') < table.index('data-title="earns per decision"')
+
+
+def test_advice_to_try_does_not_claim_more_than_the_interval():
+    gain = Difference("x", LOGGED, 0.02, -0.10, 0.13)
+    verdict = Verdict("x", 1.0, 0.9, 1.1, effective=40.0, gain=gain, advice="try", share=0.1)
+    assert str(verdict) == (
+        "`x` would earn 0.10 less to 0.13 more per decision than what was played (95 %); 40 "
+        "effective decisions; it looks better, but the log does not prove it: try it on 10 % of "
+        "the traffic"
+    )

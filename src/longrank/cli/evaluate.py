@@ -28,6 +28,7 @@ from longrank.logs import Evaluation, History, Passage, learn_from
 from longrank.logs import evaluate as estimate
 from longrank.logs import gate as ask_gate
 from longrank.logs import report as write_report
+from longrank.logs.evaluation.summary import currency_of
 from longrank.logs.evaluation.verdict import LOGGED
 from longrank.policies import Policy, load, registry
 
@@ -108,6 +109,13 @@ def evaluate(
         float | None,
         typer.Option(help="For the report: what if every attempt cost this much more?"),
     ] = None,
+    currency: Annotated[
+        str,
+        typer.Option(
+            help="What amounts are in, such as EUR, for the verdicts and the report. Default: the "
+            "field currency of the log, if it is the same everywhere."
+        ),
+    ] = "",
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -167,12 +175,14 @@ def evaluate(
     with own.status("estimating"):
         found = estimate(judged, policies, missing=missing, **settings, **workers)
     _write(json, found.to_dict())
-    _show(own, found)
+    money = currency or currency_of(judged)
+    _show(own, found, money)
     if every:
         _show_all(own, found)
     if report is not None:
         with own.status("writing the report"):
             settings = {"interval": interval, "missing": missing, "extra_cost": extra_cost}
+            settings["currency"] = money
             write_report(judged, policies, report, found, **settings, **workers)
         own.print(f"Wrote the report to {report}")
 
@@ -281,11 +291,11 @@ def _budget(history: History) -> int:
     return found
 
 
-def _show(console: Console, found: Evaluation) -> None:
+def _show(console: Console, found: Evaluation, money: str) -> None:
     """Print the verdicts, and a row per policy with the estimator that the log supports best."""
     for verdict in found.verdicts.values():
-        console.print(str(verdict), highlight=False, markup=False, soft_wrap=True)
-    table = Table(title="Reward per decision", box=SIMPLE_HEAD)
+        console.print(verdict.told(money), highlight=False, markup=False, soft_wrap=True)
+    table = Table(title=f"Reward per decision{f' ({money})' if money else ''}", box=SIMPLE_HEAD)
     table.add_column("policy", overflow="fold")
     table.add_column("estimator", min_width=len("doubly robust"))
     table.add_column("value", justify="right")

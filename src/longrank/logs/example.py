@@ -47,4 +47,4 @@ def example(decisions: int = DECISIONS, seed: int = 1) -> Iterator[Row]:
             time=(_START + number * _EVERY).isoformat(),
         )
         del row["order"]  # names can be read
-        yield row | {IDS: ranking.ids} | context | {"currency": CURRENCY}
+        yield row | {IDS: ranking.ids, "currency": CURRENCY} | (context or {})

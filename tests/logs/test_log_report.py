@@ -10,7 +10,7 @@ from rich.console import Console
 from small_world import FREE, PAYOFFS, chance, greedy, logged
 from typer.testing import CliRunner
 
-from longrank import InvalidInput, Payoffs, Random, cli
+from longrank import InvalidInput, Payoffs, Random, cli, named
 from longrank.cli.terminal import counted
 from longrank.logs import Difference, History, Verdict, evaluate, fit, report, write
 from longrank.logs.evaluation.evidence import gather
@@ -24,6 +24,8 @@ from longrank.logs.evaluation.insights import (
 from longrank.logs.evaluation.summary import currency_of
 from longrank.logs.evaluation.verdict import LOGGED
 from longrank.logs.example import example
+
+WORTH = ("rewards", "losses", "budget")
 
 
 def call(*arguments, code=0):
@@ -106,7 +108,7 @@ def test_a_log_without_candidates_gets_its_refusals_in_the_report_too(sound, tmp
     rows = [{k: v for k, v in row.items() if k != "items"} for row in sound()]
     write(tmp_path / "log.csv", rows)
     options = ("--policy", "rand", "--report", tmp_path / "page.html")
-    output = call("evaluate", tmp_path / "log.csv", *options)
+    output = call("evaluate", tmp_path / "log.csv", *options, code=1)
     assert "2 of 2 decisions have no items" in output
     assert "refused: 2 of 2 decisions have no items" in (tmp_path / "page.html").read_text()
 
@@ -126,7 +128,7 @@ def test_what_if_treats_missing_outcomes_as_the_verdicts_do(tmp_path):
         row["tried"] = row["succeeded"] = None
     policies = {"x": chance()}
     page = report(rows, policies, tmp_path / "page.html", missing="at random").read_text()
-    assert "cannot be judged" not in page
+    assert "cannot tell" not in page
     assert "not supported by the log" not in page
 
 
@@ -230,3 +232,38 @@ def test_advice_to_try_does_not_claim_more_than_the_interval():
         "effective decisions; it looks better, but the log does not prove it: try it on 10 % of "
         "the traffic"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        (
+            "log.jsonl",
+            "{\n",
+            "log.jsonl, row 1: the line must be JSON, got '{' (expecting property",
+        ),
+        ("log.jsonl", "", "log.jsonl: the log must hold at least one decision, got an empty log"),
+        ("log.csv", "", "log.csv: the log must hold at least one decision, got an empty log"),
+    ],
+)
+def test_a_file_in_which_nothing_can_be_read_is_told_as_such(tmp_path, name, text, told):
+    (tmp_path / name).write_text(text)
+    assert call("logs", "check", tmp_path / name, code=1).startswith(told)
+
+
+def test_a_log_without_payoffs_tells_how_to_add_them_and_ends_with_exit_code_1(tmp_path):
+    file = tmp_path / "log.csv"
+    write(file, ({k: v for k, v in r.items() if k not in WORTH} for r in example(6)))
+    out = call("evaluate", file, "--policy", "rand", code=1)
+    assert "cannot tell what `rand` would earn: 3 of 3 decisions have no payoffs (add" in out
+    assert "--payoffs budget=3,attempt_cost=0.05" in out
+    call("evaluate", file, "--policy", "rand", "--payoffs", "budget=3,attempt_cost=0.05")
+
+
+def test_a_misspelled_policy_is_answered_with_the_nearest_name(tmp_path):
+    write(tmp_path / "log.csv", example(4))
+    arguments = ["evaluate", str(tmp_path / "log.csv"), "--policy", "recomended"]
+    told = "got 'recomended' (did you mean 'recommended'?)"
+    assert str(CliRunner().invoke(cli.app, arguments).exception).endswith(told)
+    with pytest.raises(InvalidInput, match="did you mean 'thompson'"):
+        named("tompson")

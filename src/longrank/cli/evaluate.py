@@ -137,7 +137,8 @@ def evaluate(
 
     Named policies learn from the first part of the log and are judged on the rest. Policies from
     files are judged as they are, on the same rest. What the log cannot support is refused, with
-    the reason; `longrank logs check` shows beforehand what a log supports.
+    the reason; `longrank logs check` shows beforehand what a log supports. The exit code is 1 if
+    nothing can be said about any of the policies.
 
     If the columns of your log do not have the names that `longrank logs columns` lists, map them
     with `--columns`.
@@ -185,6 +186,8 @@ def evaluate(
             settings["currency"] = money
             write_report(judged, policies, report, found, **settings, **workers)
         own.print(f"Wrote the report to {report}")
+    if all(one.refused and math.isnan(one.low) for one in found.verdicts.values()):
+        raise typer.Exit(1)
 
 
 def _pair(earnable: str) -> tuple[float, float] | None:
@@ -270,7 +273,7 @@ def _named(spec: str, history: History, seed: int) -> Policy:
     if name not in registry.names() or set(registry.get(name).needs) - set(_OFFERED):
         known = ", ".join(n for n in registry.names() if n not in ("dep", "oracle"))
         rule = f"be a file or one of {known} (save any other policy to a file)"
-        raise InvalidInput("policy", rule, repr(spec))
+        raise InvalidInput("policy", rule, f"{spec!r}{registry.nearest(name)}")
     first = next(history.decisions())
     offered = {"max_budget": _budget(history), "rng": seed}
     rows = first.items if first.items is not None else first.features

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -305,7 +306,17 @@ def get(name: str) -> Recipe:
         for known in (name, name.lower()):
             if known in entry_points(GROUP):
                 return _outside(known)
-    raise InvalidInput("name", f"be one of {', '.join(names())}", repr(name))
+    raise InvalidInput("name", f"be one of {', '.join(names())}", f"{name!r}{nearest(name)}")
+
+
+def nearest(name: object) -> str:
+    """Return a question after the policy that a misspelled name may mean; empty if none is near.
+
+    >>> nearest("recomended")
+    " (did you mean 'recommended'?)"
+    """
+    found = get_close_matches(name.lower(), names(), 1) if isinstance(name, str) else []
+    return f" (did you mean {found[0]!r}?)" if found else ""
 
 
 def _outside(name: str) -> Recipe:

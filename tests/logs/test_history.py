@@ -138,7 +138,7 @@ def test_what_is_learned_follows_the_outcomes_and_leaves_out_what_says_nothing(
     assert (first.order.tolist(), third.order.tolist(), len(second)) == ([0], [2, 0], 0)
     assert first.features.tolist() == rows[1]["features"][1:]
     warm = check(history).abilities[0]
-    told = "4 decisions with 8 attempts; 1 of them must not be learned from"
+    told = "4 decisions with 8 attempts; 1 of them excluded from learning"
     assert warm.reason == f"{told}; 1 more without an outcome"
 
 

@@ -10,9 +10,9 @@ from rich.console import Console
 from small_world import FREE, PAYOFFS, chance, greedy, logged
 from typer.testing import CliRunner
 
-from longrank import InvalidInput, Payoffs, Random, cli
+from longrank import InvalidInput, Payoffs, Random, cli, named
 from longrank.cli.terminal import counted
-from longrank.logs import History, evaluate, fit, report, write
+from longrank.logs import Difference, History, Verdict, evaluate, fit, report, write
 from longrank.logs.evaluation.evidence import gather
 from longrank.logs.evaluation.insights import (
     by_position,
@@ -21,6 +21,11 @@ from longrank.logs.evaluation.insights import (
     raise_costs,
     what_if,
 )
+from longrank.logs.evaluation.summary import currency_of
+from longrank.logs.evaluation.verdict import LOGGED
+from longrank.logs.example import example
+
+WORTH = ("rewards", "losses", "budget")
 
 
 def call(*arguments, code=0):
@@ -103,7 +108,7 @@ def test_a_log_without_candidates_gets_its_refusals_in_the_report_too(sound, tmp
     rows = [{k: v for k, v in row.items() if k != "items"} for row in sound()]
     write(tmp_path / "log.csv", rows)
     options = ("--policy", "rand", "--report", tmp_path / "page.html")
-    output = call("evaluate", tmp_path / "log.csv", *options)
+    output = call("evaluate", tmp_path / "log.csv", *options, code=1)
     assert "2 of 2 decisions have no items" in output
     assert "refused: 2 of 2 decisions have no items" in (tmp_path / "page.html").read_text()
 
@@ -123,7 +128,7 @@ def test_what_if_treats_missing_outcomes_as_the_verdicts_do(tmp_path):
         row["tried"] = row["succeeded"] = None
     policies = {"x": chance()}
     page = report(rows, policies, tmp_path / "page.html", missing="at random").read_text()
-    assert "cannot be judged" not in page
+    assert "cannot tell" not in page
     assert "not supported by the log" not in page
 
 
@@ -176,7 +181,7 @@ def test_huge_payoffs_are_short_in_the_report_and_in_the_terminal(tmp_path):
 def test_on_a_telephone_every_wide_chart_has_a_narrow_one(tmp_path):
     page = report(logged(chance(), 60), {"rand": Random(rng=1)}, tmp_path / "page.html").read_text()
     assert page.count('<figure class="large">') == page.count('<div class="small">') == 3
-    assert set(re.findall(r'viewBox="0 0 (\d+) ', page)) == {"640", "310", "34"}
+    assert set(re.findall(r'viewBox="0 0 (\d+) ', page)) == {"640", "560", "310", "34"}
 
 
 def test_a_narrow_terminal_cuts_no_number_of_the_progress_bar():
@@ -187,3 +192,78 @@ def test_a_narrow_terminal_cuts_no_number_of_the_progress_bar():
     Console(file=printed, width=80).print(bar.get_renderable())
     assert "10000/1000000" in printed.getvalue()
     assert max(map(len, printed.getvalue().splitlines())) <= 80
+
+
+def test_the_report_names_file_period_and_currency_of_the_log(tmp_path):
+    file = tmp_path / "payments.jsonl"
+    write(file, example(400))
+    out = call("evaluate", file, "--policy", "plackett-luce", "--report", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "<h1>What would these policies have earned?</h1>" in page
+    assert "payments.jsonl: 200 decisions, 3 March 2026</p>" in page
+    assert re.search(r"would earn .* EUR (less|more)", out)
+    assert re.search(r"would earn .* EUR (less|more)", page)
+    for title in ("more per decision than what was played", "earns per decision", "value so far"):
+        assert f"{title} (EUR)" in page
+    call("evaluate", file, "--currency", "USD", "--report", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "USD" in page
+    assert "EUR" not in page
+
+
+def test_currencies_that_differ_are_not_named():
+    rows = [row | {"currency": name} for row, name in zip(example(2), ("EUR", "USD"), strict=True)]
+    assert currency_of(History(rows)) == ""
+    assert currency_of(History(rows[1:])) == "USD"
+    assert currency_of(History(logged(chance(), 5))) == ""
+
+
+def test_no_column_of_the_answer_is_out_of_sight_on_a_telephone(tmp_path):
+    page = report(logged(chance(), 60), {"rand": Random(rng=1)}, tmp_path / "page.html").read_text()
+    table = page[page.index('<table class="stacked">') :]
+    assert table.index('data-title="advice"') < table.index('data-title="earns per decision"')
+
+
+def test_advice_to_try_does_not_claim_more_than_the_interval():
+    gain = Difference("x", LOGGED, 0.02, -0.10, 0.13)
+    verdict = Verdict("x", 1.0, 0.9, 1.1, effective=40.0, gain=gain, advice="try", share=0.1)
+    assert str(verdict) == (
+        "`x` would earn 0.10 less to 0.13 more per decision than what was played (95 %); 40 "
+        "effective decisions; it looks better, but the log does not prove it: try it on 10 % of "
+        "the traffic"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        (
+            "log.jsonl",
+            "{\n",
+            "log.jsonl, row 1: the line must be JSON, got '{' (expecting property",
+        ),
+        ("log.jsonl", "", "log.jsonl: the log must hold at least one decision, got an empty log"),
+        ("log.csv", "", "log.csv: the log must hold at least one decision, got an empty log"),
+    ],
+)
+def test_a_file_in_which_nothing_can_be_read_is_told_as_such(tmp_path, name, text, told):
+    (tmp_path / name).write_text(text)
+    assert call("logs", "check", tmp_path / name, code=1).startswith(told)
+
+
+def test_a_log_without_payoffs_tells_how_to_add_them_and_ends_with_exit_code_1(tmp_path):
+    file = tmp_path / "log.csv"
+    write(file, ({k: v for k, v in r.items() if k not in WORTH} for r in example(6)))
+    out = call("evaluate", file, "--policy", "rand", code=1)
+    assert "cannot tell what `rand` would earn: 3 of 3 decisions have no payoffs (add" in out
+    assert "--payoffs budget=3,attempt_cost=0.05" in out
+    call("evaluate", file, "--policy", "rand", "--payoffs", "budget=3,attempt_cost=0.05")
+
+
+def test_a_misspelled_policy_is_answered_with_the_nearest_name(tmp_path):
+    write(tmp_path / "log.csv", example(4))
+    arguments = ["evaluate", str(tmp_path / "log.csv"), "--policy", "recomended"]
+    told = "got 'recomended'; did you mean recommended?"
+    assert str(CliRunner().invoke(cli.app, arguments).exception).endswith(told)
+    with pytest.raises(InvalidInput, match="did you mean thompson"):
+        named("tompson")

@@ -40,7 +40,7 @@ MALFORMED = {
     "no order": (without("order"), 0, "order", "be a column"),
     "no tried": (without("tried"), 0, "tried", "be a column"),
     "no succeeded": (without("succeeded"), 0, "succeeded", "be a column"),
-    "no decision": (lambda rows: rows.clear(), 0, "id", "be a column"),
+    "no decision": (lambda rows: rows.clear(), 0, "the log", "hold at least one decision"),
     "id missing": (put(id=None), 2, "id", "be text or a whole number"),
     "id empty": (put(id=""), 2, "id", "be text or a whole number"),
     "id twice": (put(id="d0"), 2, "id", "be unique"),

@@ -28,7 +28,7 @@ def test_files_keep_every_column_or_say_which_comes_too_late(ending, sound, tmp_
     assert check(History(path)).ignored == ("shop",)
     assert write(path, []) == 0
     assert [str(problem) for problem in check(History(path)).problems] == [
-        f"log.{ending}: id must be a column, got none"
+        f"log.{ending}: the log must hold at least one decision, got an empty log"
     ]
     if ending != "jsonl":
         monkeypatch.setattr(sys.modules[write.__module__], "BATCH", 2)

@@ -23,11 +23,12 @@ from longrank.cli.logs import ColumnNames, ContextNames, LogFiles, LogPayoffs, o
 from longrank.cli.run import Backend
 from longrank.cli.terminal import console, counted
 from longrank.document import plain_number
-from longrank.errors import InvalidInput
+from longrank.errors import InvalidInput, unknown
 from longrank.logs import Evaluation, History, Passage, learn_from
 from longrank.logs import evaluate as estimate
 from longrank.logs import gate as ask_gate
 from longrank.logs import report as write_report
+from longrank.logs.evaluation.summary import currency_of
 from longrank.logs.evaluation.verdict import LOGGED
 from longrank.policies import Policy, load, registry
 
@@ -43,14 +44,15 @@ _OFFERED = ("dim", "max_budget", "rng")  # what the log and the command line giv
 def evaluate(
     log: LogFiles,
     policy: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             help="A file that policy.save wrote, or a name (recommended, cautious, thompson, "
             "plackett-luce, ind, eps, c-ucb1, gl-cdcm, rand, or one that an installed package "
             "offers), "
-            "optionally with settings: ind:rate=5. Repeat it for each policy."
+            "optionally with settings: ind:rate=5. Repeat it for each policy. "
+            "Default: recommended."
         ),
-    ],
+    ] = None,
     columns: ColumnNames = "",
     context: ContextNames = None,
     payoffs: LogPayoffs = "",
@@ -107,6 +109,13 @@ def evaluate(
         float | None,
         typer.Option(help="For the report: what if every attempt cost this much more?"),
     ] = None,
+    currency: Annotated[
+        str,
+        typer.Option(
+            help="What amounts are in, such as EUR, for the verdicts and the report. Default: the "
+            "field currency of the log, if it is the same everywhere."
+        ),
+    ] = "",
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -128,7 +137,8 @@ def evaluate(
 
     Named policies learn from the first part of the log and are judged on the rest. Policies from
     files are judged as they are, on the same rest. What the log cannot support is refused, with
-    the reason; `longrank logs check` shows beforehand what a log supports.
+    the reason; `longrank logs check` shows beforehand what a log supports. The exit code is 1 if
+    nothing can be said about any of the policies.
 
     If the columns of your log do not have the names that `longrank logs columns` lists, map them
     with `--columns`.
@@ -151,12 +161,13 @@ def evaluate(
             raise InvalidInput(
                 "report" if file is report else "json", "be in a folder that exists", file
             )
+    specs = policy or ["recommended"]
     history = open_log(log, columns, context, payoffs).keep()
     if gate:
-        _gate(history, policy, confidence, missing, _pair(earnable), json)
+        _gate(history, specs, confidence, missing, _pair(earnable), json)
     total = len(history)
     cut = math.floor(total * learn)
-    policies = _policies(policy, history, cut, seed)
+    policies = _policies(specs, history, cut, seed)
     judged = history.part(cut)
     own = Console(stderr=True) if str(json) == "-" else console
     own.print(f"{total} decisions: {cut} to learn from, {total - cut} to judge by")
@@ -165,14 +176,18 @@ def evaluate(
     with own.status("estimating"):
         found = estimate(judged, policies, missing=missing, **settings, **workers)
     _write(json, found.to_dict())
-    _show(own, found)
+    money = currency or currency_of(judged)
+    _show(own, found, money)
     if every:
         _show_all(own, found)
     if report is not None:
         with own.status("writing the report"):
             settings = {"interval": interval, "missing": missing, "extra_cost": extra_cost}
+            settings["currency"] = money
             write_report(judged, policies, report, found, **settings, **workers)
         own.print(f"Wrote the report to {report}")
+    if all(one.refused and math.isnan(one.low) for one in found.verdicts.values()):
+        raise typer.Exit(1)
 
 
 def _pair(earnable: str) -> tuple[float, float] | None:
@@ -258,7 +273,7 @@ def _named(spec: str, history: History, seed: int) -> Policy:
     if name not in registry.names() or set(registry.get(name).needs) - set(_OFFERED):
         known = ", ".join(n for n in registry.names() if n not in ("dep", "oracle"))
         rule = f"be a file or one of {known} (save any other policy to a file)"
-        raise InvalidInput("policy", rule, repr(spec))
+        raise InvalidInput("policy", rule, unknown(spec, registry.names()))
     first = next(history.decisions())
     offered = {"max_budget": _budget(history), "rng": seed}
     rows = first.items if first.items is not None else first.features
@@ -279,11 +294,11 @@ def _budget(history: History) -> int:
     return found
 
 
-def _show(console: Console, found: Evaluation) -> None:
+def _show(console: Console, found: Evaluation, money: str) -> None:
     """Print the verdicts, and a row per policy with the estimator that the log supports best."""
     for verdict in found.verdicts.values():
-        console.print(str(verdict), highlight=False, markup=False, soft_wrap=True)
-    table = Table(title="Reward per decision", box=SIMPLE_HEAD)
+        console.print(verdict.told(money), highlight=False, markup=False, soft_wrap=True)
+    table = Table(title=f"Reward per decision{f' ({money})' if money else ''}", box=SIMPLE_HEAD)
     table.add_column("policy", overflow="fold")
     table.add_column("estimator", min_width=len("doubly robust"))
     table.add_column("value", justify="right")

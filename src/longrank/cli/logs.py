@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -11,13 +12,15 @@ from rich.table import Table
 from longrank.cli.manual import Explained, ExplainedGroup
 from longrank.cli.terminal import console, deprecated, names
 from longrank.errors import InvalidInput
-from longrank.logs import COLUMNS, History
+from longrank.logs import COLUMNS, History, write
 from longrank.logs import check as check_history
+from longrank.logs.example import DECISIONS
+from longrank.logs.example import example as example_rows
 from longrank.payoffs import Payoffs
 
 app = typer.Typer(
     cls=ExplainedGroup,
-    help="Check logs of decisions and outcomes before you learn from them.",
+    help="Check logs of decisions and outcomes before you learn from them, or write an example.",
     no_args_is_help=True,
 )
 
@@ -170,3 +173,31 @@ def list_columns() -> None:
     for column in COLUMNS.values():
         table.add_row(column.name, column.holds.replace("`", ""), column.enables.replace("`", ""))
     console.print(table)
+
+
+@app.command("example", cls=Explained)
+def example(
+    file: Annotated[
+        Path,
+        typer.Argument(help="File to write, which must not exist: .csv, .jsonl or .parquet."),
+    ],
+) -> None:
+    """Write a simulated log of 2,000 payments, to try out the other commands.
+
+    A desk drew the order of four providers at random and recorded the probabilities. Fees, cards,
+    amounts, what a sale earns (in EUR), and outcomes are in the file.
+
+    Parquet files need `pip install 'longrank[logs]'`.
+
+    Example: `longrank logs example example.csv`
+    """
+    if file.exists():
+        raise InvalidInput("file", "not exist yet", file)
+    if not file.parent.is_dir():
+        raise InvalidInput("file", "be in a folder that exists", file)
+    with console.status(f"simulating {DECISIONS:,} payments"):
+        count = write(file, example_rows())
+    console.print(f"Wrote {count:,} simulated decisions to {file}. Next:", soft_wrap=True)
+    for command in ("logs check {}", "evaluate {} --report report.html"):
+        line = f"  longrank {command.format(quote(str(file)))}"
+        console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -10,6 +10,7 @@
 """
 
 from longrank.document.blocks import (
+    Beside,
     Block,
     Callout,
     Code,
@@ -31,6 +32,7 @@ from longrank.document.markdown import to_markdown
 __all__ = [
     "LETTER",
     "NARROW",
+    "Beside",
     "Block",
     "Callout",
     "Chart",

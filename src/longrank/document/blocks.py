@@ -60,7 +60,8 @@ class Grid:
     """A table; a cell that is plain text needs no :class:`Field`.
 
     ``groups`` are titles above that many columns, ``folded`` hides the table behind a title, and
-    ``prose`` lists the columns that hold words rather than numbers.
+    ``prose`` lists the columns that hold words rather than numbers. If ``stacked``, a narrow screen
+    shows each row as a list of titles and values, of which none is out of sight.
     """
 
     header: tuple[str, ...]
@@ -68,6 +69,7 @@ class Grid:
     groups: tuple[tuple[str, int], ...] = ()
     folded: str = ""
     prose: tuple[int, ...] = ()
+    stacked: bool = False
 
     def fields(self) -> list[list[Field]]:
         """Return the rows with every cell as a field."""
@@ -91,9 +93,17 @@ class Drawing:
     narrow: Drawing | None = None
 
 
+@dataclass(frozen=True)
+class Beside:
+    """Blocks beside others; on a narrow screen below each other."""
+
+    left: tuple[Block, ...]
+    right: tuple[Block, ...]
+
+
 _HUGE = 1e12  # numbers that nobody reads digit by digit
 
-Block = Heading | Prose | Callout | Code | Links | Grid | Picture | Drawing
+Block = Heading | Prose | Callout | Code | Links | Grid | Picture | Drawing | Beside
 
 
 def number(value: float | None, decimals: int = 2, sign: bool = False) -> str:

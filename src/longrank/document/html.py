@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from html import escape
 
 from longrank.document.blocks import (
+    Beside,
     Block,
     Callout,
     Code,
@@ -59,6 +60,18 @@ figure svg text { font-family: system-ui, sans-serif; }
 .callout.bad { border-color: #b3320b; background: #fdf2ee; }
 .callout.open { border-color: #0072b2; background: #eff6fb; }
 .callout code { font-size: 1em; font-weight: 650; }
+.beside > div { min-width: 0; }
+@media (min-width: 1000px) { .beside { display: grid; grid-template-columns: 1fr 1fr; gap: 2rem; } }
+.stacked { width: 100%; }
+@media (max-width: 800px) {
+  .stacked thead { display: none; }
+  .stacked tr { display: block; padding: .4rem 0; }
+  .stacked :is(th, td) { display: flex; justify-content: space-between; gap: 1rem;
+    padding: .15rem 0; white-space: normal; text-align: right; }
+  .stacked tbody th { font-weight: 650; }
+  .stacked td:empty { display: none; }
+  .stacked td::before { content: attr(data-title); color: #595959; text-align: left; }
+}
 .small { display: none; }
 @media (min-width: 2200px) { html { font-size: 20px; } }
 @media (min-width: 3200px) { html { font-size: 26px; } }
@@ -106,6 +119,9 @@ def _block(block: Block) -> str:
             )
         case Grid():
             return _grid(block)
+        case Beside(left, right):
+            halves = ("\n".join(map(_block, half)) for half in (left, right))
+            return f'<div class="beside">{"".join(f"<div>{half}</div>" for half in halves)}</div>'
 
 
 def inline(svg: str, name: str, label: str) -> str:
@@ -137,22 +153,24 @@ def _grid(grid: Grid) -> str:
         f"<th{kind}>{_text(text)}</th>" for kind, text in zip(kinds, grid.header, strict=True)
     )
     head = "".join([*lines, f"<tr>{''.join(titles)}</tr>"])
-    rows = "".join(f"<tr>{_row(row, kinds)}</tr>\n" for row in grid.fields())
-    table = f"<table><thead>{head}</thead>\n<tbody>\n{rows}</tbody></table>"
+    hints = [f' data-title="{escape(text)}"' if grid.stacked else "" for text in grid.header]
+    rows = "".join(f"<tr>{_row(row, kinds, hints)}</tr>\n" for row in grid.fields())
+    named = ' class="stacked"' if grid.stacked else ""
+    table = f"<table{named}><thead>{head}</thead>\n<tbody>\n{rows}</tbody></table>"
     table = f'<div class="wide">{table}</div>'
     if grid.folded:
         return f"<details><summary>{_text(grid.folded)}</summary>{table}</details>"
     return table
 
 
-def _row(row: list[Field], kinds: list[str]) -> str:
+def _row(row: list[Field], kinds: list[str], hints: list[str]) -> str:
     cells = []
-    for i, (field, kind) in enumerate(zip(row, kinds, strict=True)):
+    for i, (field, kind, hint) in enumerate(zip(row, kinds, hints, strict=True)):
         text = _text(field.text)
         text = f"<b>{text}</b>" if field.strong else text
         remark = f"<small>{_text(field.remark)}</small>" if field.remark else ""
         tag = "td" if i else "th"
-        cells.append(f"<{tag}{kind}>{text}{remark}</{tag}>")
+        cells.append(f"<{tag}{kind}{hint}>{text}{remark}</{tag}>")
     return "".join(cells)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from longrank.document.blocks import (
+    Beside,
     Block,
     Callout,
     Code,
@@ -47,6 +48,8 @@ def _block(block: Block, folder: Path) -> str:
             return f"*{_escaped(chart.label)}*"
         case Grid():
             return _grid(block)
+        case Beside(left, right):
+            return "\n\n".join(_block(each, folder) for each in (*left, *right))
 
 
 def _grid(grid: Grid) -> str:

@@ -13,7 +13,12 @@ from longrank.logs.violations import Violation, empty, keep
 _ROUNDING = 1e-9
 CERTAIN = 1.0 - _ROUNDING  # a propensity above this is 1
 
-#: What each estimate needs of a log; :meth:`Checked.lacks` says why it has it not.
+_PAYOFFS = (
+    " (add the columns rewards and losses, or give the same payoffs to all decisions with "
+    "--payoffs budget=3,attempt_cost=0.05 or History(payoffs=...))"
+)
+
+#: What each estimate needs of a log; :meth:`Checked.lacks` says why the log does not have it.
 NEEDS = {
     "bounds": ("items", "payoffs"),
     "model": ("items", "payoffs"),
@@ -82,8 +87,9 @@ class Checked:
         """Return why the log does not meet one of these needs; empty if it meets them all."""
         n = self.decisions
         counted = {"items": self.with_items, "payoffs": self.with_payoffs}
+        remedies = {"payoffs": _PAYOFFS}
         missing = [
-            f"{n - have} of {n} decisions have no {what}"
+            f"{n - have} of {n} decisions have no {what}{remedies.get(what, '')}"
             for what, have in counted.items()
             if what in needs and have < n
         ]
@@ -113,7 +119,7 @@ class Checked:
         n = self.decisions
         counted = {
             "the candidates have prices": self.with_prices,
-            "the outcome says what was really paid": self.with_outcome_costs,
+            "the outcome has actual costs": self.with_outcome_costs,
         }
         return "; ".join(f"{what} in {m} of {n} decisions" for what, m in counted.items() if m)
 
@@ -127,7 +133,7 @@ class Checked:
             return [Ability(name, False, reason) for name in ("warm start", *NEEDS)]
         teaches = f"{self.decisions} decisions with {self.tries} attempts"
         if self.left_out:
-            teaches += f"; {self.left_out} of them must not be learned from"
+            teaches += f"; {self.left_out} of them excluded from learning"
         if self.missing:
             teaches += f"; {self.missing} more without an outcome"
         found = [Ability("warm start", self.left_out < self.decisions, teaches)]

@@ -57,7 +57,7 @@ COLUMNS = {
         ),
         Column(
             "items",
-            "one row of numbers per candidate, where they are no records",
+            "one row of numbers per candidate, if the candidates are not records",
             "evaluation",
             "number",
             2,
@@ -85,12 +85,12 @@ COLUMNS = {
         Column("succeeded", "whether the last attempt succeeded", "everything", "truth"),
         Column(
             "outcome_costs",
-            "what each attempt really cost, where that is known only afterwards: `tried` numbers",
+            "actual cost of each attempt, if known only afterwards: `tried` numbers",
             "evaluation, and learning what attempts cost",
             "number",
             1,
         ),
-        Column("learned", "false if the outcome must not be learned from", "warm start", "truth"),
+        Column("learned", "false if the outcome is excluded from learning", "warm start", "truth"),
         Column(
             "not_attributable",
             "positions, from 1, of failures that say nothing about the candidates",
@@ -101,7 +101,7 @@ COLUMNS = {
         Column(
             "outcome_seq",
             "unique whole numbers: outcomes arrived, and are learned, in this order",
-            "warm start in another order than that of the rows",
+            "warm start in an order other than that of the rows",
             "whole",
         ),
         Column("rewards", "reward of a success at attempt 1, 2, ..., b", "evaluation", "number", 1),
@@ -110,24 +110,24 @@ COLUMNS = {
         ),
         Column(
             "costs",
-            "cost of an attempt, one number per candidate; of records it may be the field `cost`",
-            "evaluation, where candidates have prices",
+            "cost of an attempt, one number per candidate; records may have a field `cost`",
+            "evaluation, if candidates have prices",
             "number",
             1,
         ),
         Column(
             "success_values",
-            "what a success earns besides its reward, one number per candidate; of records it may "
-            "be the field `value`",
-            "evaluation, where candidates have prices",
+            "what a success earns on top of its reward, one number per candidate; records may have "
+            "a field `value`",
+            "evaluation, if candidates have prices",
             "number",
             1,
         ),
         Column(
             "patience",
-            "probability that a cascade goes on after a failure, as the policy was told; 1 if "
+            "probability that a cascade continues after a failure, as passed to the policy; 1 if "
             "missing",
-            "evaluation of policies that were told so",
+            "evaluation of policies that use it",
             "number",
         ),
         Column("budget", "maximum number of attempts; b if missing", "evaluation", "whole"),

@@ -388,7 +388,10 @@ def _json_rows(path: Path, file_name: str, unneeded: Unneeded, named: Names) -> 
             try:
                 row = json.loads(_without(line, keys))
             except _NO_JSON as error:
-                shown = str(error)[:80]
+                text = line.decode("utf-8", "replace").strip()
+                shown = repr(text if len(text) < 40 else f"{text[:40]}...")
+                if isinstance(error, json.JSONDecodeError):
+                    shown += f" ({error.msg[:1].lower()}{error.msg[1:]} at column {error.colno})"
                 yield number, Violation(file_name, number, "the line", "be JSON", shown)
                 continue
             if isinstance(row, dict):

@@ -169,12 +169,15 @@ class History:
         rules = Rules(self.name, self._payoffs, self.schema, kinds=self._count is None)
         for table in self.tables:
             rules.name = table.name
+            if not table.columns:  # nothing in it can be read, or there is nothing
+                broken = [row for _, row in table.read() if isinstance(row, Violation)]
+                yield from ([one] for one in broken or [empty(table.name, "an empty log")])
+                continue
             if absent := self._missing_column(table):
-                shown = ", ".join(table.columns) or "none"
-                rule = "be a column"
-                if table.columns:
-                    rule += " (or say which one it is, with --columns or History(columns=...))"
-                yield [Violation(table.name, 0, absent, rule, shown)]
+                rule = (
+                    "be a column (or say which one it is, with --columns or History(columns=...))"
+                )
+                yield [Violation(table.name, 0, absent, rule, ", ".join(table.columns))]
                 continue
             if table.batches is None or self._gathers:
                 for number, row in table.read(unneeded):

@@ -37,9 +37,9 @@ def keep(kept: list[Violation], found: Sequence[Violation]) -> int:
     return len(found[room:])
 
 
-def empty(file: str) -> Violation:
+def empty(file: str, got: str = "none") -> Violation:
     """Return the problem of a log without decisions."""
-    return Violation(file, 0, "the log", "hold at least one decision", "none")
+    return Violation(file, 0, "the log", "hold at least one decision", got)
 
 
 class BadLog(BadFile):

@@ -26,7 +26,7 @@ class Passage:
     def __str__(self) -> str:
         name = f"`{self.gain.policy}`"
         if self.reason:
-            return f"{self.answer}: {name} cannot be judged by this log: {self.reason}"
+            return f"{self.answer}: this log cannot tell what {name} would earn: {self.reason}"
         gain = self.gain.compared("what was played", " per decision")
         return f"{self.answer}: {name} would earn {gain}"
 

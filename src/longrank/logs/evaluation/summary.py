@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from longrank.document import (
     LETTER,
     NARROW,
+    Beside,
     Block,
     Callout,
     Chart,
@@ -23,6 +25,7 @@ from longrank.document import (
     Grid,
     Heading,
     Prose,
+    counted,
     number,
     to_html,
 )
@@ -40,6 +43,7 @@ from longrank.policies import Policy
 
 Policies = Mapping[str, Policy]
 UNCHANGED = "unchanged"
+_DATED, _DATED_TO = 1e8, 1e11  # seconds since 1970 that are dates, rather than any other numbers
 SOME = 3_000  # decisions that are enough to ask what if, and to see how a policy learns
 
 
@@ -51,6 +55,7 @@ def report(
     estimates: Sequence[Estimate] | None = None,
     *,
     extra_cost: float | None = None,
+    currency: str = "",
     interval: str = "bootstrap",
     missing: str = "refuse",
     jobs: int = 1,
@@ -70,6 +75,9 @@ def report(
         From :func:`longrank.logs.evaluate`; computed by default.
     extra_cost
         "What if every attempt cost this much more?"; a twentieth of the first reward by default.
+    currency
+        What amounts are in, such as EUR; by default the context field ``currency`` of the log, if
+        it is the same in all decisions.
     interval, missing, jobs, backend, address
         As for :func:`longrank.logs.evaluate`; if ``estimates`` are given, as they were made.
     """
@@ -83,44 +91,82 @@ def report(
     level = max((verdict.confidence for verdict in found.verdicts.values()), default=0.95)
     settings = IntervalSettings(level, "bootstrap" if interval == "bootstrap" else "betting")
     judged = partial(insights.judge_changes, settings=settings, missing=treatment(missing))
-    title = f"May I switch? Policies on {history.name}"
-    blocks: list[Block] = [Heading(title, 1), *_answer(found), *_basis(history, found)]
+    money = currency or currency_of(history)
+    title = "What would these policies have earned?"
+    blocks: list[Block] = [
+        Heading(title, 1),
+        Prose(f"{history.name}: {counted(len(history), 'decision')}{_period(history)}"),
+        *_answer(history, found, money),
+    ]
     if not all(one.refused for one in found):
-        blocks += _details(policies, history, found, extra_cost, workers, judged)
-    blocks += [Heading("Every estimator", 2), *_estimates(found)]
+        blocks += _details(policies, history, found, extra_cost, workers, judged, money)
+    blocks += [Heading("Every estimator", 2), *_estimates(found, money)]
     out = Path(path)
-    out.write_text(to_html(blocks, title), "utf-8")
+    out.write_text(to_html(blocks, f"{title} {history.name}"), "utf-8")
     return out
+
+
+def currency_of(history: History) -> str:
+    """Return the currency that all decisions of a log have in their context; empty if none."""
+    found = set()
+    for batch in history.batches():
+        contexts = batch.more.get("context", [None])
+        found |= {str((context or {}).get("currency") or "") for context in contexts}
+        if len(found) > 1 or "" in found:
+            return ""
+    return found.pop() if found else ""
+
+
+def _period(history: History) -> str:
+    """Return from when to when a log goes, if its times are dates."""
+    times = [t for batch in history.batches() for t in batch.more.get("time", []) if t is not None]
+    if not times or not _DATED < min(times) <= max(times) < _DATED_TO:
+        return ""
+    ends = (datetime.datetime.fromtimestamp(t, datetime.UTC) for t in (min(times), max(times)))
+    first, last = (f"{end.day} {end:%B %Y}" for end in ends)
+    return f", {first}" if first == last else f", {first} to {last}"
+
+
+def _in(text: str, money: str) -> str:
+    return f"{text} ({money})" if money else text
 
 
 _KINDS = {"promote": "good", "try": "open", "keep": "bad"}
 
 
-def _answer(found: Evaluation) -> list[Block]:
+def _answer(history: History, found: Evaluation, money: str) -> list[Block]:
     """Answer on the first screen: a sentence per policy, its gain drawn, and a row of numbers."""
-    blocks: list[Block] = [
-        Callout(f"{verdict}.", _KINDS.get(verdict.advice, "unknown"))
+    told: list[Block] = [
+        Callout(f"{_capital(verdict.told(money))}.", _KINDS.get(verdict.advice, "unknown"))
         for verdict in found.verdicts.values()
     ]
+    blocks: list[Block] = [*told, _basis(history, found)]
     drawn = [v for v in found.verdicts.values() if not v.refused and math.isfinite(v.gain.low)]
     if drawn:
-        wide, narrow = (_gains(drawn, list(found.verdicts), width) for width in (640.0, NARROW))
-        blocks.append(Drawing(wide, narrow=Drawing(narrow)))
-    blocks.append(_rows(found))
+        wide, narrow = (
+            _gains(drawn, list(found.verdicts), width, money) for width in (560.0, NARROW)
+        )
+        blocks = [Beside(tuple(blocks), (Drawing(wide, narrow=Drawing(narrow)),))]
+    blocks.append(_rows(found, money))
     between = found.differences[len(found.verdicts) :]
     if between:
-        blocks += [Heading("Which one?", 2), *_between(between)]
+        blocks += [Heading("Which one?", 2), *_between(between, money)]
     return blocks
 
 
-def _gains(drawn: Sequence[Verdict], policies: Sequence[str], width: float) -> Chart:
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _gains(drawn: Sequence[Verdict], policies: Sequence[str], width: float, money: str) -> Chart:
     ends = [0.0, *(end for one in drawn for end in (one.gain.low, one.gain.high))]
     room = 0.04 * (max(ends) - min(ends))
+    per = "per decision " if width > NARROW else ""
     chart = Chart(
         (min(ends) - room, max(ends) + room),
         (-len(drawn) + 0.4, 0.75),
         label="How much more each policy would earn per decision than what was played",
-        titles=("more per decision than what was played", ""),
+        titles=(_in(f"more {per}than what was played", money), ""),
         width=width,
         height=64.0 + 52.0 * len(drawn),
     )
@@ -138,12 +184,12 @@ def _percent(share: float) -> str:
     return f"{100.0 * share:.4g} %"
 
 
-def _rows(found: Evaluation) -> Grid:
+def _rows(found: Evaluation, money: str) -> Grid:
     rows = []
     for one in found:
         if one.policy == LOGGED:
             span = f"{number(one.low, 4)} to {number(one.high, 4)}"
-            rows.append((LOGGED, number(one.value, 4), span, "", f"{one.effective:,.0f}", "", ""))
+            rows.append((LOGGED, "", number(one.value, 4), span, "", f"{one.effective:,.0f}", ""))
     for name, verdict in found.verdicts.items():
         known, gain = not math.isnan(verdict.low), verdict.gain
         span = f"{number(verdict.low, 4)} to {number(verdict.high, 4)}" if known else "–"
@@ -153,17 +199,17 @@ def _rows(found: Evaluation) -> Grid:
             more, how = "–", "refused"
         advice = f"try on {_percent(verdict.share)}" if verdict.advice == "try" else verdict.advice
         effective = number(verdict.effective, 0)
-        rows.append((name, number(verdict.value, 4), span, more, effective, advice, how))
+        rows.append((name, advice, number(verdict.value, 4), span, more, effective, how))
     levels = [f"{_percent(verdict.confidence)} " for verdict in found.verdicts.values()]
     interval = f"{levels[0] if levels else ''}interval"
     header = (
-        *("", "earns per decision", interval, "more than what was played"),
-        *("effective decisions", "advice", "by"),
+        *("", "advice", _in("earns per decision", money), interval),
+        *("more than what was played", "effective decisions", "by"),
     )
-    return Grid(header, tuple(rows), prose=(0, 6))
+    return Grid(header, tuple(rows), prose=(0, 6), stacked=True)
 
 
-def _between(differences: Sequence[Difference]) -> list[Block]:
+def _between(differences: Sequence[Difference], money: str) -> list[Block]:
     rows = []
     for one in differences:
         span = "not known"
@@ -175,22 +221,21 @@ def _between(differences: Sequence[Difference]) -> list[Block]:
         "The policies compared decision by decision, which tells more than two intervals that "
         "overlap."
     )
-    header = ("", "more per decision", "interval", "method")
-    return [Prose(text), Grid(header, tuple(rows), prose=(0, 3))]
+    header = ("", _in("more per decision", money), "interval", "method")
+    return [Prose(text), Grid(header, tuple(rows), prose=(0, 3), stacked=True)]
 
 
-def _basis(history: History, found: Evaluation) -> list[Block]:
+def _basis(history: History, found: Evaluation) -> Prose:
     text = (
-        f"This rests on {len(history):,} decisions of {history.name}. Nothing here was played: "
-        "every number says what a policy would have earned in place of what the log shows, and "
-        "what the log cannot support is refused."
+        "None of these policies was run: the numbers are estimates of what each would have earned "
+        "on the decisions of the log. Where the log cannot support an estimate, there is none."
     )
     if found.missing:
         text += f" {found.missing:,} more decisions have no outcome."
     log = check_batches(history)
     if log.prices:
         text += f" Values are net of what attempts cost: {log.prices}."
-    return [Prose(text)]
+    return Prose(text)
 
 
 def _details(
@@ -200,6 +245,7 @@ def _details(
     extra_cost: float | None,
     workers: Jobs,
     judged: Callable[..., list[insights.WhatIf]],
+    money: str,
 ) -> list[Block]:
     model, changes = fit(history), _changes(history, extra_cost)
     every = max(1, math.ceil(len(history) / SOME))
@@ -207,19 +253,19 @@ def _details(
     supported = [e.policy for e in estimates if e.estimator == "doubly robust" and not e.refused]
     return [
         Heading("What if", 2),
-        *_what_if(list(found), judged(found, changes), every),
+        *_what_if(list(found), judged(found, changes), every, money),
         Heading("Length", 2),
         _lengths({name: one[UNCHANGED] for name, one in found.items()}, history),
         Heading("Learning curve", 2),
-        *_learning(policies, history, model, supported),
+        *_learning(policies, history, model, supported, money),
         Heading("Success by position", 2),
-        *_positions(history),
+        *_positions(history, money),
         Heading("Calibration of the model", 2),
         *_calibration(model),
     ]
 
 
-def _estimates(estimates: Evaluation) -> list[Block]:
+def _estimates(estimates: Evaluation, money: str) -> list[Block]:
     rows = []
     for e in estimates:
         span = "" if math.isnan(e.low) else f"{number(e.low, 4)} to {number(e.high, 4)}"
@@ -231,14 +277,26 @@ def _estimates(estimates: Evaluation) -> list[Block]:
         rows.append((e.policy, e.estimator, value, span, effective, e.method, remark))
     levels = [f"{_percent(e.confidence)} " for e in estimates if not math.isnan(e.confidence)]
     interval = f"{levels[0] if levels else ''}interval"
-    header = ("policy", "estimator", "value", interval, "effective", "method", "remarks")
+    header = (
+        "policy",
+        "estimator",
+        _in("value", money),
+        interval,
+        "effective",
+        "method",
+        "remarks",
+    )
     text = "The verdicts above come from the one that the design of this log supports best."
     folded = f"{len(rows)} estimates"
     return [Prose(text), Grid(header, tuple(rows), folded=folded, prose=(0, 1, 5, 6))]
 
 
 def _learning(
-    policies: Policies, history: History, model: OutcomeModel, supported: Sequence[str]
+    policies: Policies,
+    history: History,
+    model: OutcomeModel,
+    supported: Sequence[str],
+    money: str,
 ) -> list[Block]:
     whole, history = len(history), history.part(0, SOME)
     curves = {
@@ -246,14 +304,14 @@ def _learning(
         for name, policy in policies.items()
     }
     shown = {name if name in supported else f"{name} (model)": curves[name] for name in curves}
-    wide = _curves(shown, right=min(20.0 + LETTER * max(map(len, shown)), 300.0))
+    wide = _curves(shown, money, right=min(20.0 + LETTER * max(map(len, shown)), 300.0))
     step = 15.0 * (wide.y[1] - wide.y[0]) / wide.height  # labels do not overlap
     at = math.inf
     ends = [(curve[-1][1], style, name) for style, (name, curve) in enumerate(shown.items())]
     for value, style, name in sorted(ends, reverse=True):
         at = min(value, at - step)
         wide.label_at(wide.x[1], at, name, style)
-    narrow = Drawing(_curves(shown, width=NARROW), tuple(shown))
+    narrow = Drawing(_curves(shown, money, width=NARROW), tuple(shown))
     first = f"the first {len(history):,} decisions of " if len(history) < whole else ""
     text = (
         f"Each policy learns from {first}the log one by one, and is evaluated before each: the "
@@ -263,7 +321,7 @@ def _learning(
 
 
 def _curves(
-    curves: Mapping[str, insights.Curve], width: float = 640.0, right: float = 14.0
+    curves: Mapping[str, insights.Curve], money: str, width: float = 640.0, right: float = 14.0
 ) -> Chart:
     points = [point for curve in curves.values() for point in curve]
     chart = Chart(
@@ -273,7 +331,7 @@ def _curves(
             max(value + 2.0 * error for _, value, error in points),
         ),
         label="The mean value so far of each policy while it learns from the log",
-        titles=("decisions", "mean value so far"),
+        titles=("decisions", _in("mean value so far", money)),
         width=width,
         right=right,
     )
@@ -284,7 +342,7 @@ def _curves(
     return chart
 
 
-def _positions(history: History) -> list[Block]:
+def _positions(history: History, money: str) -> list[Block]:
     found = insights.by_position(history)
     wide, narrow = (_bars(found.rates, width) for width in (640.0, NARROW))
     drawing = Drawing(wide, narrow=Drawing(narrow))
@@ -299,9 +357,10 @@ def _positions(history: History) -> list[Block]:
     costs = (number(float(cost), 4) for cost in found.costs)
     rows = tuple((*row, cost) for row, cost in zip(rows, costs, strict=True))
     spent, wins = float(found.spent.sum()), int(found.succeeded.sum())
-    text = f"The log spent {number(spent / len(history), 4)} per decision"
-    text += f" and {number(spent / wins, 4)} per success." if wins else "."
-    return [Prose(text), drawing, Grid((*header, "mean cost"), rows)]
+    unit = f" {money}" if money else ""
+    text = f"The log spent {number(spent / len(history), 4)}{unit} per decision"
+    text += f" and {number(spent / wins, 4)}{unit} per success." if wins else "."
+    return [Prose(text), drawing, Grid((*header, _in("mean cost", money)), rows)]
 
 
 def _bars(rates: NDArray[np.float64], width: float) -> Chart:
@@ -385,7 +444,9 @@ def _changes(history: History, extra_cost: float | None) -> dict[str, Change]:
     }
 
 
-def _what_if(policies: Sequence[str], found: Sequence[insights.WhatIf], every: int) -> list[Block]:
+def _what_if(
+    policies: Sequence[str], found: Sequence[insights.WhatIf], every: int, money: str
+) -> list[Block]:
     rows: list[tuple[Field | str, ...]] = []
     for one in found:
         cells: list[Field | str] = []
@@ -401,7 +462,7 @@ def _what_if(policies: Sequence[str], found: Sequence[insights.WhatIf], every: i
     level = "".join(f"{_percent(one)} " for one in levels)
     text = (
         "Each policy decides again under the change, and the log is asked again whether it "
-        f"supports that: value and {level}interval. What a larger budget than the "
+        f"supports that: {_in('value', money)} and {level}interval. What a larger budget than the "
         "log's would bring cannot be seen in it."
     )
     if every > 1:

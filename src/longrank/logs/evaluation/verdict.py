@@ -73,11 +73,11 @@ class Difference:
             return f"{self.policy} against {self.other}: not known"
         return f"{self.policy} would earn {self.compared(self.other)}"
 
-    def compared(self, other: str, per: str = "") -> str:
+    def compared(self, other: str, per: str = "", currency: str = "") -> str:
         """Return the interval in words, such as "0.10 to 0.20 more than the log itself"."""
         if self.low == self.high == 0.0:
             return f"exactly as much{per} as {other}"
-        return f"{_more(self.low, self.high)}{per} than {other}"
+        return f"{_more(self.low, self.high, _unit(currency))}{per} than {other}"
 
 
 @dataclass(frozen=True)
@@ -137,21 +137,27 @@ class Verdict:
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        return self.told()
+
+    def told(self, currency: str = "") -> str:
+        """Return the verdict as a sentence, with amounts in a currency if there is one."""
         name, sure = f"`{self.policy}`", f"({100.0 * self.confidence:.4g} %)"
         lost = f"; {self.missing} decisions have no outcome" if self.missing else ""
+        earned = _span(self.low, self.high) + _unit(currency)
         if self.refused:
-            text = f"{name} cannot be judged by this log: {self.refused}"
+            text = f"this log cannot tell what {name} would earn: {self.refused}"
             if not math.isnan(self.low):
-                text += f"; it would earn {_span(self.low, self.high)} per decision {sure}"
+                text += f"; all that is certain: {earned} per decision {sure}"
             return text + (lost if "no outcome" not in text else "")
         if math.isnan(self.gain.low):
-            text = f"{name} would earn {_span(self.low, self.high)} per decision {sure}"
+            text = f"{name} would earn {earned} per decision {sure}"
         else:
-            gain = self.gain.compared("what was played", " per decision")
+            gain = self.gain.compared("what was played", " per decision", currency)
             text = f"{name} would earn {gain} {sure}"
         what = {
             "promote": "safe to switch to it",
-            "try": f"safe to try on {self.share:.0%} of the traffic".replace("%", " %"),
+            "try": "it looks better, but the log does not prove it: try it on "
+            f"{100.0 * self.share:.4g} % of the traffic",
             "keep": "keep what is played",
             "not enough data": "not enough data to switch",
         }[self.advice]
@@ -521,12 +527,17 @@ def differ(one: Comparable, two: Comparable, settings: IntervalSettings) -> Diff
     return Difference(name, other, value, low, high, "normal")
 
 
-def _more(low: float, high: float) -> str:
+def _more(low: float, high: float, unit: str) -> str:
     if high <= 0.0:
-        return f"{_span(-high, -low)} less"
+        return f"{_span(-high, -low)}{unit} less"
     if low >= 0.0:
-        return f"{_span(low, high)} more"
-    return f"{_rounded(-low, high - low)} less to {_rounded(high, high - low)} more"
+        return f"{_span(low, high)}{unit} more"
+    less, more = (_rounded(end, high - low) for end in (-low, high))
+    return f"{less}{unit} less to {more}{unit} more"
+
+
+def _unit(currency: str) -> str:
+    return f" {currency}" if currency else ""
 
 
 def _span(low: float, high: float) -> str:

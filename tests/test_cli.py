@@ -313,7 +313,6 @@ def test_the_first_help_lists_every_command_under_a_heading() -> None:
         (["serve", "--port=70000"], "--port must be less than or equal to 65535 (got '70000')"),
         (["run", "x", "--grid", "y"], "invalid value for '--grid': 'y' is not one of 'quick', "),
         (["evaluate"], "missing argument 'PATH...'"),
-        (["evaluate", "log.csv"], "missing option '--policy'"),
         (["report", "none"], "invalid value for 'FOLDER...': path 'none' does not exist"),
     ],
 )

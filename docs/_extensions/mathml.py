@@ -1,4 +1,4 @@
-"""Formulas as MathML, which browsers show by themselves: the pages need no script from elsewhere."""
+"""Formulas as MathML, which browsers show by themselves: no script from elsewhere is needed."""
 
 from __future__ import annotations
 

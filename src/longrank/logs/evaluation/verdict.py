@@ -548,7 +548,7 @@ def _span(low: float, high: float) -> str:
 def _rounded(value: float, width: float) -> str:
     """Write an end of an interval with as many decimals as its width deserves: two digits of it."""
     decimals = max(1 - math.floor(math.log10(width)), 0) if 0.0 < width < math.inf else math.inf
-    return plain_number(value, int(decimals) if decimals <= 9 else 4)
+    return f"{value:.10g}" if decimals > 9 else plain_number(value, int(decimals))
 
 
 def _plain(value: Any) -> Any:

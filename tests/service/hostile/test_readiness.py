@@ -16,6 +16,7 @@ from longrank.kernels import planning
 from longrank.kernels.narrowing import narrow
 from longrank.service import app
 from longrank.service.app import build
+from longrank.service.engine import warming
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.warming import warm
 from longrank.service.errors import NotReady, StoreFailed
@@ -83,6 +84,7 @@ def test_warming_changes_no_model(engine, caplog, policy, dim):
 @pytest.mark.parametrize("candidates", [3, 30, 300])
 def test_after_warming_no_decision_with_costs_compiles_a_plan(engine, candidates):
     kernels = planning._plan_in_order, planning._plan_freely, planning._plan_by_search, narrow
+    engine.model("m").stats.spent = 0.01
     warm([engine.model("m")])
     ready = [len(kernel.signatures) for kernel in kernels]
     assert min(ready) == 1
@@ -94,6 +96,17 @@ def test_after_warming_no_decision_with_costs_compiles_a_plan(engine, candidates
     ):
         policy.rank(items, payoffs, context={})
     assert [len(kernel.signatures) for kernel in kernels] == ready
+
+
+def test_only_models_that_spent_something_wait_for_plans_with_costs(engine, monkeypatch):
+    planned = []
+    monkeypatch.setattr(warming, "_plan", lambda: planned.append(True))
+    free, paid = make(engine, "free", policy="rand"), make(engine, "paid", policy="rand")
+    warm([free])
+    assert not planned
+    paid.stats.spent = 0.01
+    warm([free, paid])
+    assert planned == [True]
 
 
 def test_a_model_that_cannot_be_warmed_up_does_not_stop_the_start(engine, caplog, monkeypatch):

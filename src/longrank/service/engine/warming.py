@@ -16,9 +16,14 @@ log = logging.getLogger("longrank.service")
 
 
 def warm(models: Iterable[Model]) -> None:
-    """Let a copy of one model of each kind rank and learn once; no model is changed."""
-    seen = set()
+    """Let a copy of one model of each kind rank and learn once; no model is changed.
+
+    Where attempts have cost something, every way to plan with costs is compiled too; that takes
+    half a minute from an empty cache, for which other models need not wait.
+    """
+    seen, spent = set(), False
     for model in models:
+        spent = spent or model.stats.spent != 0.0
         request = model.spec.request
         kind = request.policy, request.dim is None, str(request.settings)
         if kind not in seen:
@@ -27,7 +32,7 @@ def warm(models: Iterable[Model]) -> None:
                 _use(Model(model.number, model.name, model.created, model.spec, model.snapshot()))
             except Exception:  # then a decision tells it, to whom it concerns
                 log.exception("model %s could not be warmed up", model.name)
-    if seen:
+    if spent:
         _plan()
 
 

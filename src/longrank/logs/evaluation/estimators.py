@@ -58,7 +58,7 @@ class Estimate:
     rounds
         The number of decisions it is based on.
     effective
-        The effective number of decisions, (sum w)^2 / sum w^2.
+        The effective number of decisions, (sum w)^2 / sum w^2 of the weights up to the outcomes.
     exact
         The share of decisions whose reward is known for certain (bounds only).
     refused
@@ -192,18 +192,28 @@ def range_of(found: Evidence) -> tuple[float, float]:
 class Scaled(NamedTuple):
     """What a policy earned, and missed, per decision, on the scale of what can be earned.
 
-    Both are at least 0, and their means at most the policy's value and 1 minus that value; this
-    needs no support of the log, and no outcome: what is not known adds to neither.
+    All are at least 0, and their means at most the policy's value and 1 minus that value; this
+    needs no support of the log, and no outcome: what is not known adds to neither. ``earned`` and
+    ``missed`` are weighted, ``sure`` and ``lost`` are what every decision shows for certain.
     """
 
     earned: Array
     missed: Array
+    sure: Array
+    lost: Array
     least: float
     span: float
 
-    def interval(self, risk: float, *, anytime: bool = False) -> tuple[float, float]:
-        """Return bounds of the value that hold for every number of decisions."""
-        low, high = betting(self.earned, self.missed, risk, anytime=anytime)
+    def interval(self, risk: float) -> tuple[float, float]:
+        """Return bounds of the value that are valid for any number of decisions.
+
+        Weights and certainty have half of the risk each, and the better of the two counts.
+        """
+        weighted = betting(self.earned, self.missed, risk / 2.0)
+        certain = betting(self.sure, self.lost, risk / 2.0)
+        low, high = max(weighted[0], certain[0]), min(weighted[1], certain[1])
+        if low > high:  # bounds that contradict each other say nothing
+            low, high = 0.0, 1.0
         return self.least + self.span * low, self.least + self.span * high
 
 
@@ -215,7 +225,9 @@ def scaled(found: Evidence, known: Array) -> Scaled:
     earned = np.where(found.observed, found.earned, 0.0)
     up = np.maximum(earned - least * mass, 0.0) / span
     down = np.maximum(most * mass - earned, 0.0) / span
-    return Scaled(known * up, known * down, least, span)
+    lows, highs = np.clip(found.bounds[:, :2], least, most).T
+    sure, lost = (lows - least) / span, (most - highs) / span
+    return Scaled(known * up, known * down, sure, lost, least, span)
 
 
 def shown(
@@ -229,8 +241,8 @@ def shown(
     That is the ``approximate`` one if there are enough effective decisions and the weights are as
     they should be, and otherwise the one by betting, which needs neither.
     """
-    effective = effective_by_design(found)
-    few = effective < FEW or settings.interval == "betting" or doubtful(found)
+    designed = effective_by_design(found)
+    few = designed < FEW or settings.interval == "betting" or doubtful(found)
     least, most = range_of(found)
     if few:
         ones = np.ones(len(found.rewards))
@@ -239,11 +251,11 @@ def shown(
     else:
         low, high, method = approximate()
         low, high = max(low, least), min(high, most)
-    notes = cautions(effective, method)
+    notes = cautions(designed, method)
     kept = min(max(value, low), high)
     if not least - 1e-9 <= value <= most + 1e-9:
         notes += (f"{plain_number(value, 4)} before it was limited to what can be earned",)
-    rounds = len(found.rewards)
+    rounds, effective = len(found.rewards), effective_size(found.final_masses)
     return Estimate("", "", kept, low, high, method, rounds, effective, notes=notes)
 
 

@@ -179,5 +179,8 @@ def cautions(effective: float, method: str) -> tuple[str, ...]:
     """Return what to know about an interval that rests on this many effective decisions."""
     if method != "betting":
         return ()
-    few = f"only {effective:.1f} effective decisions, so " if effective < FEW else ""
-    return (f"{few}the interval is one by betting: wide, but it holds for every number",)
+    few = f"only {effective:.1f} effective decisions to the end of the sequences, so "
+    return (
+        f"{few if effective < FEW else ''}the interval is one by betting: wide, but valid for any "
+        "number of decisions",
+    )

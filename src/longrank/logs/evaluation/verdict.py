@@ -396,11 +396,17 @@ class Judged:
         return Difference("", LOGGED, float(terms.mean()), low, high, "normal")
 
     def bet(self, risk: float | None = None, *, anytime: bool = False) -> tuple[float, float]:
-        """Bound the difference to what was played by betting: for every number of decisions."""
-        risk = 0.5 * (self.risk if risk is None else risk)
+        """Bound the difference to what was played by betting: for any number of decisions.
+
+        Half of the risk is that of each end. The upper end shares its half with what is certain,
+        unless it is asked ``anytime``; the lower one, by which one switches, has all of its half.
+        """
+        risk, span = 0.5 * (self.risk if risk is None else risk), self.most - self.least
         up, down, scale = self.against_log()
-        low, high = (lower(values, risk, anytime=anytime) for values in (up, down))
-        span, low, high = self.most - self.least, scale * (low - 1.0), scale * (1.0 - high)
+        low = scale * (lower(up, risk, anytime=anytime) - 1.0)
+        high = scale * (1.0 - lower(down, risk if anytime else 0.5 * risk, anytime=anytime))
+        if not anytime:
+            high = min(high, span * (1.0 - lower(self.surely_missed(), 0.5 * risk)))
         if low > high:  # bounds that contradict each other say nothing
             return -span, span
         return max(low, -span), min(high, span)
@@ -423,6 +429,17 @@ class Judged:
         if self.missing != "at random":
             up, down = np.where(found.observed, up, 0.0), np.where(found.observed, down, 0.0)
         return np.maximum(up, 0.0), np.maximum(down, 0.0), float(scale[-1])
+
+
+    def surely_missed(self) -> Array:
+        """Return numbers of at least 0 with a mean of at most 1 - D / s, by what is certain.
+
+        D is the difference to what was played and s the range of what can be earned.
+        """
+        found, least, most = self.found, self.least, self.most
+        reward = np.clip(found.rewards, least, most)
+        more = (np.clip(found.bounds[:, 1], least, most) - reward) / max(most - least, 1e-300)
+        return np.where(found.observed, np.maximum(1.0 - more, 0.0), 0.0)
 
 
 def _bounded(judged: Judged, reason: str) -> Verdict:

@@ -10,14 +10,16 @@ from rich.console import Console
 from small_world import FREE, PAYOFFS, chance, greedy, logged
 from typer.testing import CliRunner
 
-from longrank import InvalidInput, Payoffs, Random, cli, named
+from longrank import InvalidInput, Payoffs, Random, cli, named, recommended
 from longrank.cli.terminal import counted
 from longrank.logs import Difference, History, Verdict, evaluate, fit, report, write
 from longrank.logs.evaluation.evidence import gather
 from longrank.logs.evaluation.insights import (
+    by_candidate,
     by_position,
     learning_curve,
     lengths,
+    logged_curve,
     raise_costs,
     what_if,
 )
@@ -39,6 +41,7 @@ def test_the_report_has_every_part_and_refers_to_nothing_outside(tmp_path):
     policies = {"greedy <1>": greedy([2.0, -1.0, 1.0, 0.0]), "rand": Random(rng=1)}
     page = report(history, policies, tmp_path / "page.html").read_text()
     answer = page.index('<p class="callout')  # the answer comes first, then the parts
+    assert "Who is tried first" not in page  # the candidates have no names
     for part in ("Which one?", "What if", "Length", "Learning curve", "Success by position"):
         assert answer < page.index(f"<h2>{part}")
     assert "<h2>Calibration" in page
@@ -68,6 +71,40 @@ def test_positions_lengths_and_curves_count_what_is_in_the_log():
     assert lengths(gather(greedy([9.0, 0.0, 0.0, 0.0]), history, fit(history))).sum() == 80
     curve = learning_curve(greedy([0.0] * 4), history, fit(history), supported=False, points=5)
     assert [t for t, _, _ in curve] == [8, 26, 44, 62, 80]
+
+
+def test_candidates_are_counted_by_name():
+    prices = {"costs": [0.1, 0.2, 0.3]}
+    rows = [
+        {"id": 1, "candidates": ["a", "b", "c"], "tried": ["b", "a"], "succeeded": True, **prices},
+        {"id": 2, "candidates": ["a", "b", "c"], "tried": ["b"], "succeeded": False, **prices},
+        {"id": 3, "candidates": ["a", "b", "c"], "tried": [], "succeeded": False, **prices},
+    ]
+    history = History(rows, payoffs=Payoffs.linear(3, attempt_cost=0.0))
+    found = by_candidate({"x": recommended(rng=1)}, history)
+    assert found.decisions == 3
+    assert found.first[LOGGED] == {"b": 2}
+    assert found.first["x"].total() == 3
+    assert (found.tried, found.succeeded) == ({"b": 2, "a": 1}, {"a": 1})
+    assert found.spent == pytest.approx({"a": 0.1, "b": 0.4})
+    assert by_candidate({}, History(logged(chance(), 5))) is None
+
+
+def test_the_report_shows_what_would_change_and_what_may_be_chance(tmp_path):
+    page = report(list(example(300)), {"x": recommended(rng=1)}, tmp_path / "page.html").read_text()
+    assert "left to learn from" not in page
+    assert page.index("<h2>Who is tried first") < page.index("<h2>What if")
+    assert ">Meridian</th>" in page
+    assert "no clear difference" in page
+    assert re.search(r"every attempt costs 0\.\d\d EUR more", page)
+    assert "about what an attempt of the log cost on average" in page
+    assert "what was played</text>" in page
+
+
+def test_the_curve_of_the_log_ends_at_what_it_earned():
+    history = History(logged(chance(), 60))
+    rewards = [one.reward for one in history.decisions()]
+    assert logged_curve(history)[-1][:2] == (60, pytest.approx(sum(rewards) / 60))
 
 
 def test_less_budget_and_more_expensive_attempts_are_worth_less():
@@ -201,6 +238,8 @@ def test_the_report_names_file_period_and_currency_of_the_log(tmp_path):
     page = (tmp_path / "page.html").read_text()
     assert "<h1>What would these policies have earned?</h1>" in page
     assert "payments.jsonl: 200 decisions, 3 March 2026</p>" in page
+    assert "The first 200 decisions of the log are left to learn from" in page
+    assert re.search(r"Made on \d+ \w+ 20\d\d by longrank \d", page)
     assert re.search(r"would earn .* EUR (less|more)", out)
     assert re.search(r"would earn .* EUR (less|more)", page)
     for title in ("more per decision than what was played", "earns per decision", "value so far"):
@@ -228,9 +267,9 @@ def test_advice_to_try_does_not_claim_more_than_the_interval():
     gain = Difference("x", LOGGED, 0.02, -0.10, 0.13)
     verdict = Verdict("x", 1.0, 0.9, 1.1, effective=40.0, gain=gain, advice="try", share=0.1)
     assert str(verdict) == (
-        "`x` would earn 0.10 less to 0.13 more per decision than what was played (95 %); 40 "
-        "effective decisions; it looks better, but the log does not prove it: try it on 10 % of "
-        "the traffic"
+        "`x` would earn 0.10 less to 0.13 more per decision than what was played (95 %), best "
+        "estimate +0.02; 40 effective decisions; it looks better, but the log does not prove it: "
+        "try it on 10 % of the traffic"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from typer.testing import CliRunner
 
 from longrank import Payoffs, PlackettLuce, Random, cli
 from longrank.logs import History, evaluate, fit, gate, write
-from longrank.logs.evaluation.estimators import importance, mean_reward
+from longrank.logs.evaluation.estimators import Scaled, importance, mean_reward
 from longrank.logs.evaluation.evidence import gather
 from longrank.logs.evaluation.gate import watch
 from longrank.logs.evaluation.insights import raise_costs, what_if
@@ -284,12 +285,45 @@ def test_the_sentence_says_what_to_do():
         (0.5, 0.5, "would earn 0.5 more than the log"),
         (-0.0004, -0.0004, "would earn 0.0004 less than the log"),
         (-0.25, 0.0, "would earn 0.00 to 0.25 less than the log"),
+        (-0.012, 2.0, "would earn 0.01 less to 2.0 more than the log"),
+        (-1234.5, 3456.7, "would earn 1200 less to 3500 more than the log"),
         (1e-13, 3e-13, "would earn 1e-13 to 3e-13 more than the log"),
         (-1e200, 3e200, "would earn 1e+200 less to 3e+200 more than the log"),
     ],
 )
 def test_a_difference_is_told_in_as_many_digits_as_it_deserves(low, high, text):
     assert str(Difference("x", "the log", 0.0, low, high)) == f"x {text}"
+
+
+def test_few_decisions_do_not_promise_more_than_is_possible():
+    # one decision in 30 is worth 20 times as much, and items nearly always succeed
+    rows = one_try([(t % 2, t % 3, 1.0 / 3.0, t % 10 > 0) for t in range(300)])
+    for row in rows[::30]:
+        row["rewards"] = [20.0]
+    judged = gather(always(0), History(rows), fit(History(rows)))
+    verdict = judge(judged, IntervalSettings(interval="betting"), "x")
+    assert verdict.method == verdict.gain.method == "betting"
+    possible = float((judged.bounds[:, 1] - judged.rewards).mean())
+    assert verdict.gain.high < possible + 1.0
+
+
+def test_what_is_certain_counts_where_weights_know_nothing():
+    nothing, n = np.zeros(1000), 1000
+    known = Scaled(nothing, nothing, np.full(n, 0.4), np.full(n, 0.5), -1.0, 2.0)
+    low, high = known.interval(0.05)
+    assert -0.25 < low < -0.2  # the value is 0.4 to 0.5 of the way from -1 to 1
+    assert 0.0 < high < 0.05
+
+
+def test_the_gain_is_also_told_as_a_share_of_what_was_played():
+    rows = one_try([(0, t % 2, 0.5, t % 2 == 0 or t % 4 == 1) for t in range(400)])
+    verdict = evaluate(rows, {"x": always(0)}, resamples=2).verdicts["x"]
+    assert verdict.played == pytest.approx(0.75)
+    assert verdict.uplift == pytest.approx(verdict.gain.value / 0.75)
+    assert re.search(r"\(95 %\), best estimate \+0\.\d+ or \+\d\d %;", str(verdict))
+    worthless = replace(verdict, played=0.0)
+    assert math.isnan(worthless.uplift)
+    assert " or " not in str(worthless)
 
 
 def test_bets_bound_the_mean_of_numbers_without_an_upper_limit():

@@ -22,9 +22,9 @@ from rich.table import Table
 from longrank.cli.logs import ColumnNames, ContextNames, LogFiles, LogPayoffs, open_log, values
 from longrank.cli.run import Backend
 from longrank.cli.terminal import console, counted
-from longrank.document import plain_number
+from longrank.document import plain_number, rounded
 from longrank.errors import InvalidInput, unknown
-from longrank.logs import Evaluation, History, Passage, learn_from
+from longrank.logs import Estimate, Evaluation, History, Passage, Verdict, learn_from
 from longrank.logs import evaluate as estimate
 from longrank.logs import gate as ask_gate
 from longrank.logs import report as write_report
@@ -308,11 +308,11 @@ def _show(console: Console, found: Evaluation, money: str) -> None:
     if logged is not None:
         span = _span(logged.low, logged.high)
         rounds = f"{logged.effective:.0f}"
-        table.add_row(LOGGED, logged.estimator, _number(logged.value), span, rounds)
+        table.add_row(LOGGED, logged.estimator, _fitted(logged), span, rounds)
     for name, one in found.verdicts.items():
-        value = _number(one.value)
         span, rounds = _span(one.low, one.high), _count(one.effective)
-        table.add_row(name, "refused" if one.refused else one.estimator, value, span, rounds)
+        how = "refused" if one.refused else one.estimator
+        table.add_row(name, how, _fitted(one), span, rounds)
     _print_table(console, table)
     for each in found.differences[len(found.verdicts) :]:
         console.print(str(each), highlight=False, markup=False, soft_wrap=True)
@@ -328,11 +328,15 @@ def _print_table(console: Console, table: Table) -> None:
 
 
 def _span(low: float, high: float) -> str:
-    return "–" if math.isnan(low) else f"{_number(low)} to {_number(high)}"
+    return "–" if math.isnan(low) else " to ".join(rounded(end, high - low) for end in (low, high))
 
 
-def _number(value: float) -> str:
-    return "–" if math.isnan(value) else plain_number(value, 4)
+def _fitted(one: Estimate | Verdict) -> str:
+    """Return the value with the digits that its interval deserves."""
+    if math.isnan(one.value):
+        return "–"
+    known = not math.isnan(one.low)
+    return rounded(one.value, one.high - one.low) if known else plain_number(one.value, 4)
 
 
 def _count(effective: float) -> str:
@@ -361,13 +365,12 @@ def _show_all(console: Console, found: Evaluation) -> None:
         if one.refused:
             table.add_row(name, one.estimator, "–", "refused", "", see([one.refused]))
             continue
-        value = _number(one.value)
         effective = _count(one.effective)
         notes = list(one.notes)
         if not math.isnan(one.exact):
             notes.insert(0, f"the reward is exact in {one.exact:.0%} of the decisions")
         span = "" if math.isnan(one.low) else _span(one.low, one.high)
-        table.add_row(name, one.estimator, value, span, effective, see(notes))
+        table.add_row(name, one.estimator, _fitted(one), span, effective, see(notes))
     _print_table(console, table)
     for text, place in remarks.items():
         console.print(f"{place:>3}  {text}", highlight=False, markup=False)

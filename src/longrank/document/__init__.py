@@ -24,6 +24,7 @@ from longrank.document.blocks import (
     counted,
     number,
     plain_number,
+    rounded,
 )
 from longrank.document.charts import LETTER, NARROW, Chart
 from longrank.document.html import to_html
@@ -47,6 +48,7 @@ __all__ = [
     "counted",
     "number",
     "plain_number",
+    "rounded",
     "to_html",
     "to_markdown",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,6 +103,7 @@ class Beside:
 
 
 _HUGE = 1e12  # numbers that nobody reads digit by digit
+_MOST_DECIMALS = 9
 
 Block = Heading | Prose | Callout | Code | Links | Grid | Picture | Drawing | Beside
 
@@ -128,6 +130,23 @@ def plain_number(value: float, decimals: int = 2, sign: bool = False) -> str:
     if abs(value) >= _HUGE:
         return format(value, f"{plus}.4g")
     return format(round(value, decimals) + 0.0, f"{plus}.{decimals}f")
+
+
+def rounded(value: float, width: float, sign: bool = False) -> str:
+    """Format an estimate with the digits that its interval deserves: two of the width.
+
+    A little more or less than zero is not written as zero.
+
+    >>> rounded(4.7064, 1.72), rounded(934.1, 1400.0), rounded(-0.012, 2.0), rounded(1.5, 0.0)
+    ('4.7', '900', '-0.01', '1.5')
+    """
+    plus = "+" if sign else ""
+    digits = 1 - math.floor(math.log10(width)) if 0.0 < width < math.inf else _MOST_DECIMALS + 1
+    if digits > _MOST_DECIMALS:
+        return f"{value:{plus}.10g}"
+    if not round(value, digits) and abs(value) > 1e-3 * width:
+        return f"{value:{plus}.1g}"
+    return plain_number(round(value, digits), max(digits, 0), sign)
 
 
 def counted(count: int, noun: str) -> str:

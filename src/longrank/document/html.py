@@ -62,8 +62,9 @@ figure svg text { font-family: system-ui, sans-serif; }
 .callout code { font-size: 1em; font-weight: 650; }
 .beside > div { min-width: 0; }
 @media (min-width: 1000px) { .beside { display: grid; grid-template-columns: 1fr 1fr; gap: 2rem; } }
-.stacked { width: 100%; }
+.stacked thead th { white-space: normal; vertical-align: bottom; }
 @media (max-width: 800px) {
+  .stacked { width: 100%; }
   .stacked thead { display: none; }
   .stacked tr { display: block; padding: .4rem 0; }
   .stacked :is(th, td) { display: flex; justify-content: space-between; gap: 1rem;
@@ -170,7 +171,8 @@ def _row(row: list[Field], kinds: list[str], hints: list[str]) -> str:
         text = f"<b>{text}</b>" if field.strong else text
         remark = f"<small>{_text(field.remark)}</small>" if field.remark else ""
         tag = "td" if i else "th"
-        cells.append(f"<{tag}{kind}{hint}>{text}{remark}</{tag}>")
+        both = f"<span>{text}{remark}</span>" if hint and remark else text + remark
+        cells.append(f"<{tag}{kind}{hint}>{both}</{tag}>")
     return "".join(cells)
 
 

@@ -302,6 +302,11 @@ class History:
         return max(0, (total if last is None else min(last, total)) - first)
 
     @property
+    def before(self) -> int:
+        """The number of decisions of the log before this part of it."""
+        return self._part[0]
+
+    @property
     def missing(self) -> int:
         """The number of decisions without an outcome; the first call reads the log."""
         self.validate()

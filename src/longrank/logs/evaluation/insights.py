@@ -1,9 +1,11 @@
-"""Insights into a log and the policies on it: positions, lengths, learning, and what if."""
+"""Insights into a log and policies: positions, candidates, lengths, learning, and what if."""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +15,20 @@ from longrank.logs.evaluation.estimators import robust_terms
 from longrank.logs.evaluation.evidence import Evidence, gather, gather_all
 from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.outcome_model import OutcomeModel
-from longrank.logs.evaluation.verdict import Verdict, judge
+from longrank.logs.evaluation.target import aim
+from longrank.logs.evaluation.verdict import (
+    LOGGED,
+    Comparable,
+    Difference,
+    Verdict,
+    comparable,
+    differ,
+    judge,
+)
 from longrank.logs.history import Change, History
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy
+from longrank.schema import identities
 
 Array = NDArray[np.float64]
 Curve = list[tuple[int, float, float]]  # decisions so far, mean value, standard error
@@ -64,6 +76,54 @@ def by_position(history: History) -> Positions:
     return Positions(tried, succeeded, spent)
 
 
+@dataclass(frozen=True)
+class Candidates:
+    """Which candidates are tried first, by the log and by policies, and how attempts ended.
+
+    ``first`` counts by who plays, in ``decisions`` of them; ``tried`` and ``succeeded`` count the
+    attempts of the log, which ``spent`` so much; empty if they cost nothing.
+    """
+
+    decisions: int
+    first: dict[str, Counter[str]]
+    tried: Counter[str]
+    succeeded: Counter[str]
+    spent: dict[str, float]
+
+
+def by_candidate(
+    policies: Mapping[str, Policy], history: History, every: int = 1
+) -> Candidates | None:
+    """Count by candidate, in each n-th decision; None if the candidates of a log have no names."""
+    decisions = [
+        one
+        for one in islice(history.decisions(), 0, None, every)
+        if one.candidates is not None and one.payoffs is not None
+    ]
+    if not decisions:
+        return None
+    first = {LOGGED: Counter[str](), **{name: Counter[str]() for name in policies}}
+    tried, succeeded, spent = Counter[str](), Counter[str](), defaultdict[str, float](float)
+    for one in decisions:
+        assert one.candidates is not None
+        assert one.payoffs is not None
+        names = list(map(str, identities(one.candidates, one.order.tolist())))
+        first[LOGGED].update(names[:1])
+        tried.update(names[: one.ended.tried])
+        if one.ended.succeeded:
+            succeeded[names[one.ended.tried - 1]] += 1
+        for name, cost in zip(names[: one.ended.tried], one.paid(one.payoffs), strict=False):
+            spent[name] += float(cost)
+    for name, policy in policies.items():
+        aims = aim(policy, decisions, 1, range(0, every * len(decisions), every))
+        played = np.diff(aims.sequence_firsts) > 0
+        leading = aims.sequences[aims.sequence_firsts[:-1][played]]
+        for i, place in zip(np.flatnonzero(played), leading.tolist(), strict=True):
+            first[name].update(map(str, identities(decisions[i].candidates or [], [place])))
+    costs = dict(spent) if any(spent.values()) else {}
+    return Candidates(len(decisions), first, tried, succeeded, costs)
+
+
 def lengths(found: Evidence | History) -> NDArray[np.int64]:
     """Count the sequences of length 0, 1, ... in a log, or of what a policy would play."""
     if isinstance(found, Evidence):
@@ -86,7 +146,16 @@ def learning_curve(
     they begin after a tenth of the decisions, since means of a few jump.
     """
     found = gather(policy, history, model, learn=True).ended()
-    terms = robust_terms(found) if supported else found.modelled
+    return _means_so_far(robust_terms(found) if supported else found.modelled, points)
+
+
+def logged_curve(history: History, points: int = 100) -> Curve:
+    """Return the mean of what was played so far, at the same points."""
+    known = (one.reward for one in history.decisions() if one.payoffs is not None)
+    return _means_so_far(np.fromiter(known, np.float64), points)
+
+
+def _means_so_far(terms: Array, points: int) -> Curve:
     times = np.arange(1, len(terms) + 1)
     scale = float(np.abs(terms).max(initial=0.0)) or 1.0  # squares do not overflow
     means = np.cumsum(terms / scale) / times
@@ -98,11 +167,15 @@ def learning_curve(
 
 @dataclass(frozen=True)
 class WhatIf:
-    """A change, and what each policy would then earn: by the model, and the verdict on it."""
+    """A change, and what each policy would then earn: by the model, and the verdict on it.
+
+    ``differences`` are those from the first of the changes.
+    """
 
     change: str
     modelled: dict[str, float]
     verdicts: dict[str, Verdict]
+    differences: dict[str, Difference]
 
     @property
     def robust(self) -> dict[str, float]:
@@ -135,14 +208,21 @@ def judge_changes(
 ) -> list[WhatIf]:
     """Judge the evidence about each policy under each change."""
     settings = settings or IntervalSettings()
-    return [
-        WhatIf(
-            change,
-            {name: float(one[change].modelled.mean()) for name, one in found.items()},
-            {name: judge(one[change], settings, name, missing) for name, one in found.items()},
+    first: dict[str, Comparable] = {}
+    judged = []
+    for change in changes:
+        own = {name: one[change] for name, one in found.items()}
+        sides = {name: comparable(one, settings, name, missing) for name, one in own.items()}
+        first = first or sides
+        judged.append(
+            WhatIf(
+                change,
+                {name: float(one.modelled.mean()) for name, one in own.items()},
+                {name: judge(one, settings, name, missing) for name, one in own.items()},
+                {name: differ(side, first[name], settings) for name, side in sides.items()},
+            )
         )
-        for change in changes
-    ]
+    return judged
 
 
 def raise_costs(cost: float) -> Callable[[Payoffs], Payoffs]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import notebook
-from longrank.document import plain_number
+from longrank.document import plain_number, rounded
 from longrank.logs.abilities import NEEDS
 from longrank.logs.evaluation.estimators import (
     Estimate,
@@ -114,6 +114,8 @@ class Verdict:
         refused, there is *not enough data*.
     share
         The share of the traffic to try it on: 1 to promote, 0 to keep.
+    played
+        What was played earned per decision; NaN if it is unknown.
     confidence
         The confidence level of the intervals.
     notes
@@ -135,25 +137,31 @@ class Verdict:
     share: float = 0.0
     confidence: float = 0.95
     notes: tuple[str, ...] = ()
+    played: float = math.nan
 
     def __str__(self) -> str:
         return self.told()
 
+    @property
+    def uplift(self) -> float:
+        """The estimated gain as a share of what was played; NaN unless that earned something."""
+        return self.gain.value / self.played if self.played > 0.0 else math.nan
+
     def told(self, currency: str = "") -> str:
         """Return the verdict as a sentence, with amounts in a currency if there is one."""
-        name, sure = f"`{self.policy}`", f"({100.0 * self.confidence:.4g} %)"
+        name, level = f"`{self.policy}`", f"{100.0 * self.confidence:.4g} %"
         lost = f"; {self.missing} decisions have no outcome" if self.missing else ""
         earned = _span(self.low, self.high) + _unit(currency)
         if self.refused:
             text = f"this log cannot tell what {name} would earn: {self.refused}"
             if not math.isnan(self.low):
-                text += f"; all that is certain: {earned} per decision {sure}"
+                text += f"; all that is certain: {earned} per decision ({level})"
             return text + (lost if "no outcome" not in text else "")
         if math.isnan(self.gain.low):
-            text = f"{name} would earn {earned} per decision {sure}"
+            text = f"{name} would earn {earned} per decision ({level})"
         else:
             gain = self.gain.compared("what was played", " per decision", currency)
-            text = f"{name} would earn {gain} {sure}"
+            text = f"{name} would earn {gain} ({level}){self._best(currency)}"
         what = {
             "promote": "safe to switch to it",
             "try": "it looks better, but the log does not prove it: try it on "
@@ -162,6 +170,15 @@ class Verdict:
             "not enough data": "not enough data to switch",
         }[self.advice]
         return f"{text}; {self.effective:.0f} effective decisions{lost}; {what}"
+
+    def _best(self, currency: str) -> str:
+        """Return the point in the interval of the gain, in words."""
+        gain = self.gain
+        if math.isnan(gain.value) or gain.low == gain.high:
+            return ""
+        best = rounded(gain.value, gain.high - gain.low, sign=True) + _unit(currency)
+        share = plain_number(100.0 * self.uplift, 0, sign=True)
+        return f", best estimate {best}" + ("" if math.isnan(self.uplift) else f" or {share} %")
 
     def _repr_html_(self) -> str:
         """Show the verdict in a notebook: the sentence, and the numbers behind it."""
@@ -348,6 +365,7 @@ class Judged:
             refused=reason,
             gain=gain,
             confidence=self.settings.confidence,
+            played=float(self.rewards.mean()) if found.observed.any() else math.nan,
         )
 
     def interval(self, risk: float | None = None) -> tuple[float, float]:
@@ -430,7 +448,6 @@ class Judged:
             up, down = np.where(found.observed, up, 0.0), np.where(found.observed, down, 0.0)
         return np.maximum(up, 0.0), np.maximum(down, 0.0), float(scale[-1])
 
-
     def surely_missed(self) -> Array:
         """Return numbers of at least 0 with a mean of at most 1 - D / s, by what is certain.
 
@@ -455,7 +472,8 @@ def _bounded(judged: Judged, reason: str) -> Verdict:
     if not known:
         return replace(verdict, refused=reason)
     gain = _known_gain(judged)
-    return replace(verdict, value=float(lows.mean()), effective=float(n), gain=gain)
+    value, played = float(lows.mean()), float(judged.rewards.mean())
+    return replace(verdict, value=value, effective=float(n), gain=gain, played=played)
 
 
 def _known_gain(judged: Judged) -> Difference:
@@ -536,7 +554,8 @@ def differ(one: Comparable, two: Comparable, settings: IntervalSettings) -> Diff
     if one.terms is None or two.terms is None:
         value = one.value - two.value
         return Difference(name, other, value, one.low - two.high, one.high - two.low, "betting")
-    terms, span, unseen = one.terms - two.terms, one.span, max(one.unseen, two.unseen)
+    terms, unseen = one.terms - two.terms, max(one.unseen, two.unseen)
+    span = max(one.span, two.span)
     variance, value = float(terms.var(ddof=1)) / len(terms), float(terms.mean())
     designed = min(one.designed, two.designed)
     low, high = score(value, variance, designed, (-span, span), settings)
@@ -549,7 +568,7 @@ def _more(low: float, high: float, unit: str) -> str:
         return f"{_span(-high, -low)}{unit} less"
     if low >= 0.0:
         return f"{_span(low, high)}{unit} more"
-    less, more = (_rounded(end, high - low) for end in (-low, high))
+    less, more = (rounded(end, high - low) for end in (-low, high))
     return f"{less}{unit} less to {more}{unit} more"
 
 
@@ -558,14 +577,8 @@ def _unit(currency: str) -> str:
 
 
 def _span(low: float, high: float) -> str:
-    ends = [_rounded(end, high - low) for end in (low, high)]
+    ends = [rounded(end, high - low) for end in (low, high)]
     return ends[0] if low == high else " to ".join(ends)
-
-
-def _rounded(value: float, width: float) -> str:
-    """Write an end of an interval with as many decimals as its width deserves: two digits of it."""
-    decimals = max(1 - math.floor(math.log10(width)), 0) if 0.0 < width < math.inf else math.inf
-    return f"{value:.10g}" if decimals > 9 else plain_number(value, int(decimals))
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,414 @@
+"""The details of a report: what would change, what if, how a policy learns, and the estimators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.document import (
+    LETTER,
+    NARROW,
+    Block,
+    Chart,
+    Drawing,
+    Field,
+    Grid,
+    Heading,
+    Prose,
+    number,
+    rounded,
+)
+from longrank.jobs import Jobs
+from longrank.logs.evaluation import insights
+from longrank.logs.evaluation.evidence import Evidence, gather_all
+from longrank.logs.evaluation.intervals import IntervalSettings
+from longrank.logs.evaluation.outcome_model import OutcomeModel, calibration, fit
+from longrank.logs.evaluation.verdict import LOGGED, Evaluation
+from longrank.logs.history import Change, History
+from longrank.policies import Policy
+
+Policies = Mapping[str, Policy]
+UNCHANGED = "unchanged"
+SOME = 3_000  # decisions that are enough to ask what if, and to see how a policy learns
+MANY = 12  # candidates that are shown by name
+
+
+def in_currency(text: str, money: str) -> str:
+    """Return a title with the currency, if there is one."""
+    return f"{text} ({money})" if money else text
+
+
+def percent(share: float) -> str:
+    """Return a share in percent."""
+    return f"{100.0 * share:.4g} %"
+
+
+def fitted(value: float, width: float, *, sign: bool = False) -> str:
+    """Return an estimate with the decimals that its interval deserves; a dash if unknown."""
+    if math.isnan(value):
+        return "–"
+    text = rounded(value, width, sign)
+    return text.replace("-", "\N{MINUS SIGN}", 1) if text.startswith("-") else text
+
+
+def span(low: float, high: float, *, sign: bool = False) -> str:
+    """Return an interval in the same way."""
+    if not math.isfinite(low):
+        return "–"
+    return " to ".join(fitted(end, high - low, sign=sign) for end in (low, high))
+
+
+@dataclass(frozen=True)
+class Details:
+    """What a report says beyond the answer, about policies on a log."""
+
+    policies: Policies
+    history: History
+    found: Evaluation
+    money: str
+    settings: IntervalSettings
+    missing: str
+
+    @cached_property
+    def model(self) -> OutcomeModel:
+        """The outcome model of the log."""
+        return fit(self.history)
+
+    @property
+    def unit(self) -> str:
+        """The currency behind a number, if there is one."""
+        return f" {self.money}" if self.money else ""
+
+    def sections(self, extra_cost: float | None, workers: Jobs) -> list[Block]:
+        """Return everything that needs policies to be asked again."""
+        positions = insights.by_position(self.history)
+        cost, why = self._extra(extra_cost, positions)
+        changes = self._changes(cost)
+        every = max(1, math.ceil(len(self.history) / SOME))
+        asked = (self.policies, self.history, self.model, changes)
+        found = gather_all(*asked, workers=workers, every=every)
+        return [
+            *self._candidates(every),
+            Heading("What if", 2),
+            *self._what_if(found, changes, why, every),
+            Heading("Length", 2),
+            *self._lengths({name: one[UNCHANGED] for name, one in found.items()}),
+            Heading("Learning curve", 2),
+            *self._learning(),
+            Heading("Success by position", 2),
+            *self._positions(positions),
+            Heading("Calibration of the model", 2),
+            *_calibration(self.model),
+        ]
+
+    def _candidates(self, every: int) -> list[Block]:
+        """Show which candidates are tried first, where they have names."""
+        found = insights.by_candidate(self.policies, self.history, every)
+        if found is None:
+            return []
+        rows = []
+        names = sorted(found.tried, key=lambda name: -found.first[LOGGED][name])
+        for name in names[:MANY]:
+            tried = found.tried[name]
+            rate = "–" if not tried else _share(found.succeeded[name] / tried)
+            own = (_share(counts[name] / found.decisions) for counts in found.first.values())
+            cost = (f"{found.spent[name] / tried:.3g}" if tried else "–",) if found.spent else ()
+            rows.append((name, *own, f"{tried:,}", rate, *cost))
+        header = ("candidate", *found.first, "attempts", "success rate")
+        header += (in_currency("mean cost", self.money),) if found.spent else ()
+        text = (
+            "The share of decisions in which each candidate is tried first; then its attempts in "
+            "the log, at whatever position: how many, how many of them succeeded, and their cost."
+        )
+        if len(names) > MANY:
+            text += f" The {MANY} of {len(names)} that the log tried first most often."
+        return [
+            Heading("Who is tried first", 2),
+            Prose(text),
+            Grid(
+                header,
+                tuple(rows),
+                groups=(
+                    ("", 1),
+                    ("tried first by", len(found.first)),
+                    ("in the log", len(header) - 1 - len(found.first)),
+                ),
+                prose=(0,),
+                stacked=True,
+            ),
+        ]
+
+    def _extra(self, extra_cost: float | None, positions: insights.Positions) -> tuple[float, str]:
+        """Return how much more an attempt might cost, and why that much is asked about."""
+        if extra_cost is not None:
+            return extra_cost, ""
+        tried, spent = int(positions.tried.sum()), float(positions.spent.sum())
+        if spent > 0.0:
+            return _round(spent / tried), "about what an attempt of the log cost on average"
+        return _round(0.05 * self._worth()), "about a twentieth of what a success is worth at most"
+
+    def _worth(self) -> float:
+        """Return the most that a success at once is worth."""
+        most = 0.0
+        for batch in self.history.batches():
+            for payoffs in batch.payoffs:
+                more = payoffs.success_values
+                worth = 0.0 if more is None or not len(more) else float(more.max())
+                most = max(most, float(payoffs.rewards[:1].sum()) + worth)
+        return most
+
+    def _changes(self, cost: float) -> dict[str, Change]:
+        """Return what might be otherwise: smaller budgets, and more expensive attempts."""
+        longest = 1
+        for batch in self.history.batches():
+            known = batch.tried >= 0
+            most = [one.budget for one in batch.payoffs]
+            tries = np.minimum(batch.budget, max(most, default=0))[known]
+            if batch.items is not None:
+                tries = np.minimum(tries, np.diff(batch.items.firsts)[known])
+            else:
+                sizes = [len(each or ()) for each in batch.more.get("candidates", [])]
+                tries = np.minimum(tries, np.array(sizes, np.int64)[known])
+            longest = max(longest, int(tries.max(initial=1)))
+        budgets = sorted({1, 2, 3, longest // 2, longest} & set(range(1, longest)))
+        dearer = f"every attempt costs {cost:g}{self.unit} more"
+        return {
+            UNCHANGED: (None, None),
+            **{f"budget {b}": (None, b) for b in budgets},
+            dearer: (insights.raise_costs(cost), None),
+        }
+
+    def _what_if(
+        self,
+        found: Mapping[str, Mapping[str, Evidence]],
+        changes: Mapping[str, Change],
+        why: str,
+        every: int,
+    ) -> list[Block]:
+        judged = insights.judge_changes(found, changes, self.settings, self.missing)
+        rows = []
+        for one in judged:
+            cells: list[Field | str] = [one.change]
+            for name, verdict in one.verdicts.items():
+                if verdict.refused:
+                    cells.append(Field("–", "not supported by the log"))
+                    continue
+                remark, than = span(verdict.low, verdict.high), one.differences[name]
+                if one is not judged[0] and not than.low * than.high > 0.0:
+                    remark += "; no clear difference"
+                cells.append(Field(fitted(verdict.value, verdict.high - verdict.low), remark))
+            rows.append(tuple(cells))
+        level = percent(self.settings.confidence)
+        text = (
+            "Each policy decides again under the change, and the log is asked again whether it "
+            f"supports that: {in_currency('value', self.money)} and {level} interval. A budget is "
+            "how many attempts are allowed; what a larger one than the log's would bring cannot be "
+            "seen in it. “No clear difference” from the first line may be chance."
+        )
+        if why:
+            text += f" The higher cost of attempts is {why}."
+        if every > 1:
+            text += f" This long log is asked about one decision in {every}, spread evenly."
+        return [Prose(text), Grid(("change", *found), tuple(rows), prose=(0,), stacked=True)]
+
+    def _lengths(self, found: Mapping[str, Evidence]) -> list[Block]:
+        counted = {LOGGED: insights.lengths(self.history)}
+        counted |= {name: insights.lengths(one) for name, one in found.items()}
+        longest = max(map(len, counted.values()))
+        rows = []
+        for name, counts in counted.items():
+            shares = np.append(counts, np.zeros(longest - len(counts))) / counts.sum()
+            mean = float(shares @ np.arange(longest))
+            rows.append((name, f"{mean:.2f}", *map(_share, shares)))
+        text = (
+            "How many candidates a sequence names, and the share of decisions with that many. It "
+            "ends at the first success, so a long sequence means more second chances, not as many "
+            "attempts; with 0 nothing is tried."
+        )
+        header = ("policy", "mean length", *(f"length {n}" for n in range(longest)))
+        return [Prose(text), Grid(header, tuple(rows), prose=(0,), stacked=True)]
+
+    def _learning(self) -> list[Block]:
+        supported = [
+            e.policy for e in self.found if e.estimator == "doubly robust" and not e.refused
+        ]
+        whole, history = len(self.history), self.history.part(0, SOME)
+        curves = {}
+        for name, policy in self.policies.items():
+            known = name in supported
+            curve = insights.learning_curve(policy, history, self.model, supported=known)
+            curves[name if known else f"{name} (model)"] = curve
+        curves["what was played"] = insights.logged_curve(history)
+        wide = _curves(curves, self.money, right=min(20.0 + LETTER * max(map(len, curves)), 300.0))
+        step = 15.0 * (wide.y[1] - wide.y[0]) / wide.height  # labels do not overlap
+        at = math.inf
+        ends = [(curve[-1][1], style, name) for style, (name, curve) in enumerate(curves.items())]
+        for value, style, name in sorted(ends, reverse=True):
+            at = min(value, at - step)
+            wide.label_at(wide.x[1], at, name, style)
+        narrow = Drawing(_curves(curves, self.money, width=NARROW), tuple(curves))
+        first = f"the first {len(history):,} of " if len(history) < whole else ""
+        text = (
+            f"Here each policy goes on learning from {first}these decisions, one after another, "
+            "and is evaluated before each: the mean so far, with two standard errors."
+        )
+        return [Prose(text), Drawing(wide, narrow=narrow)]
+
+    def _positions(self, found: insights.Positions) -> list[Block]:
+        wide, narrow = (_bars(found.rates, width) for width in (640.0, NARROW))
+        drawing = Drawing(wide, narrow=Drawing(narrow))
+        columns = zip(found.tried, found.succeeded, found.rates, strict=True)
+        rows: tuple[tuple[str, ...], ...] = tuple(
+            (str(i), f"{tried:,}", f"{succeeded:,}", _share(float(rate)))
+            for i, (tried, succeeded, rate) in enumerate(columns, 1)
+        )
+        header = ("position", "tried", "succeeded", "success rate")
+        if not found.spent.any():
+            return [drawing, Grid(header, rows)]
+        rows = tuple((*row, f"{cost:.3g}") for row, cost in zip(rows, found.costs, strict=True))
+        spent, wins = float(found.spent.sum()), int(found.succeeded.sum())
+        text = f"The log spent {spent / len(self.history):.3g}{self.unit} per decision"
+        text += f" and {spent / wins:.3g}{self.unit} per success." if wins else "."
+        return [Prose(text), drawing, Grid((*header, in_currency("mean cost", self.money)), rows)]
+
+    def estimates(self) -> list[Block]:
+        """Return every estimate, and what the words mean."""
+        rows = []
+        for e in self.found:
+            remark = f"refused: {e.refused}" if e.refused else "; ".join(e.notes)
+            if not math.isnan(e.exact):
+                remark = f"exact in {percent(round(e.exact, 2))} of the decisions; {remark}"
+            known = not math.isnan(e.low)
+            ends = span(e.low, e.high) if known else ""
+            value = fitted(e.value, e.high - e.low) if known else number(e.value, 4)
+            rows.append(
+                (e.policy, e.estimator, value, ends, number(e.effective, 0), e.method, remark)
+            )
+        levels = [f"{percent(e.confidence)} " for e in self.found if not math.isnan(e.confidence)]
+        header = (
+            *("policy", "estimator", in_currency("value", self.money)),
+            f"{levels[0] if levels else ''}interval",
+            *("effective decisions", "method", "remarks"),
+        )
+        return [
+            Heading("Every estimator", 2),
+            *(Prose(text) for text in self._explained()),
+            Grid(header, tuple(rows), folded=f"{len(rows)} estimates", prose=(0, 1, 5, 6)),
+        ]
+
+    def _explained(self) -> list[str]:
+        """Explain how the verdicts were reached, in as many words as they need."""
+        verdicts = [verdict for verdict in self.found.verdicts.values() if not verdict.refused]
+        names = sorted({verdict.estimator for verdict in verdicts})
+        texts = [_MEANINGS[name] for name in names if name in _MEANINGS]
+        methods = {verdict.gain.method for verdict in verdicts}
+        texts += [_MEANINGS[name] for name in ("normal", "betting") if name in methods]
+        if verdicts:
+            texts.append(_MEANINGS["effective"])
+        return texts
+
+
+_MEANINGS = {
+    "doubly robust": (
+        "The verdicts are “doubly robust”: a model of the log says what to expect of a policy, and "
+        "the decisions in which the log happened to begin like the policy correct it. So they do "
+        "not depend on the model being right, as the row “model” does."
+    ),
+    "importance sampling": (
+        "The verdicts are by “importance sampling”: decisions count the more, the more likely the "
+        "policy and the less likely the log was to play them."
+    ),
+    "bounds": (
+        "The verdicts are “bounds”: the log was not made by chance, so they rest on what its "
+        "decisions show for certain."
+    ),
+    "normal": "Intervals called “normal” are narrow, and right for many effective decisions.",
+    "betting": (
+        "Intervals called “betting” are wide, but valid for any number of decisions: as far from "
+        "the estimate as a gambler who bets against it could not have become rich by chance."
+    ),
+    "effective": (
+        "“Effective decisions”: the log tells as much about the policy as this many decisions of "
+        "the policy itself would."
+    ),
+}
+
+
+def _share(share: float) -> str:
+    return "–" if math.isnan(share) else f"{100.0 * share:.0f} %"
+
+
+def _round(cost: float) -> float:
+    """Round to two digits."""
+    return float(f"{cost:.2g}")
+
+
+def _curves(
+    curves: Mapping[str, insights.Curve], money: str, width: float = 640.0, right: float = 14.0
+) -> Chart:
+    points = [point for curve in curves.values() for point in curve]
+    chart = Chart(
+        (0.0, float(max(t for t, _, _ in points))),
+        (
+            min(value - 2.0 * error for _, value, error in points),
+            max(value + 2.0 * error for _, value, error in points),
+        ),
+        label="The mean value so far of each policy while it learns, and of what was played",
+        titles=("decisions", in_currency("mean value so far", money)),
+        width=width,
+        right=right,
+    )
+    for style, curve in enumerate(curves.values()):
+        band = [(float(t), value - 2.0 * error, value + 2.0 * error) for t, value, error in curve]
+        chart.band(band, style)
+        chart.line([(float(t), value) for t, value, _ in curve], style)
+    return chart
+
+
+def _bars(rates: NDArray[np.float64], width: float) -> Chart:
+    highest = float(np.nanmax(rates, initial=0.0)) or 1.0
+    every = math.ceil(len(rates) / (width / 24.0))  # numbers do not overlap
+    chart = Chart(
+        (-0.5, len(rates) - 0.5),
+        (0.0, min(1.05 * highest, 1.0)),
+        label="The success rate of attempts, by position",
+        titles=("position", "success rate"),
+        x_names=["" if i % every else str(i + 1) for i in range(len(rates))],
+        width=width,
+        height=220.0,
+    )
+    for i, rate in enumerate(rates):
+        if not math.isnan(rate):
+            chart.bar(float(i), 0.6, float(rate))
+    return chart
+
+
+def _calibration(model: OutcomeModel) -> list[Block]:
+    bins = calibration(model.predictions)
+    if not bins:
+        return [Prose("Nothing was tried, so there is nothing to compare.")]
+    top = min(1.05 * max(max(predicted, true) for predicted, true, _ in bins), 1.0)
+    chart = Chart(
+        (0.0, top),
+        (0.0, top),
+        label="Predicted against observed success, by deciles of the attempts",
+        titles=("predicted", "observed"),
+        width=NARROW,
+        height=300.0,
+    )
+    chart.line([(0.0, 0.0), (top, top)], 6)
+    for predicted, true, count in bins:
+        error = math.sqrt(max(true * (1.0 - true), 1e-12) / count)
+        chart.whisker(predicted, max(true - 2 * error, 0.0), min(true + 2 * error, top))
+        chart.dot(predicted, true)
+    text = (
+        "Each dot is a tenth of the attempts, predicted by a model that has not seen them. Dots on "
+        "the line are predicted well. Far from it, trust the row “model” in the table below less; "
+        "the verdicts do not depend on it."
+    )
+    return [Prose(text), Drawing(chart)]

@@ -121,8 +121,7 @@ class Checked:
             "the candidates have prices": self.with_prices,
             "the outcome has actual costs": self.with_outcome_costs,
         }
-        shares = {what: "all" if m == n else f"{m} of {n}" for what, m in counted.items() if m}
-        return "; ".join(f"{what} in {share} decisions" for what, share in shares.items())
+        return "; ".join(f"{what} in {m} of {n} decisions" for what, m in counted.items() if m)
 
     @property
     def abilities(self) -> list[Ability]:

@@ -27,8 +27,8 @@ from longrank import PlackettLuce
 from longrank.logs.evaluation.estimators import robust_terms
 from longrank.logs.evaluation.evidence import Evidence
 from longrank.logs.evaluation.intervals import IntervalSettings
+from longrank.logs.evaluation.judging import Judged
 from longrank.logs.evaluation.sequences import mixture
-from longrank.logs.evaluation.verdict import Judged
 
 
 def asked(world: World, found: Evidence, rounds: int, seed: int) -> tuple[str, bool, bool]:

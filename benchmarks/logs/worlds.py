@@ -38,7 +38,7 @@ from longrank import (
 from longrank.logs import History, fit
 from longrank.logs.evaluation.evidence import gather_all
 from longrank.logs.evaluation.intervals import IntervalSettings
-from longrank.logs.evaluation.verdict import judge as verdict
+from longrank.logs.evaluation.judging import judge as verdict
 from longrank.policies import Randomised
 
 Rows = list[dict[str, Any]]

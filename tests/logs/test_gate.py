@@ -21,8 +21,9 @@ from longrank.logs import History, fit, gate, write
 from longrank.logs.evaluation.evidence import gather
 from longrank.logs.evaluation.gate import Passage, watch
 from longrank.logs.evaluation.intervals import IntervalSettings
+from longrank.logs.evaluation.judging import Judged
 from longrank.logs.evaluation.sequences import lower, mixture
-from longrank.logs.evaluation.verdict import Difference, Judged
+from longrank.logs.evaluation.verdict import Difference
 
 SETTINGS = IntervalSettings()
 ITEMS = np.eye(3).tolist()

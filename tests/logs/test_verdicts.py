@@ -20,9 +20,10 @@ from longrank.logs.evaluation.evidence import gather
 from longrank.logs.evaluation.gate import watch
 from longrank.logs.evaluation.insights import raise_costs, what_if
 from longrank.logs.evaluation.intervals import IntervalSettings
+from longrank.logs.evaluation.judging import comparable, differ, judge
 from longrank.logs.evaluation.sequences import lower
 from longrank.logs.evaluation.support import no_support, wrong_propensities
-from longrank.logs.evaluation.verdict import Difference, comparable, differ, judge
+from longrank.logs.evaluation.verdict import Difference
 
 SETTINGS = IntervalSettings(resamples=2)
 

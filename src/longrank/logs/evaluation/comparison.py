@@ -26,16 +26,10 @@ from longrank.logs.evaluation.estimators import (
 from longrank.logs.evaluation.evidence import Evidence, check_batches, gather_all
 from longrank.logs.evaluation.gate import Passage, watch
 from longrank.logs.evaluation.intervals import IntervalSettings
+from longrank.logs.evaluation.judging import comparable, differ, judge
 from longrank.logs.evaluation.observation import too_many, treatment
 from longrank.logs.evaluation.outcome_model import OutcomeModel, calibration, fit
-from longrank.logs.evaluation.verdict import (
-    LOGGED,
-    Evaluation,
-    Verdict,
-    comparable,
-    differ,
-    judge,
-)
+from longrank.logs.evaluation.verdict import LOGGED, Evaluation, Verdict
 from longrank.logs.history import History
 from longrank.policies import Policy, Random
 

@@ -12,7 +12,8 @@ from longrank.logs.abilities import NEEDS
 from longrank.logs.evaluation.estimators import range_of
 from longrank.logs.evaluation.evidence import Evidence
 from longrank.logs.evaluation.intervals import IntervalSettings
-from longrank.logs.evaluation.verdict import LOGGED, Difference, Judged
+from longrank.logs.evaluation.judging import Judged
+from longrank.logs.evaluation.verdict import LOGGED, Difference
 
 
 @dataclass(frozen=True)

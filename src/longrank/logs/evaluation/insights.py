@@ -14,17 +14,10 @@ from longrank.jobs import Jobs
 from longrank.logs.evaluation.estimators import robust_terms
 from longrank.logs.evaluation.evidence import Evidence, gather, gather_all
 from longrank.logs.evaluation.intervals import IntervalSettings
+from longrank.logs.evaluation.judging import Comparable, comparable, differ, judge
 from longrank.logs.evaluation.outcome_model import OutcomeModel
 from longrank.logs.evaluation.target import aim
-from longrank.logs.evaluation.verdict import (
-    LOGGED,
-    Comparable,
-    Difference,
-    Verdict,
-    comparable,
-    differ,
-    judge,
-)
+from longrank.logs.evaluation.verdict import LOGGED, Difference, Verdict
 from longrank.logs.history import Change, History
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy

@@ -45,6 +45,14 @@ def row(number, item, propensity, won, most=1.0):
     }
 
 
+def rows_with(*chances):
+    """A row for each item, whether it won, and the chance that it was played with."""
+    return [
+        row(f"{item} {won} {chance}", item, chance, won)
+        for item, won, chance in product(range(3), (False, True), chances)
+    ]
+
+
 def evidence(rows):
     """What a log says about a policy that always plays the first item."""
     history = History(rows)
@@ -126,10 +134,7 @@ def test_rare_decisions_of_great_worth_do_not_promote_who_fails_there():
 
 def test_a_log_that_has_become_better_than_the_policy_is_not_given_up_for_it():
     """The policy wins 6 of 10; the log first 3 of 10, and in the end 8 of 10."""
-    rows = [
-        row(f"{item} {won} {chance}", item, chance, won)
-        for item, won, chance in product(range(3), (False, True), (0.1, 0.8))
-    ]
+    rows = rows_with(0.1, 0.8)
     found, rng, promoted = evidence(rows), np.random.default_rng(7), 0
     wins = np.array([0.6, 0.9, 0.2])
     for _ in range(40):
@@ -159,10 +164,7 @@ def test_what_the_log_hardly_ever_plays_does_not_promote():
 
 def test_a_log_that_learns_does_not_promote_a_policy_that_is_no_better():
     """All items are alike, and the log plays more of what succeeded last."""
-    rows = [
-        row(f"{item} {won} {chance}", item, chance, won)
-        for item, won, chance in product(range(3), (False, True), (0.02, 0.96))
-    ]
+    rows = rows_with(0.02, 0.96)
     found, rng, promoted = evidence(rows), np.random.default_rng(3), 0
     for _ in range(100):
         stream, liked = [], 0

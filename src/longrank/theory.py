@@ -104,9 +104,9 @@ def regret_bound(
     """Compute Theorem 1's bound on the cumulative regret of Algorithm 1, as printed.
 
     It is stated to hold with probability 1 - delta, for an alpha whose proof needs larger constants
-    (see :func:`exploration`). ``slope`` is the paper's z, any bound on the slope of the link; rewards are in [0, 1] and
-    losses in [-1, 0]. For Algorithm 2, with ``dim`` the number of topics, it bounds the scaled
-    regret.
+    (see :func:`exploration`). ``slope`` is the paper's z, any bound on the slope of the link;
+    rewards are in [0, 1] and losses in [-1, 0]. For Algorithm 2, with ``dim`` the number of topics,
+    it bounds the scaled regret.
     """
     z = checks.real("slope", slope, above=0.0)
     alpha = exploration(budget, dim, horizon, delta, radius, link)

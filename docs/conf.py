@@ -1,5 +1,6 @@
 """Sphinx: `make docs`."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -56,5 +57,19 @@ def trim(_app: Sphinx, page: nodes.document) -> None:
             block.children = [nodes.Text(block.rawsource)]
 
 
+ARRAY = re.compile(
+    r"~?(?:numpy\.)?ndarray\[~?(?:\w+\.)?tuple\[~?(?:\w+\.)?Any, \.\.\.\], "
+    r"~?(?:numpy\.)?dtype\[~?(?:numpy\.)?(\w+)\]\]"
+)
+
+
+def shorten(_app: Sphinx, _domain: str, _kind: str, content: nodes.Element) -> None:
+    """Write the type of an array as ``ndarray[float64]``."""
+    for text in list(content.findall(nodes.Text)):
+        if "ndarray[" in text:
+            text.parent.replace(text, nodes.Text(ARRAY.sub(r"ndarray[\1]", text)))
+
+
 def setup(app: Sphinx) -> None:
     app.connect("doctree-read", trim)
+    app.connect("object-description-transform", shorten, priority=900)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
+
+TAG = re.compile(r"\\tag\{(.+?)\}")
 
 
 def visit_inline(writer: HTML5Translator, node: nodes.math) -> None:
@@ -14,7 +18,11 @@ def visit_inline(writer: HTML5Translator, node: nodes.math) -> None:
 
 
 def visit_block(writer: HTML5Translator, node: nodes.math_block) -> None:
-    writer.body.append(f'<div class="formula">{convert(node.astext(), display="block")}</div>')
+    """Show a formula, with its number (``\\tag``) at the right margin."""
+    tag = TAG.search(node.astext())
+    formula = convert(TAG.sub("", node.astext()).strip(), display="block")
+    number = f'<span class="number">({tag[1]})</span>' if tag else ""
+    writer.body.append(f'<div class="formula">{formula}{number}</div>')
     raise nodes.SkipNode
 
 

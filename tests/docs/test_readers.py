@@ -1,4 +1,4 @@
-"""A reader's test: 26 questions, each answered within two clicks from the README."""
+"""A reader's test: 27 questions, each answered within two clicks from the README."""
 
 from __future__ import annotations
 

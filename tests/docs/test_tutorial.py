@@ -1,7 +1,7 @@
 """The tutorial, followed literally: files are created, commands run and outputs compared.
 
 Of what the page says only two things are changed: the packages are installed already, and the port
-is a free one.
+is a free one. The terminal is 100 characters wide.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ class Reader:
             **os.environ,
             "PATH": f"{programs}:{os.environ['PATH']}",
             "PYTHONPATH": source,
+            "COLUMNS": "100",  # the width of the reader's terminal
         }
 
     def follow(self, block: Block) -> None:

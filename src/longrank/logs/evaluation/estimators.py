@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.document import plain_number
+from longrank.document import plain_number, rounded
 from longrank.logs.abilities import NEEDS, Checked
 from longrank.logs.evaluation.evidence import Evidence
 from longrank.logs.evaluation.intervals import (
@@ -156,8 +156,9 @@ def bounds(found: Evidence, settings: IntervalSettings) -> Estimate:
     earnable = min(least, float(lows.min())), max(most, float(highs.max()))
     lowest, _, _ = mean_interval(lows, earnable, settings)
     _, highest, method = mean_interval(highs, earnable, settings)
-    ends = " to ".join(plain_number(end, 4) for end in (lowest, highest))
-    note = f"for further decisions like these: {ends} ({settings.confidence:.0%}, {method})"
+    ends = " to ".join(rounded(end, highest - lowest) for end in (lowest, highest))
+    level = f"{100.0 * settings.confidence:.4g} %"
+    note = f"for further decisions like these: {ends} ({level}, {method})"
     return Estimate(
         "",
         "",

@@ -132,8 +132,9 @@ function tries(d, worth) { // a row for each try of the budget, with its estimat
       element("td", { class: "number" }, worth(value), i === end && i < d.values.length - 1 ? " ← stops here" : ""));
   });
   return element("div", { class: "wide" }, element("table", { class: "tries" }, element("thead", {}, element("tr", {},
-    ...["try", "candidate", "", "chance of success (pale: bonus for what it knows little about)", "worth if it stops here"].map((text) => element("th", { scope: "col" }, text)))),
-  element("tbody", {}, ...rows)));
+    ...["try", "candidate", "", "chance of success", "worth if it stops here"].map((text) => element("th", { scope: "col" }, text)))),
+  element("tbody", {}, ...rows)), ...(d.sequence.some((choice) => choice.optimistic > choice.estimate)
+    ? [element("p", { class: "soft" }, "Pale: a bonus for what it knows little about.")] : []));
 }
 
 function bar(choice) {

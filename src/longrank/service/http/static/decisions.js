@@ -133,7 +133,7 @@ function tries(d, worth) { // a row for each try of the budget, with its estimat
   });
   return element("div", { class: "wide" }, element("table", { class: "tries" }, element("thead", {}, element("tr", {},
     ...["try", "candidate", "", "chance of success", "worth if it stops here"].map((text) => element("th", { scope: "col" }, text)))),
-  element("tbody", {}, ...rows)), ...(d.sequence.some((choice) => choice.optimistic > choice.estimate)
+  element("tbody", {}, ...rows)), ...(d.sequence.some((choice) => choice.optimistic - choice.estimate > 0.005)
     ? [element("p", { class: "soft" }, "Pale: a bonus for what it knows little about.")] : []));
 }
 

@@ -338,7 +338,7 @@ def numbers(session: Session, model: int, names: Sequence[str]) -> dict[str, int
         some = names[first : first + _MAX_NAMES]
         listed = ", ".join("?" * len(some))
         sql = f"SELECT id, seq FROM log WHERE model = ? AND kind = 0 AND id IN ({listed})"
-        found.update(session.execute(sql, (model, *some)))  # type: ignore[arg-type]
+        found.update(session.execute(sql, (model, *some)))
     return found
 
 

@@ -37,6 +37,7 @@ from longrank.service.store.records import DECISION, OUTCOME, DecisionRecord, Dr
 from longrank.service.store.sqlite import SqliteStore
 
 DIM, BATCH, SPAN = 3, 2_000, 6 * 3600.0
+EVERY, OUTAGE = 500, 60  # decisions from one outage to the next, and of an outage: drift marks
 WATCH = """
 const seen = () => document.querySelectorAll('#list a').length >= MODELS &&
   document.querySelector('article .tile') && document.querySelector('[data-chart] path');
@@ -61,9 +62,11 @@ def fill(path: Path, models: int, decisions: int) -> None:
     bodies = [records.pack_outcome(one) for one in outcomes]
     body, stats = records.pack_decision(record), Stats()
     times = np.linspace(now - SPAN, now - 1.0, each).tolist()
-    for i, at in enumerate(times):
+    failed = [i % 4 == 0 or i % EVERY >= EVERY - OUTAGE for i in range(each)]
+    for at, bad in zip(times, failed, strict=True):
         stats.decide(at, record)
-        stats.settle(at, record, outcomes[i % 4 == 0])
+        stats.settle(at, record, outcomes[bad])
+    print(f"{len(stats.series.marks)} drift marks in each model")
     with Engine(SqliteStore(path)) as engine:
         for number in range(models):
             model, _ = engine.create(
@@ -74,7 +77,7 @@ def fill(path: Path, models: int, decisions: int) -> None:
                 for i, at in enumerate(times)
             ]
             drafts += [
-                Draft(model.number, OUTCOME, f"d{i}", at, 0.0, bodies[i % 4 == 0])
+                Draft(model.number, OUTCOME, f"d{i}", at, 0.0, bodies[failed[i]])
                 for i, at in enumerate(times)
             ]
             for first in range(0, len(drafts), BATCH):

@@ -59,7 +59,7 @@ def text(browser, selector):
 
 
 def tile(browser, name):
-    return text(browser, f"[data-tile='{name}']")
+    return text(browser, f'[data-tile="{name}"]')
 
 
 def explain(browser, decision):
@@ -103,6 +103,7 @@ def test_without_models_it_says_how_to_make_one(browser, http):
     browser.refresh()
     until(lambda: "No models yet" in (text(browser, "#model") or ""))
     assert "/v1/models/routes" in text(browser, "#model pre")
+    assert "Bearer KEY" in text(browser, "#model pre")
 
 
 def test_a_service_that_is_gone_is_told(browser, played):
@@ -113,10 +114,15 @@ def test_a_service_that_is_gone_is_told(browser, played):
     try:
         until(lambda: "does not answer" in text(browser, "#state"))
         assert every(browser, "article .tile")  # what it knew stays
+        assert text(browser, "#time").startswith("What is shown is of ")
+        browser.execute_script("scrollTo(0, document.body.scrollHeight)")
+        top = "return document.querySelector('header').getBoundingClientRect().top"
+        assert browser.execute_script(top) == 0  # and it is said wherever one looks
     finally:
         normal = {**condition, "offline": False, "downloadThroughput": -1, "uploadThroughput": -1}
         browser.execute_cdp_cmd("Network.emulateNetworkConditions", normal)
     until(lambda: "live" in text(browser, "#state"))
+    assert not every(browser, "body.stale")
     browser.get_log("browser")
 
 
@@ -178,9 +184,11 @@ def test_a_period_is_chosen_and_kept_in_the_address(browser, played, clock):
     clock.now += 2_000.0
     opened(browser, played)
     assert tile(browser, "decisions") == "0"
+    until(lambda: "Choose a longer one" in text(browser, "[aria-label='Nothing to show']"))
     for label, count in (("1 hour", "40"), ("15 min", "0"), ("1 week", "40"), ("All", "40")):
         next(found for found in every(browser, ".ranges label") if found.text == label).click()
         until(lambda count=count: tile(browser, "decisions") == count)
+        assert find(browser, "[aria-label='Earnings']").is_displayed() == (count != "0")
     assert browser.current_url.endswith("#routes/all")
     browser.refresh()
     until(lambda: tile(browser, "decisions") == "40")
@@ -192,13 +200,15 @@ def test_many_models_are_searched_and_chosen(browser, played):
     opened(browser, played)
     until(lambda: len(every(browser, "#list a")) == 31)
     assert text(browser, "#list a[aria-current] b") == "routes"  # the busiest
+    assert text(browser, "#count") == "31 models"
     find(browser, "#search").send_keys("SHOP-2")
     until(lambda: len(every(browser, "#list a")) == 10)
     assert "10 of 31 models" in text(browser, "#count")
     find(browser, "#search").send_keys(Keys.ENTER)
     until(lambda: text(browser, "article h2") == "shop-20")
     until(lambda: "No decisions yet" in text(browser, "#decisions"))
-    assert "Nothing was decided" in text(browser, "[aria-label='Candidates']")
+    until(lambda: "How to ask" in text(browser, "[aria-label='Nothing to show']"))
+    assert not [chart for chart in every(browser, "figure.chart") if chart.is_displayed()]
     assert errors(browser) == []
 
 
@@ -259,6 +269,58 @@ def test_nothing_is_wider_than_the_screen_and_a_wide_one_is_used(browser, played
     assert hidden == []
 
 
+def test_money_of_a_model_fits_a_narrow_screen(browser, http):
+    http.put("/v1/models/cards", json={"max_budget": 2, "currency": "EUR"})
+    offered = [{"id": "Northbank", "cost": 0.2}, {"id": "Quickcard", "cost": 0.05}]
+    body = {"candidates": offered, "rewards": [90.0, 90.0], "losses": [0.0, 0.0, 0.0]}
+    for i in range(40):
+        http.post("/v1/models/cards/decisions", json={"id": f"d{i}", **body})
+        told = {"tried": 2, "succeeded": True}
+        http.put(f"/v1/models/cards/decisions/d{i}/outcome", json=told)
+    screen = {"width": 390, "height": 900, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    opened(browser, http, width=500)
+    until(lambda: "cost of a try, EUR" in text(browser, "[aria-label='Candidates']"))
+    until(lambda: every(browser, "#decisions button.link"))
+    explain(browser, "d3")
+    hidden = browser.execute_script(
+        "return [...document.querySelectorAll('.wide')]"
+        ".filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.ariaLabel)"
+    )
+    assert hidden == []
+
+
+def test_shadow_mode_tells_what_was_played_from_what_the_model_would_have(browser, http):
+    http.put("/v1/models/desk", json={"mode": "shadow", "currency": "EUR", "max_budget": 2})
+    http.put("/v1/models/live", json={"currency": "EUR", "max_budget": 2})
+    body = {"candidates": [{"id": "adyen", "cost": 0.5}, {"id": "stripe", "cost": 0.1}],
+            "rewards": [4.0, 4.0], "losses": [0.0, 0.0, 0.0]}  # fmt: skip
+    for model, more in (("desk", {"baseline": ["adyen"]}), ("live", {})):
+        http.post(f"/v1/models/{model}/decisions", json={"id": "one", **body, **more})
+        told = {"tried": 1, "succeeded": True}
+        http.put(f"/v1/models/{model}/decisions/one/outcome", json=told)
+    opened(browser, http, address="desk/900")
+    assert "all figures here are theirs" in find(browser, ".note").text
+    assert tile(browser, "earned by the caller's list") == "3.50 EUR"
+    assert tile(browser, "earned") is None
+    assert "caller's list" in text(browser, "[aria-label='Earnings'] .legend")
+    assert "caller's list" in text(browser, "#list a[data-model='desk']")
+    until(lambda: every(browser, "#decisions tbody tr"))
+    row = text(browser, "#decisions tbody tr")
+    assert "adyen ✓" in row
+    assert "the model: stripe → adyen" in row
+    assert "The model would have tried: stripe → adyen." in explain(browser, "one").text
+    find(browser, "#decision .close").click()
+    find(browser, "#list a[data-model='live']").click()
+    until(lambda: tile(browser, "earned") == "3.90 EUR")
+    assert not find(browser, ".note").is_displayed()
+    Select(find(browser, "#compare")).select_by_value("model desk")
+    chart = "[data-chart='Earned in this period']"
+    until(lambda: "more than desk: the caller's list" in text(browser, chart))
+    assert "caller's list" not in text(browser, "#list a[data-model='live']")
+    assert errors(browser) == []
+
+
 def test_what_is_shown_has_a_name_for_those_who_do_not_see_it(browser, played):
     opened(browser, played)
     nameless = browser.execute_script(
@@ -304,7 +366,8 @@ def test_it_shows_money_in_the_currency_of_the_model(browser, http):
     wide = "return [...document.querySelectorAll('.tile')].some(t => t.scrollWidth > t.clientWidth)"
     assert not browser.execute_script(wide)
     shown = explain(browser, "d29").text
-    for part in ("planned cost", "real cost", "this try adds", "0.25 <b>EUR</b>", "Earned "):
+    for part in ("planned cost", "real cost", "a success is worth", "90.50 <b>EUR</b>",
+                 "this try adds", "0.25 <b>EUR</b>", "Earned "):  # fmt: skip
         assert part in shown
     assert not every(browser, "#decision p b b, #decision td b")
     assert errors(browser) == []

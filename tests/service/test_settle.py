@@ -10,6 +10,7 @@ from longrank import Payoffs, named
 from longrank.errors import InvalidInput
 from longrank.service import messages
 from longrank.service.errors import Conflict, Unknown
+from longrank.service.store.records import DECISION, OUTCOME
 from longrank.service.upkeep import Upkeep
 
 
@@ -131,3 +132,25 @@ def test_many_outcomes_at_once_have_a_result_each(engine):
     kinds = [type(one).__name__ for one in found]
     assert kinds == ["OutcomeAnswer", "OutcomeAnswer", "Unknown", "OutcomeAnswer", "Conflict"]
     assert engine.model("m").stats.learned == 2
+
+
+def test_outcomes_of_one_request_are_learned_in_the_order_of_their_decisions(engine, clock):
+    """A nightly file, failures first, is no outage; the answers keep the order of the file."""
+    make(engine, "nightly", policy="recommended", dim=None, max_budget=1)
+    rng = np.random.default_rng(0)
+    for night in range(3):
+        good = {f"d{night}-{i}": bool(rng.random() < 0.85) for i in range(300)}
+        for name in good:
+            clock.now += 60.0
+            engine.decide("nightly", messages.DecisionRequest(id=name, candidates=["adyen"]))
+        items = [
+            messages.BatchItem(id=name, tried=1, succeeded=good[name])
+            for name in sorted(good, key=lambda name: (good[name], name))
+        ]
+        found = engine.settle_many("nightly", items)
+        assert [answer.id for answer in found] == [item.id for item in items]
+    model = engine.model("nightly")
+    entries = engine.store.after(model.number, 0, limit=2_000)
+    decided, settled = ([e.id for e in entries if e.kind == kind] for kind in (DECISION, OUTCOME))
+    assert settled == decided
+    assert model.stats.series.marks == []

@@ -50,6 +50,14 @@ def test_an_outcome_needs_its_decision_and_a_decision_its_model(store, model):
     assert [entry.kind for entry in store.find(model, "x")] == [DECISION, OUTCOME]
 
 
+def test_decisions_have_the_numbers_of_their_entries(store, model):
+    names = [f"d{i}" for i in range(700)]
+    seqs = {name: append(store, decision(model, name)).seq for name in names[::-1]}
+    append(store, outcome(model, "d3"))
+    assert store.numbers(model, [*names, "nobody"]) == seqs
+    assert store.numbers(model + 1, names) == store.numbers(model, []) == {}
+
+
 def test_lists_go_both_ways_with_their_outcomes(store, model):
     for i in range(5):
         append(store, decision(model, f"d{i}"))

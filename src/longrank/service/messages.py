@@ -325,6 +325,9 @@ class SeriesAnswer(Struct, frozen=True):
     candidates: list[CandidateSeries]
     calibration: list[CalibrationBin]
     marks: list[DriftMark]
+    mode: Annotated[
+        Mode, Meta(description="The model's mode now; in `shadow`, all this is of the baseline.")
+    ] = "online"
 
 
 # keys
@@ -631,6 +634,9 @@ class DecisionSummary(Struct, frozen=True):
     ] = "pending"
     reward: Annotated[float | None, Meta(description="What it earned, net of `spent`.")] = None
     spent: float | None = None
+    proposal: Annotated[
+        list[str] | None, Meta(description="What the model would have played in shadow mode.")
+    ] = None
 
 
 class DecisionList(Struct, frozen=True):

@@ -66,7 +66,11 @@ async def settle_many(
     append: Appending,
     read: Reading,
 ) -> list[messages.OutcomeAnswer | Exception]:
-    """Log many outcomes, some of which share a commit; an error in place of one refused."""
+    """Log many outcomes, some of which share a commit; an error in place of one refused.
+
+    They are logged in the order of their decisions: a file of a whole day that is sorted by result
+    would otherwise look like an outage and its end.
+    """
 
     async def one(item: messages.BatchItem) -> messages.OutcomeAnswer | Exception:
         try:
@@ -74,11 +78,14 @@ async def settle_many(
         except (InvalidInput, ServiceError) as error:
             return error
 
-    results: list[messages.OutcomeAnswer | Exception] = []
+    numbers = await read(recent.store.numbers, model.number, [item.id for item in items])
+    order = sorted(range(len(items)), key=lambda i: numbers.get(items[i].id, 0))
+    results: dict[int, messages.OutcomeAnswer | Exception] = {}
     for first in range(0, len(items), MAX_TOGETHER):
-        chunk = items[first : first + MAX_TOGETHER]
-        results += await asyncio.gather(*(one(item) for item in chunk))
-    return results
+        chunk = order[first : first + MAX_TOGETHER]
+        found = await asyncio.gather(*(one(items[i]) for i in chunk))
+        results.update(zip(chunk, found, strict=True))
+    return [results[i] for i in range(len(items))]
 
 
 def expire(

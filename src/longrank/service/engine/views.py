@@ -135,6 +135,7 @@ class Views:
                 if n
             ],
             marks=marks,
+            mode=model.spec.request.mode,
         )
 
     def pending(self, model: Model) -> int:
@@ -336,4 +337,5 @@ def _summary(entry: Entry, settled: Entry | None, now: float) -> messages.Decisi
         result=_result(entry, record, settled, now),
         reward=finite(record.reward(found)) if found else None,
         spent=finite(record.spent(found)) if found else None,
+        proposal=None if record.proposal is None else record.proposal.ids,
     )

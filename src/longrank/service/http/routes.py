@@ -283,7 +283,8 @@ class Endpoints:
     def settle_many(self, model: str, outcomes: Sequence[dict[str, Any]]) -> messages.BatchRequest:
         """Record the outcomes of several decisions.
 
-        Each is a dictionary with the decision's ``id`` and what :meth:`settle` takes.
+        Each is a dictionary with the decision's ``id`` and what :meth:`settle` takes. They are
+        learned in the order of their decisions.
         """
         return messages.BatchRequest([msgspec.convert(one, messages.BatchItem) for one in outcomes])
 

@@ -6,7 +6,7 @@ import re
 import threading
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Concatenate, ParamSpec, TypeVar
@@ -226,6 +226,10 @@ class Store(ABC):
     def find(self, model: int, name: str) -> tuple[Entry | None, Entry | None]:
         """Return a decision and its outcome, by the decision's id."""
         return self._read(sql.find, model, name)
+
+    def numbers(self, model: int, names: Sequence[str]) -> dict[str, int]:
+        """Return the numbers of decisions in the log by their ids; what is not there has none."""
+        return self._read(sql.numbers, model, names)
 
     def after(self, model: int, seq: int, limit: int = 1000) -> list[Entry]:
         """Return a model's entries after ``seq``, in order."""

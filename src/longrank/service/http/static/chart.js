@@ -37,7 +37,7 @@ export class Chart {
   constructor(title, { format = String, stacked = false, top = null, note = "" } = {}) {
     Object.assign(this, { title, format, stacked, top, hidden: new Set(), at: null, data: null });
     this.svg = element("svg", { role: "img", tabindex: 0, "aria-label": `${title}: arrow keys show the values` });
-    this.tip = element("div", { class: "tip", role: "status", "aria-live": "polite" });
+    this.tip = element("div", { class: "tip", role: "status", "aria-live": "polite", hidden: "" });
     this.legend = element("ul", { class: "legend", "aria-label": `${title}: legend` });
     this.numbers = element("details", {}, element("summary", {}, "Table"));
     this.note = element("p", { class: "soft" }, note);
@@ -87,6 +87,8 @@ export class Chart {
     if (!known.length) {
       this.svg.replaceChildren(element("text", { x: width / 2, y: height / 2, "text-anchor": "middle" },
         "Nothing in this period."));
+      this.x = null;
+      this.show(null);
       return;
     }
     let low = Math.min(0, ...known), high = this.top ?? Math.max(0, ...known);
@@ -198,6 +200,7 @@ function trace(points) {
 }
 
 function area(upper, lower) {
+  if (upper.length === 1) [upper, lower] = [upper, lower].map(([[x, y]]) => [[x - 3, y], [x + 3, y]]); // one moment is a bar
   const text = (points) => points.map(([a, b]) => `${a.toFixed(1)},${b.toFixed(1)}`).join("L");
   return `M${text(upper)}L${text(lower.reverse())}Z`;
 }

@@ -2,12 +2,12 @@
 // The address keeps both (#name/seconds), so that a link shows the same.
 
 import { call } from "./api.js";
-import { $, clock, element } from "./format.js";
+import { $, clock, element, moment } from "./format.js";
 import { Model, RANGES } from "./model.js";
 import * as models from "./models.js";
 
 const EVERY = 2000; // milliseconds
-let view = null, busy = false, again = false;
+let view = null, busy = false, again = false, heard = null;
 
 function address() {
   const [name, seconds] = location.hash.slice(1).split("/").map(decodeURIComponent);
@@ -20,7 +20,9 @@ const go = (name, range) => { location.hash = `#${encodeURIComponent(name)}/${ra
 function say(text, problem = false) { // a reader hears it when it changes, and not every two seconds
   if ($("state").textContent !== text) $("state").textContent = text;
   $("state").className = problem ? "problem" : "";
-  $("time").textContent = problem ? "" : clock(Date.now() / 1000, 60);
+  if (!problem) heard = Date.now() / 1000;
+  $("time").textContent = !problem ? clock(heard, 60) : view && heard ? `What is shown is of ${moment(heard)}.` : "";
+  document.body.classList.toggle("stale", Boolean(problem && view));
 }
 
 function empty(...content) {
@@ -50,7 +52,8 @@ export async function refresh() {
     if (lost) empty(element("h2", {}, name), element("p", { class: "problem" },
       unavailable.find((model) => model.name === name)?.detail || "There is no model of this name."));
     else if (!chosen) empty(element("h2", {}, "No models yet"), element("p", {}, "Create one, and it appears here:"),
-      element("pre", { tabindex: 0 }, `curl -X PUT ${location.origin}/v1/models/routes -H "Authorization: Bearer KEY" --json '{}'`));
+      element("pre", { tabindex: 0 }, `curl -X PUT ${location.origin}/v1/models/routes${keyed("KEY")} --json '{}'`),
+      ...($("key").value ? [element("p", { class: "soft" }, "KEY is the key that you entered here.")] : []));
     else {
       if (view?.name !== chosen) {
         view = new Model(chosen, range, known, (seconds) => go(chosen, seconds));
@@ -74,6 +77,8 @@ export async function refresh() {
     if (again) { again = false; refresh(); }
   }
 }
+
+const keyed = (key) => $("key").value ? ` -H "Authorization: Bearer ${key}"` : "";
 
 const busiest = (found) => [...found].sort((a, b) => b.decisions - a.decisions)[0]?.name || "";
 

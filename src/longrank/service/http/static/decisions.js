@@ -66,7 +66,7 @@ export class Decisions {
     if (state !== this.drawn) this.body.replaceChildren(...this.rows.map((row) => element("tr", { "data-id": row.id },
       element("td", {}, element("button", { type: "button", class: "link", "aria-label": `Open decision ${row.id}`,
         onclick: () => open(this.model, row.id) }, row.id.length > 20 ? `${row.id.slice(0, 18)}…` : row.id)),
-      element("td", {}, ...cascade(row)),
+      element("td", {}, ...cascade(row), ...(row.proposal ? [element("span", { class: "soft proposal" }, `the model: ${row.proposal.join(" → ") || "nothing"}`)] : [])),
       element("td", { class: row.result }, RESULTS[row.result]), element("td", { class: "number", "data-label": "earned" }, money(row.reward, unit)),
       element("td", { class: "number", "data-label": "cost" }, money(row.spent, unit)), element("td", { "data-label": "time" }, moment(row.created)))));
     this.drawn = state;
@@ -95,7 +95,9 @@ export async function open(model, id) {
   } catch (error) {
     content = [element("h2", { id: "decision-title" }, `Decision ${id}`), element("p", { class: "problem" }, error.message)];
   }
-  dialog.replaceChildren(element("button", { type: "button", class: "close", onclick: () => dialog.close(), "aria-label": "Close" }, "✕"), ...content);
+  const close = element("button", { type: "button", class: "close", onclick: () => dialog.close(), "aria-label": "Close" }, "✕");
+  dialog.replaceChildren(element("div", { class: "bar-top" }, content[0], close), ...content.slice(1));
+  dialog.scrollTop = 0;
   if (!dialog.open) dialog.showModal();
 }
 
@@ -106,6 +108,8 @@ function detail(d, currency) {
   const lines = [];
   if (settled && (currency || settled.spent)) lines.push(`Earned ${money(settled.reward, currency)}, ` +
     `net of ${money(settled.spent, currency)} spent on tries${settled.estimated ? ", as was expected: it told no costs" : ""}.`);
+  if (d.proposal) lines.push(`The model would have tried: ${d.proposal.sequence.map((each) => each.id).join(" → ") || "nothing"}. ` +
+    "This was not played, so nobody knows what it would have earned.");
   if (d.loss_bound) lines.push(`No other plan is worth more than ${money(d.loss_bound, currency)} above this one.`);
   if (d.patience < 1) lines.push(`Planned with a patience of ${shown(d.patience)}: the probability of going on after a failure.`);
   return [element("h2", { id: "decision-title" }, `Decision ${d.id}`),
@@ -113,7 +117,6 @@ function detail(d, currency) {
     ...lines.map((line) => element("p", {}, line)),
     ...(context.length ? [element("p", { class: "soft" }, "Context: " + context.map(([name, value]) => `${name} ${typeof value === "string" ? value : JSON.stringify(value)}`).join(", "))] : []),
     tries(d, worth), ...prices(d, currency), ...reasons(d),
-    ...(d.proposal ? [element("p", {}, `The model would have tried: ${d.proposal.sequence.map((each) => each.id).join(", ") || "nothing"}.`)] : []),
     element("h3", {}, "What happened"), element("ul", {}, ...d.history.map((event) => element("li", { class: "soft" }, `${moment(event.at)}: ${event.event}, ${event.detail}`)))];
 }
 
@@ -129,8 +132,9 @@ function tries(d, worth) { // a row for each try of the budget, with its estimat
       element("td", { class: "number" }, worth(value), i === end && i < d.values.length - 1 ? " ← stops here" : ""));
   });
   return element("div", { class: "wide" }, element("table", { class: "tries" }, element("thead", {}, element("tr", {},
-    ...["try", "candidate", "", "chance of success (pale: bonus for what it knows little about)", "worth if it stops here"].map((text) => element("th", { scope: "col" }, text)))),
-  element("tbody", {}, ...rows)));
+    ...["try", "candidate", "", "chance of success", "worth if it stops here"].map((text) => element("th", { scope: "col" }, text)))),
+  element("tbody", {}, ...rows)), ...(d.sequence.some((choice) => choice.optimistic - choice.estimate > 0.005)
+    ? [element("p", { class: "soft" }, "Pale: a bonus for what it knows little about.")] : []));
 }
 
 function bar(choice) {
@@ -144,9 +148,9 @@ function prices(d, currency) {
   const paid = d.outcome?.costs;
   const rows = d.sequence.filter((choice) => "cost" in choice).map((choice, i) => [choice.id,
     money(choice.cost, currency), ...(paid ? [money(paid[i], currency)] : []),
-    money(choice.value, currency), money(choice.adds, currency)]);
+    money(d.rewards[i] + choice.value, currency), money(choice.adds, currency)]);
   return rows.length ? [element("h3", {}, "What it costs"), table(["candidate", "planned cost", ...(paid ? ["real cost"] : []),
-    "value of a success", "this try adds"], rows)] : [];
+    "a success is worth", "this try adds"], rows)] : [];
 }
 
 function reasons(d) {

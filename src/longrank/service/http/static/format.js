@@ -60,6 +60,8 @@ export function plainly(reason) {
   return words.length > 1 ? `${words.slice(1).join(" and ")} while ${words[0]}` : words[0];
 }
 
+export const count = (n, noun) => `${shown(n)} ${noun}${n === 1 ? "" : "s"}`;
+
 export const sum = (numbers) => numbers.reduce((total, x) => total + x, 0);
 
 export function table(head, rows, caption) {

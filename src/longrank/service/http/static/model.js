@@ -3,7 +3,7 @@
 import { call, path } from "./api.js";
 import { Chart, calibration } from "./chart.js";
 import { Decisions } from "./decisions.js";
-import { clock, duration, element, money, percent, shown, sum, table } from "./format.js";
+import { clock, count, duration, element, money, percent, shown, sum, table } from "./format.js";
 
 export const RANGES = [["15 min", 900], ["1 hour", 3600], ["1 day", 86400], ["1 week", 604800], ["All", null]];
 const LINES = 7; // candidates with a line of their own
@@ -11,14 +11,19 @@ const MOST = 400; // buckets of a chart
 const WINDOW = 4; // buckets of a moving rate, or fewer
 const ENOUGH = 100; // tries or decisions for a rate without older buckets
 
+const SHADOW = "The caller's own lists are played, and all figures here are theirs. What the model would have played is shown with each decision; " +
+  "what that would have earned is not known, but longrank evaluate estimates it from an export.";
+const GAVE_UP = "declined: tried to the end; gave up: ";
+
 export class Model {
   constructor(name, range, others, choose) {
-    Object.assign(this, { name, range, others, choose, series: null, about: null, seen: 0 });
+    Object.assign(this, { name, range, others, choose, series: null, about: null, expired: [] });
     this.compare = { kind: sessionStorage.getItem(`longrank-compare-${name}`) || "", amount: 0 };
     this.head = element("h2", { id: "title" }, name);
     this.line = element("p", { class: "soft" });
     this.happenings = []; // what else charts are to mark: [{ at, text }]
     this.problem = element("p", { class: "problem", role: "alert" });
+    this.shadow = element("p", { class: "note", hidden: "" }, element("b", {}, "Shadow mode. "), SHADOW);
     this.ranges = element("fieldset", { class: "ranges" }, element("legend", {}, "Period"), ...RANGES.map(([text, seconds]) =>
       element("label", {}, element("input", { type: "radio", name: "range", value: seconds ?? "all",
         checked: seconds === range ? "" : null, onchange: () => choose(seconds) }), element("span", {}, text))));
@@ -30,9 +35,9 @@ export class Model {
       share: new Chart("Share of traffic: who is tried first", { format: percent, stacked: true, top: 1 }),
       volume: new Chart("Tries per minute", { format: (x, axis) => shown(x, axis ? 1 : 1).replace(/\.0$/, "") }),
       cost: new Chart("Cost of a try", { format: (x) => money(x, "") }),
-      results: new Chart("What became of decisions, per minute", { format: (x) => shown(x, 1).replace(/\.0$/, ""), stacked: true,
-        note: "declined: tried to the end; gave up: the policy left tries unused, or tried nothing, as no more were worth it" }),
+      results: new Chart("What became of decisions, per minute", { format: (x) => shown(x, 1).replace(/\.0$/, ""), stacked: true }),
     };
+    this.nothing = element("section", { class: "card empty", "aria-label": "Nothing to show", hidden: "" });
     this.candidates = element("section", { class: "card", "aria-label": "Candidates" });
     this.calibration = element("section", { class: "card", "aria-label": "Calibration" });
     this.marks = element("section", { class: "card", "aria-label": "Changes" });
@@ -40,16 +45,18 @@ export class Model {
     this.schema = element("details", { class: "card", "data-schema": name }, element("summary", {}, "Fields it learns from"));
     this.schema.addEventListener("toggle", () => this.readSchema());
     this.node = element("article", { "data-model": name, "aria-labelledby": "title" },
-      element("div", { class: "top" }, element("div", {}, this.head, this.line), this.ranges), this.problem, this.tiles,
-      element("section", { class: "card", "aria-label": "Earnings" }, this.charts.earned.node, this.comparing),
-      element("div", { class: "charts" }, ...["share", "success", "volume", "cost", "results"].map((key) =>
+      element("div", { class: "top" }, element("div", {}, this.head, this.line), this.ranges), this.problem, this.shadow, this.tiles, this.nothing,
+      this.earnings = element("section", { class: "card", "aria-label": "Earnings" }, this.charts.earned.node, this.comparing),
+      this.grid = element("div", { class: "charts" }, ...["share", "success", "volume", "cost", "results"].map((key) =>
         element("section", { class: "card", "aria-label": this.charts[key].title, "data-part": key }, this.charts[key].node)), this.marks),
-      element("div", { class: "charts uneven" }, this.candidates, this.calibration),
+      this.pair = element("div", { class: "charts uneven" }, this.candidates, this.calibration),
       this.decisions.node, this.schema);
     this.drawComparing();
   }
 
   get currency() { return this.series?.currency || ""; }
+
+  get shadowed() { return this.series?.mode === "shadow"; }
 
   setRange(range) {
     this.range = range;
@@ -78,6 +85,7 @@ export class Model {
     this.describing = true;
     try {
       this.about = await call(path(this.name));
+      this.expired = [...this.expired.slice(-2), this.about.stats.expired]; // may count one too many for a moment
       this.draw();
     } catch (error) {
       this.problem.textContent = error.message;
@@ -99,26 +107,40 @@ export class Model {
   draw() {
     const { series, about } = this, t = series.totals;
     this.line.textContent = about ? `${about.policy} learns from ${about.dim ? `${about.dim} numbers of each candidate` : "records"}; ` +
-      `mode: ${about.mode}; learned from ${shown(about.stats.learned)} outcomes` : "";
+      `mode: ${about.mode}; learned from ${count(about.stats.learned, "outcome")}` : "";
     const outcomes = sum(t.outcomes), earned = sum(t.reward), spent = sum(t.spent), paid = this.currency || spent;
     const tile = (name, value, hint) => element("div", { class: "tile", title: hint || null },
       element("span", { class: "soft" }, name), element("b", { "data-tile": name }, value));
-    const unit = this.currency;
+    const unit = this.currency, who = this.shadowed ? " by the caller's list" : "";
+    this.shadow.hidden = !this.shadowed;
     this.tiles.replaceChildren(tile("decisions", shown(sum(t.decisions))),
       tile("success", percent(outcomes ? sum(t.successes) / outcomes : null), "Decisions with an outcome, one of whose tries succeeded"),
-      ...(paid ? [tile("earned", money(earned, unit), "Net of what tries cost"), tile("spent on tries", money(spent, unit)),
+      ...(paid ? [tile(`earned${who}`, money(earned, unit), "Net of what tries cost"), tile("spent on tries", money(spent, unit)),
         tile("earned per decision", money(outcomes ? earned / outcomes : null, unit))]
-        : [tile("mean reward", shown(outcomes ? earned / outcomes : null))]),
+        : [tile(`mean reward${who && " of the caller's list"}`, shown(outcomes ? earned / outcomes : null))]),
       tile("declined", shown(sum(t.declined)), "Tried to the end without success"),
-      tile("gave up", shown(sum(t.gave_up)), "The policy left tries unused, or tried nothing: no more were worth it"),
+      tile("gave up", shown(sum(t.gave_up)), this.shadowed
+        ? "The caller's list left tries unused, or tried nothing" : "The policy left tries unused, or tried nothing: no more were worth it"),
       ...(about ? [tile("pending", shown(about.stats.pending), "Decisions that wait for an outcome"),
-        tile("expired", shown(about.stats.expired), "Decisions whose outcome never came")] : []),
+        tile("expired", shown(Math.min(...this.expired)), "Decisions whose outcome never came")] : []),
       ...(about?.stats.estimated ? [tile("with expected costs", shown(about.stats.estimated))] : []));
+    this.drawNothing();
     this.drawCharts();
     this.drawCandidates();
     this.drawCalibration();
     this.drawMarks();
     this.decisions.offer(series.candidates.map((each) => each.name));
+  }
+
+  drawNothing() { // in place of charts without a line
+    const none = !this.series.starts.length;
+    this.nothing.hidden = !none || !this.about;
+    for (const part of [this.earnings, this.grid, this.pair]) part.hidden = none;
+    if (!none || !this.about || this.nothing.contains(document.activeElement)) return;
+    this.nothing.replaceChildren(...(this.about.stats.decisions
+      ? [element("h3", {}, "Nothing happened in this period"), element("p", {}, "Choose a longer one to see what was before.")]
+      : [element("h3", {}, "No decisions yet"), element("p", {}, "Ask for one, and it appears here. "),
+        element("p", {}, element("a", { href: "/docs" }, "How to ask for a decision, and to tell its outcome"))]));
   }
 
   drawCharts() {
@@ -146,7 +168,8 @@ export class Model {
     })), note: period });
     const perMinute = (values) => values.slice(0, full).map((x) => x * 60 / width);
     this.charts.volume.update({ ...whole, lines: tones((each) => perMinute(each.tried)) });
-    this.charts.results.update({ ...whole, lines: [["succeeded", t.successes, 2], ["declined", t.declined, 1], ["gave up", t.gave_up, 4]]
+    this.charts.results.update({ ...whole, note: GAVE_UP + (this.shadowed ? "the caller's list left tries unused, or tried nothing"
+      : "the policy left tries unused, or tried nothing, as no more were worth it"), lines: [["succeeded", t.successes, 2], ["declined", t.declined, 1], ["gave up", t.gave_up, 4]]
       .map(([name, values, tone]) => ({ name, tone, values: perMinute(values) })) });
     this.drawEarned(axis);
     const priced = series.candidates.some((each) => each.cost.some((x) => x));
@@ -170,17 +193,19 @@ export class Model {
   }
 
   drawEarned(axis) {
-    const { totals: t } = this.series, lines = [{ name: this.name, tone: 0, values: running(t.reward) }];
+    const { totals: t, starts } = this.series; // nothing was earned at the beginning
+    const moments = starts.length ? [Math.max(starts[0], axis.from), ...axis.starts] : [];
+    const lines = [{ name: played(this.name, this.series), tone: 0, values: running(t.reward) }];
     const base = this.perOutcome();
-    let note = "net of what tries cost";
+    let note = `${this.shadowed ? "by the caller's lists, which were played; " : ""}net of what tries cost`;
     if (base) {
       const values = running(t.outcomes.map((n, i) => n * base(this.series.starts[i])));
-      const name = this.compare.kind === "amount" ? "baseline" : this.compare.kind.slice(6);
+      const name = this.compare.kind === "amount" ? "baseline" : played(this.compare.kind.slice(6), this.against);
       lines.push({ name, tone: 7, dashed: true, values });
       const gain = (lines[0].values.at(-1) ?? 0) - (values.at(-1) ?? 0);
       note += `; ${money(Math.abs(gain), this.currency)} ${gain < 0 ? "less" : "more"} than ${name}`;
     }
-    this.charts.earned.update({ ...axis, marks: this.happenings, lines, note });
+    this.charts.earned.update({ ...axis, starts: moments, marks: this.happenings, lines, note });
   }
 
   perOutcome() { // what the baseline earns with an outcome, by time
@@ -222,9 +247,10 @@ export class Model {
     const rows = candidates.map((each) => {
       const tried = sum(each.tried);
       return [each.name, percent(first ? sum(each.first) / first : null), shown(tried), percent(tried ? sum(each.succeeded) / tried : null),
-        percent(tried && sum(each.expected) ? sum(each.expected) / tried : null), money(tried ? sum(each.cost) / tried : null, this.currency)];
+        percent(tried && sum(each.expected) ? sum(each.expected) / tried : null), money(tried ? sum(each.cost) / tried : null, "")];
     });
-    replace(this.candidates, element("h3", {}, "Candidates"), rows.length ? table(["candidate", "tried first", "tries", "success", "expected success", "cost of a try"], rows)
+    const cost = `cost of a try${this.currency ? `, ${this.currency}` : ""}`;
+    replace(this.candidates, element("h3", {}, "Candidates"), rows.length ? table(["candidate", "tried first", "tries", "success", "expected success", cost], rows)
       : element("p", { class: "soft" }, "Nothing was decided in this period."));
   }
 
@@ -241,7 +267,7 @@ export class Model {
     const found = this.series.marks;
     replace(this.marks, element("h3", {}, "Changes noticed"), found.length ? element("ul", { class: "marks" },
       ...found.slice(-12).reverse().map((mark) => element("li", {}, element("time", {}, clock(mark.at, !this.range || this.range > 86400 ? 200000 : this.range > 3600 ? 3600 : 600)), ` ${told(mark)}`)))
-      : element("p", { class: "soft" }, "No candidate's success has changed in this period."));
+      : element("p", { class: "soft" }, "None in this period. A candidate needs 30 tries before a fall can be noticed."));
   }
 
   async readSchema() {
@@ -256,11 +282,13 @@ export class Model {
   }
 }
 
+const played = (name, series) => series.mode === "shadow" ? `${name}: the caller's list` : name;
+
 const told = (mark) => `${mark.candidate}: success from ${percent(mark.before)} to ${percent(mark.since)}`;
 
-function running(values) {
+function running(values) { // what has come together at the beginning, and after each
   let total = 0;
-  return values.map((x) => total += x);
+  return values.length ? [0, ...values.map((x) => total += x)] : [];
 }
 
 const between = (values, first, last) => sum(values.slice(first, last + 1));

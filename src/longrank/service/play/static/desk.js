@@ -161,8 +161,10 @@ async function refresh(view) {
   try {
     const answer = await fetch(`/desk/state${count === null ? "" : `?payments=${count}`}`);
     const told = await answer.json();
+    document.body.classList.toggle("starting", !answer.ok);
     if (!answer.ok) {
-      $("desk").textContent = `${told.detail}: compiling takes about half a minute.`;
+      $("desk").replaceChildren(element("div", { class: "card empty" }, element("h2", {}, "The payment desk opens in a moment"),
+        element("p", {}, `${told.detail}: compiling takes about half a minute, and only the first time.`)));
       parts.rows = null; // so that everything is built anew
       return;
     }
@@ -182,4 +184,5 @@ async function refresh(view) {
 }
 
 document.addEventListener("longrank", (event) => { heard = performance.now(); refresh(event.detail); });
+refresh(null); // there is no model to hear of while it compiles
 setInterval(() => { if (!document.hidden && performance.now() - heard > 2 * EVERY) refresh(null); }, EVERY);

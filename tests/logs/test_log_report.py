@@ -58,7 +58,21 @@ def test_the_report_of_a_deterministic_log_shows_bounds_and_the_refusal(tmp_path
     page = report(history, {"x": greedy([2.0, 0.0, 1.0, 0.0])}, tmp_path / "page.html").read_text()
     assert "refused: 40 of 40 decisions have no propensity" in page
     assert "exact in" in page
-    assert "x (model)" in page
+    assert "This log cannot tell what <code>x</code> would earn" in page
+    assert "the log cannot tell</td>" in page
+    assert "A log can tell if" in page
+    for part in ("What if", "Learning curve"):  # the model's guess is no evidence
+        assert f"<h2>{part}" not in page
+
+
+def test_the_report_says_which_of_several_policies_is_best_if_the_log_can_tell(tmp_path):
+    good, bad = greedy([2.0, -1.0, 1.0, 0.5]), greedy([-2.0, 1.0, -1.0, -0.5])
+    history = History(logged(chance(temperature=4.0), 2000, payoffs=Payoffs([1.0], [0.0, 0.0])))
+    page = report(history, {"good": good, "bad": bad}, tmp_path / "page.html").read_text()
+    assert "<code>good</code> would earn more than all others." in page
+    assert "Keep what is played rather than <code>bad</code>. It would earn" in page
+    page = report(history, {"a": good, "b": good}, tmp_path / "page.html").read_text()
+    assert "The log cannot tell which of these policies earns most" in page
 
 
 def test_positions_lengths_and_curves_count_what_is_in_the_log():
@@ -69,7 +83,7 @@ def test_positions_lengths_and_curves_count_what_is_in_the_log():
     assert found.succeeded.sum() == sum(row["succeeded"] for row in rows)
     assert lengths(history).tolist() == [0, 0, 0, 80]
     assert lengths(gather(greedy([9.0, 0.0, 0.0, 0.0]), history, fit(history))).sum() == 80
-    curve = learning_curve(greedy([0.0] * 4), history, fit(history), supported=False, points=5)
+    curve = learning_curve(greedy([0.0] * 4), history, fit(history), points=5)
     assert [t for t, _, _ in curve] == [8, 26, 44, 62, 80]
 
 

@@ -154,10 +154,12 @@ def _grid(grid: Grid) -> str:
         f"<th{kind}>{_text(text)}</th>" for kind, text in zip(kinds, grid.header, strict=True)
     )
     head = "".join([*lines, f"<tr>{''.join(titles)}</tr>"])
-    hints = [f' data-title="{escape(text)}"' if grid.stacked else "" for text in grid.header]
+    above = [f"{text}: " if text else "" for text, span in grid.groups for _ in range(span)]
+    named = zip(above or [""] * len(grid.header), grid.header, strict=True)
+    hints = [f' data-title="{escape("".join(one))}"' if grid.stacked else "" for one in named]
     rows = "".join(f"<tr>{_row(row, kinds, hints)}</tr>\n" for row in grid.fields())
-    named = ' class="stacked"' if grid.stacked else ""
-    table = f"<table{named}><thead>{head}</thead>\n<tbody>\n{rows}</tbody></table>"
+    stacked = ' class="stacked"' if grid.stacked else ""
+    table = f"<table{stacked}><thead>{head}</thead>\n<tbody>\n{rows}</tbody></table>"
     table = f'<div class="wide">{table}</div>'
     if grid.folded:
         return f"<details><summary>{_text(grid.folded)}</summary>{table}</details>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -56,11 +56,12 @@ def fitted(value: float, width: float, *, sign: bool = False) -> str:
     return text.replace("-", "\N{MINUS SIGN}", 1) if text.startswith("-") else text
 
 
-def span(low: float, high: float, *, sign: bool = False) -> str:
-    """Return an interval in the same way."""
+def span(low: float, high: float, width: float | None = None, *, sign: bool = False) -> str:
+    """Return an interval in the same way, by its own width unless another one is given."""
     if not math.isfinite(low):
         return "–"
-    return " to ".join(fitted(end, high - low, sign=sign) for end in (low, high))
+    width = high - low if width is None else width
+    return " to ".join(fitted(end, width, sign=sign) for end in (low, high))
 
 
 @dataclass(frozen=True)
@@ -92,33 +93,39 @@ class Details:
         every = max(1, math.ceil(len(self.history) / SOME))
         asked = (self.policies, self.history, self.model, changes)
         found = gather_all(*asked, workers=workers, every=every)
-        return [
-            *self._candidates(every),
-            Heading("What if", 2),
-            *self._what_if(found, changes, why, every),
-            Heading("Length", 2),
-            *self._lengths({name: one[UNCHANGED] for name, one in found.items()}),
-            Heading("Learning curve", 2),
-            *self._learning(),
-            Heading("Success by position", 2),
-            *self._positions(positions),
-            Heading("Calibration of the model", 2),
-            *_calibration(self.model),
-        ]
+        blocks = self._candidates(every)
+        parts = {
+            "What if": self._what_if(found, changes, why, every),
+            "Length": self._lengths({name: one[UNCHANGED] for name, one in found.items()}),
+            "Learning curve": self._learning(),
+            "Success by position": self._positions(positions),
+            "Calibration of the model": _calibration(self.model),
+        }
+        for title, part in parts.items():
+            blocks += [Heading(title, 2), *part] if part else []
+        return blocks
 
     def _candidates(self, every: int) -> list[Block]:
         """Show which candidates are tried first, where they have names."""
         found = insights.by_candidate(self.policies, self.history, every)
         if found is None:
             return []
+        by_log = found.first[LOGGED]
+        everyone = set(found.tried).union(*found.first.values())
+        names = sorted(everyone, key=lambda name: (-by_log[name], name))
         rows = []
-        names = sorted(found.tried, key=lambda name: -found.first[LOGGED][name])
         for name in names[:MANY]:
             tried = found.tried[name]
-            rate = "–" if not tried else _share(found.succeeded[name] / tried)
             own = (_share(counts[name] / found.decisions) for counts in found.first.values())
-            cost = (f"{found.spent[name] / tried:.3g}" if tried else "–",) if found.spent else ()
-            rows.append((name, *own, f"{tried:,}", rate, *cost))
+            rate = _share(found.succeeded[name] / tried) if tried else "–"
+            rows.append((name, *own, f"{tried:,}", rate))
+        if found.spent:
+            costs = _costs(found.spent.get(name, 0.0) / max(found.tried[name], 1) for name in names)
+            rows = [(*row, cost) for row, cost in zip(rows, costs, strict=False)]
+        none = [1.0 - counts.total() / found.decisions for counts in found.first.values()]
+        if any(none):
+            empty = ("",) * (3 if found.spent else 2)
+            rows.append(("nothing is tried", *map(_share, none), *empty))
         header = ("candidate", *found.first, "attempts", "success rate")
         header += (in_currency("mean cost", self.money),) if found.spent else ()
         text = (
@@ -191,6 +198,11 @@ class Details:
         every: int,
     ) -> list[Block]:
         judged = insights.judge_changes(found, changes, self.settings, self.missing)
+        verdicts = [verdict for one in judged for verdict in one.verdicts.values()]
+        given = [verdict for verdict in verdicts if not verdict.refused]
+        if not given:
+            return []
+        width = min(verdict.high - verdict.low for verdict in given)
         rows = []
         for one in judged:
             cells: list[Field | str] = [one.change]
@@ -198,17 +210,20 @@ class Details:
                 if verdict.refused:
                     cells.append(Field("–", "not supported by the log"))
                     continue
-                remark, than = span(verdict.low, verdict.high), one.differences[name]
-                if one is not judged[0] and not than.low * than.high > 0.0:
-                    remark += "; no clear difference"
-                cells.append(Field(fitted(verdict.value, verdict.high - verdict.low), remark))
+                value, remark = fitted(verdict.value, width), span(verdict.low, verdict.high, width)
+                than = one.differences[name]
+                if one is not judged[0] and not math.isnan(than.value):
+                    value += f" ({fitted(than.value, width, sign=True)})"
+                    remark += "" if than.low * than.high > 0.0 else "; no clear difference"
+                cells.append(Field(value, remark))
             rows.append(tuple(cells))
         level = percent(self.settings.confidence)
         text = (
             "Each policy decides again under the change, and the log is asked again whether it "
-            f"supports that: {in_currency('value', self.money)} and {level} interval. A budget is "
+            f"supports that: {in_currency('value', self.money)}, in brackets how much more than "
+            f"unchanged, and {level} interval. “No clear difference” may be chance. A budget is "
             "how many attempts are allowed; what a larger one than the log's would bring cannot be "
-            "seen in it. “No clear difference” from the first line may be chance."
+            "seen in it."
         )
         if why:
             text += f" The higher cost of attempts is {why}."
@@ -237,12 +252,14 @@ class Details:
         supported = [
             e.policy for e in self.found if e.estimator == "doubly robust" and not e.refused
         ]
+        if not supported:
+            return []
         whole, history = len(self.history), self.history.part(0, SOME)
-        curves = {}
-        for name, policy in self.policies.items():
-            known = name in supported
-            curve = insights.learning_curve(policy, history, self.model, supported=known)
-            curves[name if known else f"{name} (model)"] = curve
+        curves = {
+            name: insights.learning_curve(policy, history, self.model)
+            for name, policy in self.policies.items()
+            if name in supported
+        }
         curves["what was played"] = insights.logged_curve(history)
         wide = _curves(curves, self.money, right=min(20.0 + LETTER * max(map(len, curves)), 300.0))
         step = 15.0 * (wide.y[1] - wide.y[0]) / wide.height  # labels do not overlap
@@ -257,6 +274,9 @@ class Details:
             f"Here each policy goes on learning from {first}these decisions, one after another, "
             "and is evaluated before each: the mean so far, with two standard errors."
         )
+        left = [name for name in self.policies if name not in supported]
+        if left:
+            text += f" The log does not support curves of {', '.join(left)}."
         return [Prose(text), Drawing(wide, narrow=narrow)]
 
     def _positions(self, found: insights.Positions) -> list[Block]:
@@ -270,7 +290,8 @@ class Details:
         header = ("position", "tried", "succeeded", "success rate")
         if not found.spent.any():
             return [drawing, Grid(header, rows)]
-        rows = tuple((*row, f"{cost:.3g}") for row, cost in zip(rows, found.costs, strict=True))
+        costs = _costs(found.costs)
+        rows = tuple((*row, cost) for row, cost in zip(rows, costs, strict=True))
         spent, wins = float(found.spent.sum()), int(found.succeeded.sum())
         text = f"The log spent {spent / len(self.history):.3g}{self.unit} per decision"
         text += f" and {spent / wins:.3g}{self.unit} per success." if wins else "."
@@ -278,14 +299,15 @@ class Details:
 
     def estimates(self) -> list[Block]:
         """Return every estimate, and what the words mean."""
+        widths = [e.high - e.low for e in self.found if e.high > e.low]
+        width = min(widths, default=0.0)
         rows = []
         for e in self.found:
             remark = f"refused: {e.refused}" if e.refused else "; ".join(e.notes)
             if not math.isnan(e.exact):
                 remark = f"exact in {percent(round(e.exact, 2))} of the decisions; {remark}"
-            known = not math.isnan(e.low)
-            ends = span(e.low, e.high) if known else ""
-            value = fitted(e.value, e.high - e.low) if known else number(e.value, 4)
+            ends = "" if math.isnan(e.low) else span(e.low, e.high, width)
+            value = fitted(e.value, width)
             rows.append(
                 (e.policy, e.estimator, value, ends, number(e.effective, 0), e.method, remark)
             )
@@ -298,6 +320,7 @@ class Details:
         return [
             Heading("Every estimator", 2),
             *(Prose(text) for text in self._explained()),
+            *(Prose(f"`{name}` is `{policy!r}`.") for name, policy in self.policies.items()),
             Grid(header, tuple(rows), folded=f"{len(rows)} estimates", prose=(0, 1, 5, 6)),
         ]
 
@@ -305,12 +328,10 @@ class Details:
         """Explain how the verdicts were reached, in as many words as they need."""
         verdicts = [verdict for verdict in self.found.verdicts.values() if not verdict.refused]
         names = sorted({verdict.estimator for verdict in verdicts})
-        texts = [_MEANINGS[name] for name in names if name in _MEANINGS]
-        methods = {verdict.gain.method for verdict in verdicts}
-        texts += [_MEANINGS[name] for name in ("normal", "betting") if name in methods]
+        names += sorted({e.method for e in self.found if not e.refused})
         if verdicts:
-            texts.append(_MEANINGS["effective"])
-        return texts
+            names.append("effective")
+        return [_MEANINGS[name] for name in names if name in _MEANINGS]
 
 
 _MEANINGS = {
@@ -327,7 +348,11 @@ _MEANINGS = {
         "The verdicts are “bounds”: the log was not made by chance, so they rest on what its "
         "decisions show for certain."
     ),
-    "normal": "Intervals called “normal” are narrow, and right for many effective decisions.",
+    "normal": (
+        "Intervals called “normal” are right for many effective decisions. They leave room for "
+        "what was too rare to be seen, so that they are not symmetric."
+    ),
+    "bootstrap": "Intervals called “bootstrap” come from evaluating resampled decisions.",
     "betting": (
         "Intervals called “betting” are wide, but valid for any number of decisions: as far from "
         "the estimate as a gambler who bets against it could not have become rich by chance."
@@ -341,6 +366,13 @@ _MEANINGS = {
 
 def _share(share: float) -> str:
     return "–" if math.isnan(share) else f"{100.0 * share:.0f} %"
+
+
+def _costs(costs: Iterable[float]) -> list[str]:
+    """Return costs with as many decimals as the largest needs for three digits."""
+    known = list(costs)
+    most = max((abs(cost) for cost in known if math.isfinite(cost)), default=0.0)
+    return [number(cost, max(2 - math.floor(math.log10(most)), 0) if most else 2) for cost in known]
 
 
 def _round(cost: float) -> float:

@@ -130,20 +130,19 @@ def lengths(found: Evidence | History) -> NDArray[np.int64]:
 
 
 def learning_curve(
-    policy: Policy, history: History, model: OutcomeModel, *, supported: bool, points: int = 60
+    policy: Policy, history: History, model: OutcomeModel, points: int = 60
 ) -> Curve:
     """Return the mean value up to decision t of a policy that learns from the log as it goes.
 
-    It is evaluated before every decision with what it has learned so far: doubly robust if the
-    log supports it, otherwise by the model. The points are t, the mean and its standard error;
-    they begin after a tenth of the decisions, since means of a few jump.
+    It is evaluated before every decision with what it has learned so far, doubly robust. The
+    points are t, the mean and its standard error; they begin after a tenth of the decisions, since
+    means of a few jump.
     """
-    found = gather(policy, history, model, learn=True).ended()
-    return _means_so_far(robust_terms(found) if supported else found.modelled, points)
+    return _means_so_far(robust_terms(gather(policy, history, model, learn=True).ended()), points)
 
 
-def logged_curve(history: History, points: int = 100) -> Curve:
-    """Return the mean of what was played so far, at the same points."""
+def logged_curve(history: History, points: int = 60) -> Curve:
+    """Return the mean of what was played up to decision t, in the same way."""
     known = (one.reward for one in history.decisions() if one.payoffs is not None)
     return _means_so_far(np.fromiter(known, np.float64), points)
 

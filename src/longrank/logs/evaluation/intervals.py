@@ -179,7 +179,7 @@ def cautions(effective: float, method: str) -> tuple[str, ...]:
     """Return what to know about an interval that rests on this many effective decisions."""
     if method != "betting":
         return ()
-    few = f"only {effective:.1f} effective decisions to the end of the sequences, so "
+    few = "few decisions of the log follow the policy to the end of its sequences, so "
     return (
         f"{few if effective < FEW else ''}the interval is one by betting: wide, but valid for any "
         "number of decisions",

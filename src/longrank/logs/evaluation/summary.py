@@ -129,7 +129,7 @@ _KINDS = {"promote": "good", "try": "open", "keep": "bad"}
 def _answer(history: History, found: Evaluation, money: str) -> list[Block]:
     """Answer on the first screen: a sentence per policy, its gain drawn, and a row of numbers."""
     told: list[Block] = [
-        Callout(f"{_capital(verdict.told(money))}.", _KINDS.get(verdict.advice, "unknown"))
+        Callout(_headline(verdict, money), _KINDS.get(verdict.advice, "unknown"))
         for verdict in found.verdicts.values()
     ]
     blocks: list[Block] = [*told, _basis(history, found)]
@@ -144,6 +144,24 @@ def _answer(history: History, found: Evaluation, money: str) -> list[Block]:
     if between:
         blocks += [Heading("Which one?", 2), *_between(between, money)]
     return blocks
+
+
+_LEADS = {
+    "promote": "Safe to switch to {policy}.",
+    "try": "{policy} looks better, but the log does not prove it: try it on {share} of the "
+    "traffic.",
+    "keep": "Keep what is played rather than {policy}.",
+    "not enough data": "Not enough data to switch to {policy}.",
+}
+
+
+def _headline(verdict: Verdict, money: str) -> str:
+    """Return what to do, and why."""
+    if verdict.refused:
+        return f"{_capital(verdict.finding(money))}."
+    lead = _LEADS[verdict.advice]
+    lead = lead.format(policy=f"`{verdict.policy}`", share=percent(verdict.share))
+    return f"{lead} {_capital(verdict.finding(money, name='it'))}."
 
 
 def _capital(sentence: str) -> str:
@@ -173,60 +191,81 @@ def _gains(drawn: Sequence[Verdict], policies: Sequence[str], width: float, mone
 
 
 def _rows(found: Evaluation, money: str) -> Grid:
+    """Return the numbers: those of one column with as many decimals as the surest deserves."""
+    logged = [one for one in found if one.policy == LOGGED]
+    widths = [one.high - one.low for one in logged]
+    widths += [verdict.high - verdict.low for verdict in found.verdicts.values()]
+    widths += [verdict.gain.high - verdict.gain.low for verdict in found.verdicts.values()]
+    width = min((one for one in widths if one > 0.0), default=0.0)
     rows = []
-    for one in found:
-        if one.policy == LOGGED:
-            value = fitted(one.value, one.high - one.low)
-            counts = "", "", "", f"{one.effective:,.0f}"
-            rows.append((LOGGED, "", value, span(one.low, one.high), *counts))
+    for one in logged:
+        values = fitted(one.value, width), span(one.low, one.high, width)
+        rows.append((LOGGED, "", *values, "", "", "", f"{one.effective:,.0f}"))
     for name, verdict in found.verdicts.items():
-        value = fitted(verdict.value, verdict.high - verdict.low)
-        interval, effective = span(verdict.low, verdict.high), number(verdict.effective, 0)
-        rows.append((name, _advice(verdict), value, interval, *_gain(verdict), effective))
+        values = fitted(verdict.value, width), span(verdict.low, verdict.high, width)
+        effective = number(verdict.effective, 0)
+        rows.append((name, _advice(verdict), *values, *_gain(verdict, width), effective))
     levels = [f"{percent(verdict.confidence)} " for verdict in found.verdicts.values()]
+    rounds = max((verdict.rounds for verdict in found.verdicts.values()), default=0)
     header = (
         *("", "advice", in_currency("earns per decision", money)),
         f"{levels[0] if levels else ''}interval",
-        *("more than what was played", "best estimate", in_currency("in all", money)),
-        "effective decisions",
+        *("more than what was played", "best estimate"),
+        *(in_currency(f"in all {counted(rounds, 'decision')}", money), "effective decisions"),
     )
     return Grid(header, tuple(rows), prose=(0,), stacked=True)
 
 
-def _gain(verdict: Verdict) -> tuple[str, str, str]:
+def _gain(verdict: Verdict, width: float) -> tuple[str, str, str]:
     """Return how much more a policy earns: the interval, the best estimate, and that in all."""
-    gain, width = verdict.gain, verdict.gain.high - verdict.gain.low
-    if verdict.refused:
+    gain, rounds = verdict.gain, verdict.rounds
+    if verdict.refused or math.isnan(gain.low):
         return "–", "–", "–"
-    if math.isnan(gain.value):
-        return span(gain.low, gain.high, sign=True), "–", "–"
-    value, total = (fitted(n * gain.value, n * width, sign=True) for n in (1, verdict.rounds))
-    if not math.isnan(verdict.uplift):
-        value += f" ({number(100.0 * verdict.uplift, 0, sign=True)} %)"
-    return span(gain.low, gain.high, sign=True), value, total
+    best, total = (fitted(n * gain.value, n * width, sign=True) for n in (1, rounds))
+    if not math.isnan(verdict.uplift + gain.value):
+        best += f" ({number(100.0 * verdict.uplift, 0, sign=True)} %)"
+    return span(gain.low, gain.high, width, sign=True), best, total
 
 
 def _advice(verdict: Verdict) -> str:
+    if verdict.refused:
+        return "the log cannot tell"
     named = {"promote": "switch to it", "try": f"try it on {percent(verdict.share)}"}
     return named.get(verdict.advice, verdict.advice)
 
 
 def _between(differences: Sequence[Difference], money: str) -> list[Block]:
+    width = min((one.high - one.low for one in differences if one.high > one.low), default=0.0)
     rows = []
     for one in differences:
-        value = fitted(one.value, one.high - one.low, sign=True)
         sure = "not known"
         if math.isfinite(one.low):
             better = one.policy if one.low > 0.0 else one.other
             sure = better if one.low * one.high > 0.0 else "may be chance"
-        row = (f"{one.policy} against {one.other}", value, span(one.low, one.high, sign=True), sure)
-        rows.append(row)
-    text = (
-        "The policies compared decision by decision, which tells more than two intervals that "
-        "overlap."
-    )
+        values = fitted(one.value, width, sign=True), span(one.low, one.high, width, sign=True)
+        rows.append((f"{one.policy} against {one.other}", *values, sure))
+    text = _best_of(differences)
+    methods = {one.method for one in differences}
+    if "normal" in methods:
+        text += " They are compared decision by decision."
+    if "betting" in methods:
+        text += " For few effective decisions, a difference follows from the intervals of both."
     header = ("", in_currency("more per decision", money), "interval", "better")
     return [Prose(text), Grid(header, tuple(rows), prose=(0, 3), stacked=True)]
+
+
+def _best_of(differences: Sequence[Difference]) -> str:
+    """Say which policy is better than all others, if the log can tell."""
+    known = [one for one in differences if math.isfinite(one.low)]
+    names = list(dict.fromkeys(name for one in known for name in (one.policy, one.other)))
+    beaten = {(one.policy, one.other) for one in known if one.low > 0.0}
+    beaten |= {(one.other, one.policy) for one in known if one.high < 0.0}
+    for name in names:
+        if all((name, other) in beaten for other in names if other != name):
+            return f"`{name}` would earn more than all others."
+    if not names:
+        return "The log cannot tell which policy is better."
+    return "The log cannot tell which of these policies earns most: differences may be chance."
 
 
 def _basis(history: History, found: Evaluation) -> Prose:
@@ -239,6 +278,17 @@ def _basis(history: History, found: Evaluation) -> Prose:
         text += f" The first {first} of the log are left to learn from, and are not counted here."
     if found.missing:
         text += f" {found.missing:,} more decisions have no outcome."
+    verdicts = found.verdicts.values()
+    if any(verdict.refused for verdict in verdicts):
+        text += (
+            " A log can tell if what it played was chosen by chance, at least in a share of the "
+            "decisions, and if it has the probabilities of that (propensities)."
+        )
+    if any(verdict.advice == "try" for verdict in verdicts):
+        text += (
+            " The share of the traffic to try a policy on is so small that even at the lower end "
+            "of its interval little would be lost: 1 % of what a decision can earn."
+        )
     log = check_batches(history)
     if log.prices:
         text += f" Values are net of what attempts cost: {log.prices}."

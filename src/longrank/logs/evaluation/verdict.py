@@ -117,19 +117,10 @@ class Verdict:
 
     def told(self, currency: str = "") -> str:
         """Return the verdict as a sentence, with amounts in a currency if there is one."""
-        name, level = f"`{self.policy}`", f"{100.0 * self.confidence:.4g} %"
+        found = self.finding(currency)
         lost = f"; {self.missing} decisions have no outcome" if self.missing else ""
-        earned = _span(self.low, self.high) + _unit(currency)
         if self.refused:
-            text = f"this log cannot tell what {name} would earn: {self.refused}"
-            if not math.isnan(self.low):
-                text += f"; all that is certain: {earned} per decision ({level})"
-            return text + (lost if "no outcome" not in text else "")
-        if math.isnan(self.gain.low):
-            text = f"{name} would earn {earned} per decision ({level})"
-        else:
-            gain = self.gain.compared("what was played", " per decision", currency)
-            text = f"{name} would earn {gain} ({level}){self._best(currency)}"
+            return found + (lost if "no outcome" not in found else "")
         what = {
             "promote": "safe to switch to it",
             "try": "it looks better, but the log does not prove it: try it on "
@@ -137,7 +128,20 @@ class Verdict:
             "keep": "keep what is played",
             "not enough data": "not enough data to switch",
         }[self.advice]
-        return f"{text}; {self.effective:.0f} effective decisions{lost}; {what}"
+        return f"{found}; {self.effective:.0f} effective decisions{lost}; {what}"
+
+    def finding(self, currency: str = "", name: str = "") -> str:
+        """Return what was found: how much more it would earn, or that the log cannot tell."""
+        name, level = name or f"`{self.policy}`", f"{100.0 * self.confidence:.4g} %"
+        earned = _span(self.low, self.high) + _unit(currency)
+        if self.refused:
+            text = f"this log cannot tell what {name} would earn: {self.refused}"
+            bounded = "" if math.isnan(self.low) else f"; all it shows: {earned} per decision"
+            return text + (f"{bounded} ({level})" if bounded else "")
+        if math.isnan(self.gain.low):
+            return f"{name} would earn {earned} per decision ({level})"
+        gain = self.gain.compared("what was played", " per decision", currency)
+        return f"{name} would earn {gain} ({level}){self._best(currency)}"
 
     def _best(self, currency: str) -> str:
         """Return the point in the interval of the gain, in words."""

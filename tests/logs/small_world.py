@@ -109,6 +109,7 @@ def weighted(weights: np.ndarray) -> Evidence:
         **dict.fromkeys(("matches", "unsupported", "starts", "modelled"), nothing),
         **dict.fromkeys(("stops", "short"), nothing),
         observed=np.ones(n, np.bool_),
+        left=np.zeros(n, np.bool_),
         lengths=np.ones(n, np.int32),
         masses=weights,
         even=nothing,

@@ -22,7 +22,7 @@ from longrank.logs.evaluation.evidence import gather
 from longrank.logs.evaluation.gate import Passage, watch
 from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.judging import Judged
-from longrank.logs.evaluation.sequences import lower, mixture
+from longrank.logs.evaluation.sequences import constant_lower, mixture
 from longrank.logs.evaluation.verdict import Difference
 
 SETTINGS = IntervalSettings()
@@ -197,9 +197,9 @@ def test_it_finds_a_better_policy_sooner_than_by_a_single_bet():
 
 def test_bounds_at_all_times_are_those_of_now():
     values = np.random.default_rng(0).exponential(size=400)
-    bound = lower(values, 0.05, anytime=True)
+    bound = constant_lower(values, 0.05)
     assert 0.7 < bound < 1.0
-    assert lower(np.append(values, np.zeros(400)), 0.05, anytime=True) < 0.6 * bound
+    assert constant_lower(np.append(values, np.zeros(400)), 0.05) < 0.6 * bound
 
 
 def test_its_answer_in_json_has_no_number_that_json_lacks(monkeypatch, tmp_path):

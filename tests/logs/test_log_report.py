@@ -115,6 +115,20 @@ def test_the_report_shows_what_would_change_and_what_may_be_chance(tmp_path):
     assert "what was played</text>" in page
 
 
+@pytest.mark.parametrize("name", ["the log itself", "what was played"])
+def test_policies_may_not_be_called_like_the_log(name):
+    with pytest.raises(InvalidInput, match="policies must have names other than"):
+        evaluate(logged(chance(), 5), {name: chance()})
+
+
+def test_a_log_in_which_nothing_was_tried_has_a_report(tmp_path):
+    rows = [row | {"order": [], "tried": 0, "succeeded": False} for row in logged(chance(), 8)]
+    for row in rows:
+        row["propensity"], row["prefix_propensities"] = 0.5, []
+    page = report(rows, {"x": chance()}, tmp_path / "page.html").read_text()
+    assert "Nothing was tried." in page
+
+
 def test_the_curve_of_the_log_ends_at_what_it_earned():
     history = History(logged(chance(), 60))
     rewards = [one.reward for one in history.decisions()]

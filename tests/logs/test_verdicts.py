@@ -15,12 +15,12 @@ from typer.testing import CliRunner
 
 from longrank import Payoffs, PlackettLuce, Random, cli
 from longrank.logs import History, evaluate, fit, gate, write
-from longrank.logs.evaluation.estimators import Scaled, importance, mean_reward
+from longrank.logs.evaluation.estimators import Scaled, importance, mean_reward, scaled
 from longrank.logs.evaluation.evidence import gather
 from longrank.logs.evaluation.gate import watch
 from longrank.logs.evaluation.insights import raise_costs, what_if
 from longrank.logs.evaluation.intervals import IntervalSettings
-from longrank.logs.evaluation.judging import comparable, differ, judge
+from longrank.logs.evaluation.judging import Judged, comparable, differ, judge
 from longrank.logs.evaluation.sequences import lower
 from longrank.logs.evaluation.support import no_support, wrong_propensities
 from longrank.logs.evaluation.verdict import Difference
@@ -287,6 +287,9 @@ def test_the_sentence_says_what_to_do():
         (-0.0004, -0.0004, "would earn 0.0004 less than the log"),
         (-0.25, 0.0, "would earn 0.00 to 0.25 less than the log"),
         (-0.012, 2.0, "would earn 0.01 less to 2.0 more than the log"),
+        (-43.0, 1400.0, "would earn 40 less to 1400 more than the log"),
+        (-2e-5, 0.01, "would earn 0.00002 less to 0.010 more than the log"),
+        (-1e308, 1.7e308, "would earn 1e+308 less to 1.7e+308 more than the log"),
         (-1234.5, 3456.7, "would earn 1200 less to 3500 more than the log"),
         (1e-13, 3e-13, "would earn 1e-13 to 3e-13 more than the log"),
         (-1e200, 3e200, "would earn 1e+200 less to 3e+200 more than the log"),
@@ -306,6 +309,99 @@ def test_few_decisions_do_not_promise_more_than_is_possible():
     assert verdict.method == verdict.gain.method == "betting"
     possible = float((judged.bounds[:, 1] - judged.rewards).mean())
     assert verdict.gain.high < possible + 1.0
+
+
+def test_the_value_of_few_decisions_is_bounded_by_what_is_certain():
+    rows = one_try([(t % 2, t % 3, 1.0 / 3.0, t % 10 > 0) for t in range(300)])
+    for row in rows[::30]:
+        row["rewards"] = [20.0]
+    judged = gather(always(0), History(rows), fit(History(rows)))
+    known = scaled(judged, np.ones(300))
+    alone = known._replace(sure=0.0 * known.sure, lost=0.0 * known.lost)
+    assert known.interval(0.05)[1] < 0.6 * alone.interval(0.05)[1]
+    verdict = judge(judged, IntervalSettings(interval="betting"), "x")
+    assert (verdict.low, verdict.high) == known.interval(0.05)
+    assert judged.bounds[:, 1].mean() < verdict.high
+
+
+def test_what_is_not_known_is_not_certain():
+    """Decisions without an outcome count neither for nor against."""
+    rows = one_try([(t % 2, t % 3, 1.0 / 3.0, None if t % 4 == 0 else True) for t in range(60)])
+    found = gather(always(0), History(rows), fit(History(rows)))
+    missed = Judged(found, IntervalSettings(), "bounds").surely_missed()
+    assert not missed[~found.observed].any()
+    assert not scaled(found, found.observed.astype(float)).lost[~found.observed].any()
+
+
+def covered(rows, drawn, policy, value, more, **settings):
+    """How often value and gain are in their intervals, of logs that repeat rows as ``drawn``."""
+    history = History(rows)
+    found = gather(policy, history, fit(history), draws=0)
+    hits = np.zeros(2)
+    for numbers in drawn:
+        n = len(numbers)
+        names = ("decisions", "with_items", "with_payoffs", "with_propensity", "with_prefix")
+        log = replace(found.log, randomised=n, **dict.fromkeys(names, n))
+        verdict = judge(replace(found.take(numbers), log=log), IntervalSettings(**settings))
+        gain = verdict.gain
+        hits += verdict.low <= value <= verdict.high, gain.low <= more <= gain.high
+    return hits / len(drawn)
+
+
+def test_costs_that_are_known_afterwards_are_not_taken_for_certain():
+    """An attempt at the first item is planned to cost 0.5, and really costs 0.2."""
+    rows = one_try([(0, item, 1.0 / 3.0, won) for item in range(3) for won in (False, True)])
+    for row in rows:
+        row["costs"] = [0.5, 0.1, 0.1]
+        row["outcome_costs"] = [0.2 if row["order"] == [0] else 0.1]
+    rng, drawn = np.random.default_rng(0), []
+    for _ in range(40):
+        item = rng.integers(3, size=300)
+        drawn.append(2 * item + (rng.random(300) < np.array([0.95, 0.5, 0.5])[item]))
+    more = 0.75 - (0.75 + 0.4 + 0.4) / 3.0
+    assert covered(rows, drawn, always(0), 0.75, more, interval="betting").min() >= 0.9
+
+
+def test_a_cascade_that_ends_because_of_what_comes_next_is_not_taken_for_certain():
+    """The first item fails; before item 1 everybody leaves, and item 2 wins 6 of 10."""
+    some = [(1, 1, False), (2, 2, True), (2, 2, False)]
+    rows = [
+        row
+        | {"order": [0, item], "tried": tried, "succeeded": won}
+        | {"rewards": [1.0, 1.0], "losses": [0.0] * 3, "propensity": 0.5}
+        | {"prefix_propensities": [1.0, 0.5]}
+        for row, (item, tried, won) in zip(one_try([(0, 0, 1.0, True)] * 3), some, strict=True)
+    ]
+    for number, row in enumerate(rows):
+        row["id"] = number
+    policy, rng = greedy([5.0, 0.0, 2.0, 0.0, 0.0, 0.0]), np.random.default_rng(0)
+    drawn = [rng.choice(3, 60, p=[0.5, 0.3, 0.2]) for _ in range(60)]
+    assert covered(rows, drawn, policy, 0.6, 0.3, interval="betting").min() >= 0.9
+
+
+def test_a_log_that_learned_is_not_said_to_be_worse_than_it_was():
+    """The policy wins 7 of 10, as the whole log does: less at first, and 8 of 10 in the end."""
+    wins, early, late = np.array([0.7, 0.9, 0.05]), (0.4, 0.05, 0.55), (0.05, 0.9, 0.05)
+    worse, better = 0.7 - wins @ early, 0.7 - wins @ late
+    n, chances = 1000, sorted({*early, *late})
+    cut = round(n * better / (better - worse))
+    rows = [
+        row
+        for item in range(3)
+        for won in (False, True)
+        for chance in chances
+        for row in one_try([(0, item, chance, won)])
+    ]
+    for number, row in enumerate(rows):
+        row["id"] = number
+    rng, drawn = np.random.default_rng(7), []
+    for _ in range(40):
+        odds = np.where(np.arange(n)[:, np.newaxis] < cut, early, late)
+        item = (rng.random((n, 1)) > odds.cumsum(axis=1)).sum(axis=1).clip(0, 2)
+        won, chance = rng.random(n) < wins[item], odds[np.arange(n), item]
+        drawn.append(len(chances) * (2 * item + won) + np.searchsorted(chances, chance))
+    more = (cut * worse + (n - cut) * better) / n
+    assert covered(rows, drawn, always(0), 0.7, more).min() >= 0.9
 
 
 def test_what_is_certain_counts_where_weights_know_nothing():

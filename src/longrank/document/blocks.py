@@ -137,15 +137,16 @@ def rounded(value: float, width: float, sign: bool = False) -> str:
 
     A little more or less than zero is not written as zero.
 
-    >>> rounded(4.7064, 1.72), rounded(934.1, 1400.0), rounded(-0.012, 2.0), rounded(1.5, 0.0)
-    ('4.7', '900', '-0.01', '1.5')
+    >>> rounded(4.7064, 1.72), rounded(934.1, 1400.0), rounded(-43.0, 2000.0), rounded(1.5, 0.0)
+    ('4.7', '900', '-40', '1.5')
     """
-    plus = "+" if sign else ""
-    digits = 1 - math.floor(math.log10(width)) if 0.0 < width < math.inf else _MOST_DECIMALS + 1
-    if digits > _MOST_DECIMALS:
-        return f"{value:{plus}.10g}"
+    if not 0.0 < width < math.inf or abs(value) >= _HUGE:
+        return f"{value:{'+' if sign else ''}.10g}"
+    digits = 1 - math.floor(math.log10(width))
     if not round(value, digits) and abs(value) > 1e-3 * width:
-        return f"{value:{plus}.1g}"
+        digits = -math.floor(math.log10(abs(value)))
+    if digits > _MOST_DECIMALS:
+        return f"{value:{'+' if sign else ''}.10g}"
     return plain_number(round(value, digits), max(digits, 0), sign)
 
 

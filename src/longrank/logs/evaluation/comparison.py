@@ -29,7 +29,7 @@ from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.judging import comparable, differ, judge
 from longrank.logs.evaluation.observation import too_many, treatment
 from longrank.logs.evaluation.outcome_model import OutcomeModel, calibration, fit
-from longrank.logs.evaluation.verdict import LOGGED, Evaluation, Verdict
+from longrank.logs.evaluation.verdict import LOGGED, PLAYED, Evaluation, Verdict
 from longrank.logs.history import History
 from longrank.policies import Policy, Random
 
@@ -118,6 +118,9 @@ def evaluate(
         checks.whole("seed", seed),
     )
     treated = treatment(missing)
+    for name in (LOGGED, PLAYED):
+        if name in policies:
+            raise InvalidInput("policies", "have names other than those of the log", repr(name))
     history = History.of(source).keep()
     log, workers = check_batches(history), Jobs(jobs, backend, address)
     reason = log.lacks(*NEEDS["bounds"]) if log.decisions else "there are no decisions to evaluate"

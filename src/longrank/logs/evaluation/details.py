@@ -28,7 +28,7 @@ from longrank.logs.evaluation import insights
 from longrank.logs.evaluation.evidence import Evidence, gather_all
 from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.outcome_model import OutcomeModel, calibration, fit
-from longrank.logs.evaluation.verdict import LOGGED, Evaluation
+from longrank.logs.evaluation.verdict import LOGGED, PLAYED, Evaluation
 from longrank.logs.history import Change, History
 from longrank.policies import Policy
 
@@ -110,9 +110,9 @@ class Details:
         found = insights.by_candidate(self.policies, self.history, every)
         if found is None:
             return []
-        by_log = found.first[LOGGED]
         everyone = set(found.tried).union(*found.first.values())
-        names = sorted(everyone, key=lambda name: (-by_log[name], name))
+        most = {name: max(counts[name] for counts in found.first.values()) for name in everyone}
+        names = sorted(everyone, key=lambda name: (-most[name], name))
         rows = []
         for name in names[:MANY]:
             tried = found.tried[name]
@@ -133,7 +133,9 @@ class Details:
             "the log, at whatever position: how many, how many of them succeeded, and their cost."
         )
         if len(names) > MANY:
-            text += f" The {MANY} of {len(names)} that the log tried first most often."
+            text += f" The {MANY} of {len(names)} that somebody tries first most often."
+        if every > 1:
+            text += f" All of this is counted in one decision in {every}, spread evenly."
         return [
             Heading("Who is tried first", 2),
             Prose(text),
@@ -260,7 +262,7 @@ class Details:
             for name, policy in self.policies.items()
             if name in supported
         }
-        curves["what was played"] = insights.logged_curve(history)
+        curves[PLAYED] = insights.logged_curve(history)
         wide = _curves(curves, self.money, right=min(20.0 + LETTER * max(map(len, curves)), 300.0))
         step = 15.0 * (wide.y[1] - wide.y[0]) / wide.height  # labels do not overlap
         at = math.inf
@@ -280,6 +282,8 @@ class Details:
         return [Prose(text), Drawing(wide, narrow=narrow)]
 
     def _positions(self, found: insights.Positions) -> list[Block]:
+        if not found.tried.any():
+            return [Prose("Nothing was tried.")]
         wide, narrow = (_bars(found.rates, width) for width in (640.0, NARROW))
         drawing = Drawing(wide, narrow=Drawing(narrow))
         columns = zip(found.tried, found.succeeded, found.rates, strict=True)

@@ -208,13 +208,17 @@ class Scaled(NamedTuple):
     def interval(self, risk: float) -> tuple[float, float]:
         """Return bounds of the value that are valid for any number of decisions.
 
-        Weights and certainty have half of the risk each, and the better of the two counts.
+        Weights and certainty have half of the risk each, and the better of the two counts. Weights
+        have all of it where nothing is certain.
         """
-        weighted = betting(self.earned, self.missed, risk / 2.0)
-        certain = betting(self.sure, self.lost, risk / 2.0)
-        low, high = max(weighted[0], certain[0]), min(weighted[1], certain[1])
-        if low > high:  # bounds that contradict each other say nothing
-            low, high = 0.0, 1.0
+        if not self.sure.any() and not self.lost.any():
+            low, high = betting(self.earned, self.missed, risk)
+        else:
+            weighted = betting(self.earned, self.missed, risk / 2.0)
+            certain = betting(self.sure, self.lost, risk / 2.0)
+            low, high = max(weighted[0], certain[0]), min(weighted[1], certain[1])
+            if low > high:  # bounds that contradict each other say nothing
+                low, high = 0.0, 1.0
         return self.least + self.span * low, self.least + self.span * high
 
 
@@ -226,9 +230,21 @@ def scaled(found: Evidence, known: Array) -> Scaled:
     earned = np.where(found.observed, found.earned, 0.0)
     up = np.maximum(earned - least * mass, 0.0) / span
     down = np.maximum(most * mass - earned, 0.0) / span
-    lows, highs = np.clip(found.bounds[:, :2], least, most).T
+    lows, highs = np.clip(certain_bounds(found), least, most).T
     sure, lost = (lows - least) / span, (most - highs) / span
     return Scaled(known * up, known * down, sure, lost, least, span)
+
+
+def certain_bounds(found: Evidence) -> Array:
+    """Return what the policy earns at least and at most in every decision, shape (n, 2).
+
+    As the estimator ``bounds`` says, where weights would not be more careful: they need neither
+    planned costs that are true, nor a cascade that ends whatever would have come next. Where these
+    matter, anything is possible.
+    """
+    if found.log.with_outcome_costs:
+        return np.full((len(found.rewards), 2), (-np.inf, np.inf))
+    return np.where(found.left[:, np.newaxis], found.earnable, found.bounds[:, :2])
 
 
 def shown(
@@ -252,7 +268,7 @@ def shown(
     else:
         low, high, method = approximate()
         low, high = max(low, least), min(high, most)
-    notes = cautions(designed, method)
+    notes = cautions(designed, method, "few decisions follow the policy to the end, so ")
     kept = min(max(value, low), high)
     if not least - 1e-9 <= value <= most + 1e-9:
         notes += (f"{plain_number(value, 4)} before it was limited to what can be earned",)

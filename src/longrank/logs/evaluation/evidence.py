@@ -58,6 +58,7 @@ class Evidence:
     stops: Array  # probability of stopping before the budget is used up, along the log
     short: Array  # whether the log did
     observed: NDArray[np.bool_]
+    left: NDArray[np.bool_]  # whether the cascade ended by itself after a failure
     masses: Array  # how much of the policy each prefix of the log stands for
     earned: Array  # what that much of the policy earned; NaN without an outcome
     earnable: Array  # the least and the most that the decision can earn
@@ -167,7 +168,7 @@ class _Task(NamedTuple):
 
 Found = dict[str, NDArray[Any]]
 Parts = dict[tuple[str | None, str], Found]  # by policy and change; None is what all have in common
-_COMMON = ("rewards", "last", "short", "observed", "earnable", "even", "played")
+_COMMON = ("rewards", "last", "short", "observed", "left", "earnable", "even", "played")
 
 
 def _weigh(task: _Task, place: int, batch: Batch, blocks: Counts) -> tuple[Parts, Checked]:
@@ -208,6 +209,7 @@ def _weigh(task: _Task, place: int, batch: Batch, blocks: Counts) -> tuple[Parts
                 lengths = np.diff(aims.sequence_firsts)[:: aims.draws]
             columns = room._asdict() | {
                 "observed": there.tried >= 0,
+                "left": ~there.succeeded & (there.tried < np.diff(there.order.firsts)),
                 "even": _even(log_, np.diff(worth.firsts)),
                 "played": played,
                 "lengths": lengths.astype(np.int32),

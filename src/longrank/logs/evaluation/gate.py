@@ -68,7 +68,7 @@ def watch(
         )
     if reason:
         return Passage("not enough data", Difference(policy, LOGGED), reason)
-    low, high = judged.bet(2.0 * judged.risk, anytime=True)
+    low, high = judged.bet(2.0 * judged.risk, certain=False)
     value = min(max(judged.value() - float(judged.rewards.mean()), low), high)
     if judged.gone and missing == "bounds":
         value = math.nan

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from longrank.logs.evaluation.sequences import lower
 
 Array = NDArray[np.float64]
+Notes = tuple[str, ...]
 FEW = 100  # effective decisions below which only betting gives intervals
 _GROUPS = 10_000  # decisions that are resampled one by one; of more, groups of neighbours
 
@@ -111,16 +112,14 @@ def score(
     return max(ends[0], least), min(ends[1], most)
 
 
-def betting(
-    low_values: Array, high_values: Array, risk: float, *, anytime: bool = False
-) -> tuple[float, float]:
+def betting(low_values: Array, high_values: Array, risk: float) -> tuple[float, float]:
     """Return bounds that hold for every number of decisions, on the scale from 0 to 1.
 
     The means of ``low_values`` and ``high_values``, all of at least 0, are at most the mean in
     question and 1 minus that mean. Bounds that contradict each other say nothing.
     """
-    low = lower(low_values, risk / 2.0, anytime=anytime)
-    high = 1.0 - lower(high_values, risk / 2.0, anytime=anytime)
+    low = lower(low_values, risk / 2.0)
+    high = 1.0 - lower(high_values, risk / 2.0)
     return (max(low, 0.0), min(high, 1.0)) if low <= high else (0.0, 1.0)
 
 
@@ -175,12 +174,9 @@ def effective_size(weights: Array) -> float:
     return float(weights.sum()) ** 2 / square if square > 0.0 else 0.0
 
 
-def cautions(effective: float, method: str) -> tuple[str, ...]:
+def cautions(effective: float, method: str, few: str = "there are few of them, so ") -> Notes:
     """Return what to know about an interval that rests on this many effective decisions."""
     if method != "betting":
         return ()
-    few = "few decisions of the log follow the policy to the end of its sequences, so "
-    return (
-        f"{few if effective < FEW else ''}the interval is one by betting: wide, but valid for any "
-        "number of decisions",
-    )
+    reason = few if effective < FEW else ""
+    return (f"{reason}the interval is one by betting: wide, but valid for any number of decisions",)

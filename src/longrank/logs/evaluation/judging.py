@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from longrank.logs.abilities import NEEDS
 from longrank.logs.evaluation.estimators import (
+    certain_bounds,
     range_of,
     robust_terms,
     robust_variance,
@@ -25,7 +26,7 @@ from longrank.logs.evaluation.intervals import (
     score,
 )
 from longrank.logs.evaluation.observation import chances, too_many
-from longrank.logs.evaluation.sequences import lower
+from longrank.logs.evaluation.sequences import constant_lower
 from longrank.logs.evaluation.support import (
     doubtful,
     effective_by_design,
@@ -201,18 +202,23 @@ class Judged:
         low, high = self.widen(low, -span), self.widen(high, span)
         return Difference("", LOGGED, float(terms.mean()), low, high, "normal")
 
-    def bet(self, risk: float | None = None, *, anytime: bool = False) -> tuple[float, float]:
-        """Bound the difference to what was played by betting: for any number of decisions.
+    def bet(self, risk: float | None = None, *, certain: bool = True) -> tuple[float, float]:
+        """Bound the difference to what was played, for any number of decisions at any time.
 
-        Half of the risk is that of each end. The upper end shares its half with what is certain,
-        unless it is asked ``anytime``; the lower one, by which one switches, has all of its half.
+        Half of the risk is that of each end. The upper end shares its half with what is
+        ``certain``, unless that is to be left out or there is nothing; the lower one, by which one
+        switches, has all of its half.
         """
         risk, span = 0.5 * (self.risk if risk is None else risk), self.most - self.least
         up, down, scale = self.against_log()
-        low = scale * (lower(up, risk, anytime=anytime) - 1.0)
-        high = scale * (1.0 - lower(down, risk if anytime else 0.5 * risk, anytime=anytime))
-        if not anytime:
-            high = min(high, span * (1.0 - lower(self.surely_missed(), 0.5 * risk)))
+        missed = self.surely_missed() if certain else np.zeros(1)
+        part = 0.5 * risk if missed.any() else risk
+        low, high = (
+            scale * (constant_lower(up, risk) - 1.0),
+            scale * (1.0 - constant_lower(down, part)),
+        )
+        if missed.any():
+            high = min(high, span * (1.0 - constant_lower(missed, part)))
         if low > high:  # bounds that contradict each other say nothing
             return -span, span
         return max(low, -span), min(high, span)
@@ -243,7 +249,8 @@ class Judged:
         """
         found, least, most = self.found, self.least, self.most
         reward = np.clip(found.rewards, least, most)
-        more = (np.clip(found.bounds[:, 1], least, most) - reward) / max(most - least, 1e-300)
+        possible = np.clip(certain_bounds(found)[:, 1], least, most)
+        more = (possible - reward) / max(most - least, 1e-300)
         return np.where(found.observed, np.maximum(1.0 - more, 0.0), 0.0)
 
 

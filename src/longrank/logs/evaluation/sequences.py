@@ -11,6 +11,7 @@ the past, as in the log of a policy that learns.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,24 +57,34 @@ def mixture(values: Array, mean: float) -> Array:
     return total
 
 
-def lower(values: Array, risk: float, *, anytime: bool = False) -> float:
+def lower(values: Array, risk: float) -> float:
     """Return a lower confidence bound of the mean of values of at least 0.
 
-    It is wrong with a probability of at most ``risk``: for this number of values, or, if it is
-    ``anytime`` valid, for all numbers of values together.
+    It is wrong with a probability of at most ``risk``, if each value has at most this mean given
+    those before it.
     """
-    if not len(values):
-        return 0.0
     bets, enough = stakes(values, risk), math.log(1.0 / risk)
+    return _least(values, lambda mean: bool(capital(values, mean, bets)[-1] >= enough), 40)
 
-    def refuted(mean: float) -> bool:
-        grown = mixture(values, mean) if anytime else capital(values, mean, bets)
-        return bool(grown[-1] >= enough)
 
-    low, high = 0.0, float(values.mean())  # nobody gains on a larger claim
+def constant_lower(values: Array, risk: float) -> float:
+    """Return a lower confidence bound of the mean of values of at least 0 whose means may differ.
+
+    What a policy earns more than a log that learns is such a mean: large at first, and then less.
+    Gamblers who stake a constant part of their capital gain no more by it than if all means were
+    the same, since the product of 1 - b + b m_t / m is at most 1 if the mean of the m_t is m. It is
+    wrong with a probability of at most ``risk``, for all numbers of values together.
+    """
+    enough = math.log(1.0 / risk)
+    return _least(values, lambda mean: bool(mixture(values, mean)[-1] >= enough), 25)
+
+
+def _least(values: Array, refuted: Callable[[float], bool], steps: int) -> float:
+    """Return the least mean that is not refuted."""
+    low, high = 0.0, float(values.mean()) if len(values) else 0.0  # nobody gains on a larger claim
     if high <= 0.0 or not refuted(1e-12):
         return 0.0
-    for _ in range(25 if anytime else 40):
+    for _ in range(steps):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if refuted(middle) else (low, middle)
     return low

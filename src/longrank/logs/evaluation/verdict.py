@@ -12,6 +12,8 @@ from longrank.document import plain_number, rounded
 from longrank.logs.evaluation.estimators import Estimate
 
 LOGGED = "the log itself"
+PLAYED = "what was played"
+_ENORMOUS = 10.0  # a gain so large as a share that the share says nothing
 
 
 @dataclass(frozen=True)
@@ -112,8 +114,9 @@ class Verdict:
 
     @property
     def uplift(self) -> float:
-        """The estimated gain as a share of what was played; NaN unless that earned something."""
-        return self.gain.value / self.played if self.played > 0.0 else math.nan
+        """The estimated gain as a share of what was played; NaN if that earned next to nothing."""
+        share = self.gain.value / self.played if self.played > 0.0 else math.nan
+        return share if abs(share) < _ENORMOUS else math.nan
 
     def told(self, currency: str = "") -> str:
         """Return the verdict as a sentence, with amounts in a currency if there is one."""
@@ -140,7 +143,7 @@ class Verdict:
             return text + (f"{bounded} ({level})" if bounded else "")
         if math.isnan(self.gain.low):
             return f"{name} would earn {earned} per decision ({level})"
-        gain = self.gain.compared("what was played", " per decision", currency)
+        gain = self.gain.compared(PLAYED, " per decision", currency)
         return f"{name} would earn {gain} ({level}){self._best(currency)}"
 
     def _best(self, currency: str) -> str:

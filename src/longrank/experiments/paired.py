@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, sqrt
 
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.experiments.results import ResultRow
 from longrank.experiments.scores import Score
 
 LEVEL = 0.95
-BySeed = Mapping[int, float]  # a value of each shuffle
+Vector = NDArray[np.float64]
+BySeed = Mapping[int, Vector]  # what each round of a shuffle adds to the NCR
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A mean over shuffles, with the half width of Student's 95% interval: infinite for one."""
+    """A mean over shuffles, with the half width of its 95% interval: infinite for one shuffle."""
 
     mean: float
     half: float
@@ -23,7 +27,7 @@ class Difference:
 
     @property
     def clear(self) -> bool:
-        """Whether the interval leaves out 0; few shuffles that happen to agree prove nothing."""
+        """Whether the interval leaves out 0."""
         return abs(self.mean) > self.half > 0.0
 
     @property
@@ -32,27 +36,44 @@ class Difference:
         return self.mean - self.half, self.mean + self.half
 
 
-def ncr_of(score: Score) -> dict[int, float]:
-    """Return the NCR of each reported shuffle."""
-    return {row["seed"]: row["ncr"] for row in score.reported}
+def gains(score: Score) -> dict[int, Vector]:
+    """Return what each round adds to the NCR, for each reported shuffle."""
+    return {row["seed"]: _gains(row) for row in score.reported}
+
+
+def _gains(row: ResultRow) -> Vector:
+    curve, room = row["curve"], row["cr_max"] - row["cr_rand"]
+    if curve is None or not room:
+        return np.array([row["ncr"]])
+    return (np.array(curve) - row["cr_rand"] / len(curve)) / room
 
 
 def difference(one: BySeed, other: BySeed | None = None) -> Difference | None:
     """Compare two policies (or one with 0) on the shuffles of both; None if there are none.
 
-    >>> difference({0: 0.5, 1: 0.7}, {0: 0.4, 1: 0.4}).mean
-    0.2
+    The interval is Student's over the shuffles, or that of the rounds where it is wider: a few
+    shuffles may agree by chance.
+
+    >>> difference({0: np.array([0.5]), 1: np.array([0.75])}, {0: np.zeros(1), 1: np.zeros(1)}).mean
+    0.625
     """
-    values = [x - (other[s] if other else 0.0) for s, x in one.items() if not other or s in other]
+    apart = [
+        x if other is None else _minus(x, other[seed])
+        for seed, x in one.items()
+        if other is None or seed in other
+    ]
+    values = [float(each.sum()) for each in apart]
     if not values or not all(map(isfinite, values)):
         return None
-    count, mean = len(values), round(statistics.fmean(values), 12)
+    count, mean = len(values), float(np.mean(values))
     if count == 1:
         return Difference(mean, inf, 1)
-    from scipy.special import stdtrit
+    from scipy.special import ndtri, stdtrit
 
-    quantile = float(stdtrit(count - 1, (1.0 + LEVEL) / 2.0))
-    return Difference(mean, quantile * statistics.stdev(values) / sqrt(count), count)
+    upper = (1.0 + LEVEL) / 2.0
+    between = float(stdtrit(count - 1, upper)) * float(np.std(values, ddof=1)) / sqrt(count)
+    within = float(ndtri(upper)) * sqrt(sum(len(x) * float(np.var(x)) for x in apart)) / count
+    return Difference(mean, max(between, within), count)
 
 
 @dataclass(frozen=True)
@@ -80,24 +101,20 @@ def standings(scores: Sequence[Score]) -> Standings:
     each is best.
     """
     policies = list(dict.fromkeys(score.key.policy for score in scores))
-    cases: dict[tuple[str, int], dict[str, dict[int, float]]] = {}
+    cases: dict[tuple[str, int], dict[str, dict[int, Vector]]] = {}
     for score in scores:
         case = cases.setdefault((score.key.scenario, score.key.budget), {})
-        case[score.key.policy] = ncr_of(score)
+        case[score.key.policy] = gains(score)
     complete = [case for case in cases.values() if len(case) == len(policies)]
-    shared = [set.intersection(*(set(one) for one in case.values())) for case in complete]
+    shared = [set(by) for case in complete for by in case.values()]
     seeds = set.intersection(*shared) if shared else set()
-    usable = [
-        {policy: {s: values[s] for s in sorted(seeds)} for policy, values in case.items()}
-        for case in complete
-        if seeds and all(isfinite(x) for values in case.values() for x in values.values())
-    ]
-    if not usable:
+    usable = [case for case in complete if all(isfinite(_mean(by)) for by in case.values())]
+    if not usable or not seeds:
         return Standings((), 0)
+    tops = [max(round(_mean(by), 2) for by in case.values()) for case in usable]
     found = []
-    tops = [max(round(_mean(values), 2) for values in case.values()) for case in usable]
     for policy in policies:
-        by_seed = {s: statistics.fmean(case[policy][s] for case in usable) for s in sorted(seeds)}
+        by_seed = {s: _average([case[policy][s] for case in usable]) for s in sorted(seeds)}
         first = sum(
             round(_mean(case[policy]), 2) >= top for case, top in zip(usable, tops, strict=True)
         )
@@ -105,5 +122,18 @@ def standings(scores: Sequence[Score]) -> Standings:
     return Standings(tuple(sorted(found, key=lambda one: -one.mean)), len(usable))
 
 
+def _average(several: Sequence[Vector]) -> Vector:
+    """Average rounds over cases, or else their sums."""
+    if len({len(one) for one in several}) > 1:
+        several = [one.sum(keepdims=True) for one in several]
+    return np.asarray(np.mean(several, axis=0))
+
+
+def _minus(one: Vector, other: Vector) -> Vector:
+    """Subtract round by round, or else the sums."""
+    same = len(one) == len(other)
+    return one - other if same else one.sum(keepdims=True) - other.sum(keepdims=True)
+
+
 def _mean(values: BySeed) -> float:
-    return statistics.fmean(values.values())
+    return float(np.mean([one.sum() for one in values.values()]))

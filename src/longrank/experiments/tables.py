@@ -6,7 +6,7 @@ import csv
 import functools
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from itertools import groupby
@@ -147,6 +147,12 @@ class PaperTable:
         )
         return replace(self, columns=columns, rows=rows).run()
 
+    def without(self, policy: str) -> PaperTable:
+        """Return the same without the columns of a policy."""
+        columns = tuple(column for column in self.columns if column.policy != policy)
+        rows = tuple(tuple(one for one in row if one.column.policy != policy) for row in self.rows)
+        return replace(self, columns=columns, rows=rows)
+
     def run(self) -> PaperTable:
         """Return the same without the columns and rows in which nothing was run."""
         kept = [any(one.score for one in column) for column in zip(*self.rows, strict=True)]
@@ -173,6 +179,12 @@ def published() -> dict[Key, Published]:
     return found
 
 
+def in_order(scenarios: Iterable[str]) -> list[str]:
+    """Return each scenario once: the paper's first, then the others by name."""
+    found = set(scenarios)
+    return [*(one for one in _IN_THE_PAPER if one in found), *sorted(found - set(_IN_THE_PAPER))]
+
+
 def tables(scores: Scores) -> list[PaperTable]:
     """Return the paper's 13, with or without results, then those of all other tasks."""
     others = sorted({key.task for key in scores} - set(PAPER_TASKS))
@@ -188,8 +200,7 @@ def _table(task: str, title: str, number: int | None, scores: Scores) -> PaperTa
     policies = (*SIX, *sorted({key.policy for key in here} - set(SIX)))
     layout = [(scenario, policy) for scenario, run in _IN_THE_PAPER.items() for policy in run]
     columns = [PolicyColumn(*names) for names in layout] if number else []
-    scenarios = dict.fromkeys([*_IN_THE_PAPER, *sorted(key.scenario for key in here)])
-    for scenario in scenarios:
+    for scenario in in_order(key.scenario for key in here):
         run = {key.policy for key in here if key.scenario == scenario}
         if number:
             run -= set(_IN_THE_PAPER.get(scenario, ()))

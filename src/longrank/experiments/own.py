@@ -211,7 +211,7 @@ def _conclusion(scores: Sequence[Score]) -> list[Block]:
             f"{name} earned most: mean NCR {number(first.mean)} over {found.cases} combinations "
             f"of scenario and budget, the highest in {first.first} of them"
         )
-    ahead = f"{number(lead.mean)} more than {label(second.policy)}, the next"
+    ahead = f"{number(lead.mean, 3)} more than {label(second.policy)}, the next"
     if lead.shuffles == 1:
         kind, sure = "unknown", f"{ahead}. One shuffle cannot tell a lead from luck: {_ADVICE}."
     elif lead.clear:
@@ -229,7 +229,7 @@ def _conclusion(scores: Sequence[Score]) -> list[Block]:
 def _interval(one: Difference) -> str:
     low, high = one.ends
     shuffles = counted(one.shuffles, "shuffle")
-    return f"95% interval {number(low)} to {number(high)}, {shuffles}"
+    return f"95% interval {number(low, 3)} to {number(high, 3)}, {shuffles}"
 
 
 def _grids(table: PaperTable, field: Callable[[Comparison], Field]) -> Iterator[Grid]:
@@ -261,10 +261,12 @@ def _value(mean: float | None, deviation: float, best: bool) -> Field:
 def _undefined(table: PaperTable) -> list[Block]:
     if not any(isnan(row["ncr"]) for score in table.scores for row in score.reported):
         return []
+    several = any(len(score.reported) > 1 for score in table.scores)
+    where = " on at least one shuffle" if several else ""
     return [
         Prose(
-            f"“{_NOTHING_TO_GAIN}”: on at least one shuffle, random orders already earn all that a "
-            "clairvoyant could, so there is nothing to learn, and the NCR is not defined."
+            f"“{_NOTHING_TO_GAIN}”: random orders already earn all that a clairvoyant could{where},"
+            " so there is nothing to learn, and the NCR is not defined."
         )
     ]
 
@@ -273,10 +275,10 @@ def _same_stream(table: PaperTable) -> list[Block]:
     """Show the best of the grid, on the shuffles that it was chosen on."""
     count = _range(score.seeds for score in table.scores)
     several = max(score.seeds for score in table.scores) > 1
+    where = f"each of {count}{_SPREAD}" if several else "one shuffle"
     text = (
-        f"NCR of the best setting of {'each' if several else 'the same'} shuffle ({count})"
-        f"{_SPREAD if several else ''}. The setting is chosen on the stream that it is reported on,"
-        " which rewards luck, the more so the larger the grid"
+        f"NCR of the best setting of the grid on {where}. The setting is chosen on the stream that "
+        "it is reported on, which rewards luck, the more so the larger the grid"
     )
     held_out = any(score.held_out for score in table.scores)
     advice = ": to compare policies, use the held-out results." if held_out else f": {_ADVICE}."
@@ -317,8 +319,9 @@ def _differences(table: PaperTable) -> list[Block]:
         return [title, Prose(f"{text} {_ADVICE}.")]
     clear = sum(one.clear for one in found)
     text = (
-        f"NCR minus that of {label(reference)} on the same shuffles; in small print, the 95% "
-        f"interval. Above 0 is better than {label(reference)}. Bold: the interval leaves out 0 ({clear} of {len(found)})."
+        f"NCR minus that of {label(reference)} on the same shuffles: above 0 is better than "
+        f"{label(reference)}. In small print, the 95% interval; bold, where it leaves out 0 "
+        f"({clear} of {len(found)})."
     )
     if reference != _REFERENCE:
         text += f" {label(reference)} has the highest mean, which overstates its lead a little."

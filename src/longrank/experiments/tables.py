@@ -12,7 +12,7 @@ from importlib import resources
 from itertools import groupby
 from math import isnan
 
-from longrank.document import number
+from longrank.document import counted, number
 from longrank.experiments.scores import Key, Score, Scores
 from longrank.experiments.settings import BUDGETS, LATENT
 from longrank.policies import registry
@@ -293,16 +293,16 @@ def to_latex(table: PaperTable) -> str:
         parts = [_latex(_caption(table), table.name, [_tabular(table, _cell)])]
     else:
         single = [table.only(scenario) for scenario in table.scenarios]
-        shown = [("best-of-grid", _BEST_OF_GRID, _own_cell)]
+        shown = [("best-of-grid", False, _own_cell)]
         if any(score.held_out for score in table.scores):
-            shown.insert(0, ("held-out", _HELD_OUT, _held_out_cell))
+            shown.insert(0, ("held-out", True, _held_out_cell))
         parts = [
             _latex(
-                caption.format(table.title),
+                _own_caption(table, held_out),
                 f"{table.name}-{name}",
                 [_tabular(one, cell) for one in single],
             )
-            for name, caption, cell in shown
+            for name, held_out, cell in shown
         ]
     return "% needs \\usepackage{booktabs}\n" + "\n".join(parts)
 
@@ -340,14 +340,17 @@ def _tabular(table: PaperTable, cell: Callable[[Comparison], str]) -> str:
     return "\n".join(lines)
 
 
-_HELD_OUT = (
-    "{}: normalized cumulative reward on shuffles that played no part in choosing the settings: "
-    "mean and, with several shuffles, standard deviation between shuffles."
-)
-_BEST_OF_GRID = (
-    "{}: normalized cumulative reward of the best setting of the grid on the shuffles that it was "
-    "chosen on, which favours policies with many settings."
-)
+def _own_caption(table: PaperTable, held_out: bool) -> str:
+    counts = [len(one.reported if held_out else one.rows) for one in table.scores]
+    which = (
+        "on shuffles that played no part in choosing the settings"
+        if held_out
+        else "of the best setting of the grid on the shuffles that it was chosen on, which favours "
+        "policies with many settings"
+    )
+    spread = ", with the standard deviation between shuffles" if max(counts) > 1 else ""
+    size = f"{counted(table.scores[0].rounds, 'round')}, {counted(max(counts), 'shuffle')}"
+    return f"{table.title}: normalized cumulative reward {which}{spread} ({size})."
 
 
 def _caption(table: PaperTable) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import isnan, nan, sqrt
 from pathlib import Path
 from statistics import fmean
@@ -25,6 +26,7 @@ from longrank.document import (
     Prose,
     counted,
     number,
+    rounded,
 )
 from longrank.experiments import figures
 from longrank.experiments.commands import commands
@@ -40,7 +42,7 @@ Vector = NDArray[np.float64]
 TITLE = "Ranking experiments: results"
 FEW_ROUNDS = 200
 _MAX_PANELS = 12
-_MAX_COLUMNS = 5  # of a table that fits on a telephone
+_MAX_VALUES, _MAX_INTERVALS = 5, 2  # columns of a table that fits on a telephone
 _REFERENCE = "recommended"
 _ADVICE = "`longrank run` with `--held-out 4` reports on shuffles that can tell"
 _NOTHING_TO_GAIN = "nothing to gain"
@@ -215,7 +217,7 @@ def _conclusion(scores: Sequence[Score]) -> list[Block]:
     if lead.shuffles == 1:
         kind, sure = "unknown", f"{ahead}. One shuffle cannot tell a lead from luck: {_ADVICE}."
     elif lead.clear:
-        kind, sure = "good", f"{ahead} ({_interval(lead)}): more than chance between shuffles."
+        kind, sure = "good", f"{ahead} ({_interval(lead)}): probably more than chance."
     else:
         kind, sure = "open", f"{ahead} ({_interval(lead)}): this may be chance."
     if not any(score.held_out for score in scores) and max(score.tried for score in scores) > 1:
@@ -229,18 +231,26 @@ def _conclusion(scores: Sequence[Score]) -> list[Block]:
 def _interval(one: Difference) -> str:
     low, high = one.ends
     shuffles = counted(one.shuffles, "shuffle")
-    return f"95% interval {number(low, 3)} to {number(high, 3)}, {shuffles}"
+    texts = (rounded(end, high - low).replace("-", "\N{MINUS SIGN}") for end in (low, high))
+    return f"95% interval {' to '.join(texts)}, {shuffles}"
 
 
-def _grids(table: PaperTable, field: Callable[[Comparison], Field]) -> Iterator[Grid]:
-    """Return a table for each scenario: all of it fits on a narrow screen."""
-    for one in (table.only(scenario) for scenario in table.scenarios):
-        yield Grid(
+def _grids(
+    table: PaperTable, field: Callable[[Comparison], Field], columns: int = _MAX_VALUES
+) -> list[Block]:
+    """Return a table for each scenario: all of it fits on a narrow screen, two on a wide one."""
+    single = [table.only(scenario) for scenario in table.scenarios]
+    grids = [
+        Grid(
             ("b", *(column.label for column in one.columns)),
             tuple((Field(str(row[0].budget)), *map(field, row)) for row in one.rows),
             (("", 1), (one.columns[0].scenario, len(one.columns))),
-            stacked=len(one.columns) > _MAX_COLUMNS,
+            stacked=len(one.columns) > columns,
         )
+        for one in single
+    ]
+    fit = max(len(one.columns) for one in single) <= _MAX_VALUES
+    return _in_pairs(grids) if fit else [*grids]
 
 
 def _held_out(entry: Comparison) -> Field:
@@ -325,7 +335,7 @@ def _differences(table: PaperTable) -> list[Block]:
     )
     if reference != _REFERENCE:
         text += f" {label(reference)} has the highest mean, which overstates its lead a little."
-    return [title, Prose(text), *_grids(others, field)]
+    return [title, Prose(text), *_grids(others, field, _MAX_INTERVALS)]
 
 
 def _panels(tables: Sequence[PaperTable]) -> dict[str, list[tuple[str, int]]]:
@@ -379,10 +389,9 @@ def _curves(table: PaperTable, panels: Sequence[tuple[str, int]], folder: Path) 
     return files, [Prose(text), *_in_pairs(pictures), *left_out]
 
 
-def _in_pairs(pictures: Sequence[Picture]) -> list[Block]:
+def _in_pairs(blocks: Sequence[Block]) -> list[Block]:
     return [
-        Beside((*pictures[i : i + 1],), (*pictures[i + 1 : i + 2],))
-        for i in range(0, len(pictures), 2)
+        Beside((*blocks[i : i + 1],), (*blocks[i + 1 : i + 2],)) for i in range(0, len(blocks), 2)
     ]
 
 
@@ -427,7 +436,12 @@ def _times(found: Scores, rounds: int, folder: Path) -> Drawn:
 
 
 def _lengths(found: Scores, folder: Path) -> Drawn:
-    shown = figures.lengths(found)
+    shown = figures.lengths(
+        {
+            key: replace(score, mean_length=fmean(row["mean_length"] for row in score.reported))
+            for key, score in found.items()
+        }
+    )
     values = {round(x, 2) for by in shown.values() for line in by.values() for x in line.values()}
     if len(values) == 1:
         [share] = values

@@ -240,17 +240,20 @@ def _grids(
 ) -> list[Block]:
     """Return a table for each scenario: all of it fits on a narrow screen, two on a wide one."""
     single = [table.only(scenario) for scenario in table.scenarios]
-    grids = [
-        Grid(
-            ("b", *(column.label for column in one.columns)),
-            tuple((Field(str(row[0].budget)), *map(field, row)) for row in one.rows),
-            (("", 1), (one.columns[0].scenario, len(one.columns))),
-            stacked=len(one.columns) > columns,
-        )
-        for one in single
-    ]
+    grids = [_grid(one, field, len(one.columns) > columns) for one in single]
     fit = max(len(one.columns) for one in single) <= _MAX_VALUES
     return _in_pairs(grids) if fit else [*grids]
+
+
+def _grid(table: PaperTable, field: Callable[[Comparison], Field], stacked: bool) -> Grid:
+    [scenario] = table.scenarios
+    before = f"{scenario}, b = " if stacked else ""  # rows of a list have no title above
+    return Grid(
+        ("" if stacked else "b", *(column.label for column in table.columns)),
+        tuple((Field(f"{before}{row[0].budget}"), *map(field, row)) for row in table.rows),
+        () if stacked else (("", 1), (scenario, len(table.columns))),
+        stacked=stacked,
+    )
 
 
 def _held_out(entry: Comparison) -> Field:

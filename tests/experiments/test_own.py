@@ -258,7 +258,7 @@ def test_there_is_one_table_per_scenario_and_wide_ones_are_stacked_on_narrow_scr
     shown = page.split("<h2")[1:3]
     big, small = (part.split("<h3>Settings")[0] for part in shown)
     assert big.count('<table class="stacked">') == big.count("<table") == 2
-    assert "<th>linear-0.1, b = 1</th>" in big  # no title is lost with the head of the table
+    assert ">linear-0.1, b = 1</th>" in big  # no title is lost with the head of the table
     assert small.count("<table>") == small.count("<table") == 1
     assert '<th class="group" colspan="2">vanilla</th>' in small
 

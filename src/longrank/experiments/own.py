@@ -159,8 +159,8 @@ def _task_line(scores: Sequence[Score]) -> str:
     searched = _range((score.seeds for score in scores), "shuffle")
     grids = " and ".join(sorted({score.grid for score in scores}))
     settings = max(score.tried for score in scores)
-    text = f"{', '.join(parts)}. Settings were searched on {searched} (grid: {grids}, up to "
-    text += f"{counted(settings, 'setting')} per policy)"
+    tried = f"grid: {grids}, up to {settings} settings per policy" if settings > 1 else "one each"
+    text = f"{', '.join(parts)}. Settings were searched on {searched} ({tried})"
     if not any(score.held_out for score in scores):
         return f"{text}; none was held out."
     further = _range((s.held_out.seeds for s in scores if s.held_out), "other")

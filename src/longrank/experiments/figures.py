@@ -79,7 +79,7 @@ def figure_2(found: Scores, folder: Path) -> Drawn:
     files = average_rewards(shown, folder / "figure-2", columns=min(4, len(shown)), width=3.0)
     omitted = " As in the paper, the panel of MNIST, exponential, omits Rand, far below the others."
     ours = " “recommended” is not in the paper."
-    caption = "Figure 2: CR(t) / t of the best settings." + "".join(
+    caption = f"Figure 2: CR(t) / t of the best settings{_shuffle(found)}." + "".join(
         text
         for text, needed in (
             (omitted, f"{_FIGURE_2['mnist-0']}: exponential, b = 10" in shown),
@@ -91,12 +91,17 @@ def figure_2(found: Scores, folder: Path) -> Drawn:
     return files, [*blocks, _left_out("Figure 2", missing)] if missing else blocks
 
 
+def _shuffle(found: Scores) -> str:
+    """Say whose curves are drawn, where there are several."""
+    return " on the first shuffle" if any(score.seeds > 1 for score in found.values()) else ""
+
+
 def figure_of_fees(found: Scores, folder: Path) -> Drawn:
     """Draw CR(t) / t where each item has a fee: of each task and scenario, one budget."""
     priced = {key: score for key, score in found.items() if fees(key.scenario)}
     caption = (
-        "CR(t) / t of the best settings where each item has a fee of its own: rewards minus fees. "
-        "The paper has no such scenario."
+        f"CR(t) / t of the best settings{_shuffle(priced)} where each item has a fee of its own: "
+        "rewards minus fees. The paper has no such scenario."
     )
     kinds = dict.fromkeys((key.task, key.scenario) for key in priced)
     shown: dict[str, Curves] = {}

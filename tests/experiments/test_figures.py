@@ -193,3 +193,19 @@ def test_unused_panels_are_not_shown(tmp_path: Path):
     files = average_rewards({"one": {"Ind": np.linspace(0, 1, 50)}}, tmp_path / "one", columns=2)
     drawn(files)
     assert "no results" not in texts(files[1])
+
+
+def test_a_legend_has_as_many_columns_as_fit(tmp_path: Path, monkeypatch):
+    made = []
+    real = figures.save
+    monkeypatch.setattr(
+        figures, "save", lambda figure, path: made.append(figure) or real(figure, path)
+    )
+    curves = {name: [np.linspace(0, 1, 50)] for name in LOOKS}
+    figures.learning_curves(curves, "x", tmp_path / "x")
+    over_budgets({s: {label(p): {1: 1.0} for p in SIX} for s in "ab"}, tmp_path / "y", "time")
+    for figure in made:
+        [legend] = figure.legends
+        box = legend.get_window_extent()
+        assert 0.0 <= box.x0 < box.x1 <= figure.bbox.width
+    assert made[1].legends[0]._ncols == len(SIX)

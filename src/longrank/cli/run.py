@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from math import isnan
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 Grid = Literal["quick", "paper"]
 Backend = Literal["processes", "dask", "ray"]
 MAX_BUDGET = 1_000_000
+_UNDEFINED = "–"  # an NCR where there is nothing to gain
 MAX_LINES = 40  # of the results at the end: those of more are averaged over the tasks
 
 
@@ -138,12 +140,25 @@ def show(cells: list[Cell], held_out: int, out: Path) -> None:
         table.add_column(f"b = {budget}", justify="right")
     for names, line in lines.items():
         table.add_row(*names, *(_mean(line.get(budget, [])) for budget in budgets))
-    console.print(table, f"\nAll results: longrank report {out}", highlight=False)
+    undefined = any(isnan(_ncr(score)) for score in found.values())
+    note = (
+        f"\n{_UNDEFINED}: random orders already earn all that a clairvoyant could"
+        if undefined
+        else ""
+    )
+    console.print(table, f"{note}\nAll results: longrank report {out}", highlight=False)
+
+
+def _ncr(score: Score) -> float:
+    return score.ncr if score.held_out is None else score.held_out.ncr
 
 
 def _mean(scores: list[Score]) -> str:
-    values = [score.ncr if score.held_out is None else score.held_out.ncr for score in scores]
-    return f"{fmean(values):z.2f}" if values else "-"
+    values = [_ncr(score) for score in scores]
+    if not values:
+        return ""
+    mean = fmean(values)
+    return _UNDEFINED if isnan(mean) else f"{mean:z.2f}"
 
 
 def _run(

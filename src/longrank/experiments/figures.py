@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.document import Block, Picture, Prose
+from longrank.document import Block, Field, Grid, Picture, Prose, number
 from longrank.errors import MissingExtra
 from longrank.experiments.latent import PANELS, Latent, latent
 from longrank.experiments.scores import Key, Score, Scores
 from longrank.experiments.settings import LATENT, fees
-from longrank.experiments.tables import PAPER_TASKS, SIX, label
+from longrank.experiments.tables import PAPER_TASKS, SIX, in_order, label
 
 Curves = Mapping[str, NDArray[np.float64]]
 Measured = Mapping[str, Mapping[int, float]]  # policy -> budget -> value
@@ -79,7 +79,7 @@ def figure_2(found: Scores, folder: Path) -> Drawn:
     files = average_rewards(shown, folder / "figure-2", columns=min(4, len(shown)), width=3.0)
     omitted = " As in the paper, the panel of MNIST, exponential, omits Rand, far below the others."
     ours = " “recommended” is not in the paper."
-    caption = "Figure 2: CR(t) / t of the best settings." + "".join(
+    caption = f"Figure 2: CR(t) / t of the best settings{_shuffle(found)}." + "".join(
         text
         for text, needed in (
             (omitted, f"{_FIGURE_2['mnist-0']}: exponential, b = 10" in shown),
@@ -91,24 +91,19 @@ def figure_2(found: Scores, folder: Path) -> Drawn:
     return files, [*blocks, _left_out("Figure 2", missing)] if missing else blocks
 
 
+def _shuffle(found: Scores) -> str:
+    """Say whose curves are drawn, where there are several."""
+    return " on the first shuffle" if any(score.seeds > 1 for score in found.values()) else ""
+
+
 def figure_of_fees(found: Scores, folder: Path) -> Drawn:
     """Draw CR(t) / t where each item has a fee: of each task and scenario, one budget."""
     priced = {key: score for key, score in found.items() if fees(key.scenario)}
     caption = (
-        "CR(t) / t of the best settings where each item has a fee of its own: rewards minus fees. "
-        "The paper has no such scenario."
+        f"CR(t) / t of the best settings{_shuffle(priced)} where each item has a fee of its own: "
+        "rewards minus fees. The paper has no such scenario."
     )
-    return _figure_of_rewards(priced, folder / "fees", caption)
-
-
-def figure_of_rewards(found: Scores, folder: Path) -> Drawn:
-    """Draw CR(t) / t of each task and scenario, for one budget."""
-    caption = "Mean reward per round up to round t, CR(t) / t, of the best settings."
-    return _figure_of_rewards(found, folder / "rewards", caption)
-
-
-def _figure_of_rewards(found: Scores, path: Path, caption: str) -> Drawn:
-    kinds = dict.fromkeys((key.task, key.scenario) for key in found)
+    kinds = dict.fromkeys((key.task, key.scenario) for key in priced)
     shown: dict[str, Curves] = {}
     for task, scenario in kinds:
         budgets = sorted({k.budget for k in found if (k.task, k.scenario) == (task, scenario)})
@@ -121,7 +116,7 @@ def _figure_of_rewards(found: Scores, path: Path, caption: str) -> Drawn:
     if not shown:
         return [], []
     some = dict(list(shown.items())[:_MAX_PANELS])
-    files = average_rewards(some, path, columns=min(4, len(some)), width=3.0)
+    files = average_rewards(some, folder / "fees", columns=min(4, len(some)), width=3.0)
     blocks: list[Block] = [Picture(files[1], caption)]
     rest = list(shown)[_MAX_PANELS:]
     return files, [*blocks, Prose(f"Not drawn: {'; '.join(rest)}.")] if rest else blocks
@@ -208,8 +203,23 @@ def _measured(
                 lines.setdefault(score.key.budget, []).append(value(score))
     return {
         scenario: {name: {b: of(x) for b, x in line.items()} for name, line in lines.items()}
-        for scenario, lines in sorted(values.items(), reverse=True)
+        for scenario, lines in ((one, values[one]) for one in in_order(values))
     }
+
+
+def measured_blocks(shown: Mapping[str, Measured], decimals: int, unit: str = "") -> list[Block]:
+    """Show a measure of every policy over the budgets in numbers."""
+    budgets = sorted({b for lines in shown.values() for line in lines.values() for b in line})
+    rows = tuple(
+        (
+            Field(f"{scenario}: {name}"),
+            *(Field(number(line.get(budget), decimals)) for budget in budgets),
+        )
+        for scenario, lines in shown.items()
+        for name, line in lines.items()
+    )
+    title = f"As numbers{unit and ', in '}{unit}"
+    return [Grid(("", *(f"b = {budget}" for budget in budgets)), rows, folded=title)]
 
 
 def _ordered(policies: Iterable[str]) -> list[str]:
@@ -248,16 +258,42 @@ def average_rewards(
                 linewidth=1.6,
                 **styles[name],
             )
-        late = [curve[len(curve) // 20 :] for curve in curves.values()]
-        low, high = min(c.min() for c in late), max(c.max() for c in late)
-        margin = 0.05 * (high - low) + 1e-9
-        axis.set_ylim(low - margin, high + margin)  # the first rounds are noise
-        axis.set_xlabel("round t", fontsize=9)
-        axis.set_ylabel("CR(t) / t", fontsize=9)
+        _label_rounds(axis, curves.values())
     for axis in axes.flat[len(shown) :]:
         axis.set_visible(False)
     legend(figure)
     return save(figure, path)
+
+
+def learning_curves(
+    curves: Mapping[str, Sequence[NDArray[np.float64]]], title: str, path: Path
+) -> list[Path]:
+    """Draw CR(t) / t of every policy: the mean of its shuffles, and a band of all of them."""
+    figure, axes = panels(1, 1, 4.6, 2.9)
+    axis, styles = axes[0, 0], looks(curves)
+    axis.set_title(title, fontsize=10)
+    for name, several in curves.items():
+        rounds = np.arange(1, len(several[0]) + 1)
+        averages = np.cumsum(several, axis=1) / rounds
+        axis.plot(rounds, averages.mean(axis=0), label=name, linewidth=1.6, **styles[name])
+        if len(several) > 1:
+            low, high = averages.min(axis=0), averages.max(axis=0)
+            axis.fill_between(rounds, low, high, color=styles[name]["color"], alpha=0.12, lw=0)
+    _label_rounds(
+        axis, [np.cumsum(np.mean(x, axis=0)) / (np.arange(len(x[0])) + 1) for x in curves.values()]
+    )
+    legend(figure)
+    return save(figure, path)
+
+
+def _label_rounds(axis: Any, curves: Iterable[NDArray[np.float64]]) -> None:
+    """Label the axes of curves, and show the range of all but the first rounds, which are noise."""
+    late = [curve[len(curve) // 20 :] for curve in curves]
+    low, high = min(c.min() for c in late), max(c.max() for c in late)
+    margin = 0.05 * (high - low) + 1e-9
+    axis.set_ylim(low - margin, high + margin)
+    axis.set_xlabel("round t", fontsize=9)
+    axis.set_ylabel("CR(t) / t", fontsize=9)
 
 
 def over_budgets(
@@ -285,6 +321,8 @@ def over_budgets(
         axis.set_ylabel(measure, fontsize=9)
         if log:
             axis.set_yscale("log")
+        else:
+            axis.set_ylim(bottom=0.0)
     legend(figure)
     return save(figure, path)
 
@@ -336,17 +374,23 @@ def legend(figure: Any) -> None:
             [found[name] for name in ordered],
             ordered,
             loc="outside lower center",
-            ncols=len(ordered),
+            ncols=_columns(ordered, figure.get_figwidth()),
             frameon=False,
             handlelength=4,
         )
+
+
+def _columns(names: Sequence[str], width: float) -> int:
+    """Return how many entries of a legend fit side by side in so many inches."""
+    entries = [0.94 + 0.083 * len(name) for name in names]  # line, gaps and letters
+    return len(names) if sum(entries) <= width else max(1, int(width / max(entries)))
 
 
 def save(figure: Any, path: Path) -> list[Path]:
     """Write PNG and SVG; the same figure gives the same files."""
     from matplotlib import rc_context
 
-    files = [path.with_suffix(".png"), path.with_suffix(".svg")]
+    files = [path.with_name(f"{path.name}{ending}") for ending in (".png", ".svg")]
     with rc_context({"svg.hashsalt": "longrank"}):
         figure.savefig(files[0], dpi=100)
         figure.savefig(files[1], metadata={"Date": None})

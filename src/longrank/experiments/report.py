@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from math import isnan, nan
 from pathlib import Path
@@ -22,7 +21,7 @@ from longrank.document import (
     to_html,
     to_markdown,
 )
-from longrank.experiments import figures
+from longrank.experiments import figures, own
 from longrank.experiments.claims import (
     FEW,
     NOTHING,
@@ -33,10 +32,11 @@ from longrank.experiments.claims import (
     checks,
 )
 from longrank.experiments.commands import commands
-from longrank.experiments.figures import Drawn, Measured
+from longrank.experiments.figures import Drawn
 from longrank.experiments.latent import PANELS, POLICIES, few_topics, latent
-from longrank.experiments.results import ResultRow, read_results
+from longrank.experiments.results import ResultRow, origin, read_results
 from longrank.experiments.scores import Scores, scores
+from longrank.experiments.settings import readable
 from longrank.experiments.tables import (
     MNIST,
     Comparison,
@@ -48,7 +48,6 @@ from longrank.experiments.tables import (
 )
 
 TITLE = "Learning to rank long sequences: the paper's experiments, run again"
-OWN_TITLE = "Ranking experiments: results"
 _INTRODUCTION = (
     "The experiments of “On Learning to Rank Long Sequences with Contextual Bandits” (Santara, "
     "Gentile, Aggarwal, Li, 2021), run with longrank: our numbers next to the published ones, with "
@@ -60,25 +59,16 @@ _READING = (
     "of a clairvoyant. The 1 appears in the paper's tables but not in its formula. We compare with "
     "the tables, so the values of the paper's tasks (`ncr_published`) include it; those of other "
     "tasks (`ncr`) do not, and the result files have both. Bold marks the best of each scenario at "
-    "two decimals, as in the paper. Columns marked “ours only” are not in the paper; they are bold "
-    "if they are no worse than the best of the paper's columns.",
+    "two decimals, as in the paper. Rand is 0 there by definition, as in the paper; held out it is "
+    "measured. Columns marked “ours only” are not in the paper; they are bold if they are no worse "
+    "than the best of the paper's columns.",
     "There are two protocols. The paper reports the best setting of a grid on the stream it was "
     "chosen on, which rewards noise, and the more so the larger the grid. Held out takes the "
     "setting with the largest mean over the search shuffles and reports it on other shuffles that "
-    "played no part in the choice, with the standard deviation of one shuffle.",
+    "played no part in the choice, with the standard deviation between shuffles.",
     "Topics are fitted to the items of the embedding split, not to the stream that is ranked, and "
     "coverage is scaled to norm 1 on every task. The paper fits topics to the stream and mentions "
     "scaling for MNIST only.",
-)
-_READING_OWN = (
-    "All values are normalised cumulative rewards (NCR), (CR − CR_rand) / (CR_max − CR_rand), "
-    "where CR is the cumulative reward, CR_rand the mean reward of random orders and CR_max that "
-    "of a clairvoyant: 0 is no better than random, 1 is perfect. Bold marks the highest mean of "
-    "each scenario and budget at two decimals. It does not say that the lead is more than chance: "
-    "compare it with the standard deviations.",
-    "“Best of the grid” is the best setting on the stream it was chosen on, which rewards noise, "
-    "and the more so the larger the grid. “Held out” is the setting with the largest mean over "
-    "the search shuffles, on other shuffles that played no part in the choice.",
 )
 _BOTH_WAYS = (
     "The first two statements are one-sided. This table counts both directions, at two decimals: "
@@ -104,9 +94,9 @@ def report(folders: Sequence[Path], out: Path) -> list[Path]:
         title = TITLE
         blocks, files = _blocks(rows, found, all_tables, drawn, known)
     else:
-        title = OWN_TITLE
-        own = [table for table in all_tables if table.scores]
-        blocks, files = _own_blocks(found, own, drawn, known)
+        title = own.TITLE
+        mine = [table for table in all_tables if table.scores]
+        blocks, files = own.blocks(found, mine, drawn, origin(folders), known)
     page, markdown = out / "report.html", out / "report.md"
     page.write_text(to_html(blocks, title), "utf-8")
     markdown.write_text(to_markdown(blocks, out), "utf-8")
@@ -122,40 +112,6 @@ def _table_files(all_tables: Sequence[PaperTable], folder: Path) -> list[Path]:
                 files.append(folder / f"{table.name}{ending}")
                 files[-1].write_text(text, "utf-8")
     return files
-
-
-def _own_blocks(
-    found: Scores, own: Sequence[PaperTable], folder: Path, source: Path | None
-) -> tuple[list[Block], list[Path]]:
-    """Report tasks that the paper does not have: the results first."""
-    rewards = figures.figure_of_rewards(found, folder)
-    drawn = {
-        ("rewards", "Learning curves"): (rewards, []),
-        ("time", "Running time"): (
-            figures.figure_of_seconds(found, folder),
-            measured_blocks(figures.seconds(found), 1),
-        ),
-        ("lengths", "Lengths"): (
-            figures.figure_of_lengths(found, folder),
-            measured_blocks(figures.lengths(found), 2),
-        ),
-    }
-    if not rewards[0]:
-        del drawn["rewards", "Learning curves"]
-    blocks: list[Block] = [
-        Heading(OWN_TITLE, 1),
-        Prose(
-            f"{_counts(found)} None of the tasks is one of the paper's, so its tables, figures and "
-            "claims are left out."
-        ),
-        Links((*((table.name, table.title) for table in own), *drawn)),
-        Heading("Results", 2, "results"),
-        *(block for table in own for block in table_blocks(table, source)),
-        *(Prose(text) for text in _READING_OWN),
-    ]
-    for (name, title), ((_, pictures), numbers) in drawn.items():
-        blocks += [Heading(title, 2, name), *pictures, *numbers]
-    return blocks, [file for (files, _), _ in drawn.values() for file in files]
 
 
 def _blocks(
@@ -206,10 +162,10 @@ def _blocks(
         draw(fees)
     blocks.append(Heading("Running time", 2, "time"))
     draw(figures.figure_of_seconds(found, folder))
-    blocks += measured_blocks(figures.seconds(found), 1)
+    blocks += figures.measured_blocks(figures.seconds(found), 1, "microseconds per round")
     blocks.append(Heading("Lengths", 2, "lengths"))
     draw(figures.figure_of_lengths(found, folder))
-    blocks += measured_blocks(figures.lengths(found), 2)
+    blocks += figures.measured_blocks(figures.lengths(found), 2)
     blocks.append(Heading("Tables", 2, "tables"))
     blocks += [Prose(text) for text in _READING]
     for table in there:
@@ -291,8 +247,9 @@ def table_blocks(table: PaperTable, out: Path | None = None) -> list[Block]:
     if any(score.held_out for score in table.scores):
         seeds = sorted({score.held_out.seeds for score in table.scores if score.held_out})
         counts = " or ".join([*map(str, seeds[:-1]), counted(seeds[-1], "other shuffle")])
+        spread = "; in small print, the standard deviation" if seeds[-1] > 1 else ""
         blocks += [
-            Prose(f"Held out: mean over {counts}; in small print, the standard deviation:"),
+            Prose(f"Held out: mean over {counts}{spread}:"),
             _grid(run, _held_out),
         ]
     if table.not_run:
@@ -306,7 +263,9 @@ def _small_print(table: PaperTable) -> str:
         return "; in small print, the paper's number and the difference"
     seeds = max(score.seeds for score in table.scores)
     if table.number is None and seeds > 1:
-        return f", mean over {seeds} shuffles; in small print, the standard deviation of one"
+        return (
+            f", mean over {seeds} shuffles; in small print, the standard deviation between shuffles"
+        )
     return ""
 
 
@@ -358,7 +317,8 @@ def _held_out(entry: Comparison) -> Field:
     if entry.held_out is None:
         return Field(number(None))
     mean, deviation = entry.held_out
-    return Field(number(mean), f"± {number(deviation)}", entry.best_held_out)
+    spread = "" if isnan(deviation) else f"± {number(deviation)}"
+    return Field(number(mean), spread, entry.best_held_out)
 
 
 def _settings(table: PaperTable) -> Grid:
@@ -393,11 +353,6 @@ def _settings(table: PaperTable) -> Grid:
     return Grid(header, tuple(rows), folded="Chosen settings, rewards and lengths")
 
 
-def readable(settings: str) -> str:
-    """Format settings in JSON as ``rate 3, radius 1``."""
-    return ", ".join(f"{name} {value}" for name, value in json.loads(settings).items()) or "none"
-
-
 def figure_3_blocks(found: Scores, out: Path | None = None) -> list[Block]:
     """List the commands behind Figure 3, and those for what it still lacks."""
     used = [
@@ -415,17 +370,3 @@ def figure_3_blocks(found: Scores, out: Path | None = None) -> list[Block]:
         if used and not latent(found, scenario, budget).complete
     ]
     return [*blocks, Prose("To complete Figure 3:"), Code(tuple(lines))] if lines else blocks
-
-
-def measured_blocks(shown: Mapping[str, Measured], decimals: int) -> list[Block]:
-    """Show a measure of every policy over the budgets in numbers."""
-    budgets = sorted({b for lines in shown.values() for line in lines.values() for b in line})
-    rows = tuple(
-        (
-            Field(f"{scenario}: {name}"),
-            *(Field(number(line.get(budget), decimals)) for budget in budgets),
-        )
-        for scenario, lines in shown.items()
-        for name, line in lines.items()
-    )
-    return [Grid(("", *(f"b = {budget}" for budget in budgets)), rows, folded="As numbers")]

@@ -7,10 +7,12 @@ and are never overwritten.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NotRequired, TypedDict, cast
 
+from longrank import __version__
 from longrank.disk import atomic
 from longrank.errors import BadFile, InvalidInput, MissingExtra
 from longrank.experiments.settings import Cell
@@ -44,6 +46,9 @@ class ResultRow(TypedDict):
     seconds: float
     curve: list[float] | None  # rewards of every round, of the best setting of the cell
     mean_spent: NotRequired[float]  # costs of the tries of a round, where items have fees
+    items: NotRequired[int]  # of all rounds
+    dimensions: NotRequired[int]  # of an item
+    success_rate: NotRequired[float]  # share of the items that succeed
 
 
 _SCHEMA = pa.schema(
@@ -68,12 +73,18 @@ _SCHEMA = pa.schema(
         ("curve", pa.list_(pa.float64())),
     ]
 )
-_SPENT = pa.field("mean_spent", pa.float64())
+_OPTIONAL = (  # not in files of older versions, or only where items have fees
+    pa.field("mean_spent", pa.float64()),
+    pa.field("items", pa.int64()),
+    pa.field("dimensions", pa.int64()),
+    pa.field("success_rate", pa.float64()),
+)
+_VERSION, _DATE = b"longrank_version", b"longrank_date"  # metadata of a file
 
 
 def _schema(names: Container[str]) -> pa.Schema:
-    """Return the columns of a file that has these: what was spent, only where items have fees."""
-    return _SCHEMA.append(_SPENT) if _SPENT.name in names else _SCHEMA
+    """Return the columns of a file that has these."""
+    return pa.schema([*_SCHEMA, *(field for field in _OPTIONAL if field.name in names)])
 
 
 def path_of(out: Path, cell: Cell) -> Path:
@@ -89,13 +100,34 @@ def finished(out: Path, cell: Cell) -> bool:
 def write_cell(out: Path, cell: Cell, rows: list[ResultRow]) -> Path:
     """Add the rows of a cell; refuse to replace existing ones."""
     path = path_of(out, cell)
-    schema = _schema(rows[0] if rows else ())
+    today = datetime.now(UTC).date().isoformat()
+    origin = {_VERSION: __version__.encode(), _DATE: today.encode()}
+    schema = _schema(rows[0] if rows else ()).with_metadata(origin)
     try:
         with atomic(path, replace=False) as part:
             pq.write_table(pa.Table.from_pylist(rows, schema=schema), part, compression="zstd")
     except FileExistsError:
         raise InvalidInput("out", "not hold this cell already", path) from None
     return path
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The versions that ran, and the days, ISO dates; empty where files do not say."""
+
+    versions: tuple[str, ...]
+    dates: tuple[str, ...]
+
+
+def origin(folders: Iterable[Path]) -> Origin:
+    """Return what ran the cells in these folders, and when."""
+    files = [file for folder in folders for file in sorted(Path(folder).glob("*.parquet"))]
+    found = [pq.read_schema(file).metadata or {} for file in files]
+    versions, dates = (
+        tuple(sorted({one[key].decode() for one in found if key in one}))
+        for key in (_VERSION, _DATE)
+    )
+    return Origin(versions, dates)
 
 
 def read_results(folders: Iterable[Path]) -> list[ResultRow]:

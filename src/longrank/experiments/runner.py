@@ -72,6 +72,9 @@ def run_cell(cell: Cell, folder: str | None = None) -> list[ResultRow]:
                 mean_tried=float(life.tried.mean()),
                 seconds=seconds,
                 curve=None,
+                items=len(plain.items),
+                dimensions=plain.items.shape[1],
+                success_rate=float(plain.wins.mean()),
             )
         )
         if costs:

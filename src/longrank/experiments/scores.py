@@ -36,6 +36,7 @@ class HeldOut:
     settings: str  # JSON
     ncr: float
     ncr_deviation: float
+    rows: tuple[ResultRow, ...] = ()  # one per shuffle
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Score:
     ``settings`` has the best setting (JSON) of each seed, ``tried`` is the number of settings to
     choose from, ``rewards`` are those of every round on the first seed, ``seconds`` is the time
     per round, the median over all settings, and ``spent`` is what the tries of a round cost, where
-    items have fees.
+    items have fees. ``ncr`` is what was measured; ``ncr_published`` of Rand is 0, as in the paper.
     """
 
     key: Key
@@ -65,6 +66,12 @@ class Score:
     held_out: HeldOut | None
     spent: float | None = None
     deviation: float = float("nan")  # of the ``ncr`` of one seed; NaN if there is only one
+    rows: tuple[ResultRow, ...] = ()  # those of the best setting of each seed
+
+    @property
+    def reported(self) -> tuple[ResultRow, ...]:
+        """The rows to report, one per shuffle: the held-out ones, if there are any."""
+        return self.rows if self.held_out is None else self.held_out.rows
 
     @property
     def perfect(self) -> bool:
@@ -107,8 +114,8 @@ def _score(key: Key, grid: str, tried: int, rows: Sequence[ResultRow]) -> Score:
         cumulative_reward=_mean(best, lambda row: row["cumulative_reward"]),
         cr_rand=_mean(best, lambda row: row["cr_rand"]),
         cr_max=_mean(best, lambda row: row["cr_max"]),
-        # Rand is what 0 means: CR_rand is its expected reward, of which its one run is a draw.
-        ncr=0.0 if key.policy == "rand" else _mean(best, lambda row: row["ncr"]),
+        ncr=_mean(best, lambda row: row["ncr"]),
+        # In the paper Rand is 0. CR_rand is its expected reward, of which a run is one draw.
         ncr_published=(
             0.0 if key.policy == "rand" else _mean(best, lambda row: row["ncr_published"])
         ),
@@ -118,6 +125,7 @@ def _score(key: Key, grid: str, tried: int, rows: Sequence[ResultRow]) -> Score:
         held_out=_held_out(_best_by_seed([r for r in rows if r["protocol"] == "held-out"])),
         spent=_spent(best),
         deviation=_deviation([row["ncr"] for row in best]),
+        rows=tuple(best),
     )
 
 
@@ -142,6 +150,7 @@ def _held_out(rows: Sequence[ResultRow]) -> HeldOut | None:
         settings=rows[0]["settings"],
         ncr=statistics.fmean(plain),
         ncr_deviation=_deviation(plain),
+        rows=tuple(rows),
     )
 
 

@@ -68,6 +68,15 @@ class Cell:
         return [dict(zip(axes, point, strict=True)) for point in itertools.product(*axes.values())]
 
 
+def readable(settings: str) -> str:
+    """Format settings in JSON for readers.
+
+    >>> readable('{"rate": 3, "radius": 1}'), readable("{}")
+    ('rate 3, radius 1', 'none')
+    """
+    return ", ".join(f"{name} {value}" for name, value in json.loads(settings).items()) or "none"
+
+
 def fees(scenario: str) -> tuple[float, float] | None:
     """Return the range of what tries cost, where each item has its own cost: fees-LOW-HIGH.
 

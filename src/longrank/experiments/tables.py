@@ -6,12 +6,13 @@ import csv
 import functools
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from itertools import groupby
+from math import isnan
 
-from longrank.document import number
+from longrank.document import counted, number
 from longrank.experiments.scores import Key, Score, Scores
 from longrank.experiments.settings import BUDGETS, LATENT
 from longrank.policies import registry
@@ -29,6 +30,7 @@ _CSV_COLUMNS = (
     *("task", "scenario", "budget", "policy", "ncr", "ncr_published", "paper", "difference"),
     *("best", "held_out_mean", "held_out_deviation", "held_out_seeds", "mean_length"),
     *("mean_spent", "cumulative_reward", "cr_rand", "cr_max", "grid", "seeds", "settings"),
+    *("held_out_settings", "rounds"),
 )
 
 
@@ -132,6 +134,25 @@ class PaperTable:
         """The number of the paper's fields for which we have no score."""
         return sum(one.score is None and one.published is not None for one in self.entries())
 
+    @property
+    def scenarios(self) -> tuple[str, ...]:
+        """The scenarios, in the order of the columns."""
+        return tuple(dict.fromkeys(column.scenario for column in self.columns))
+
+    def only(self, scenario: str) -> PaperTable:
+        """Return the same with the columns of one scenario, and the rows that were run in it."""
+        columns = tuple(column for column in self.columns if column.scenario == scenario)
+        rows = tuple(
+            tuple(one for one in row if one.column.scenario == scenario) for row in self.rows
+        )
+        return replace(self, columns=columns, rows=rows).run()
+
+    def without(self, policy: str) -> PaperTable:
+        """Return the same without the columns of a policy."""
+        columns = tuple(column for column in self.columns if column.policy != policy)
+        rows = tuple(tuple(one for one in row if one.column.policy != policy) for row in self.rows)
+        return replace(self, columns=columns, rows=rows)
+
     def run(self) -> PaperTable:
         """Return the same without the columns and rows in which nothing was run."""
         kept = [any(one.score for one in column) for column in zip(*self.rows, strict=True)]
@@ -158,6 +179,12 @@ def published() -> dict[Key, Published]:
     return found
 
 
+def in_order(scenarios: Iterable[str]) -> list[str]:
+    """Return each scenario once: the paper's first, then the others by name."""
+    found = set(scenarios)
+    return [*(one for one in _IN_THE_PAPER if one in found), *sorted(found - set(_IN_THE_PAPER))]
+
+
 def tables(scores: Scores) -> list[PaperTable]:
     """Return the paper's 13, with or without results, then those of all other tasks."""
     others = sorted({key.task for key in scores} - set(PAPER_TASKS))
@@ -173,8 +200,7 @@ def _table(task: str, title: str, number: int | None, scores: Scores) -> PaperTa
     policies = (*SIX, *sorted({key.policy for key in here} - set(SIX)))
     layout = [(scenario, policy) for scenario, run in _IN_THE_PAPER.items() for policy in run]
     columns = [PolicyColumn(*names) for names in layout] if number else []
-    scenarios = dict.fromkeys([*_IN_THE_PAPER, *sorted(key.scenario for key in here)])
-    for scenario in scenarios:
+    for scenario in in_order(key.scenario for key in here):
         run = {key.policy for key in here if key.scenario == scenario}
         if number:
             run -= set(_IN_THE_PAPER.get(scenario, ()))
@@ -250,13 +276,50 @@ def _record(entry: Comparison) -> dict[str, object]:
         "grid": score.grid,
         "seeds": score.seeds,
         "settings": " ".join(score.settings),
+        "held_out_settings": "" if score.held_out is None else score.held_out.settings,
+        "rounds": score.rounds,
     }
     return {name: "" if value != value else value for name, value in record.items()}
 
 
 def to_latex(table: PaperTable) -> str:
-    """Write a table for the package booktabs: our value, and the paper's next to it."""
+    """Write a table for the package booktabs.
+
+    A task of the paper has our value and, next to it, the paper's. Any other has the held-out
+    values first, if there are any, with their deviations; then those of the best of the grid.
+    """
     table = table.run()
+    if table.number is not None:
+        parts = [_latex(_caption(table), table.name, [_tabular(table, _cell)])]
+    else:
+        single = [table.only(scenario) for scenario in table.scenarios]
+        shown = [("best-of-grid", False, _own_cell)]
+        if any(score.held_out for score in table.scores):
+            shown.insert(0, ("held-out", True, _held_out_cell))
+        parts = [
+            _latex(
+                _own_caption(table, held_out),
+                f"{table.name}-{name}",
+                [_tabular(one, cell) for one in single],
+            )
+            for name, held_out, cell in shown
+        ]
+    return "% needs \\usepackage{booktabs}\n" + "\n".join(parts)
+
+
+def _latex(caption: str, name: str, tabulars: Sequence[str]) -> str:
+    lines = [
+        r"\begin{table}",
+        r"\centering\small",
+        rf"\caption{{{_escaped(caption)}}}",
+        rf"\label{{tab:{_escaped(name)}}}",
+        "\n\\par\\medskip\n".join(tabulars),
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _tabular(table: PaperTable, cell: Callable[[Comparison], str]) -> str:
     groups = [(s, len(list(run))) for s, run in groupby(table.columns, lambda c: c.scenario)]
     titles, rules, column = [], [], 2
     for scenario, span in groups:
@@ -264,28 +327,33 @@ def to_latex(table: PaperTable) -> str:
         rules.append(rf"\cmidrule(lr){{{column}-{column + span - 1}}}")
         column += span
     lines = [
-        "% needs \\usepackage{booktabs}",
-        r"\begin{table}",
-        r"\centering\small",
-        rf"\caption{{{_escaped(_caption(table))}}}",
-        rf"\label{{tab:{_escaped(table.name)}}}",
         rf"\begin{{tabular}}{{r{'r' * len(table.columns)}}}",
         r"\toprule",
         " & ".join(["", *titles]) + r" \\",
         " ".join(rules),
         " & ".join([r"$b_t$", *(_name(column) for column in table.columns)]) + r" \\",
         r"\midrule",
-        *(" & ".join([str(row[0].budget), *map(_cell, row)]) + r" \\" for row in table.rows),
+        *(" & ".join([str(row[0].budget), *map(cell, row)]) + r" \\" for row in table.rows),
         r"\bottomrule",
         r"\end{tabular}",
-        r"\end{table}",
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
+
+
+def _own_caption(table: PaperTable, held_out: bool) -> str:
+    counts = [len(one.reported if held_out else one.rows) for one in table.scores]
+    which = (
+        "on shuffles that played no part in choosing the settings"
+        if held_out
+        else "of the best setting of the grid on the shuffles that it was chosen on, which favours "
+        "policies with many settings"
+    )
+    spread = ", with the standard deviation between shuffles" if max(counts) > 1 else ""
+    size = f"{counted(table.scores[0].rounds, 'round')}, {counted(max(counts), 'shuffle')}"
+    return f"{table.title}: normalized cumulative reward {which}{spread} ({size})."
 
 
 def _caption(table: PaperTable) -> str:
-    if table.number is None:
-        return f"{table.title}: normalized cumulative reward of the best setting."
     return (
         f"{table.title}: normalized cumulative reward of the best setting, ours and, in brackets, "
         "the paper's. A star marks columns that the paper does not have."
@@ -302,6 +370,21 @@ def _cell(entry: Comparison) -> str:
     if entry.published is None:
         return ours
     return rf"{ours} {{\scriptsize ({_number(entry.published.ncr)})}}"
+
+
+def _own_cell(entry: Comparison) -> str:
+    spread = float("nan") if entry.score is None else entry.score.deviation
+    return _with_spread(entry.value, spread, entry.best)
+
+
+def _held_out_cell(entry: Comparison) -> str:
+    mean, deviation = entry.held_out or (None, float("nan"))
+    return _with_spread(mean, deviation, entry.best_held_out)
+
+
+def _with_spread(value: float | None, deviation: float, best: bool) -> str:
+    text = rf"\textbf{{{_number(value)}}}" if best else _number(value)
+    return text if isnan(deviation) else rf"{text} {{\scriptsize $\pm$ {_number(deviation)}}}"
 
 
 def _number(value: float | None) -> str:

@@ -1,0 +1,474 @@
+"""The report on tasks that the paper does not have: who earned most, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import isnan, nan, sqrt
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank import __version__
+from longrank.document import (
+    Beside,
+    Block,
+    Callout,
+    Code,
+    Field,
+    Grid,
+    Heading,
+    Links,
+    Picture,
+    Prose,
+    counted,
+    number,
+    rounded,
+)
+from longrank.experiments import figures
+from longrank.experiments.commands import commands
+from longrank.experiments.figures import Drawn, Measured
+from longrank.experiments.paired import Difference, difference, gains, standings
+from longrank.experiments.results import Origin, ResultRow
+from longrank.experiments.scores import Score, Scores
+from longrank.experiments.settings import readable
+from longrank.experiments.tables import Comparison, PaperTable, label
+
+Vector = NDArray[np.float64]
+
+TITLE = "Ranking experiments: results"
+FEW_ROUNDS = 200
+_MAX_PANELS = 12
+_MAX_VALUES, _MAX_INTERVALS = 5, 2  # columns of a table that fits on a telephone
+_REFERENCE = "recommended"
+_ADVICE = "`longrank run` with `--held-out 4` reports on shuffles that can tell"
+_NOTHING_TO_GAIN = "nothing to gain"
+_SPREAD = ", mean over shuffles; in small print, the standard deviation between them"
+_NOTES = (
+    "NCR is the normalised cumulative reward, (CR − CR_rand) / (CR_max − CR_rand): 0 is the mean "
+    "of random orders, 1 a clairvoyant. CR is the sum of the rewards of all rounds, CR_rand its "
+    "expectation for a random order of full length, CR_max that of a clairvoyant. Rand plays one "
+    "random order per round: its distance from 0 is luck, and shows how large luck is.",
+    "A shuffle deals the same items in another order and draws their outcomes again. Deviations "
+    "and intervals are about that luck only: they say nothing about other data.",
+    "Intervals, at 95%, are Student's over the differences on the same shuffles, or those of the "
+    "rounds where these are wider. Each stands for itself: of 20 differences that are nothing, one "
+    "looks clear on average.",
+    "Rand, Eps, C-UCB1, GL-CDCM, Ind and Dep are the policies of “On Learning to Rank Long "
+    "Sequences with Contextual Bandits” (Santara, Gentile, Aggarwal, Li, 2021); `recommended` is "
+    "longrank's default.",
+)
+
+
+def blocks(
+    found: Scores, tables: Sequence[PaperTable], folder: Path, origin: Origin, out: Path | None
+) -> tuple[list[Block], list[Path]]:
+    """Report these tables; draw into ``folder``, and name ``out`` in the commands."""
+    files: list[Path] = []
+    shown = _panels(tables)
+    body: list[Block] = []
+    for table in tables:
+        body += _task_blocks(table, shown[table.name], folder, files, out)
+    rounds = min(score.rounds for score in found.values())
+    drawn = [("time", "Running time", _times(found, rounds, folder))]
+    drawn += [("lengths", "Lengths", _lengths(found, folder))]
+    for name, title, (made, pictures) in drawn:
+        files += made
+        body += [Heading(title, 2, name), *pictures]
+    body += [Heading("How to read this", 2, "notes"), *map(Prose, _NOTES)]
+    sections = [*((table.name, table.title) for table in tables), *((n, t) for n, t, _ in drawn)]
+    head: list[Block] = [
+        Heading(TITLE, 1),
+        Prose(_origin(origin)),
+        Links((*sections, ("notes", "Notes"))),
+    ]
+    return [*head, *body], files
+
+
+def _origin(origin: Origin) -> str:
+    versions = f" by longrank {' and '.join(origin.versions)}" if origin.versions else ""
+    dates = list(dict.fromkeys((*origin.dates[:1], *origin.dates[-1:])))
+    when = f", {' to '.join(dates)}" if dates else ""
+    return f"Results of `longrank run`{versions}{when}; report written by longrank {__version__}."
+
+
+def _task_blocks(
+    table: PaperTable,
+    panels: Sequence[tuple[str, int]],
+    folder: Path,
+    files: list[Path],
+    out: Path | None,
+) -> list[Block]:
+    held_out = any(score.held_out for score in table.scores)
+    blocks: list[Block] = [
+        Heading(table.title, 2, table.name),
+        Prose(_task_line(table.scores)),
+        *_warning(table.scores),
+        *_conclusion(table.scores),
+    ]
+    if held_out:
+        counts = [s.held_out.seeds for s in table.scores if s.held_out]
+        count, several = _range(counts), max(counts) > 1
+        blocks += [
+            Heading("Held out", 3),
+            Prose(
+                f"NCR on {count} that played no part in choosing the settings"
+                f"{_SPREAD if several else ''}. 0 is random orders, 1 a clairvoyant. "
+                "Bold is the highest of its row."
+            ),
+            *_grids(table, _held_out),
+            *_undefined(table),
+        ]
+    else:
+        blocks += [*_same_stream(table), *_undefined(table)]
+    blocks += _differences(table)
+    if panels:
+        made, pictures = _curves(table, panels, folder)
+        files += made
+        blocks += [Heading("Learning curves", 3), *pictures]
+    blocks.append(Heading("Settings and rewards", 3))
+    if held_out:
+        blocks += [
+            _details(table, lambda one: one.reported, "Settings and rewards of the held-out runs")
+        ]
+    blocks.append(_details(table, lambda one: one.rows, "The best settings of each shuffle"))
+    if held_out:
+        blocks += _same_stream(table)
+    return [
+        *blocks,
+        Prose("The command behind these numbers:"),
+        Code(tuple(commands(table.scores, out))),
+    ]
+
+
+def _task_line(scores: Sequence[Score]) -> str:
+    """Say what was ranked, how often, and on how many shuffles."""
+    rows = [row for score in scores for row in score.rows]
+    rounds = _range((score.rounds for score in scores), "round")
+    parts = [f"{rounds}"]
+    items, dimensions, rate = (_known(rows, n) for n in ("items", "dimensions", "success_rate"))
+    if items and dimensions:
+        size = items / min(score.rounds for score in scores)
+        parts = [f"{int(items):,} items of {counted(int(dimensions), 'dimension')}"]
+        if rate is not None:
+            parts.append(f"of which {100.0 * rate:.3g}% succeed")
+        parts.append(f"in {rounds} of {size:.4g}")
+    searched = _range((score.seeds for score in scores), "shuffle")
+    grids = " and ".join(sorted({score.grid for score in scores}))
+    settings = max(score.tried for score in scores)
+    tried = f"grid: {grids}, up to {settings} settings per policy" if settings > 1 else "one each"
+    text = f"{', '.join(parts)}. Settings were searched on {searched} ({tried})"
+    if not any(score.held_out for score in scores):
+        return f"{text}; none was held out."
+    further = _range((s.held_out.seeds for s in scores if s.held_out), "other")
+    return f"{text}, and the best ones run on {further}."
+
+
+def _known(rows: Sequence[Mapping[str, Any]], column: str) -> float | None:
+    values = [row[column] for row in rows if row.get(column) is not None]
+    return fmean(values) if values else None
+
+
+def _range(counts: Iterable[int], noun: str = "shuffle") -> str:
+    found = sorted(counts)
+    low, high = found[0], found[-1]
+    return counted(high, noun) if low == high else f"{low:,} to {counted(high, noun)}"
+
+
+def _warning(scores: Sequence[Score]) -> list[Block]:
+    rounds = min(score.rounds for score in scores)
+    if rounds >= FEW_ROUNDS:
+        return []
+    return [
+        Callout(
+            f"Only {counted(rounds, 'round')}: policies have hardly begun to learn, and chance "
+            f"alone moves the mean reward of a run by up to about ± {1.0 / sqrt(rounds):.2f}. "
+            f"Take at least {FEW_ROUNDS} rounds (100 items each) to compare policies.",
+            "bad",
+        )
+    ]
+
+
+def _conclusion(scores: Sequence[Score]) -> list[Block]:
+    """Say who earned most, in how many cases, and whether that is clear."""
+    found = standings(scores)
+    if not found.policies:
+        return []
+    first, *others = found.policies
+    name = label(first.policy)
+    if not others:
+        return [Prose(f"Only {name} was run, so there is nothing to compare it with.")]
+    second = others[0]
+    over = difference(first.by_seed)
+    lead = difference(first.by_seed, second.by_seed)
+    assert over is not None
+    assert lead is not None
+    if found.cases == 1:
+        text = f"{name} earned most: NCR {number(first.mean)}"
+    else:
+        text = (
+            f"{name} earned most: mean NCR {number(first.mean)} over {found.cases} combinations "
+            f"of scenario and budget, the highest in {first.first} of them"
+        )
+    ahead = f"{number(lead.mean, 3)} more than {label(second.policy)}, the next"
+    if lead.shuffles == 1:
+        kind, sure = "unknown", f"{ahead}. One shuffle cannot tell a lead from luck: {_ADVICE}."
+    elif lead.clear:
+        kind, sure = "good", f"{ahead} ({_interval(lead)}): probably more than chance."
+    else:
+        kind, sure = "open", f"{ahead} ({_interval(lead)}): this may be chance."
+    if not any(score.held_out for score in scores) and max(score.tried for score in scores) > 1:
+        kind = "unknown"
+        sure += " The settings were chosen on the same shuffles, which favours large grids."
+    if lead.shuffles > 1 and not (over.clear and over.mean > 0.0):
+        sure += " None is clearly better than random orders."
+    return [Callout(f"{text}; {sure}", kind)]
+
+
+def _interval(one: Difference) -> str:
+    low, high = one.ends
+    shuffles = counted(one.shuffles, "shuffle")
+    texts = (rounded(end, high - low).replace("-", "\N{MINUS SIGN}") for end in (low, high))
+    return f"95% interval {' to '.join(texts)}, {shuffles}"
+
+
+def _grids(
+    table: PaperTable, field: Callable[[Comparison], Field], columns: int = _MAX_VALUES
+) -> list[Block]:
+    """Return a table for each scenario: all of it fits on a narrow screen, two on a wide one."""
+    single = [table.only(scenario) for scenario in table.scenarios]
+    grids = [_grid(one, field, len(one.columns) > columns) for one in single]
+    fit = max(len(one.columns) for one in single) <= _MAX_VALUES
+    return _in_pairs(grids) if fit else [*grids]
+
+
+def _grid(table: PaperTable, field: Callable[[Comparison], Field], stacked: bool) -> Grid:
+    [scenario] = table.scenarios
+    before = f"{scenario}, b = " if stacked else ""  # rows of a list have no title above
+    return Grid(
+        ("" if stacked else "b", *(column.label for column in table.columns)),
+        tuple((Field(f"{before}{row[0].budget}"), *map(field, row)) for row in table.rows),
+        () if stacked else (("", 1), (scenario, len(table.columns))),
+        stacked=stacked,
+    )
+
+
+def _held_out(entry: Comparison) -> Field:
+    mean, deviation = entry.held_out or (None, nan)
+    return _value(mean, deviation, entry.best_held_out)
+
+
+def _best_of_grid(entry: Comparison) -> Field:
+    return _value(entry.value, nan if entry.score is None else entry.score.deviation, entry.best)
+
+
+def _value(mean: float | None, deviation: float, best: bool) -> Field:
+    if mean is not None and isnan(mean):
+        return Field(number(mean), _NOTHING_TO_GAIN)
+    return Field(number(mean), "" if isnan(deviation) else f"± {number(deviation)}", best)
+
+
+def _undefined(table: PaperTable) -> list[Block]:
+    if not any(isnan(row["ncr"]) for score in table.scores for row in score.reported):
+        return []
+    several = any(len(score.reported) > 1 for score in table.scores)
+    where = " on at least one shuffle" if several else ""
+    return [
+        Prose(
+            f"“{_NOTHING_TO_GAIN}”: random orders already earn all that a clairvoyant could{where},"
+            " so there is nothing to learn, and the NCR is not defined."
+        )
+    ]
+
+
+def _same_stream(table: PaperTable) -> list[Block]:
+    """Show the best of the grid, on the shuffles that it was chosen on."""
+    count = _range(score.seeds for score in table.scores)
+    several = max(score.seeds for score in table.scores) > 1
+    where = f"each of {count}{_SPREAD}" if several else "one shuffle"
+    text = (
+        f"NCR of the best setting of the grid on {where}. The setting is chosen on the stream that "
+        "it is reported on, which rewards luck, the more so the larger the grid"
+    )
+    held_out = any(score.held_out for score in table.scores)
+    advice = ": to compare policies, use the held-out results." if held_out else f": {_ADVICE}."
+    return [
+        Heading("Best of the grid, on the same stream", 3),
+        Prose(text + advice),
+        *_grids(table, _best_of_grid),
+    ]
+
+
+def _differences(table: PaperTable) -> list[Block]:
+    """Compare every policy with one of them, on the same shuffles."""
+    ranked = standings(table.scores).policies
+    if len(ranked) < 2:
+        return []
+    names = [one.policy for one in ranked]
+    reference = _REFERENCE if _REFERENCE in names else names[0]
+    scores = {score.key: score for score in table.scores}
+
+    def compared(entry: Comparison) -> Difference | None:
+        score = entry.score
+        other = score and scores.get(score.key._replace(policy=reference))
+        return difference(gains(score), gains(other)) if score and other else None
+
+    def field(entry: Comparison) -> Field:
+        found = compared(entry)
+        if found is None:
+            return Field(number(None))
+        low, high = found.ends
+        ends = f"{number(low)} to {number(high)}"
+        return Field(number(found.mean, sign=True), ends, found.clear)
+
+    others = table.without(reference)
+    title = Heading(f"Differences from {label(reference)}", 3)
+    found = [one for one in map(compared, others.entries()) if one is not None]
+    if max((one.shuffles for one in found), default=1) < 2:
+        text = "There is one shuffle only, so nothing is known about chance."
+        return [title, Prose(f"{text} {_ADVICE}.")]
+    clear = sum(one.clear for one in found)
+    text = (
+        f"NCR minus that of {label(reference)} on the same shuffles: above 0 is better than "
+        f"{label(reference)}. In small print, the 95% interval; bold, where it leaves out 0 "
+        f"({clear} of {len(found)})."
+    )
+    if reference != _REFERENCE:
+        text += f" {label(reference)} has the highest mean, which overstates its lead a little."
+    return [title, Prose(text), *_grids(others, field, _MAX_INTERVALS)]
+
+
+def _panels(tables: Sequence[PaperTable]) -> dict[str, list[tuple[str, int]]]:
+    """Choose the cases whose curves are drawn: one of each task and scenario before a second."""
+    found = [
+        (rank, table.name, scenario, row[0].budget)
+        for table in tables
+        for scenario in table.scenarios
+        for rank, row in enumerate(table.only(scenario).rows)
+        if any(_rewards(entry) for entry in row if entry.column.scenario == scenario)
+    ]
+    drawn = set(sorted(found, key=lambda one: one[0])[:_MAX_PANELS])
+    return {
+        table.name: [one[2:] for one in found if one in drawn and one[1] == table.name]
+        for table in tables
+    }
+
+
+def _rewards(entry: Comparison) -> list[Vector]:
+    """Return the rewards of all rounds, of each shuffle that has them."""
+    rows = () if entry.score is None else entry.score.reported
+    return [np.array(row["curve"]) for row in rows if row["curve"] is not None]
+
+
+def _curves(table: PaperTable, panels: Sequence[tuple[str, int]], folder: Path) -> Drawn:
+    files: list[Path] = []
+    pictures = []
+    for scenario, budget in panels:
+        row = next(row for row in table.only(scenario).rows if row[0].budget == budget)
+        curves = {entry.column.label: _rewards(entry) for entry in row if _rewards(entry)}
+        title = f"{scenario}, b = {budget}"
+        path = folder / f"rewards-{table.name}-{scenario}-b{budget}"
+        files += figures.learning_curves(curves, title, path)
+        pictures.append(Picture(files[-1], title))
+    held_out = any(score.held_out for score in table.scores)
+    count = max(len(score.reported) for score in table.scores)
+    what = "the held-out runs" if held_out else "the best settings"
+    text = f"Mean reward per round up to round t, CR(t) / t, of {what}"
+    if count > 1:
+        text += f": the mean of {count} shuffles, in a band from the lowest to the highest"
+    else:
+        text += ", on one shuffle"
+    text += ". The last point is the CR of the table below divided by the number of rounds."
+    missing = [
+        f"{scenario}, b = {row[0].budget}"
+        for scenario in table.scenarios
+        for row in table.only(scenario).rows
+        if (scenario, row[0].budget) not in panels
+    ]
+    left_out = [Prose(f"Not drawn: {'; '.join(missing)}.")] if missing else []
+    return files, [Prose(text), *_in_pairs(pictures), *left_out]
+
+
+def _in_pairs(blocks: Sequence[Block]) -> list[Block]:
+    return [
+        Beside((*blocks[i : i + 1],), (*blocks[i + 1 : i + 2],)) for i in range(0, len(blocks), 2)
+    ]
+
+
+def _details(
+    table: PaperTable, rows_of: Callable[[Score], Sequence[ResultRow]], title: str
+) -> Grid:
+    """List the settings of every policy with its rewards, means over the shuffles."""
+    priced = any(score.spent is not None for score in table.scores)
+    columns = ("cumulative_reward", "cr_rand", "cr_max", "mean_length")
+    header = (
+        *("scenario", "b", "policy", "settings", "of", "NCR", "CR", "CR_rand", "CR_max", "length"),
+        *(("fees per round",) if priced else ()),
+    )
+    lines = []
+    for score in (one for name in table.scenarios for one in table.only(name).scores):
+        rows = rows_of(score)
+        settings = list(dict.fromkeys(readable(row["settings"]) for row in rows))
+        means = [_known(rows, column) for column in columns]
+        texts = (
+            *(score.key.scenario, str(score.key.budget), label(score.key.policy)),
+            " / ".join(settings if len(settings) == 1 else [readable(r["settings"]) for r in rows]),
+            str(score.tried),
+            number(_known(rows, "ncr"), 3),
+            *(number(mean, 1) for mean in means),
+            *((number(_known(rows, "mean_spent"), 3),) if priced else ()),
+        )
+        lines.append(tuple(map(Field, texts)))
+    return Grid(header, tuple(lines), folded=title, stacked=True)
+
+
+def _times(found: Scores, rounds: int, folder: Path) -> Drawn:
+    if rounds < FEW_ROUNDS:
+        text = f"Left out: with fewer than {FEW_ROUNDS} rounds, start-up would dominate."
+        return [], [Prose(text)]
+    text = (
+        "Time of a whole run, ranking and learning, divided by its rounds: the median over "
+        "settings and tasks, on a log scale. Compiling is not included. Other programs may have "
+        "been running on the machine."
+    )
+    unit = "microseconds per round"
+    return _measured(figures.seconds(found), text, unit, 1, folder / "seconds", log=True)
+
+
+def _lengths(found: Scores, folder: Path) -> Drawn:
+    shown = figures.lengths(
+        {
+            key: replace(score, mean_length=fmean(row["mean_length"] for row in score.reported))
+            for key, score in found.items()
+        }
+    )
+    values = {round(x, 2) for by in shown.values() for line in by.values() for x in line.values()}
+    if len(values) == 1:
+        [share] = values
+        used = "the whole budget" if share == 1.0 else f"{number(share)} of the budget"
+        return [], [Prose(f"All policies used {used} everywhere, on average over the rounds.")]
+    text = "Mean length of the sequences as a fraction of the budget, over tasks."
+    unit = "mean length / budget"
+    return _measured(shown, text, unit, 2, folder / "lengths")
+
+
+def _measured(
+    shown: Mapping[str, Measured],
+    text: str,
+    unit: str,
+    decimals: int,
+    path: Path,
+    log: bool = False,
+) -> Drawn:
+    """Draw a measure over the budgets, a picture for each scenario."""
+    files: list[Path] = []
+    pictures = []
+    for scenario, lines in shown.items():
+        one = path.with_name(f"{path.name}-{scenario}")
+        files += figures.over_budgets({scenario: lines}, one, unit, log)
+        pictures.append(Picture(files[-1], scenario))
+    numbers = figures.measured_blocks(shown, decimals, unit)
+    return files, [Prose(text), *_in_pairs(pictures), *numbers]

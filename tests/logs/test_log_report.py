@@ -124,7 +124,7 @@ def test_policies_may_not_be_called_like_the_log(name):
 def test_a_log_in_which_nothing_was_tried_has_a_report(tmp_path):
     rows = [row | {"order": [], "tried": 0, "succeeded": False} for row in logged(chance(), 8)]
     for row in rows:
-        row["propensity"], row["prefix_propensities"] = 0.5, []
+        row["propensity"], row["prefix_propensities"], row["features"] = 0.5, [], []
     page = report(rows, {"x": chance()}, tmp_path / "page.html").read_text()
     assert "Nothing was tried." in page
 

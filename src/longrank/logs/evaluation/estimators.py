@@ -247,6 +247,12 @@ def certain_bounds(found: Evidence) -> Array:
     return np.where(found.left[:, np.newaxis], found.earnable, found.bounds[:, :2])
 
 
+def possible(found: Evidence, value: float) -> float:
+    """Limit an estimate to what the policy can have earned in these decisions."""
+    low, high = certain_bounds(found).mean(axis=0)
+    return min(max(value, float(low)), float(high))
+
+
 def shown(
     found: Evidence,
     settings: IntervalSettings,
@@ -269,9 +275,11 @@ def shown(
         low, high, method = approximate()
         low, high = max(low, least), min(high, most)
     notes = cautions(designed, method, "few decisions follow the policy to the end, so ")
-    kept = min(max(value, low), high)
-    if not least - 1e-9 <= value <= most + 1e-9:
-        notes += (f"{plain_number(value, 4)} before it was limited to what can be earned",)
+    kept = min(max(possible(found, value) if few else value, low), high)
+    if abs(kept - value) > 1e-9:
+        within = least - 1e-9 <= value <= most + 1e-9
+        limit = "what is certain and its interval" if within else "what can be earned"
+        notes += (f"{plain_number(value, 4)} before it was limited to {limit}",)
     rounds, effective = len(found.rewards), effective_size(found.final_masses)
     return Estimate("", "", kept, low, high, method, rounds, effective, notes=notes)
 

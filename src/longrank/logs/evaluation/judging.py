@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from longrank.logs.abilities import NEEDS
 from longrank.logs.evaluation.estimators import (
     certain_bounds,
+    possible,
     range_of,
     robust_terms,
     robust_variance,
@@ -138,6 +139,8 @@ class Judged:
         reason, found, value = self.refused, self.found, self.value()
         estimator = "doubly robust" if self.prefixes else "importance sampling"
         only = bool(self.gone) and self.missing == "bounds"
+        if not self.normal and not math.isnan(value):
+            value = possible(found, value)
         low, high = self.interval()
         gain = self.gain(value)
         if reason or only:

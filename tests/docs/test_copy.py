@@ -29,7 +29,8 @@ BLOCKS = {
 }
 PRESS = """
 const copied = [];
-Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text) => copied.push(text) } });
+const clipboard = { writeText: async (text) => copied.push(text) };
+Object.defineProperty(navigator, "clipboard", { value: clipboard });
 addEventListener("load", async () => {
   const buttons = [...document.querySelectorAll("button")];
   const before = buttons.map((button) => [button.textContent, button.tabIndex]);

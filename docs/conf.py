@@ -1,6 +1,7 @@
 """Sphinx: `make docs`."""
 
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -34,8 +35,10 @@ exclude_patterns = ["_build", "_extensions"]
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "longrank"
+templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["copy.js"]
 html_theme_options = {
     "navigation_depth": 2,
     "show_toc_level": 2,
@@ -43,7 +46,7 @@ html_theme_options = {
     "collapse_navigation": False,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
-    "footer_end": [],
+    "footer_end": ["version"],
 }
 html_sidebars = {"index": [], "questions": []}
 html_show_sourcelink = False
@@ -70,6 +73,12 @@ def shorten(_app: Sphinx, _domain: str, _kind: str, content: nodes.Element) -> N
             text.parent.replace(text, nodes.Text(ARRAY.sub(r"ndarray[\1]", text)))
 
 
+def copy_licence(app: Sphinx, _error: Exception | None) -> None:
+    """Put the licence beside the pages, with an ending that browsers show as text."""
+    shutil.copyfile(Path(app.srcdir).parent / "LICENSE", Path(app.outdir) / "LICENSE.txt")
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("build-finished", copy_licence)
     app.connect("doctree-read", trim)
     app.connect("object-description-transform", shorten, priority=900)

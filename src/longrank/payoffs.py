@@ -168,7 +168,19 @@ class Payoffs:
         """Make payoffs in which every attempt costs the same, so that the length matters.
 
         A success at attempt j is worth ``success - j * attempt_cost``, giving up after j attempts
-        ``give_up - j * attempt_cost``. Total costs over the budget must not exceed ``success``.
+        ``give_up - j * attempt_cost``.
+
+        Parameters
+        ----------
+        budget
+            The maximum number of attempts, b.
+        success
+            What a success is worth before the cost of the attempts; at least 0.
+        attempt_cost
+            What every attempt costs, whether it succeeds or not; at least 0, and in total over the
+            budget at most ``success``. Use 0 if candidates have a ``cost`` of their own.
+        give_up
+            What a round without a success is worth before the cost of the attempts; at most 0.
         """
         b = checks.whole("budget", budget)
         worth = checks.real("success", success, minimum=0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections import Counter
 
 import pytest
@@ -42,6 +43,15 @@ def test_every_link_leads_somewhere(page):
         assert link.file.exists(), f"{link.file} does not exist"
         if link.anchor:
             assert link.anchor in anchors(link.file), f"{name(link.file)} has no {link.anchor}"
+
+
+@pytest.mark.parametrize("index", ["reference.md", "explanation.md", "how-to/index.md"])
+def test_an_index_calls_a_page_by_its_title(index):
+    page = DOCS / index
+    listed = re.findall(r"^(?:- |\| )\[([^]]+)\]\(([^)#]+\.md)\)", page.read_text(), re.MULTILINE)
+    assert len(listed) == len(list(entries(page)))
+    titles = [(page.parent / file).read_text().partition("\n")[0] for _, file in listed]
+    assert [f"# {text}" for text, _ in listed] == titles
 
 
 @pytest.mark.parametrize("page", HOW_TO, ids=name)

@@ -12,7 +12,8 @@ const WINDOW = 4; // buckets of a moving rate, or fewer
 const ENOUGH = 100; // tries or decisions for a rate without older buckets
 
 const SHADOW = "The caller's own lists are played, and all figures here are theirs. What the model would have played is shown with each decision; " +
-  "what that would have earned is not known, but longrank evaluate estimates it from an export.";
+  "what that would have earned is not known. longrank evaluate can estimate it only from a log in which a share of the lists was varied at random " +
+  "and the probability of each list was recorded; a fixed list shows nothing about any other.";
 const GAVE_UP = "declined: tried to the end; gave up: ";
 
 export class Model {

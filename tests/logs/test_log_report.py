@@ -295,9 +295,9 @@ def test_advice_to_try_does_not_claim_more_than_the_interval():
     gain = Difference("x", LOGGED, 0.02, -0.10, 0.13)
     verdict = Verdict("x", 1.0, 0.9, 1.1, effective=40.0, gain=gain, advice="try", share=0.1)
     assert str(verdict) == (
-        "`x` would earn 0.10 less to 0.13 more per decision than what was played (95 %), best "
-        "estimate +0.02; 40 effective decisions; it looks better, but the log does not prove it: "
-        "try it on 10 % of the traffic"
+        "`x` would earn between 0.10 less and 0.13 more per decision than what was played (95 %), "
+        "best estimate +0.02; 40 effective decisions; it looks better, but the log does not prove "
+        "it: try it on 10 % of the traffic"
     )
 
 

@@ -47,6 +47,7 @@ _REFERENCE = "recommended"
 _ADVICE = "`longrank run` with `--held-out 4` reports on shuffles that can tell"
 _NOTHING_TO_GAIN = "nothing to gain"
 _SPREAD = ", mean over shuffles; in small print, the standard deviation between them"
+_READ = "How to read this"
 _NOTES = (
     "NCR is the normalised cumulative reward, (CR − CR_rand) / (CR_max − CR_rand): 0 is the mean "
     "of random orders, 1 a clairvoyant. CR is the sum of the rewards of all rounds, CR_rand its "
@@ -55,8 +56,12 @@ _NOTES = (
     "A shuffle deals the same items in another order and draws their outcomes again. Deviations "
     "and intervals are about that luck only: they say nothing about other data.",
     "Intervals, at 95%, are Student's over the differences on the same shuffles, or those of the "
-    "rounds where these are wider. Each stands for itself: of 20 differences that are nothing, one "
-    "looks clear on average.",
+    "rounds where these are wider. Each stands for itself: about 1 in 20 "
+    "true ties will look like a difference.",
+    "A round deals some of the items, of which a policy tries up to b in its order, until one "
+    "succeeds. The scenario says what a success is worth: 1 in vanilla, 0.1 less with every "
+    "attempt in linear-0.1, half as much with every attempt in exponential, where giving up costs "
+    "more, too.",
     "Rand, Eps, C-UCB1, GL-CDCM, Ind and Dep are the policies of “On Learning to Rank Long "
     "Sequences with Contextual Bandits” (Santara, Gentile, Aggarwal, Li, 2021); `recommended` is "
     "longrank's default.",
@@ -78,12 +83,12 @@ def blocks(
     for name, title, (made, pictures) in drawn:
         files += made
         body += [Heading(title, 2, name), *pictures]
-    body += [Heading("How to read this", 2, "notes"), *map(Prose, _NOTES)]
+    body += [Heading(_READ, 2, "notes"), *map(Prose, _NOTES)]
     sections = [*((table.name, table.title) for table in tables), *((n, t) for n, t, _ in drawn)]
     head: list[Block] = [
         Heading(TITLE, 1),
         Prose(_origin(origin)),
-        Links((*sections, ("notes", "Notes"))),
+        Links((*sections, ("notes", _READ))),
     ]
     return [*head, *body], files
 
@@ -220,6 +225,7 @@ def _conclusion(scores: Sequence[Score]) -> list[Block]:
         kind, sure = "good", f"{ahead} ({_interval(lead)}): probably more than chance."
     else:
         kind, sure = "open", f"{ahead} ({_interval(lead)}): this may be chance."
+        text = f"No clear winner. {text}"
     if not any(score.held_out for score in scores) and max(score.tried for score in scores) > 1:
         kind = "unknown"
         sure += " The settings were chosen on the same shuffles, which favours large grids."

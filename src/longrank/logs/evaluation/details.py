@@ -221,11 +221,10 @@ class Details:
             rows.append(tuple(cells))
         level = percent(self.settings.confidence)
         text = (
-            "Each policy decides again under the change, and the log is asked again whether it "
-            f"supports that: {in_currency('value', self.money)}, in brackets how much more than "
-            f"unchanged, and {level} interval. “No clear difference” may be chance. A budget is "
-            "how many attempts are allowed; what a larger one than the log's would bring cannot be "
-            "seen in it."
+            "Each policy decides again under the change, and is evaluated again on the log: "
+            f"{in_currency('value', self.money)}, in brackets how much more than unchanged, and "
+            f"{level} interval. “No clear difference” may be chance. A budget is how many attempts "
+            "are allowed; the log cannot show what a larger one than its own would bring."
         )
         if why:
             text += f" The higher cost of attempts is {why}."
@@ -274,7 +273,8 @@ class Details:
         first = f"the first {len(history):,} of " if len(history) < whole else ""
         text = (
             f"Here each policy goes on learning from {first}these decisions, one after another, "
-            "and is evaluated before each: the mean so far, with two standard errors."
+            "and is evaluated before each: the mean so far, with two standard errors, which says "
+            "less than the intervals above."
         )
         left = [name for name in self.policies if name not in supported]
         if left:
@@ -293,13 +293,14 @@ class Details:
         )
         header = ("position", "tried", "succeeded", "success rate")
         if not found.spent.any():
-            return [drawing, Grid(header, rows)]
+            return [drawing, Grid(header, rows, stacked=True)]
         costs = _costs(found.costs)
         rows = tuple((*row, cost) for row, cost in zip(rows, costs, strict=True))
         spent, wins = float(found.spent.sum()), int(found.succeeded.sum())
         text = f"The log spent {spent / len(self.history):.3g}{self.unit} per decision"
         text += f" and {spent / wins:.3g}{self.unit} per success." if wins else "."
-        return [Prose(text), drawing, Grid((*header, in_currency("mean cost", self.money)), rows)]
+        titles = (*header, in_currency("mean cost", self.money))
+        return [Prose(text), drawing, Grid(titles, rows, stacked=True)]
 
     def estimates(self) -> list[Block]:
         """Return every estimate, and what the words mean."""
@@ -331,14 +332,14 @@ class Details:
     def _explained(self) -> list[str]:
         """Explain how the verdicts were reached, in as many words as they need."""
         verdicts = [verdict for verdict in self.found.verdicts.values() if not verdict.refused]
-        names = sorted({verdict.estimator for verdict in verdicts})
-        names += sorted({e.method for e in self.found if not e.refused})
-        if verdicts:
-            names.append("effective")
-        return [_MEANINGS[name] for name in names if name in _MEANINGS]
+        estimators = sorted({verdict.estimator for verdict in verdicts})
+        methods = sorted({e.method for e in self.found if not e.refused})
+        texts = [_ESTIMATORS[name] for name in estimators if name in _ESTIMATORS]
+        texts += [_METHODS[name] for name in methods if name in _METHODS]
+        return [*texts, _EFFECTIVE] if verdicts else texts
 
 
-_MEANINGS = {
+_ESTIMATORS = {
     "doubly robust": (
         "The verdicts are “doubly robust”: a model of the log says what to expect of a policy, and "
         "the decisions in which the log happened to begin like the policy correct it. So they do "
@@ -352,20 +353,25 @@ _MEANINGS = {
         "The verdicts are “bounds”: the log was not made by chance, so they rest on what its "
         "decisions show for certain."
     ),
+}
+_METHODS = {
+    "bounds": "The row “bounds” is what the decisions show for certain, whatever was not tried.",
     "normal": (
         "Intervals called “normal” are right for many effective decisions. They leave room for "
         "what was too rare to be seen, so that they are not symmetric."
     ),
     "bootstrap": "Intervals called “bootstrap” come from evaluating resampled decisions.",
     "betting": (
-        "Intervals called “betting” are wide, but valid for any number of decisions: as far from "
-        "the estimate as a gambler who bets against it could not have become rich by chance."
-    ),
-    "effective": (
-        "“Effective decisions”: the log tells as much about the policy as this many decisions of "
-        "the policy itself would."
+        "Intervals called “betting” are wide, but valid for any number of decisions: they contain "
+        "every value that a gambler who bets against it could not refute. They are used where "
+        "fewer than 100 effective decisions follow the policy to the end of its sequences, even if "
+        "more of them follow it up to the outcome."
     ),
 }
+_EFFECTIVE = (
+    "“Effective decisions”: the log tells as much about the policy as this many decisions of the "
+    "policy itself would."
+)
 
 
 def _share(share: float) -> str:

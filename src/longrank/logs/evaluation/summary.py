@@ -270,8 +270,9 @@ def _best_of(differences: Sequence[Difference]) -> str:
 
 def _basis(history: History, found: Evaluation) -> Prose:
     text = (
-        "None of these policies was run: the numbers are estimates of what each would have earned "
-        "on the decisions of the log. Where the log cannot support an estimate, there is none."
+        "None of these policies was run: the numbers are estimates, from the decisions of the log, "
+        "of what each would earn in further decisions like these. Where the log cannot support an "
+        "estimate, there is none."
     )
     if history.before:
         first = counted(history.before, "decision")

@@ -234,7 +234,7 @@ def _more(low: float, high: float, unit: str) -> str:
     if low >= 0.0:
         return f"{_span(low, high)}{unit} more"
     less, more = (rounded(end, high - low) for end in (-low, high))
-    return f"{less}{unit} less to {more}{unit} more"
+    return f"between {less}{unit} less and {more}{unit} more"
 
 
 def _unit(currency: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -16,14 +16,9 @@ log = logging.getLogger("longrank.service")
 
 
 def warm(models: Iterable[Model]) -> None:
-    """Let a copy of one model of each kind rank and learn once; no model is changed.
-
-    Where attempts have cost something, every way to plan with costs is compiled too; that takes
-    half a minute from an empty cache, for which other models need not wait.
-    """
-    seen, spent = set(), False
+    """Let a copy of one model of each kind rank and learn once; no model is changed."""
+    seen = set()
     for model in models:
-        spent = spent or model.stats.spent != 0.0
         request = model.spec.request
         kind = request.policy, request.dim is None, str(request.settings)
         if kind not in seen:
@@ -32,8 +27,6 @@ def warm(models: Iterable[Model]) -> None:
                 _use(Model(model.number, model.name, model.created, model.spec, model.snapshot()))
             except Exception:  # then a decision tells it, to whom it concerns
                 log.exception("model %s could not be warmed up", model.name)
-    if spent:
-        _plan()
 
 
 def _use(model: Model) -> None:
@@ -51,9 +44,14 @@ def _use(model: Model) -> None:
     model.policy.learn(model.receipt(items, [0], payoffs, context), Outcome(1, True))
 
 
-def _plan() -> None:
-    """Plan once with each kernel that a decision with costs may need, whatever its payoffs."""
+def warm_plans(stopped: Callable[[], bool]) -> None:
+    """Plan once with each kernel that a decision with costs may need, whatever its payoffs.
+
+    From an empty cache that takes half a minute, so a service does it when it is ready already.
+    """
     straight, curved = Payoffs.vanilla(3), Payoffs.exponential(3)
-    for payoffs, candidates in ((straight, 3), (curved, 3), (curved, 30), (straight, 300)):
+    for payoffs, candidates in ((straight, 3), (curved, 3), (straight, 300), (curved, 30)):
+        if stopped():
+            return
         costs = np.linspace(0.0, 0.1, candidates)
         payoffs.priced(costs=costs).best_sequence(np.linspace(0.2, 0.8, candidates))

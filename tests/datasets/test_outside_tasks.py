@@ -90,7 +90,7 @@ def test_a_task_and_a_policy_of_a_package_run_by_the_command_line(tmp_path: Path
     output = CliRunner().invoke(cli.app, ["report", str(results), "--out", str(report)])
     assert output.exit_code == 0, output.output
     text = (report / "report.md").read_text("utf-8")
-    assert "### shop" in text
+    assert "## shop" in text
     assert "| b | vanilla Rand | vanilla C-UCB1 | vanilla reversed |" in text
 
 

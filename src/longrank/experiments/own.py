@@ -31,7 +31,7 @@ from longrank.document import (
 from longrank.experiments import figures
 from longrank.experiments.commands import commands
 from longrank.experiments.figures import Drawn, Measured
-from longrank.experiments.paired import Difference, difference, gains, standings
+from longrank.experiments.paired import Gap, difference, gains, standings
 from longrank.experiments.results import Origin, ResultRow
 from longrank.experiments.scores import Score, Scores
 from longrank.experiments.settings import readable
@@ -234,7 +234,7 @@ def _conclusion(scores: Sequence[Score]) -> list[Block]:
     return [Callout(f"{text}; {sure}", kind)]
 
 
-def _interval(one: Difference) -> str:
+def _interval(one: Gap) -> str:
     low, high = one.ends
     shuffles = counted(one.shuffles, "shuffle")
     texts = (rounded(end, high - low).replace("-", "\N{MINUS SIGN}") for end in (low, high))
@@ -317,7 +317,7 @@ def _differences(table: PaperTable) -> list[Block]:
     reference = _REFERENCE if _REFERENCE in names else names[0]
     scores = {score.key: score for score in table.scores}
 
-    def compared(entry: Comparison) -> Difference | None:
+    def compared(entry: Comparison) -> Gap | None:
         score = entry.score
         other = score and scores.get(score.key._replace(policy=reference))
         return difference(gains(score), gains(other)) if score and other else None

@@ -18,7 +18,7 @@ BySeed = Mapping[int, Vector]  # what each round of a shuffle adds to the NCR
 
 
 @dataclass(frozen=True)
-class Difference:
+class Gap:
     """A mean over shuffles, with the half width of its 95% interval: infinite for one shuffle."""
 
     mean: float
@@ -48,7 +48,7 @@ def _gains(row: ResultRow) -> Vector:
     return (np.array(curve) - row["cr_rand"] / len(curve)) / room
 
 
-def difference(one: BySeed, other: BySeed | None = None) -> Difference | None:
+def difference(one: BySeed, other: BySeed | None = None) -> Gap | None:
     """Compare two policies (or one with 0) on the shuffles of both; None if there are none.
 
     The interval is Student's over the shuffles, or that of the rounds where it is wider: a few
@@ -67,13 +67,13 @@ def difference(one: BySeed, other: BySeed | None = None) -> Difference | None:
         return None
     count, mean = len(values), float(np.mean(values))
     if count == 1:
-        return Difference(mean, inf, 1)
+        return Gap(mean, inf, 1)
     from scipy.special import ndtri, stdtrit
 
     upper = (1.0 + LEVEL) / 2.0
     between = float(stdtrit(count - 1, upper)) * float(np.std(values, ddof=1)) / sqrt(count)
     within = float(ndtri(upper)) * sqrt(sum(len(x) * float(np.var(x)) for x in apart)) / count
-    return Difference(mean, max(between, within), count)
+    return Gap(mean, max(between, within), count)
 
 
 @dataclass(frozen=True)

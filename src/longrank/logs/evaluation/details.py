@@ -216,15 +216,16 @@ class Details:
                 than = one.differences[name]
                 if one is not judged[0] and not math.isnan(than.value):
                     value += f" ({fitted(than.value, width, sign=True)})"
-                    remark += "" if than.low * than.high > 0.0 else "; no clear difference"
+                    remark += "" if than.low * than.high > 0.0 else "; not clear"
                 cells.append(Field(value, remark))
             rows.append(tuple(cells))
         level = percent(self.settings.confidence)
         text = (
             "Each policy decides again under the change, and is evaluated again on the log: "
             f"{in_currency('value', self.money)}, in brackets how much more than unchanged, and "
-            f"{level} interval. “No clear difference” may be chance. A budget is how many attempts "
-            "are allowed; the log cannot show what a larger one than its own would bring."
+            f"{level} interval. “Not clear”: the change may matter, but this log is too small to "
+            "show it. A budget is how many attempts are allowed; the log cannot show what a larger "
+            "one than its own would bring."
         )
         if why:
             text += f" The higher cost of attempts is {why}."
@@ -450,7 +451,7 @@ def _calibration(model: OutcomeModel) -> list[Block]:
         chart.dot(predicted, true)
     text = (
         "Each dot is a tenth of the attempts, predicted by a model that has not seen them. Dots on "
-        "the line are predicted well. Far from it, trust the row “model” in the table below less; "
-        "the verdicts do not depend on it."
+        "the line are predicted well. Far from it, trust the row “model” in the table below less, "
+        "and the best estimates a little less; intervals and advice do not depend on the model."
     )
     return [Prose(text), Drawing(chart)]

@@ -29,6 +29,7 @@ from longrank.logs.evaluation.comparison import evaluate, source_first
 from longrank.logs.evaluation.details import Details, Policies, fitted, in_currency, percent, span
 from longrank.logs.evaluation.estimators import Estimate
 from longrank.logs.evaluation.evidence import check_batches
+from longrank.logs.evaluation.insights import lengths
 from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.observation import treatment
 from longrank.logs.evaluation.verdict import LOGGED, Difference, Evaluation, Verdict
@@ -222,6 +223,7 @@ def _gain(verdict: Verdict, width: float) -> tuple[str, str, str]:
     if verdict.refused or math.isnan(gain.low):
         return "–", "–", "–"
     best, total = (fitted(n * gain.value, n * width, sign=True) for n in (1, rounds))
+    total += f" ({span(rounds * gain.low, rounds * gain.high, rounds * width, sign=True)})"
     if not math.isnan(verdict.uplift + gain.value):
         best += f" ({number(100.0 * verdict.uplift, 0, sign=True)} %)"
     return span(gain.low, gain.high, width, sign=True), best, total
@@ -276,7 +278,7 @@ def _basis(history: History, found: Evaluation) -> Prose:
     )
     if history.before:
         first = counted(history.before, "decision")
-        text += f" The first {first} of the log are left to learn from, and are not counted here."
+        text += f" The first {first} of the log are set aside to learn from, and not counted here."
     if found.missing:
         text += f" {found.missing:,} more decisions have no outcome."
     verdicts = found.verdicts.values()
@@ -288,8 +290,16 @@ def _basis(history: History, found: Evaluation) -> Prose:
     if any(verdict.advice == "try" for verdict in verdicts):
         text += (
             " The share of the traffic to try a policy on is so small that even at the lower end "
-            "of its interval little would be lost: 1 % of what a decision can earn."
+            "of its interval at most 1 % of the range of what a decision can earn is lost."
         )
+    if any(not verdict.refused and verdict.estimator != "bounds" for verdict in verdicts):
+        text += (
+            " They are right only if the log's propensities are: the probabilities with which it "
+            "chose what it played."
+        )
+    empty = lengths(history)
+    if empty[0] > 0.01 * empty.sum():
+        text += f" What was played tried nothing in {empty[0] / empty.sum():.0%} of the decisions."
     log = check_batches(history)
     if log.prices:
         text += f" Values are net of what attempts cost: {log.prices}."

@@ -22,9 +22,11 @@ from longrank.document.blocks import (
     Picture,
     Prose,
     counted,
+    fitted,
     number,
     plain_number,
     rounded,
+    span,
 )
 from longrank.document.charts import LETTER, NARROW, Chart
 from longrank.document.html import to_html
@@ -46,9 +48,11 @@ __all__ = [
     "Picture",
     "Prose",
     "counted",
+    "fitted",
     "number",
     "plain_number",
     "rounded",
+    "span",
     "to_html",
     "to_markdown",
 ]

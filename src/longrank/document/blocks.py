@@ -150,6 +150,30 @@ def rounded(value: float, width: float, sign: bool = False) -> str:
     return plain_number(round(value, digits), max(digits, 0), sign)
 
 
+def fitted(value: float, width: float, *, sign: bool = False) -> str:
+    """Format the same for readers; a dash if it is unknown.
+
+    >>> fitted(-0.934, 1.4), fitted(0.934, 1.4, sign=True), fitted(math.nan, 1.4)
+    ('−0.9', '+0.9', '–')
+    """
+    if math.isnan(value):
+        return "–"
+    text = rounded(value, width, sign)
+    return text.replace("-", "\N{MINUS SIGN}", 1) if text.startswith("-") else text
+
+
+def span(low: float, high: float, width: float | None = None, *, sign: bool = False) -> str:
+    """Format an interval for readers, by its own width unless another one is given.
+
+    >>> span(-0.12, 1.93), span(math.nan, math.nan)
+    ('−0.1 to 1.9', '–')
+    """
+    if not math.isfinite(low):
+        return "–"
+    width = high - low if width is None else width
+    return " to ".join(fitted(end, width, sign=sign) for end in (low, high))
+
+
 def counted(count: int, noun: str) -> str:
     """Return a count with its noun, which takes an s unless it is one.
 

@@ -26,7 +26,7 @@ from longrank.document import (
     Prose,
     counted,
     number,
-    rounded,
+    span,
 )
 from longrank.experiments import figures
 from longrank.experiments.commands import commands
@@ -235,10 +235,7 @@ def _conclusion(scores: Sequence[Score]) -> list[Block]:
 
 
 def _interval(one: Gap) -> str:
-    low, high = one.ends
-    shuffles = counted(one.shuffles, "shuffle")
-    texts = (rounded(end, high - low).replace("-", "\N{MINUS SIGN}") for end in (low, high))
-    return f"95% interval {' to '.join(texts)}, {shuffles}"
+    return f"95% interval {span(*one.ends)}, {counted(one.shuffles, 'shuffle')}"
 
 
 def _grids(

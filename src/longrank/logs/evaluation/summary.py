@@ -21,16 +21,19 @@ from longrank.document import (
     Heading,
     Prose,
     counted,
+    fitted,
     number,
+    span,
     to_html,
 )
 from longrank.jobs import Jobs
 from longrank.logs.evaluation.comparison import evaluate, source_first
-from longrank.logs.evaluation.details import Details, Policies, fitted, in_currency, percent, span
+from longrank.logs.evaluation.details import Details, Policies, in_currency, percent
 from longrank.logs.evaluation.estimators import Estimate
 from longrank.logs.evaluation.evidence import check_batches
 from longrank.logs.evaluation.insights import lengths
 from longrank.logs.evaluation.intervals import IntervalSettings
+from longrank.logs.evaluation.legend import every_estimate
 from longrank.logs.evaluation.observation import treatment
 from longrank.logs.evaluation.verdict import LOGGED, Difference, Evaluation, Verdict
 from longrank.logs.history import History
@@ -88,12 +91,12 @@ def report(
     ]
     level = max((verdict.confidence for verdict in found.verdicts.values()), default=0.95)
     settings = IntervalSettings(level, "bootstrap" if interval == "bootstrap" else "betting")
-    details = Details(policies, history, found, money, settings, treatment(missing))
     if not all(one.refused for one in found):
+        details = Details(policies, history, found, money, settings, treatment(missing))
         blocks += details.sections(extra_cost, Jobs(jobs, backend, address))
     today = datetime.datetime.now(datetime.UTC).date()
     made = f"Made on {_day(today)} by longrank {longrank.__version__}."
-    blocks += [*details.estimates(), Prose(made)]
+    blocks += [*every_estimate(policies, found, money), Prose(made)]
     out = Path(path)
     out.write_text(to_html(blocks, f"{title} {history.name}"), "utf-8")
     return out

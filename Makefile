@@ -19,7 +19,7 @@ help:  ## this list
 
 setup: $(VENV)/ready  ## a virtual environment in .venv with locked versions
 
-$(VENV)/ready: requirements.lock pyproject.toml src/longrank/__init__.py
+$(VENV)/ready: requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .

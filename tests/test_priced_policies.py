@@ -293,7 +293,7 @@ def test_the_exact_oracle_of_dependent_outcomes_finds_the_best_of_all_sequences(
         topics, u, payoffs = covered(rng, k)
         features = Coverage(np.eye(len(u)))
         ranking = Oracle(u, features=features, exact=True).rank(topics, payoffs)
-        prepared = features.prepare(topics, len(u))
+        prepared = features.encode(topics, len(u))
         best = max(dependent_value(order, prepared, u, payoffs) for order in all_sequences(k, 4))
         assert ranking.value == pytest.approx(best, abs=1e-12)
         assert dependent_value(ranking.order, prepared, u, payoffs) == pytest.approx(best)
@@ -308,7 +308,7 @@ def test_planning_anew_after_each_failure_is_near_the_optimum_and_above_the_like
     for _ in range(60):
         topics, u, payoffs = covered(rng, 8)
         features, truth = Coverage(np.eye(len(u))), Truth(u)
-        prepared = features.prepare(topics, len(u))
+        prepared = features.encode(topics, len(u))
         exact = best_dependent(prepared, features, truth, payoffs, 4)
         rolling = plan_rolling(features, prepared, truth.belief(), payoffs, 4)[0]
         likeliest = features.greedy(prepared, truth.belief(), 4)[0]

@@ -81,11 +81,11 @@ def half_step(state, rows, succeeded):
 class OwnFeatures(Plain):
     """It turns the numbers of an item round."""
 
-    def prepare(self, items: ArrayLike, dim: int | None, lazy: bool = False) -> Prepared:
-        return np.ascontiguousarray(super().prepare(items, dim, lazy)[:, ::-1])
+    def encode(self, items: ArrayLike, dim: int | None, lazy: bool = False) -> Prepared:
+        return np.ascontiguousarray(super().encode(items, dim, lazy)[:, ::-1])
 
     def compiled_selection(self, items: NDArray[np.float64]) -> kernels.Selection:
-        rows = self.prepare(items, None)
+        rows = self.encode(items, None)
         return kernels.Selection(rows, kernels.greedy_plain, kernels.rows_along, np.inf)
 
 

@@ -93,7 +93,7 @@ def scores(policy: Any, offers: list[tuple[list[Any], dict[str, Any] | None]]) -
     if not hasattr(policy, "learner"):
         return []
     features = policy.features
-    rows = (features.rows(features.prepare(own, None, context=shared)) for own, shared in offers)
+    rows = (features.rows(features.encode(own, None, context=shared)) for own, shared in offers)
     return plain([policy.learner.score(each) for each in rows])
 
 

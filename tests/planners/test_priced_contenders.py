@@ -122,7 +122,7 @@ def test_no_eigenvalue_exceeds_its_bound():
 
 def test_bounds_hold_the_scores_of_all(policies, rows):
     policy, features = policies["recommended"][0], policies["recommended"][0].features
-    prepared, belief = features.prepare(rows, None), policy.learner.belief(0.3)
+    prepared, belief = features.encode(rows, None), policy.learner.belief(0.3)
     outline = features.outline(prepared, belief.weights)
     low, high = contenders._score_bounds(outline, belief, 0.3)
     means, scores = belief.hope(features.rows(prepared))

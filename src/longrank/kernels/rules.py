@@ -98,7 +98,9 @@ def foreseeing_rule(
     rewards, losses, _ = payoffs
     bonus, probing, given_up, foresight = settings
     count = min(rewards.shape[0], items.shape[0])
-    order, rows, _, scores = greedy_foreseeing(items, weights, inverse, bonus, count, foresight)
+    order, rows, _, scores = greedy_foreseeing(
+        items, weights, inverse, np.full(items.shape[0], bonus), count, foresight
+    )
     chances = probabilities(link, scores)
     return order, rows, committed_length(chances, rewards, losses, probing, given_up)
 

@@ -143,7 +143,7 @@ def prepare(folder):
     for name in ("since-then", "backups"):
         (folder / name).mkdir()
     for name in ("log.csv", "log.parquet", "routes.parquet", "since-then/log.parquet"):
-        write(folder / name, example(decisions=200))
+        write(folder / name, example(decisions=60))
     policy = recommended()
     policy.rank([{"id": "adyen"}, {"id": "stripe"}], Payoffs.vanilla(2))
     for name in ("mine.longrank", "candidate.longrank"):

@@ -6,8 +6,6 @@ import subprocess
 import sys
 from importlib.metadata import version
 
-import pytest
-
 import longrank
 
 NAMES = [
@@ -85,12 +83,3 @@ print(*{name.partition(".")[0] for name in set(sys.modules) - before})
     imported = set(run.stdout.split())
     assert "longrank" in imported
     assert not imported & EXTRAS
-
-
-def test_what_has_moved_is_found_where_it_was():
-    from longrank.policies import base, believer
-
-    assert base.Believer is believer.Believer
-    assert base.unlearned is believer.unlearned
-    with pytest.raises(AttributeError, match=r"policies\.base.*no attribute 'Believers'"):
-        _ = base.Believers

@@ -241,6 +241,7 @@ def test_a_release_is_built_checked_and_signed(fresh, tmp_path):
     bash(check, folder, variables)
     (folder / "README.md").write_text("changed")
     bash("make release 2>&1 | grep 'commit these changes first'", folder, variables)
+    bash("gpgconf --kill all", folder, variables)
 
 
 @pytest.mark.long

@@ -171,7 +171,6 @@ def test_a_number_out_of_range_is_refused(option: commands.Option) -> None:
 @pytest.mark.parametrize(
     ("arguments", "new"),
     [
-        (["logs", "check", "none.csv", "--most", "2"], "--max-problems"),
         (["serve", "--most-waiting", "9", "--no-auth", "--host", "0.0.0.0"], "--max-queued"),
         (["serve", "--most-bytes", "9999", "--no-auth", "--host", "0.0.0.0"], "--max-bytes"),
     ],

@@ -188,15 +188,6 @@ def test_few_effective_decisions_get_intervals_that_hold_for_every_number():
     assert cautions(100.0, "bootstrap") == ()
 
 
-def test_bernstein_is_the_former_name_of_betting():
-    history, policies = History(logged(chance(), 60)), {"x": JUDGED["chance"]()}
-    with pytest.warns(DeprecationWarning, match="now called 'betting'"):
-        found = evaluate(history, policies, interval="bernstein", resamples=2)
-    assert list(map(str, found)) == list(
-        map(str, evaluate(history, policies, interval="betting", resamples=2))
-    )
-
-
 def test_the_effective_size_is_that_of_equal_weights():
     assert effective_size(np.ones(7)) == 7.0
     assert effective_size(np.array([1.0, 0.0, 0.0])) == 1.0

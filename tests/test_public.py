@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib.metadata import version
-
-import pytest
 
 import longrank
 
@@ -68,10 +65,6 @@ def test_every_public_name_is_there_and_documented():
     assert all(getattr(longrank, name).__doc__ for name in NAMES)
 
 
-def test_the_version_is_that_of_the_distribution():
-    assert longrank.__version__ == version("longrank")
-
-
 def test_importing_it_imports_no_extra():
     code = """
 import sys, numba  # numba looks at the version of scipy, where there is one
@@ -85,12 +78,3 @@ print(*{name.partition(".")[0] for name in set(sys.modules) - before})
     imported = set(run.stdout.split())
     assert "longrank" in imported
     assert not imported & EXTRAS
-
-
-def test_what_has_moved_is_found_where_it_was():
-    from longrank.policies import base, believer
-
-    assert base.Believer is believer.Believer
-    assert base.unlearned is believer.unlearned
-    with pytest.raises(AttributeError, match=r"policies\.base.*no attribute 'Believers'"):
-        _ = base.Believers

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from exact_world import LOGS, logged_by, true_value
 from scipy import stats
-from small_world import JUDGED, believing, chance, logged
+from small_world import believing, chance, logged
 
 from longrank import PlackettLuce
 from longrank.logs import History, OutcomeModel, evaluate

@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 
 from longrank import checks, notebook
-from longrank.cascade import Outcome, Ranking
+from longrank.decision import Outcome, Ranking
 from longrank.errors import InvalidInput
 from longrank.features import Features
 from longrank.logs import long_form

@@ -1,4 +1,4 @@
-"""Callers: whose key it is, without a query in the event loop."""
+"""Whose key it is, without a query in the event loop."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from starlette.concurrency import run_in_threadpool
 
 from longrank.service.engine.keys import Keys
 
-UNKNOWN = 1.0  # seconds for which an unknown key is known to be unknown
+UNKNOWN = 1.0  # negative-cache lifetime, seconds
 PAUSE = 0.25  # seconds between two looks into the store
 _MAX_UNKNOWN = 4096
 
 
-class Callers:
+class KeyLookup:
     """Find the owner of a key in memory, and if another process may have made it, in the store.
 
     A thread reads the store, once for all who ask meanwhile.

@@ -136,13 +136,17 @@ class _Process:
     def compile(self, job: Job) -> None:
         with self._lock:
             if self._running is None or self._running.poll() is not None:
+                self.close()
                 self._running = _spawn()
             inward, outward = self._running.stdin, self._running.stdout
             assert inward is not None
             assert outward is not None
-            inward.write(json.dumps(job) + "\n")
-            inward.flush()
-            answer = outward.readline()
+            try:
+                inward.write(json.dumps(job) + "\n")
+                inward.flush()
+                answer = outward.readline()
+            except BrokenPipeError:
+                answer = ""
         if not answer:
             raise ChildProcessError("the process that compiles has died")
         problem = json.loads(answer)
@@ -150,11 +154,14 @@ class _Process:
             raise RuntimeError(problem)
 
     def close(self) -> None:
-        """Let it end as soon as it has finished what it does now."""
-        if self._running is not None:
-            for pipe in (self._running.stdin, self._running.stdout):
-                with contextlib.suppress(OSError, AttributeError):
+        """Let it end by itself, as soon as it has finished what it does now."""
+        process, self._running = self._running, None
+        if process is not None:
+            for pipe in (process.stdin, process.stdout):
+                with contextlib.suppress(OSError):
                     pipe.close()  # type: ignore[union-attr]
+            if process.poll() is None:
+                process.returncode = 0  # nobody waits for it, and that is no mistake
 
 
 def _spawn() -> subprocess.Popen[str]:

@@ -24,6 +24,7 @@ from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
+from longrank.errors import InvalidInput
 from longrank.kernels import behind as background
 from longrank.kernels.behind import COMPILER, Job
 
@@ -151,7 +152,7 @@ def using(name: str) -> Iterator[None]:
 def _set_mode(name: str) -> None:
     global _mode
     if name not in MODES:
-        raise ValueError(f"LONGRANK_KERNELS must be one of {', '.join(MODES)}, got {name!r}")
+        raise InvalidInput("LONGRANK_KERNELS", f"be one of {', '.join(MODES)}", repr(name))
     _mode = name
     for kernel in Kernel.every:
         compiled = name != "plain" and kernel._dispatcher is not None

@@ -50,7 +50,8 @@ def columns_of(policy: Policy) -> int | None:
         return None
     if isinstance(features, Coverage):
         return int(getattr(features.topics, "columns", DIM))
-    return int(getattr(features, "dim", policy.learner.dim))
+    learner = getattr(policy, "learner", features)
+    return int(getattr(features, "dim", learner.dim))
 
 
 def built_in() -> Iterator[tuple[str, Policy]]:

@@ -91,7 +91,12 @@ FROZEN.setflags(write=False)
     "value",
     [
         *(1, 1.0, True, np.int64(3), np.uint64(3), np.float32(1.0), np.bool_(True)),
-        *(np.zeros(3), np.zeros((2, 3), np.float32), np.zeros((2, 3)).T, np.zeros((4, 4))[::2, ::2]),
+        *(
+            np.zeros(3),
+            np.zeros((2, 3), np.float32),
+            np.zeros((2, 3)).T,
+            np.zeros((4, 4))[::2, ::2],
+        ),
         *(np.zeros(4)[::2], np.zeros((0, 3)), np.zeros(2, np.uint64), np.zeros(2, bool), FROZEN),
         *((1, np.zeros(2)), Pair(np.zeros(2), 1.0), ((np.zeros(2), 1), FROZEN)),
     ],
@@ -141,11 +146,12 @@ def test_it_is_compiled_behind_said_once_and_loaded_the_next_time(tmp_path):
     first = run(UNTIL_COMPILED, NUMBA_CACHE_DIR=str(tmp_path))
     assert first.count("compiling for this machine in a separate process") == 1
     assert "compiling" not in run(UNTIL_COMPILED, NUMBA_CACHE_DIR=str(tmp_path))
-    for file in tmp_path.rglob("*.nbc"):
-        file.write_bytes(b"cut off")
-    again = run(UNTIL_COMPILED, NUMBA_CACHE_DIR=str(tmp_path))
-    assert "is damaged" in again
-    assert "compiling for this machine" in again
+    for suffix, length in (("nbc", 0.5), ("nbi", 0)):
+        for file in tmp_path.rglob(f"*.{suffix}"):
+            os.truncate(file, int(length * file.stat().st_size))
+        again = run(UNTIL_COMPILED, NUMBA_CACHE_DIR=str(tmp_path))
+        assert "is damaged" in again
+        assert "compiling for this machine" in again
 
 
 @pytest.mark.compiled
@@ -158,7 +164,9 @@ def test_compiled_kernels_wait_for_the_compiler_and_fall_back_for_nothing():
         assert probe_is_due(16) == probe_is_due.plain(16)
         assert best_length._dispatcher.overloads
         with using("auto"):  # of other types, so interpreted
-            assert best_length(p[::-1], rewards, losses) == best_length.plain(p[::-1], rewards, losses)
+            assert best_length(p[::-1], rewards, losses) == best_length.plain(
+                p[::-1], rewards, losses
+            )
 
 
 @pytest.mark.compiled

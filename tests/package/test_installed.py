@@ -116,8 +116,7 @@ def test_the_demo_runs(environment, tmp_path):
 def test_experiments_run_and_are_reported(environment, tmp_path):
     experiments = environment("experiments")
     command = ["run", "payments-8", "--scenario", "vanilla", "--budgets", "5", "--jobs", "2"]
-    plain = {"NUMBA_DISABLE_JIT": "1"}  # sooner done than compiling the kernel of whole runs
-    output = experiments.run(*command, "--policies", "rand,c-ucb1", cwd=tmp_path, env=plain)
+    output = experiments.run(*command, "--policies", "rand,c-ucb1", cwd=tmp_path)
     assert "2 cells run, 0 failed" in output
     experiments.run("report", "results", cwd=tmp_path)
     assert "</html>" in (tmp_path / "report" / "report.html").read_text()

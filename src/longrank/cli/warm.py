@@ -72,4 +72,4 @@ def _exercised(files: list[Path]) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder, "log.jsonl")
         logs.write(log, example(60))
-        logs.evaluate({"recommended": recommended()}, log)
+        logs.evaluate(log, {"recommended": recommended()})

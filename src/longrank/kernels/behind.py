@@ -179,8 +179,9 @@ def _spawn() -> subprocess.Popen[str]:
 
 
 def available() -> bool:
-    """Return whether there is a compiler; does not import it."""
-    return importlib.util.find_spec("numba") is not None
+    """Return whether there is a compiler, and it may be used; does not import it."""
+    disabled = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
+    return not disabled and importlib.util.find_spec("numba") is not None
 
 
 behind = Behind()

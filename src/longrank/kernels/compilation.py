@@ -5,7 +5,8 @@ forms from numba's cache on disk, or has them made there by a separate process.
 Both give the same results, bit for bit: compiled arithmetic is IEEE, and is not reordered.
 
 The environment variable ``LONGRANK_KERNELS`` chooses: ``auto`` (as above), ``plain`` (never
-compiled) or ``compiled`` (the first call waits for the compiler). Without numba, ``auto`` is plain.
+compiled) or ``compiled`` (the first call waits for the compiler). Without numba, or with
+``NUMBA_DISABLE_JIT=1``, all kernels are plain.
 """
 
 from __future__ import annotations
@@ -164,7 +165,7 @@ _FIRST: dict[str, Callable[[Kernel], Function]] = {
     "plain": lambda kernel: kernel.plain,
     "compiled": lambda kernel: kernel.wait,
 }
-_mode = "plain" if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0" else "auto"
+_mode = "auto"
 
 
 class _Thread(threading.local):
@@ -186,7 +187,7 @@ def dispatcher(function: Function, fastmath: frozenset[str]) -> Any:
     """Return what numba makes of a function, with a cache on disk that all its callees renew."""
     import numba
 
-    kernel = numba.njit(
+    kernel: Any = numba.njit(  # type: ignore[call-overload]
         cache=True,
         fastmath=set(fastmath),
         error_model="numpy",
@@ -243,7 +244,8 @@ def numba_types(types: Types) -> tuple[Any, ...]:
     """Return what numba calls these types."""
     import numba
 
-    return tuple(numba.typeof(_example(each)) for each in types)
+    typeof: Function = numba.typeof
+    return tuple(typeof(_example(each)) for each in types)
 
 
 def _example(described: Any) -> Any:
@@ -258,7 +260,7 @@ def _example(described: Any) -> Any:
         if name is None:
             return parts
         module, _, own = name.partition(":")
-        return functools.reduce(getattr, own.split("."), importlib.import_module(module))(*parts)
+        return getattr(importlib.import_module(module), own)(*parts)
     ndim, layout, writeable = more
     array = np.zeros((2,) * ndim, name, "F" if layout == "F" else "C")
     if layout == "A":
@@ -283,9 +285,12 @@ def generic(function: F) -> F:  # TEMPORARY
 
 
 def compose(template: Function, **parts: Function) -> Function:  # TEMPORARY
+    return _compose(template, tuple(parts.items()))
+
+
+@functools.cache
+def _compose(template: Function, parts: Any) -> Function:
     import types
 
-    return types.FunctionType(template.__code__, template.__globals__ | parts, template.__name__)
-
-
-
+    names = template.__globals__ | dict(parts)
+    return types.FunctionType(template.__code__, names, template.__name__)

@@ -20,15 +20,12 @@ from longrank.kernels.compilation import numba_types
 @contextlib.contextmanager
 def _alone(folder: str) -> Iterator[None]:
     """Wait until no other process compiles into this folder: it may make the same."""
-    try:
-        import fcntl
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(ImportError, OSError):  # not on Windows, not in every folder
+            import fcntl
 
-        file = Path(folder, "longrank.lock").open("a")
-    except (ImportError, OSError):
-        yield
-        return
-    with file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+            lock = stack.enter_context(Path(folder, "longrank.lock").open("a"))
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 

@@ -24,10 +24,10 @@ def warm(models: Iterable[Model]) -> None:
         kind = request.policy, request.dim is None, str(request.settings)
         if kind not in kinds:
             kinds.add(kind)
-            columns = request.dim and (len((request.settings or {}).get("topics", ())) or request.dim)
+            topics = (request.settings or {}).get("topics", ())  # a row for each column
             try:
                 copy = Model(model.number, model.name, model.created, model.spec, model.snapshot())
-                exercise(copy.policy, columns, request.max_budget)
+                exercise(copy.policy, len(topics) or request.dim, request.max_budget)
             except Exception:  # a decision then tells its caller
                 log.exception("model %s could not be warmed up", model.name)
     behind.load_all()

@@ -299,12 +299,3 @@ def test_migrations_run_from_the_version_that_was_found():
     for state in (None, [], {"kind": 3}, {}):
         with pytest.raises(BadFile, match=r"^unknown thing .*: known are \['_Grown'\]"):
             kinds.read(state)
-
-
-def test_names_of_policies_are_still_found_where_they_were():
-    import longrank.policies
-
-    with pytest.warns(DeprecationWarning, match=r"use longrank.policies.registry.names\(\)"):
-        assert registry.names() == longrank.policies.NAMES
-    with pytest.raises(AttributeError, match="no attribute 'NOTHING'"):
-        _ = longrank.policies.NOTHING

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from longrank.cascade import Outcome
+from longrank.decision import Outcome
 from longrank.features import Coverage
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy, named

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from longrank import Payoffs
 from longrank.kernels import best_stop, top
 from longrank.kernels.narrowing import _SAMPLE, narrow, narrow_bounds
-from longrank.kernels.planning import plan
-from longrank.kernels.programme import (
+from longrank.kernels.order_dp import (
     Schedule,
     choose,
     choose_freely,
@@ -22,6 +21,7 @@ from longrank.kernels.programme import (
     sort_by,
     value_of,
 )
+from longrank.kernels.planning import plan
 from longrank.kernels.slopes import repair, search, slopes_of
 
 PLAIN = True  # TEMPORARY

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from longrank.kernels.compilation import Function as Kernel
 from longrank.kernels.compilation import compiled, generic
-from longrank.kernels.curve import probabilities, probability
 from longrank.kernels.foresight import greedy_foreseeing
 from longrank.kernels.length import best_length, committed_length
+from longrank.kernels.link import probabilities, probability
 from longrank.kernels.looks import choose_looking
 from longrank.kernels.ranking import top
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from longrank import kernels
 from longrank.belief import SparseBelief
-from longrank.cascade import Ranking
 from longrank.contents import PART
+from longrank.decision import Ranking
 from longrank.errors import InvalidInput
 from longrank.explanation import Names, Reasons
 from longrank.features.base import Features, Greedy
@@ -144,7 +144,7 @@ class Records(Features):
                 _copy_lists(fields, some)
         reasons = Reasons(added, rows.plan, chosen, context)
         names = Names(identities(prepared.records, order.tolist()), rows, reasons)
-        return Ranking.filled(order, numbers, 0, names)
+        return Ranking.from_buffer(order, numbers, 0, names)
 
     def recall(self, ranking: Ranking, count: int) -> Any:
         rows = ranking.rows(count)

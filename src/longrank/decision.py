@@ -133,25 +133,25 @@ class Ranking:
         self._fill(order, numbers, features.shape[1], max_tries, names, prices)
 
     @staticmethod
-    def blank(max_tries: int, dim: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def allocate(max_tries: int, dim: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Allocate a receipt for ``max_tries`` attempts: see :func:`longrank.kernels.decide`."""
         return np.empty(max_tries, np.int64), np.empty(max_tries * (3 + dim) + 1)
 
     @classmethod
-    def filled(
+    def from_buffer(
         cls,
         order: NDArray[np.int64],
         numbers: NDArray[np.float64],
         dim: int,
         names: Names | None = None,
     ) -> Ranking:
-        """Wrap what :meth:`blank` allocated, once filled; ``order`` cut to its length."""
+        """Wrap what :meth:`allocate` allocated, once filled; ``order`` cut to its length."""
         ranking = cls.__new__(cls)
         ranking._fill(order, numbers, dim, len(numbers) // (3 + dim), names, None)
         return ranking
 
     @classmethod
-    def blind(
+    def without_belief(
         cls,
         order: NDArray[np.int64],
         rows: NDArray[np.floating],

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels, learners
-from longrank.cascade import Outcome, Ranking
 from longrank.contents import COUNT, PART, Contents, listed, optional, tree
+from longrank.decision import Outcome, Ranking
 from longrank.errors import BadFile, InvalidInput
 from longrank.features import Features, Plain, Records, Tabular
 from longrank.features.base import Greedy, Prepared
@@ -32,7 +32,7 @@ def unlearned(state: Tree) -> Tree:
     return {"patience": None, "costs": None} | state
 
 
-class Believer(Policy):
+class LearningPolicy(Policy):
     """A policy that ranks by what a learner believes, and lets it learn.
 
     Attributes
@@ -136,7 +136,7 @@ class Believer(Policy):
         )
 
     @property
-    def plans_otherwise(self) -> bool:
+    def uses_learned_costs(self) -> bool:
         """Whether early stops or costs that it learned of enter its plans."""
         return self.costs is not None or (self.patience is not None and self.patience.stopped > 0)
 
@@ -145,7 +145,7 @@ class Believer(Policy):
         """By how many deviations an expected cost is lowered, as long as it is uncertain."""
         return self.bonus
 
-    def note(self, ranking: Ranking) -> bool:
+    def record_decision(self, ranking: Ranking) -> bool:
         """Count how often the policy gave up although it might have tried, for probing.
 
         A probe counts as well: without it the policy would have given up.
@@ -252,7 +252,7 @@ class Believer(Policy):
             belief = self.learner.belief(self.bonus)
         if payoffs.costs is not None:
             return self._planned(prepared, count, payoffs, minimum, belief)
-        chosen, numbers = Ranking.blank(count, self.learner.dim)
+        chosen, numbers = Ranking.allocate(count, self.learner.dim)
         length = self.features.decide(prepared, belief, payoffs, minimum, chosen, numbers)
         return self.features.receipt(prepared, chosen[:length], numbers, belief)
 
@@ -338,7 +338,7 @@ class Believer(Policy):
         ``bound`` is what the best length of this order may miss of the optimum.
         """
         learner, order = self.learner, greedy[0]
-        chosen, numbers = Ranking.blank(len(order), learner.dim)
+        chosen, numbers = Ranking.allocate(len(order), learner.dim)
         paid = payoffs.along(order) if payoffs.has_prices else payoffs
         rewards, losses, link = paid.rewards, paid.losses, learner.link.code
         length = kernels.decide(

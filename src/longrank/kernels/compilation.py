@@ -67,21 +67,24 @@ class Kernel:
         """Run as plain Python, and say what that took; kernels that it calls do not."""
         if _thread.interpreting:
             return self.plain(*arguments)
-        if _size(arguments) >= LARGE and background.available():
+        if mode() == "auto" and _size(arguments) >= LARGE and background.available():
             return self.wait(*arguments)
         _thread.interpreting, start = True, time.perf_counter()
         try:
-            return self.plain(*arguments)
+            with np.errstate(all="ignore"):  # compiled code does not warn either
+                return self.plain(*arguments)
         finally:
             _thread.interpreting = False
-            job = self.job(arguments)
-            background.behind.want(job, self._loader(job), time.perf_counter() - start)
+            if mode() == "auto":
+                job = self.job(arguments)
+                background.behind.want(job, self._loader(job), time.perf_counter() - start)
 
     def wait(self, *arguments: Any) -> Any:
         """Run the compiled form, waiting until there is one."""
         job = self.job(arguments)
         if not background.behind.make(job, self._loader(job)):
-            return self.plain(*arguments)
+            with np.errstate(all="ignore"):
+                return self.plain(*arguments)
         return self._dispatcher(*arguments)
 
     def job(self, arguments: tuple[Any, ...]) -> Job:
@@ -139,6 +142,13 @@ def mode() -> str:
     return _mode
 
 
+def prepare() -> None:
+    """Load what kernels were seen to need; what is not on the disk is compiled behind from now."""
+    if mode() == "auto":
+        background.behind.load_all()
+        background.behind.begin()
+
+
 @contextlib.contextmanager
 def using(name: str) -> Iterator[None]:
     """Run kernels in this mode for a while, in all threads; for tests and measurements."""
@@ -162,7 +172,7 @@ def _set_mode(name: str) -> None:
 
 _FIRST: dict[str, Callable[[Kernel], Function]] = {
     "auto": lambda kernel: kernel.interpret,
-    "plain": lambda kernel: kernel.plain,
+    "plain": lambda kernel: kernel.interpret,
     "compiled": lambda kernel: kernel.wait,
 }
 _mode = "auto"

@@ -16,7 +16,7 @@ from longrank import cli
 from longrank.learners import MaximumLikelihood
 from longrank.service.doctor import examine
 from longrank.service.errors import StoreFailed
-from longrank.service.http.middleware import configure_logging
+from longrank.service.http.logs import configure_logging
 from longrank.service.store.store import hide_password, open_store, plain_address
 
 ADDRESSES = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from longrank.kernels.behind import behind
+from longrank.kernels import compilation
 from longrank.service.engine.model import Model
 from longrank.warming import exercise
 
@@ -30,5 +30,4 @@ def warm(models: Iterable[Model]) -> None:
                 exercise(copy.policy, len(topics) or request.dim, request.max_budget)
             except Exception:  # a decision then tells its caller
                 log.exception("model %s could not be warmed up", model.name)
-    behind.load_all()
-    behind.begin()
+    compilation.prepare()

@@ -153,13 +153,13 @@ def test_the_service_serves_and_the_doctor_examines(environment, tmp_path):
     process = service.start(command, tmp_path, env={"PYTHONUNBUFFERED": "1"})
     try:
         address = re.search(r"http://\S+", process.stdout.readline())[0]
-        deadline = time.monotonic() + 60.0
+        deadline = time.monotonic() + 120.0
         while not ready(address):
             assert process.poll() is None
             assert time.monotonic() < deadline
     finally:
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        process.communicate(timeout=120)
     assert process.returncode in (0, -signal.SIGTERM)
     assert "0 models" in service.run("doctor", cwd=tmp_path)
 

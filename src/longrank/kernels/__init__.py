@@ -41,16 +41,6 @@ from longrank.kernels.length import (
 )
 from longrank.kernels.likelihood import fit_likelihood, grow_and_fit, likelihood_step
 from longrank.kernels.link import densities, probabilities, probability, residual, slope
-from longrank.kernels.logs import (
-    Aims,
-    Expected,
-    Findings,
-    Logged,
-    Worth,
-    fit_in_turn,
-    values_of_sequence,
-    weigh_decisions,
-)
 from longrank.kernels.looks import (
     CONTENDERS,
     Optimism,
@@ -116,12 +106,8 @@ __all__ = [
     "LEAST",
     "LEVEL",
     "PRODUCT",
-    "Aims",
     "Coding",
     "Curves",
-    "Expected",
-    "Findings",
-    "Logged",
     "Optimism",
     "Pool",
     "RecordRule",
@@ -133,7 +119,6 @@ __all__ = [
     "State",
     "Step",
     "View",
-    "Worth",
     "action_chances",
     "best_length",
     "best_stop",
@@ -159,7 +144,6 @@ __all__ = [
     "expand",
     "expand_columns",
     "expand_rows",
-    "fit_in_turn",
     "fit_likelihood",
     "foresee",
     "foreseeing_rule",
@@ -209,8 +193,6 @@ __all__ = [
     "strongest_looking",
     "top",
     "values_ahead",
-    "values_of_sequence",
-    "weigh_decisions",
     "widen",
     "worst_row",
 ]

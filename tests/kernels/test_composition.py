@@ -112,15 +112,6 @@ def test_a_compiled_run_is_the_run_of_the_objects_bit_for_bit(name, payoffs, mos
     assert found == play(learner, features, bonus, payoffs, *stream(share, most))
 
 
-def test_a_composition_of_the_same_parts_is_made_once():
-    parts = Plain().compiled_selection(np.eye(DIM)), Ridge(DIM).compiled_step(0)
-    other = Plain().compiled_selection(np.eye(2)), Ridge(2).compiled_step(9)
-    first = compose_run(Rule(random_rule), *parts)
-    assert compose_run(Rule(random_rule), *other) is first
-    assert compose_run(Rule(mixed_rule), *parts) is not first
-    assert first.__qualname__ != compose_run(Rule(mixed_rule), *parts).__qualname__
-
-
 def template(items, order):
     """It calls a global name that is bound later."""
     return along(items, order) + 1.0

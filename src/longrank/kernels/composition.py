@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.kernels.compilation import Kernel, compiled, compose
+from longrank.kernels.compilation import Function as Kernel
+from longrank.kernels.compilation import compiled, compose
 from longrank.kernels.length import committed_length, patience_of
 from longrank.kernels.link import probabilities
 from longrank.kernels.numbers import Coding, code_raw, observe_numbers

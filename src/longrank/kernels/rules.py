@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.kernels.compilation import Kernel, compiled, generic
+from longrank.kernels.compilation import Function as Kernel
+from longrank.kernels.compilation import compiled, generic
 from longrank.kernels.foresight import greedy_foreseeing
 from longrank.kernels.length import best_length, committed_length
 from longrank.kernels.link import probabilities, probability

@@ -3,15 +3,19 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 EXTRAS := experiments service logs cluster test check docs
-# Some tests of every layer (core, saved files, command line, logs, service), and of those the fast ones.
+# The other Pythons on which some tests of every layer run, where they are installed.
+OTHERS ?= 3.12 3.13 3.14
 QUICK := $(addprefix tests/,$(addsuffix .py,test_cascade test_checks test_errors test_links test_registry test_parts \
   test_packing test_public test_disk contracts/test_files logs/test_history logs/test_recording service/test_catalog \
-  service/test_settle service/test_store)) -m "not mnist and not postgres and not browser"
+  service/test_settle service/test_store))
+# make test COVERAGE=1 measures the branches that the tests reach, and requires most of them.
+COVERAGE ?=
+COV := $(if $(COVERAGE),--cov --cov-append --cov-report= --cov-fail-under=0)
 
-.PHONY: help setup demo test quick quick-setup check format bench docs lock clean
+.PHONY: help setup demo play test test-all test-long test-pythons quick quick-setup check format bench docs lock wheel release clean
 
 help:  ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 setup: $(VENV)/ready  ## a virtual environment in .venv with locked versions
 
@@ -21,16 +25,41 @@ $(VENV)/ready: requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
-demo: setup  ## a payment desk in money, then the paper: tables, a picture, one decision explained
+# What demo and play need, which is about a third of what the tests need.
+$(VENV)/try: requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock -e '.[experiments,service]'
+	touch $@
+
+demo: $(VENV)/try  ## a payment desk in money, then the paper: tables, a picture, one decision explained
 	$(BIN)/longrank demo
 
-test: setup  ## every test, with branch coverage; the kernels once more as plain Python
-	$(BIN)/python -m pytest -n 2 --cov --cov-report= --cov-fail-under=0
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels --cov --cov-append --cov-report= --cov-fail-under=0
-	$(BIN)/coverage report
+play: $(VENV)/try  ## a payment desk in your browser: take a provider down, raise a fee, watch it react
+	$(BIN)/longrank play
+
+test: setup  ## the tests, kernels as plain Python, then those about compiled kernels
+	rm -f .coverage
+	$(BIN)/python -m pytest -n 2 -m "not long and not compiled" $(COV)
+	NUMBA_DISABLE_JIT=0 $(BIN)/python -m pytest -m "compiled and not long" tests $(COV)
+	$(if $(COVERAGE),$(BIN)/coverage report)
+
+test-all: test-long test-pythons  ## what is long and rarely breaks: wheels, clusters, many kills, other Pythons
+
+test-long: setup
+	$(BIN)/python -m pytest -n 2 -m long tests
+
+# A name on the path may be a stand-in that runs nothing (pyenv makes them for versions that are not active).
+test-pythons:
+	@set -e; for version in $(OTHERS); do \
+	  for python in python$$version $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$$version.*/bin/python; do \
+	    if "$$python" -c '' 2>/dev/null; then \
+	      $(MAKE) --no-print-directory quick PYTHON=$$python VENV=.venv-$$version; break; \
+	    fi; \
+	  done; \
+	done
 
 quick: $(VENV)/quick  ## some tests on another Python: make quick PYTHON=python3.13 VENV=.venv-3.13
-	$(BIN)/python -m pytest -o addopts=--strict-markers -n 2 -q $(QUICK)
+	$(BIN)/python -m pytest -n 2 -q -m "not long and not compiled and not postgres" $(QUICK)
 
 quick-setup: $(VENV)/quick
 
@@ -68,6 +97,17 @@ lock: setup  ## renew requirements.lock
 	$(BIN)/python -m pip install --quiet pip-tools
 	$(BIN)/pip-compile --quiet --upgrade $(EXTRAS:%=--extra %) --strip-extras --no-header --no-annotate --no-emit-index-url \
 	  --no-emit-find-links --no-emit-trusted-host --no-emit-options --output-file requirements.lock pyproject.toml
+
+wheel: .venv-build/ready  ## dist/longrank-*.whl, to install elsewhere
+	.venv-build/bin/hatchling build -t wheel
+
+release: .venv-build/ready  ## build, check and sum up what would be uploaded; SIGN=KEY signs it; uploads nothing
+	.venv-build/bin/python .ci/release.py $(if $(SIGN),--sign $(SIGN))
+
+.venv-build/ready:
+	$(PYTHON) -m venv .venv-build
+	.venv-build/bin/python -m pip install --quiet --disable-pip-version-check hatchling
+	touch $@
 
 clean:  ## remove what was built
 	rm -rf .venv .venv-* build dist docs/_build demo .coverage .mypy_cache .ruff_cache .pytest_cache

@@ -105,6 +105,7 @@ def test_two_processes_give_the_same_numbers_to_the_last_bit(
 
 
 @pytest.mark.filterwarnings("default")  # the cluster's own
+@pytest.mark.long
 def test_a_dask_cluster_gives_the_same_numbers_to_the_last_bit(
     alone: list[ResultRow], tmp_path: Path
 ) -> None:
@@ -117,6 +118,7 @@ def test_a_dask_cluster_gives_the_same_numbers_to_the_last_bit(
 
 
 @pytest.mark.filterwarnings("default")
+@pytest.mark.long
 def test_a_ray_cluster_gives_the_same_numbers_to_the_last_bit(
     alone: list[ResultRow], tmp_path: Path
 ) -> None:

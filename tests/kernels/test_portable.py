@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numba
 import pytest
 
 # Every policy learns for 2,000 rounds; its file then lies in the folder given.
@@ -46,7 +45,7 @@ for name, make in learners.items():
 """
 
 
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+@pytest.mark.compiled
 def test_the_state_is_the_same_for_a_generic_cpu_and_for_this_one(tmp_path):
     def files(name: str, **more: str) -> dict[str, bytes]:
         folder = tmp_path / name

@@ -15,6 +15,8 @@ from installing import HERE
 
 import longrank
 
+pytestmark = pytest.mark.long
+
 FOLDERS = {
     "longrank.service": "service",
     "longrank.experiments": "experiments",

@@ -10,7 +10,6 @@ Parts from outside of the package write their own with ``compiled``.
 
 from longrank.kernels.compilation import compiled
 from longrank.kernels.costs import learn_costs
-from longrank.kernels.curve import densities, probabilities, probability, residual, slope
 from longrank.kernels.decision import decide, decide_looking, decide_plain, decide_sparse
 from longrank.kernels.drawing import LEAST, action_chances, break_even, draw_actions
 from longrank.kernels.foresight import foresee, greedy_foreseeing
@@ -25,16 +24,7 @@ from longrank.kernels.length import (
     values_ahead,
 )
 from longrank.kernels.likelihood import fit_likelihood, grow_and_fit
-from longrank.kernels.logs import (
-    Aims,
-    Expected,
-    Findings,
-    Logged,
-    Worth,
-    fit_in_turn,
-    values_of_sequence,
-    weigh_decisions,
-)
+from longrank.kernels.link import densities, probabilities, probability, residual, slope
 from longrank.kernels.looks import (
     CONTENDERS,
     Optimism,
@@ -90,16 +80,11 @@ __all__ = [
     "LEAST",
     "LEVEL",
     "PRODUCT",
-    "Aims",
     "Curves",
-    "Expected",
-    "Findings",
-    "Logged",
     "Optimism",
     "Pool",
     "Shapes",
     "View",
-    "Worth",
     "action_chances",
     "best_length",
     "best_stop",
@@ -120,7 +105,6 @@ __all__ = [
     "expand",
     "expand_columns",
     "expand_rows",
-    "fit_in_turn",
     "fit_likelihood",
     "foresee",
     "greedy_coverage",
@@ -158,8 +142,6 @@ __all__ = [
     "strongest_looking",
     "top",
     "values_ahead",
-    "values_of_sequence",
-    "weigh_decisions",
     "widen",
     "worst_row",
 ]

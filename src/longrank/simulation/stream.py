@@ -10,8 +10,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.cascade import Outcome
 from longrank.checks import unit_rows
+from longrank.decision import Outcome
 from longrank.links import LOGISTIC
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy

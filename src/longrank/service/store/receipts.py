@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.cascade import Prices, Ranking
+from longrank.decision import Prices, Ranking
 from longrank.errors import BadFile
 from longrank.explanation import Names
 from longrank.rows import SparseRows

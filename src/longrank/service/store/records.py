@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
-from longrank.cascade import Outcome, Ranking
+from longrank.decision import Outcome, Ranking
 from longrank.payoffs import Payoffs
 from longrank.service.errors import OtherVersion, StoreDamaged
 from longrank.service.store.receipts import PricesRecord, RowsRecord, Sequence, doubles

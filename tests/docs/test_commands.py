@@ -208,7 +208,7 @@ def test_the_readme_from_the_top_literally(fresh, tmp_path):
         wait_for(f"http://127.0.0.1:{port}/", server)
     finally:
         server.terminate()
-        server.wait(60)
+        server.wait(120)
 
     bash(f"python3 -m venv {home}/own", home, variables)
     own = variables | {"PATH": f"{home}/own/bin:{variables['PATH']}"}

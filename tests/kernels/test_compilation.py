@@ -144,7 +144,7 @@ def test_a_compiler_that_dies_is_said_and_the_next_job_gets_another(caplog):
 
 def test_it_is_compiled_behind_said_once_and_loaded_the_next_time(tmp_path):
     first = run(UNTIL_COMPILED, NUMBA_CACHE_DIR=str(tmp_path))
-    assert first.count("compiling for this machine in a separate process") == 1
+    assert first.count("compiling for this machine, meanwhile") == 1
     assert "compiling" not in run(UNTIL_COMPILED, NUMBA_CACHE_DIR=str(tmp_path))
     for suffix, length in (("nbc", 0.5), ("nbi", 0)):
         for file in tmp_path.rglob(f"*.{suffix}"):
@@ -167,6 +167,14 @@ def test_compiled_kernels_wait_for_the_compiler_and_fall_back_for_nothing():
             assert best_length(p[::-1], rewards, losses) == best_length.plain(
                 p[::-1], rewards, losses
             )
+
+
+def test_whoever_waits_for_the_compiler_is_told(tmp_path):
+    code = "from longrank.kernels import length; length.probe_is_due(16)"
+    told = run(code, LONGRANK_KERNELS="compiled", NUMBA_CACHE_DIR=str(tmp_path))
+    assert told == (
+        "longrank: compiling for this machine, which takes some seconds and is kept for later\n"
+    )
 
 
 @pytest.mark.compiled

@@ -52,7 +52,7 @@ class Behind:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._process = _Process()
-        self._announced = False
+        self._announced: set[bool] = set()
 
     def want(self, job: Job, load: Load, seconds: float) -> None:
         """Note that a kernel ran as plain Python for so long."""
@@ -86,12 +86,12 @@ class Behind:
                 load = self.wanted[job][1]
             self.make(job, load)
 
-    def make(self, job: Job, load: Load) -> bool:
+    def make(self, job: Job, load: Load, waited_for: bool = False) -> bool:
         """Load a compiled form, made first if need be; return whether it is there."""
         if job not in self.ready and job not in self.failed:
             try:
                 if not load():
-                    self._announce(job)
+                    self._announce(waited_for)
                     self._process.compile(job)
                     if not load():
                         raise OSError("numba found no folder for its cache: set NUMBA_CACHE_DIR")
@@ -120,10 +120,14 @@ class Behind:
             self.make(job, load)
             yield job, len(self.wanted)
 
-    def _announce(self, job: Job) -> None:
-        if not self._announced:
-            self._announced = True
-            log.info("compiling for this machine in a separate process, beginning with %s", job)
+    def _announce(self, waited_for: bool) -> None:
+        """Say once that something is compiled, and once that somebody waits for it."""
+        if waited_for not in self._announced:
+            self._announced.add(waited_for)
+            which = "which takes some seconds and is kept for later" if waited_for else "meanwhile"
+            log.info("compiling for this machine, %s", which)
+            if waited_for and not log.hasHandlers():  # else it may be a log of another format
+                print(f"longrank: compiling for this machine, {which}", file=sys.stderr, flush=True)
 
 
 class _Process:

@@ -82,7 +82,7 @@ class Kernel:
     def wait(self, *arguments: Any) -> Any:
         """Run the compiled form, waiting until there is one."""
         job = self.job(arguments)
-        if not background.behind.make(job, self._loader(job)):
+        if not background.behind.make(job, self._loader(job), waited_for=True):
             with np.errstate(all="ignore"):
                 return self.plain(*arguments)
         return self._dispatcher(*arguments)

@@ -47,12 +47,12 @@ def test_it_is_not_ready_before_the_kernels_are_warm(path, clock, monkeypatch, e
     gate, warmed = threading.Event(), []
 
     def slowly(models):
-        assert gate.wait(60)
+        assert gate.wait(120)
         warmed.extend(model.name for model in models)
 
     monkeypatch.setattr(app, "warm", slowly)
     service = build(Engine(SqliteStore(path), clock=clock), admin=ADMIN)
-    with served(service) as url, httpx.Client(base_url=url, headers=KEY, timeout=60.0) as client:
+    with served(service) as url, httpx.Client(base_url=url, headers=KEY, timeout=120.0) as client:
         try:
             until(lambda: "kernels" in client.get("/readyz").json()["detail"])
             assert client.get("/healthz").status_code == 200
@@ -101,7 +101,7 @@ def test_a_store_that_does_not_answer_is_not_ready_and_is_asked_once(ready, engi
 
     def hang():
         asked.append(1)
-        assert gate.wait(60)
+        assert gate.wait(120)
 
     monkeypatch.setattr(engine.store, "probe", hang)
     monkeypatch.setattr(readiness, "PATIENCE", 0.05)
@@ -165,7 +165,7 @@ def test_the_first_decision_is_not_made_in_the_event_loop_even_if_nothing_is_war
     engine = Engine(SqliteStore(path), clock=clock)
     with (
         served(build(engine, admin=ADMIN)) as url,
-        httpx.Client(base_url=url, headers=KEY, timeout=60.0) as client,
+        httpx.Client(base_url=url, headers=KEY, timeout=120.0) as client,
     ):
         until_ready(client)
         client.put("/v1/models/m", json={"policy": "ind", "dim": DIM, "max_budget": 5})

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import random
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+import httpx
 import numpy as np
-import uvicorn
 
 from longrank.service import messages
+from longrank.service.app import build
 from longrank.service.engine.apply import replay
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import Model
-from longrank.service.http.connections import Connections
 from longrank.service.http.limits import Limits
+from longrank.service.server import make_server
+from longrank.service.store.sqlite import SqliteStore
 
 DIM = 3
 ADMIN = "the-administrators-key-of-the-tests"
@@ -59,7 +63,7 @@ def fresh(engine: Engine) -> Model:
     return replay(engine.store, engine.store.models()[0], fresh=True)
 
 
-def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = 120.0) -> None:
     """Look again until it is so."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -73,9 +77,17 @@ def until_ready(client) -> None:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port for a server that is started later, and perhaps again.
+
+    Not one that the system gives to others: those for outgoing connections are above 32767. Each
+    worker of the tests has ports of its own.
+    """
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 10
+    for port in random.SystemRandom().sample(range(20_000 + worker, 32_000, 10), 100):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise OSError("no port is free")
 
 
 @contextmanager
@@ -83,9 +95,7 @@ def served(app, **limits) -> Iterator[str]:
     """The address of an application that is served in a thread as the service's is."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
-    http = Connections(Limits(**limits))
-    config = uvicorn.Config(app, http=http, log_config=None, timeout_graceful_shutdown=5)
-    server = uvicorn.Server(config)
+    server = make_server(app, Limits(**limits))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
@@ -95,3 +105,21 @@ def served(app, **limits) -> Iterator[str]:
         server.should_exit = True
         thread.join()
         listener.close()
+
+
+@contextmanager
+def service(path, *, clock=None, auth: bool = True, models: tuple[str, ...] = (), **settings):
+    """A client of a service over a file, as the administrator, with models of arrays."""
+    limits = {name: value for name, value in settings.items() if name in vars(Limits())}
+    engine = Engine(SqliteStore(path), clock=clock)
+    app = build(engine, admin=ADMIN if auth else None, auth=auth, **settings)
+    headers = {"Authorization": f"Bearer {ADMIN}"} if auth else {}
+    with (
+        served(app, **limits) as url,
+        httpx.Client(base_url=url, headers=headers, timeout=120.0) as client,
+    ):
+        client.engine = engine
+        until_ready(client)
+        for name in models:
+            make(engine, name)
+        yield client

@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from longrank import kernels
 from longrank.decision import Ranking
 from longrank.packing import Tree
 from longrank.parts import Part
@@ -95,16 +94,6 @@ class Features(Part, ABC):
     def view(self) -> Self:
         """Return a copy that shares nothing that :meth:`observe` writes."""
         return self
-
-    def compiled_selection(
-        self,
-        items: Any,  # noqa: ARG002
-    ) -> kernels.Selection | kernels.RecordSelection | None:
-        """Return the candidates items of many rounds, and how compiled runs choose among them.
-
-        None if there is no compiled selection; subclasses do not inherit it.
-        """
-        return None
 
     @abstractmethod
     def state(self) -> Tree:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Self
 
 import numpy as np
@@ -49,12 +48,6 @@ class Plain(Features):
     def rows(self, candidates: Encoded) -> NDArray[np.float64]:
         rows: NDArray[np.float64] = candidates
         return candidates.items if type(candidates) is Unchecked else rows
-
-    def compiled_selection(self, items: NDArray[np.float64]) -> kernels.Selection:
-        row, square = kernels.worst_row(items)
-        checks.rows(items, row, square, unit=True)
-        longest = math.sqrt(square)
-        return kernels.Selection(items, kernels.greedy_plain, kernels.rows_along, longest)
 
     def state(self) -> Tree:
         return {}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from longrank import checks, kernels, notebook, packing
+from longrank import checks, notebook, packing
 from longrank.contents import Broken, Contents, Sizes, array, show, tree, whole
 from longrank.decision import Outcome, Ranking
 from longrank.errors import InvalidInput
@@ -163,21 +163,6 @@ class Policy(Part, ABC):
         belief but not the history; for others, everything. The copy must not learn.
         """
         return copy.deepcopy(self)
-
-    def chance(self, sizes: Sequence[int]) -> Chance:
-        """Draw the random choices of coming rounds with sets of these sizes, all at once.
-
-        Which rounds are played at random, and for each item of all rounds the key by which it is
-        ordered then. It draws from the policy's generator just as ranking the rounds would.
-        """
-        return np.zeros(len(sizes), np.bool_), np.zeros(sum(sizes))
-
-    def compiled_rule(self) -> kernels.Rule | kernels.RecordRule | None:
-        """How it decides in compiled runs, with :meth:`chance` for what is random.
-
-        None where it is not compiled; subclasses do not inherit it.
-        """
-        return None
 
     @abstractmethod
     def state(self) -> Tree:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from longrank import checks, kernels
+from longrank import checks
 from longrank.contents import real
 from longrank.decision import Ranking
 from longrank.features import Features
 from longrank.learners import Learner
 from longrank.payoffs import Payoffs
 from longrank.planning import Round, follow
-from longrank.policies.base import Candidates, Chance, Context, saved_generator
+from longrank.policies.base import Candidates, Context, saved_generator
 from longrank.policies.learning import LearningPolicy
 from longrank.policies.random import random_order
 from longrank.policies.randomised import (
@@ -92,15 +91,3 @@ class EpsilonGreedy(LearningPolicy, Randomised):
         best = super()._decide(dealt, None).order
         greedy = certain_choices(best, size, along)
         return mixed_choices(self.epsilon, uniform_choices(size, count, along), greedy, along)
-
-    def chance(self, sizes: Sequence[int]) -> Chance:
-        rounds, keys = [], []
-        for size in sizes:
-            rounds.append(self.rng.random() < self.epsilon)
-            keys.append(self.rng.random(size) if rounds[-1] else np.zeros(size))
-        return np.array(rounds, np.bool_), np.concatenate([np.empty(0), *keys])
-
-    def compiled_rule(self) -> kernels.Rule | kernels.RecordRule:
-        if self.learner.sparse:
-            return kernels.RecordRule(np.zeros_like)
-        return kernels.Rule(kernels.mixed_rule)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from longrank.features import Features
 from longrank.learners import Learner
 from longrank.payoffs import Payoffs
 from longrank.planning import Round, follow
-from longrank.policies.base import Candidates, Chance, Context, saved_generator
+from longrank.policies.base import Candidates, Context, saved_generator
 from longrank.policies.learning import LearningPolicy
 from longrank.policies.randomised import Choices, Order, Randomised
 from longrank.schema import positions
@@ -246,10 +246,6 @@ class PlackettLuce(LearningPolicy, Randomised):
         scores = learner.belief().score(rows)[0] if learner.sparse else rows @ learner.weights
         scores[prefix] = -math.inf
         return np.asarray(scores)
-
-    def chance(self, sizes: Sequence[int]) -> Chance:
-        keys = [self.rng.random(size) for size in sizes]
-        return np.ones(len(sizes), np.bool_), np.concatenate([np.empty(0), *keys])
 
 
 def _values(

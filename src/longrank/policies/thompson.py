@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank import checks, kernels
+from longrank import checks
 from longrank.contents import flag, real, whole
 from longrank.errors import InvalidInput
 from longrank.features import Features
 from longrank.learners import Learner
 from longrank.planning import Optimism
-from longrank.policies.base import Chance, saved_generator
+from longrank.policies.base import saved_generator
 from longrank.policies.learning import LearningPolicy
 
 _RARE = 1.6448536269514722  # one normal number in ten is larger
@@ -131,15 +130,3 @@ class Thompson(LearningPolicy):
         """How many standard deviations are added to each mean."""
         bonus = self.scale * drawn
         return np.abs(bonus) if self.optimistic else bonus
-
-    def chance(self, sizes: Sequence[int]) -> Chance:
-        at_random, keys = super().chance(sizes)
-        if self._each:
-            return at_random, self._deviates(self.rng, len(keys))
-        self.rng.standard_normal(len(sizes) * self.learner.dim)
-        return at_random, keys
-
-    def compiled_rule(self) -> kernels.RecordRule | None:
-        if not self.learner.sparse:
-            return None
-        return kernels.RecordRule(self._bonus)

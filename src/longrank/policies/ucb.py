@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank import checks, kernels
+from longrank import checks
 from longrank.contents import flag, optional, real, whole
 from longrank.errors import InvalidInput
 from longrank.features import Features, Tabular
 from longrank.learners import Learner
 from longrank.planning import Optimism
-from longrank.policies.base import Chance, saved_generator
+from longrank.policies.base import saved_generator
 from longrank.policies.learning import LearningPolicy
 
 _LOOKS = 3  # candidates of a round that are looked at
@@ -139,27 +138,3 @@ class UCB(ConfidenceBound):
     def optimism(self, size: int, rng: np.random.Generator | None) -> Optimism:
         looks = None if rng is None else _look(rng, size)
         return Optimism(self.bonus, looks=looks, wide=_WIDE, foresight=self.foresight)
-
-    @property
-    def _marks(self) -> NDArray[np.bool_]:
-        assert isinstance(self.features, Tabular)
-        return self.features.marks()
-
-    def chance(self, sizes: Sequence[int]) -> Chance:
-        at_random, keys = super().chance(sizes)
-        if self.rng is not None:
-            looks = [_look(self.rng, size) for size in sizes]
-            keys = np.concatenate([np.zeros(0, np.bool_), *looks]).astype(np.float64)
-        return at_random, keys
-
-    def compiled_rule(self) -> kernels.Rule | kernels.RecordRule:
-        if self.rng is not None:
-            settled = self.bonus, _WIDE, self.probing, np.array([self.given_up]), self.foresight
-            prior = self.learner.prior
-            return kernels.Rule(kernels.looking_rule, (*settled, self._marks, prior))
-        if self.learner.sparse:
-            return kernels.RecordRule(lambda keys: np.full(len(keys), self.bonus), self.foresight)
-        settings = self.bonus, self.probing, np.array([self.given_up])
-        if self.foresight:
-            return kernels.Rule(kernels.foreseeing_rule, (*settings, self.foresight))
-        return kernels.Rule(kernels.optimistic_rule, settings)

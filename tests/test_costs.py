@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from longrank import UCB, InvalidInput, OnlineNewton, Outcome, Payoffs, load, recommended, unit_rows
-from longrank.features.many import LARGE
+from longrank.features.plain import LARGE
 from longrank.learners import Costs
 from longrank.policies import learning
 from longrank.simulation import Stream

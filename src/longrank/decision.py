@@ -113,6 +113,8 @@ class Ranking:
         "_tries",
         "from_elsewhere",
     )
+    _prices: Prices | None
+    _sample: Matrix | None
 
     def __init__(
         self,
@@ -212,7 +214,7 @@ class Ranking:
     def carry(self, sample: Matrix) -> Ranking:
         """Add to a new receipt some of the candidates as they came: see :attr:`sample`."""
         sample.setflags(write=False)
-        self._sample: Matrix | None = sample
+        self._sample = sample
         return self
 
     @property

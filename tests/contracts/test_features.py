@@ -10,7 +10,6 @@ from sklearn.mixture import GaussianMixture
 
 from every_part import FEATURES, POLYNOMIALS
 from longrank import (
-    LOGISTIC,
     BadFile,
     Coverage,
     InvalidInput,
@@ -21,7 +20,6 @@ from longrank import (
     Records,
     Schema,
 )
-from longrank.belief import Belief
 from longrank.features import from_state
 from longrank.packing import pack, unpack
 from longrank.testing import FeaturesContract, SparseFeaturesContract
@@ -62,11 +60,6 @@ class TestRecords(SparseFeaturesContract):
         self.make_features = RECORD_MAPS[request.param]
 
 
-def greedy(features, prepared, count, bonus=0.5):
-    belief = Belief(np.array([1.0, -0.5, 0.3, 2.0]), np.eye(4), bonus, math.inf, LOGISTIC.code)
-    return features.greedy(prepared, belief, count)
-
-
 @pytest.mark.parametrize("state", [{}, {"kind": "none"}, {"kind": "Plain"}])
 def test_an_unknown_map_is_refused(state):
     with pytest.raises(
@@ -79,17 +72,14 @@ def test_an_unknown_map_is_refused(state):
 # -- coverage -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("bonus", [0.0, 0.5])
 @pytest.mark.parametrize("grid", [None, 16])
-def test_a_gain_of_remaining_times_topics_is_the_compiled_one(bonus, grid):
+def test_a_gain_of_remaining_times_topics_is_the_compiled_one(grid):
     items = np.random.default_rng(2).random((12, 4))
     items = items if grid is None else np.floor(items * grid) / grid
     compiled, own = Coverage(np.eye(4)), Coverage(np.eye(4), gain=lambda r, c: r * c)
-    prepared = compiled.encode(items, 4)
-    for one, other in zip(
-        greedy(compiled, prepared, 12, bonus), greedy(own, prepared, 12, bonus), strict=True
-    ):
-        np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-15 if grid is None else 0.0)
+    encoded, order = compiled.encode(items, 4), np.random.default_rng(3).permutation(12)
+    one, other = compiled.along(encoded, order), own.along(encoded, order)
+    np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-15 if grid is None else 0.0)
 
 
 @pytest.mark.parametrize(
@@ -148,9 +138,8 @@ def test_topics_that_are_no_coverage_are_refused(message):
 )
 def test_gains_that_are_no_coverage_are_refused(gain, message):
     features = Coverage(np.eye(3), gain=gain)
-    belief = Belief(np.ones(3), np.eye(3), 0.0, math.inf, LOGISTIC.code)
     with pytest.raises(InvalidInput, match=rf"^gain\(\.\.\.\) must {message}$"):
-        features.greedy(features.encode(np.eye(3), 3), belief, 2)
+        features.next_rows(features.encode(np.eye(3), 3), [])
 
 
 @pytest.mark.parametrize(

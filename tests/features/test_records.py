@@ -18,21 +18,7 @@ COUNT = len(ITEMS)
 def believed():
     policy = UCB(SparseLaplace(), exploration=0.25)
     RecordRounds.play(policy, range(20))
-    return policy.features, policy.learner.belief(0.5)
-
-
-@pytest.mark.parametrize("count", [0, 1, COUNT])
-def test_greedy_chooses_the_best_scores_and_tells_their_means(count):
-    features, belief = believed()
-    prepared = features.encode(ITEMS, None, context=CONTEXT)
-    assert len(prepared) == COUNT >= 5
-    order, rows, means, scores = features.greedy(prepared, belief, count)
-    all_means, widths = belief.score(features.rows(prepared))
-    expected = all_means + 0.5 * widths
-    assert order.tolist() == np.argsort(-expected, kind="stable")[:count].tolist()
-    assert rows.shape == (count, 0)
-    np.testing.assert_array_equal(means, all_means[order])
-    np.testing.assert_array_equal(scores, expected[order])
+    return policy.features, policy.learner.belief()
 
 
 def test_rows_along_an_order_are_those_of_all_candidates():
@@ -46,12 +32,6 @@ def test_rows_along_an_order_are_those_of_all_candidates():
     alone = features.encode([ITEMS[3]], None, context=CONTEXT)
     np.testing.assert_array_equal(belief.score(alone.rows)[0], belief.score(some)[0][:1])
     assert len(features.along(prepared, np.empty(0, np.int64))) == 0
-
-
-def test_equal_candidates_go_by_index():
-    features, belief = believed()
-    prepared = features.encode([ITEMS[0]] * 4, None, context=CONTEXT)
-    assert features.greedy(prepared, belief, 4)[0].tolist() == [0, 1, 2, 3]
 
 
 def test_a_view_shares_nothing_that_observing_writes():

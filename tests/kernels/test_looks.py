@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from longrank import Outcome, Payoffs, recommended
-from longrank.features import many
 from longrank.kernels.foresight import foresee
 from longrank.kernels.looks import choose_looking, count_contenders, screen_looking
 from longrank.kernels.tabular import expand_columns, expand_rows
+from longrank.planning import contenders
 from longrank.policies.ucb import _look
 
 PAYOFFS = Payoffs.exponential(5)
@@ -82,8 +82,8 @@ def test_of_many_the_best_by_exact_scores_are_foreseen(policy):
 
 @pytest.mark.parametrize("tied", [200, 4_096])
 def test_screening_many_candidates_changes_nothing(policy, monkeypatch, tied):
-    monkeypatch.setattr(many, "PART", 700)  # several parts
-    monkeypatch.setattr(many, "TIED", tied)  # with 200, as if bounds left too many
+    monkeypatch.setattr(contenders, "PART", 700)  # several parts
+    monkeypatch.setattr(contenders, "TIED", tied)  # with 200, as if bounds left too many
     items = candidates(np.random.default_rng(2), 3_000).astype(np.float32)
     ranking = policy.propose(items, PAYOFFS, rng=3)
     prepared = policy.features.encode(items, None)
@@ -99,7 +99,7 @@ def test_screening_many_candidates_changes_nothing(policy, monkeypatch, tied):
 
 @pytest.mark.parametrize("size", [0.05, 5.0])  # with products that matter little, and much
 def test_screening_wide_candidates_changes_nothing(monkeypatch, size):
-    monkeypatch.setattr(many, "PART", 3_000)
+    monkeypatch.setattr(contenders, "PART", 3_000)
     rng = np.random.default_rng(7)
     policy, payoffs = recommended(dim=20, rng=0), Payoffs.exponential(4)
     for _ in range(20):

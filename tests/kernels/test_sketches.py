@@ -91,9 +91,7 @@ def test_so_it_is_for_embeddings_whose_curves_are_straight(dim):
     rng = np.random.default_rng(2)
     items = unit_rows(rng.normal(size=(700, dim)))
     features = features_of(items[:256])
-    turns = sketch(features.encode(items, None).view, np.zeros(features.length), BONUS, PRIOR)[0][
-        1
-    ]
+    turns = sketch(features.encode(items, None).view, np.zeros(features.length), BONUS, PRIOR)[0][1]
     assert (np.count_nonzero(turns, axis=1) == 1).all()
     beyond = np.where(rng.random((700, 1)) < 0.2, 3.0, 1.0)  # numbers that no row of the sample had
     assert_bounds_hold((items * beyond).astype(np.float32), features, rng)

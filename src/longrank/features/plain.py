@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,9 +45,9 @@ class Plain(Features):
     def along(self, candidates: Encoded, order: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.ascontiguousarray(self.rows(candidates)[order], np.float64)
 
-    def rows(self, candidates: Encoded) -> NDArray[np.float64]:
-        rows: NDArray[np.float64] = candidates
-        return candidates.items if type(candidates) is Unchecked else rows
+    def rows(self, candidates: Encoded) -> NDArray[Any]:
+        rows: NDArray[Any] = candidates.items if type(candidates) is Unchecked else candidates
+        return rows
 
     def state(self) -> Tree:
         return {}

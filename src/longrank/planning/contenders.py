@@ -100,6 +100,8 @@ def find_contenders(
     features, candidates, payoffs, count, _ = dealt
     if count == 0 or len(candidates) <= max(MANY, few):
         return None
+    fill: Callable[..., None]
+    given: tuple[Any, ...]
     if isinstance(candidates, Numbers):
         fill, given = kernels.outline_tabular, (candidates.items, candidates.view)
     elif (rows := features.rows(candidates)).size >= LARGE:

@@ -29,7 +29,7 @@ def best_dependent(dealt: Round, truth: Learner) -> NDArray[np.int64]:
     After the items that are worth trying it goes on greedily, so that the value of every length
     can be told. At equal value going on wins over stopping, and the lower index over a higher one.
     """
-    k, count = len(dealt.candidates), dealt.count
+    k, count = len(dealt.candidates), dealt.tries
     subsets = sum(math.comb(k, size) for size in range(count + 1))
     if subsets > MAX_SUBSETS:
         rule = f"allow at most {MAX_SUBSETS:,} subsets for the exact search"

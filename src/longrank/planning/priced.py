@@ -37,8 +37,9 @@ def plan_priced(learner: Learner, dealt: Round, optimism: Optimism) -> tuple[Gre
     if not features.independent:
         greedy, bound = _plan_rolling(learner, dealt, belief, bonus, None, 0), math.nan
     else:
-        rows, paid = features.rows(candidates), payoffs
-        if some is not None:
+        if some is None:
+            rows, paid = features.rows(candidates), payoffs
+        else:
             rows, paid = features.along(candidates, some), payoffs.after(0, some)
             bonus = optimism.subset(some).bonus
         if optimism.looks is not None:
@@ -69,7 +70,7 @@ def plan_scores(scores: Vector, link: int, payoffs: Payoffs, count: int) -> tupl
 def _plan_independent(dealt: Round, belief: Any, bonus: Any, rows: Any) -> tuple[Greedy, float]:
     means, widths = belief.score(rows)
     scores = scores_of(means, widths, bonus, belief.ceiling)
-    order, bound = plan_scores(scores, belief.link, dealt.payoffs, dealt.count)
+    order, bound = plan_scores(scores, belief.link, dealt.payoffs, dealt.tries)
     chosen = None if dealt.features.sparse else rows[order]
     return (order, chosen, means[order], scores[order]), bound
 

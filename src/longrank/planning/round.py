@@ -25,14 +25,14 @@ class Round(NamedTuple):
         The feature map, and what it made of the candidates.
     payoffs
         What the round pays, with the costs and values of the candidates.
-    count, minimum
+    tries, minimum
         How many tries are allowed, and how many must be made.
     """
 
     features: Features
     candidates: Encoded
     payoffs: Payoffs
-    count: int
+    tries: int
     minimum: int = 0
 
 

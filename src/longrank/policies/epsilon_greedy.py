@@ -72,8 +72,8 @@ class EpsilonGreedy(LearningPolicy, Randomised):
     def _decide(self, dealt: Round, rng: np.random.Generator | None) -> Ranking:
         assert rng is not None
         if rng.random() < self.epsilon:
-            order = random_order(rng, len(dealt.candidates), dealt.count)
-            return follow(self.learner, dealt._replace(minimum=dealt.count), order)
+            order = random_order(rng, len(dealt.candidates), dealt.tries)
+            return follow(self.learner, dealt._replace(minimum=dealt.tries), order)
         return super()._decide(dealt, rng)
 
     def choices(
@@ -86,7 +86,7 @@ class EpsilonGreedy(LearningPolicy, Randomised):
         context: Context | None = None,
     ) -> Choices:
         dealt = self._deal(items, payoffs, budget, context)
-        size, count = len(dealt.candidates), dealt.count
+        size, count = len(dealt.candidates), dealt.tries
         along = checks.sequence("order", positions(items, order), size)
         best = super()._decide(dealt, None).order
         greedy = certain_choices(best, size, along)

@@ -108,7 +108,7 @@ class LearningPolicy(Policy):
     ) -> Ranking:
         dealt = self._deal(items, payoffs, budget, context)
         if probe and self.probing and self.given_up and kernels.probe_is_due(self.given_up):
-            dealt = dealt._replace(minimum=min(1, dealt.count))
+            dealt = dealt._replace(minimum=min(1, dealt.tries))
         return self._decide(dealt, None if self.rng is None else self._generator(rng))
 
     def _deal(

@@ -97,15 +97,15 @@ class PlackettLuce(LearningPolicy, Randomised):
         order = self._sequence(dealt, rng)
         length = len(order)
         scores = self._scores(dealt, order)  # for what longer sequences would have been worth
-        best = np.argsort(-scores, kind="stable")[: dealt.count - length].tolist()
+        best = np.argsort(-scores, kind="stable")[: dealt.tries - length].tolist()
         whole = np.array(order + best, np.int64)
-        along = follow(self.learner, dealt._replace(minimum=dealt.count), whole)
+        along = follow(self.learner, dealt._replace(minimum=dealt.tries), whole)
         drawn = along.subset(range(length))
         return drawn.planned(dealt.payoffs.patience, ", drawn at random")
 
     def _sequence(self, dealt: Round, rng: np.random.Generator) -> list[int]:
         """Draw action by action, until STOP is drawn."""
-        size, count = len(dealt.candidates), dealt.count
+        size, count = len(dealt.candidates), dealt.tries
         draws = rng.random(size)  # position i takes the i-th
         if self._is_compiled(dealt):
             drawn: list[int] = kernels.draw_actions(*self._world(dealt), draws).tolist()
@@ -142,7 +142,7 @@ class PlackettLuce(LearningPolicy, Randomised):
         context: Context | None = None,
     ) -> Choices:
         dealt = self._deal(items, payoffs, budget, context)
-        size, count = len(dealt.candidates), dealt.count
+        size, count = len(dealt.candidates), dealt.tries
         actions = checks.sequence("order", positions(items, order), size)
         if self._is_compiled(dealt):
             return kernels.action_chances(*self._world(dealt), actions)
@@ -163,7 +163,7 @@ class PlackettLuce(LearningPolicy, Randomised):
         """Return what the kernels draw by."""
         payoffs, estimates = dealt.payoffs, self._estimates(dealt, [])
         planned = payoffs.rewards, payoffs.losses, payoffs.patience
-        return estimates, *planned, dealt.count, self.temperature
+        return estimates, *planned, dealt.tries, self.temperature
 
     def _estimates(self, dealt: Round, prefix: list[int]) -> NDArray[np.float64]:
         """Return the probability of success of every item, were it to come next."""
@@ -175,7 +175,7 @@ class PlackettLuce(LearningPolicy, Randomised):
 
         Shape (k + 1,). Where no row depends on the items above it, all are scored once.
         """
-        size, count, payoffs = len(dealt.candidates), dealt.count, dealt.payoffs
+        size, count, payoffs = len(dealt.candidates), dealt.tries, dealt.payoffs
         once = self.features.independent
         known = self._estimates(dealt, []) if once else np.empty(0)
 

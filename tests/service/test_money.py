@@ -20,7 +20,7 @@ from longrank.service import Client
 from longrank.service.engine.apply import replay
 from longrank.service.engine.model import exact_sum, read_spec
 from longrank.service.errors import Conflict, StoreDamaged
-from longrank.service.export import parquet
+from longrank.service.export import spooled
 from longrank.service.messages import BatchItem, DecisionRequest, ModelRequest
 from longrank.service.store.records import VERSION
 
@@ -38,7 +38,7 @@ def routed(name=None, **more):
 
 
 def exported(engine, name):
-    return pq.read_table(io.BytesIO(parquet(engine, name))).to_pylist()
+    return pq.read_table(io.BytesIO(spooled(engine, name).read())).to_pylist()
 
 
 @pytest.fixture
@@ -441,7 +441,7 @@ def test_records_are_exported_with_their_prices(records):
     assert len(row["planned_costs"]) == len(row["order"])
     assert row["outcome_costs"] == [0.07]
     assert row["spent"] == 0.07
-    table = pq.read_table(io.BytesIO(parquet(records, "r")))
+    table = pq.read_table(io.BytesIO(spooled(records, "r").read()))
     assert table.schema.metadata[b"currency"] == b"EUR"
 
 

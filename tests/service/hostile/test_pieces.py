@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from longrank.errors import InvalidInput
 from longrank.service import messages
-from longrank.service.engine import offers
+from longrank.service.engine import candidates
 from longrank.service.http import body, pieces
 from longrank.service.http.problems import Refused
 

@@ -24,7 +24,8 @@ from starlette.concurrency import run_in_threadpool
 from longrank import __version__
 from longrank.service import messages
 from longrank.service.engine.engine import Engine
-from longrank.service.engine.model import Model, exact_sum
+from longrank.service.engine.model import Model
+from longrank.service.engine.stats import exact_sum
 from longrank.service.http.openapi import document
 from longrank.service.http.problems import Refused
 from longrank.service.http.router import Reply, Service

@@ -12,10 +12,10 @@ QUICK := $(addprefix tests/,$(addsuffix .py,test_cascade test_checks test_errors
 COVERAGE ?=
 COV := $(if $(COVERAGE),--cov --cov-append --cov-report= --cov-fail-under=0)
 
-.PHONY: help setup demo test test-all test-long test-pythons quick quick-setup check format bench docs lock clean
+.PHONY: help setup demo play test test-all test-long test-pythons quick quick-setup check format bench docs lock wheel release clean
 
 help:  ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 setup: $(VENV)/ready  ## a virtual environment in .venv with locked versions
 
@@ -25,8 +25,17 @@ $(VENV)/ready: requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
-demo: setup  ## a payment desk in money, then the paper: tables, a picture, one decision explained
+# What demo and play need, which is about a third of what the tests need.
+$(VENV)/try: requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock -e '.[experiments,service]'
+	touch $@
+
+demo: $(VENV)/try  ## a payment desk in money, then the paper: tables, a picture, one decision explained
 	$(BIN)/longrank demo
+
+play: $(VENV)/try  ## a payment desk in your browser: take a provider down, raise a fee, watch it react
+	$(BIN)/longrank play
 
 test: setup  ## the tests, kernels as plain Python, then those about compiled kernels
 	rm -f .coverage
@@ -88,6 +97,17 @@ lock: setup  ## renew requirements.lock
 	$(BIN)/python -m pip install --quiet pip-tools
 	$(BIN)/pip-compile --quiet --upgrade $(EXTRAS:%=--extra %) --strip-extras --no-header --no-annotate --no-emit-index-url \
 	  --no-emit-find-links --no-emit-trusted-host --no-emit-options --output-file requirements.lock pyproject.toml
+
+wheel: .venv-build/ready  ## dist/longrank-*.whl, to install elsewhere
+	.venv-build/bin/hatchling build -t wheel
+
+release: .venv-build/ready  ## build, check and sum up what would be uploaded; SIGN=KEY signs it; uploads nothing
+	.venv-build/bin/python .ci/release.py $(if $(SIGN),--sign $(SIGN))
+
+.venv-build/ready:
+	$(PYTHON) -m venv .venv-build
+	.venv-build/bin/python -m pip install --quiet --disable-pip-version-check hatchling
+	touch $@
 
 clean:  ## remove what was built
 	rm -rf .venv .venv-* build dist docs/_build demo .coverage .mypy_cache .ruff_cache .pytest_cache

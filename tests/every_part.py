@@ -1,8 +1,6 @@
-"""Every implementation of each interface: a new one goes into these tables."""
+"""Every learner and feature map, and policies that differ: a new part goes into these tables."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 
@@ -64,65 +62,41 @@ LEARNERS = {
 TRUTH = [3.0, 1.0, -2.0, 0.5]
 
 
-def _ucb(learner: str, features: str) -> Callable[[], UCB]:
-    return lambda: UCB(LEARNERS[learner](), features=FEATURES[features](), exploration=0.5)
-
-
-def _eps(features: str) -> Callable[[], EpsilonGreedy]:
-    learner = LEARNERS["newton-logistic"]
-    return lambda: EpsilonGreedy(learner(), features=FEATURES[features](), epsilon=0.5, rng=11)
-
-
-def _plackett_luce(learner: str, features: str) -> Callable[[], PlackettLuce]:
-    learned, seen = LEARNERS[learner], FEATURES[features]
-    return lambda: PlackettLuce(learned(), features=seen(), temperature=0.2, rng=13)
-
-
-def _expanding(features: str) -> Callable[[], UCB]:
-    def make() -> UCB:
-        seen = POLYNOMIALS[features]()
-        return UCB(Laplace(seen.length(DIM), penalty=0.3), features=seen, exploration=0.5)
-
-    return make
-
-
+# Policies that differ in the code that ranks, draws, learns or is saved; not every combination.
 POLICIES = {
-    **{f"ucb/{name}/plain": _ucb(name, "plain") for name in LEARNERS},
-    **{f"ucb/{name}/matrix": _ucb(name, "matrix") for name in LEARNERS},
-    **{f"ucb/newton-logistic/{name}": _ucb("newton-logistic", name) for name in FEATURES},
-    **{f"ucb/laplace/{name}": _expanding(name) for name in POLYNOMIALS},
-    "epsilon-greedy/plain": _eps("plain"),
-    "epsilon-greedy/maximum": _eps("maximum"),
-    "plackett-luce/plain": _plackett_luce("newton-tuned", "plain"),
-    "plackett-luce/likelihood": _plackett_luce("likelihood-probit", "plain"),
-    "plackett-luce/maximum": _plackett_luce("newton-tuned", "maximum"),
-    "plackett-luce/polynomial": lambda: PlackettLuce(
-        Laplace(15), features=Polynomial(2), temperature=0.2, rng=16
+    "ucb/newton-logistic/plain": lambda: UCB(LEARNERS["newton-logistic"](), exploration=0.5),
+    "ucb/likelihood-probit/plain": lambda: UCB(LEARNERS["likelihood-probit"](), exploration=0.5),
+    "ucb/ridge/matrix": lambda: UCB(
+        LEARNERS["ridge"](), features=FEATURES["matrix"](), exploration=0.5
     ),
-    "ucb/laplace/tabular": lambda: UCB(
-        Laplace(DIM + 1, penalty=0.3), features=Tabular(DIM), exploration=0.5, foresight=3
+    "ucb/newton-probit/function": lambda: UCB(
+        LEARNERS["newton-probit"](), features=FEATURES["function"](), exploration=0.5
+    ),
+    "ucb/laplace-forgetting/polynomial": lambda: UCB(
+        Laplace(15, forgetting=0.05, max_budget=MAX_BUDGET),
+        features=Polynomial(2),
+        exploration=0.5,
+    ),
+    "epsilon-greedy/plain": lambda: EpsilonGreedy(
+        LEARNERS["newton-logistic"](), epsilon=0.5, rng=10
+    ),
+    "epsilon-greedy/maximum": lambda: EpsilonGreedy(
+        LEARNERS["newton-logistic"](), features=FEATURES["maximum"](), epsilon=0.5, rng=11
     ),
     "plackett-luce/tabular": lambda: PlackettLuce(
         Laplace(DIM + 1), features=Tabular(DIM), temperature=0.2, rng=18
     ),
-    "epsilon-greedy/tabular": lambda: EpsilonGreedy(
-        Laplace(DIM + 1), features=Tabular(DIM), epsilon=0.5, rng=19
+    "plackett-luce/capped-sum": lambda: PlackettLuce(
+        LEARNERS["newton-tuned"](), features=FEATURES["capped-sum"](), temperature=0.2, rng=13
     ),
-    "thompson/polynomial": lambda: Thompson(Laplace(15), features=Polynomial(2), rng=17),
     "thompson/plain": lambda: Thompson(LEARNERS["laplace"](), rng=14),
-    "thompson/maximum": lambda: Thompson(
-        LEARNERS["newton-tuned"](), features=FEATURES["maximum"](), scale=0.5, rng=15
+    "thompson/mixture": lambda: Thompson(
+        LEARNERS["likelihood-logistic"](), features=FEATURES["mixture"](), scale=0.5, rng=15
     ),
     "recommended": lambda: recommended(dim=DIM, max_budget=MAX_BUDGET),
-    "lcb/newton": lambda: LCB(LEARNERS["newton-logistic"](), caution=0.7),
-    "lcb/ridge": lambda: LCB(LEARNERS["ridge"](), caution=0.3),
-    "lcb/polynomial": lambda: LCB(Laplace(15), features=Polynomial(2), caution=0.5),
     "lcb/foresight": lambda: LCB(LEARNERS["laplace"](), caution=0.5, foresight=3),
     "cautious": lambda: cautious(dim=DIM, max_budget=MAX_BUDGET),
     "random": lambda: Random(rng=12),
-    "oracle/plain": lambda: Oracle(TRUTH),
-    "oracle/probit": lambda: Oracle(TRUTH, link="probit"),
-    "oracle/matrix": lambda: Oracle(TRUTH, features=FEATURES["matrix"]()),
     "oracle/exact": lambda: Oracle(TRUTH, features=FEATURES["mixture"](), exact=True),
 }
 
@@ -133,28 +107,17 @@ SCHEMA = Schema(
 )
 
 
-def _records(schema: Schema | None = None) -> Records:
-    return Records(schema and Schema.from_state(schema.state()))
-
-
 def _declared() -> UCB:
-    return UCB(SparseLaplace(columns=256), features=_records(SCHEMA), exploration=0.3)
+    features = Records(Schema.from_state(SCHEMA.state()))
+    return UCB(SparseLaplace(columns=256), features=features, exploration=0.3)
 
 
 # For rounds of records.
 RECORD_POLICIES = {
-    "ucb": lambda: UCB(SparseLaplace(max_budget=MAX_BUDGET), exploration=0.3),
-    "ucb/probing": lambda: UCB(SparseLaplace(), exploration=0.1, probing=True),
-    "ucb/foresight": lambda: UCB(SparseLaplace(), exploration=0.3, foresight=3),
-    "thompson": lambda: Thompson(SparseLaplace(), rng=21),
-    "thompson/optimistic": lambda: Thompson(
-        SparseLaplace(), features=_records(), scale=0.7, rng=22, optimistic=True
-    ),
+    "recommended": lambda: recommended(max_budget=MAX_BUDGET),
+    "declared": _declared,
+    "thompson": lambda: Thompson(SparseLaplace(), scale=0.7, rng=22, optimistic=True),
     "plackett-luce": lambda: PlackettLuce(SparseLaplace(), temperature=0.4, rng=23),
     "epsilon-greedy": lambda: EpsilonGreedy(SparseLaplace(), epsilon=0.5, rng=24),
-    "recommended": lambda: recommended(max_budget=MAX_BUDGET),
     "lcb": lambda: LCB(SparseLaplace(), caution=0.5, foresight=2),
-    "cautious": lambda: cautious(max_budget=MAX_BUDGET),
-    "declared": _declared,
-    "random": lambda: Random(rng=25),
 }

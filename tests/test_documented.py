@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -91,61 +90,6 @@ def test_the_options_of_longrank_itself_are_documented() -> None:
 def test_every_command_has_a_help_with_an_example() -> None:
     for words, function in commands.commands():
         assert f"Example: `longrank {words}" in function.__doc__, words
-
-
-def listed(docs: Path, start: str = "index.md") -> set[str]:
-    """The pages that one comes to from the index by tables of contents, as names in the folder."""
-    found, todo = set(), [start]
-    while todo:
-        name = todo.pop()
-        if name in found:
-            continue
-        found.add(name)
-        path = docs / name
-        if not path.exists():
-            continue  # told by the test
-        blocks = re.findall(r"^```{toctree}\n(.*?)^```", path.read_text(), re.DOTALL | re.MULTILINE)
-        for line in "\n".join(blocks).splitlines():
-            entry = re.sub(r"^.*<(.+)>$", r"\1", line.strip())
-            if entry and not entry.startswith((":", "http")):
-                target = posixpath.normpath(posixpath.join(posixpath.dirname(name), entry))
-                target = target.removesuffix(".md")
-                matches = sorted(docs.glob(f"{target}.md")) if "*" in target else []
-                if (docs / f"{target}.ipynb").exists():
-                    continue
-                todo += [one.relative_to(docs).as_posix() for one in matches] or [f"{target}.md"]
-    return found
-
-
-def pages(docs: Path) -> set[str]:
-    every = (path.relative_to(docs).as_posix() for path in docs.rglob("*.md"))
-    return {name for name in every if not name.startswith("_build/")}
-
-
-def test_every_page_is_in_an_index_and_every_entry_of_an_index_is_a_page() -> None:
-    docs = ROOT / "docs"
-    assert pages(docs) - listed(docs) == set(), "in no table of contents"
-    assert listed(docs) - pages(docs) == set(), "in a table of contents, and not there"
-
-
-def test_a_page_that_is_in_no_index_is_found(tmp_path: Path) -> None:
-    (tmp_path / "how-to").mkdir()
-    for name, text in {
-        "index.md": "```{toctree}\n:maxdepth: 1\n\nA title <guide>\nhow-to/index\nmissing\n```\n",
-        "guide.md": "[lost](lost.md)",
-        "lost.md": "a link is no index",
-        "how-to/index.md": "```{toctree}\n:glob:\n\nf*\n../more.md\n```\n",
-        "how-to/fees.md": "",
-        "more.md": "",
-    }.items():
-        (tmp_path / name).write_text(text)
-    assert pages(tmp_path) - listed(tmp_path) == {"lost.md"}
-    assert listed(tmp_path) - pages(tmp_path) == {"missing.md"}
-
-
-def test_the_page_is_linked_from_the_index_and_the_readme() -> None:
-    assert "commands.md" in listed(ROOT / "docs")
-    assert "(docs/commands.md)" in (ROOT / "README.md").read_text()
 
 
 def test_every_exit_code_of_the_commands_is_documented() -> None:

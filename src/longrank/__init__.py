@@ -31,7 +31,7 @@ from longrank.policies import (
 )
 from longrank.schema import Category, Embedding, Number, Schema, Tags, Text
 
-__version__ = "0.5.0"
+__version__ = "0.6.0.dev0"
 
 __all__ = [
     "LCB",

@@ -36,7 +36,8 @@ def pages() -> list[Path]:
 
 @cache
 def blocks(page: Path) -> list[Block]:
-    return [Block(found[2].strip("{}"), found[4]) for found in FENCE.finditer(page.read_text())]
+    fences = FENCE.finditer(page.read_text())
+    return [Block(fence[2].strip("{}"), fence[4]) for fence in fences]
 
 
 @cache
@@ -61,12 +62,12 @@ def slug(title: str) -> str:
 @cache
 def links(page: Path) -> list[Link]:
     """The relative links of a page, images included, and the entries of its tables of contents."""
-    found = []
+    relative = []
     for target in LINK.findall(prose(page)):
         if not re.match(r"[a-z]+:", target):
             path, _, anchor = target.partition("#")
-            found.append(Link((page.parent / path).resolve() if path else page, anchor))
-    return found + [Link(entry, "") for entry in entries(page)]
+            relative.append(Link((page.parent / path).resolve() if path else page, anchor))
+    return relative + [Link(entry, "") for entry in entries(page)]
 
 
 def entries(page: Path) -> Iterator[Path]:
@@ -78,8 +79,8 @@ def entries(page: Path) -> Iterator[Path]:
                 if name and not name.startswith(":"):
                     path = page.parent / name
                     notebook = path.with_name(path.name + ".ipynb")
-                    found = notebook if notebook.is_file() else path.with_name(path.name + ".md")
-                    yield found.resolve()
+                    file = notebook if notebook.is_file() else path.with_name(path.name + ".md")
+                    yield file.resolve()
 
 
 def section(link: Link) -> str:
@@ -88,8 +89,8 @@ def section(link: Link) -> str:
     if not link.anchor:
         return text
     plain = FENCE.sub(lambda block: "-" * len(block[0]), text)  # a comment in code is no heading
-    for found in re.finditer(r"^(#{1,3}) (.+)$", plain, flags=re.MULTILINE):
-        if slug(found[2]) == link.anchor:
-            end = re.search(rf"^#{{1,{len(found[1])}}} ", plain[found.end() :], flags=re.MULTILINE)
-            return text[found.start() : found.end() + end.start() if end else None]
+    for head in re.finditer(r"^(#{1,3}) (.+)$", plain, flags=re.MULTILINE):
+        if slug(head[2]) == link.anchor:
+            end = re.search(rf"^#{{1,{len(head[1])}}} ", plain[head.end() :], flags=re.MULTILINE)
+            return text[head.start() : head.end() + end.start() if end else None]
     raise KeyError(link.anchor)

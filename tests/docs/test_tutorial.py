@@ -23,7 +23,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 PAGE = DOCS / "tutorial.md"
 STEPS = [block for block in blocks(PAGE) if block.language in ("python", "sh", "text")]
 FILE = re.compile(r"# (\w+\.py)(, continued)?\n")
-INSTALLS = ("pip install", "source .venv/bin/activate")
+INSTALLS = ("pip install", "bin/activate", "cd ../desk")
 
 
 class Reader:

@@ -253,7 +253,7 @@ def test_parts_of_different_policies_are_refused():
         UCB(Laplace(5), features=Tabular(3), exploration=0.1)
     policy, _ = taught(*EVERY["arrays/recommended"])
     tree = unpack(policy.to_bytes())
-    other, _ = taught(*EVERY["arrays/ucb/ridge/plain"])
+    other, _ = taught(*EVERY["arrays/ucb/ridge/matrix"])
     tree["policy"]["costs"] = unpack(other.to_bytes())["policy"]["costs"]
     with pytest.raises(BadFile, match="what it expects of costs do not fit together"):
         from_bytes(pack(tree))

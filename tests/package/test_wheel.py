@@ -54,7 +54,7 @@ def test_the_sdist_builds_an_equal_wheel(wheel, sdist, tmp_path):
 def test_the_metadata_is_that_of_the_project(wheel):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert wheel.name == f"longrank-{longrank.__version__}-py3-none-any.whl"
-    assert project["version"] == longrank.__version__
+    assert project["dynamic"] == ["version"]
     assert sorted(requirements(wheel)[1]) == sorted(project["optional-dependencies"])
 
 

@@ -61,27 +61,28 @@ class FeaturesContract(AnyFeaturesContract):
     def choose(self, features: Features, items: Any, count: int, belief: Belief) -> Greedy:
         return features.greedy(features.prepare(items, self.length), belief, count)
 
-    @pytest.mark.parametrize("count", [0, 1, 9])
-    def test_the_rows_that_greedy_chose_are_those_along_its_order(self, count: int) -> None:
+    def test_the_rows_that_greedy_chose_are_those_along_its_order(self) -> None:
         features, belief = self.make_features(), self.belief()
-        order, rows, means, scores = self.choose(features, ITEMS, count, belief)
-        assert len(set(order.tolist())) == len(means) == len(scores) == count
-        assert rows.shape == (count, self.length)
-        assert rows.dtype == np.float64
         prepared = features.prepare(ITEMS, self.length)
-        np.testing.assert_array_equal(features.along(prepared, order), rows)
-        np.testing.assert_allclose(rows @ belief.weights, means, rtol=1e-12, atol=1e-14)
+        for count in (0, 1, 9):
+            order, rows, means, scores = self.choose(features, ITEMS, count, belief)
+            assert len(set(order.tolist())) == len(means) == len(scores) == count
+            assert rows.shape == (count, self.length)
+            assert rows.dtype == np.float64
+            np.testing.assert_array_equal(features.along(prepared, order), rows)
+            np.testing.assert_allclose(rows @ belief.weights, means, rtol=1e-12, atol=1e-14)
 
-    @pytest.mark.parametrize("bonus", [0.0, 0.5])
-    def test_each_position_has_the_best_item_given_those_above_it(self, bonus: float) -> None:
-        features, belief = self.make_features(), self.belief(bonus)
+    def test_each_position_has_the_best_item_given_those_above_it(self) -> None:
+        features = self.make_features()
         prepared: Prepared = features.prepare(ITEMS, self.length)
-        order, _, _, scores = features.greedy(prepared, belief, 9)
-        for i in range(9):
-            for other in np.setdiff1d(np.arange(9), order[:i]):
-                row = features.along(prepared, np.array([*order[:i], other]))[-1]
-                width = math.sqrt(row @ belief.inverse @ row)
-                assert row @ belief.weights + bonus * width <= scores[i] + 1e-12
+        for bonus in (0.0, 0.5):
+            belief = self.belief(bonus)
+            order, _, _, scores = features.greedy(prepared, belief, 9)
+            for i in range(9):
+                for other in np.setdiff1d(np.arange(9), order[:i]):
+                    row = features.along(prepared, np.array([*order[:i], other]))[-1]
+                    width = math.sqrt(row @ belief.inverse @ row)
+                    assert row @ belief.weights + bonus * width <= scores[i] + 1e-12
 
     def test_equal_items_go_by_index(self) -> None:
         order = self.choose(self.make_features(), np.tile(ITEMS[0], (5, 1)), 5, self.belief())[0]
@@ -113,19 +114,20 @@ class FeaturesContract(AnyFeaturesContract):
         if features.independent:
             np.testing.assert_array_equal(features.rows(prepared), alone)
 
-    @pytest.mark.parametrize("items", [[], np.empty((0, 4)), np.empty((0, 4), np.float32)])
-    def test_an_empty_set_gives_no_rows(self, items: Any) -> None:
+    def test_an_empty_set_gives_no_rows(self) -> None:
         features = self.make_features()
-        assert [len(part) for part in self.choose(features, items, 0, self.belief())] == [0] * 4
-        prepared = features.prepare(items, self.length)
-        assert features.along(prepared, np.empty(0, np.int64)).shape == (0, self.length)
+        empty: list[Any] = [[], np.empty((0, 4)), np.empty((0, 4), np.float32)]
+        for items in empty:
+            assert [len(part) for part in self.choose(features, items, 0, self.belief())] == [0] * 4
+            prepared = features.prepare(items, self.length)
+            assert features.along(prepared, np.empty(0, np.int64)).shape == (0, self.length)
 
-    @pytest.mark.parametrize("bad", [math.nan, math.inf])
-    def test_items_that_are_not_finite_are_refused(self, bad: float) -> None:
+    def test_items_that_are_not_finite_are_refused(self) -> None:
         items = ITEMS.copy()
-        items[2, 3] = bad
-        with pytest.raises(InvalidInput, match=rf"^items must be finite, got {bad} in row 2, col"):
-            self.make_features().prepare(items, self.length)
+        for bad in (math.nan, math.inf):
+            items[2, 3] = bad
+            with pytest.raises(InvalidInput, match=rf"^items must be finite, got {bad} in row 2, "):
+                self.make_features().prepare(items, self.length)
 
     def test_a_map_comes_back_from_a_file(self) -> None:
         features = self.make_features()
@@ -175,11 +177,11 @@ class SparseFeaturesContract(AnyFeaturesContract):
         assert features.sparse
         assert isinstance(features.rows(features.prepare(self.records, None)), SparseRows)
 
-    @pytest.mark.parametrize("t", [0, 5, 13, 14])
-    def test_greedy_chooses_the_best_by_their_scores(self, t: int) -> None:
+    def test_greedy_chooses_the_best_by_their_scores(self) -> None:
         features, learner = self.taught()
-        prepared, belief = self.prepare(features, t), learner.belief(0.5)
-        for count in (0, len(prepared)):
+        belief = learner.belief(0.5)
+        rounds = [self.prepare(features, t) for t in (0, 5, 13, 14)]
+        for prepared, count in [(each, n) for each in rounds for n in (0, len(each))]:
             order, _, means, scores = features.greedy(prepared, belief, count)
             assert len(set(order.tolist())) == len(means) == len(scores) == count
             found, widths = belief.score(features.along(prepared, order))
@@ -223,10 +225,11 @@ class SparseFeaturesContract(AnyFeaturesContract):
             assert len(features.rows(prepared)) == 0
             assert len(features.greedy(prepared, learner.belief(), 0)[0]) == 0
 
-    @pytest.mark.parametrize("bad", [3.0, [{"id": "a"}, 3.0], np.eye(3), "name", {"id": "a"}])
-    def test_what_is_not_records_is_refused(self, bad: Any) -> None:
-        with pytest.raises(InvalidInput, match=r"^candidates must be records: "):
-            self.make_features().prepare(bad, None)
+    def test_what_is_not_records_is_refused(self) -> None:
+        others: list[Any] = [3.0, [{"id": "a"}, 3.0], np.eye(3), "name", {"id": "a"}]
+        for bad in others:
+            with pytest.raises(InvalidInput, match=r"^candidates must be records: "):
+                self.make_features().prepare(bad, None)
 
     def test_only_observing_changes_it_and_a_view_stays_as_it_was(self) -> None:
         features, learner = self.taught()

@@ -68,31 +68,32 @@ class PolicyContract:
         values = ranking.values[: len(ranking) + 1]
         np.testing.assert_allclose(values, payoffs.values(ranking.probabilities))
 
-    @pytest.mark.parametrize("which", [0, 1])
-    def test_an_empty_set_gives_an_empty_ranking(self, which: int) -> None:
+    def test_an_empty_set_gives_an_empty_ranking(self) -> None:
         policy, payoffs = self.make_policy(), Payoffs.exponential(3)
-        ranking = policy.rank(self.rounds.empty[which], payoffs)
-        before = policy.to_bytes()
-        assert (len(ranking), ranking.values.tolist()) == (0, [payoffs.losses[0]])
-        policy.learn(ranking, Outcome(0, False))
-        assert policy.to_bytes() == before
+        for empty in self.rounds.empty:
+            ranking = policy.rank(empty, payoffs)
+            before = policy.to_bytes()
+            assert (len(ranking), ranking.values.tolist()) == (0, [payoffs.losses[0]])
+            policy.learn(ranking, Outcome(0, False))
+            assert policy.to_bytes() == before
 
-    @pytest.mark.parametrize("payoffs", [Payoffs.vanilla(0), Payoffs.vanilla(3)])
-    def test_a_budget_of_nothing_gives_an_empty_ranking(self, payoffs: Payoffs) -> None:
-        assert len(self.make_policy().rank(self.rounds.items, payoffs, 0)) == 0
+    def test_a_budget_of_nothing_gives_an_empty_ranking(self) -> None:
+        for payoffs in (Payoffs.vanilla(0), Payoffs.vanilla(3)):
+            assert len(self.make_policy().rank(self.rounds.items, payoffs, 0)) == 0
 
-    @pytest.mark.parametrize("k", [1, 2, 5])
-    def test_a_set_smaller_than_the_budget_is_used_whole_where_tries_are_free(self, k: int) -> None:
-        ranking = self.make_policy().rank(self.rounds.items[:k], VANILLA)
-        assert sorted(ranking.order.tolist()) == list(range(k))
+    def test_a_set_smaller_than_the_budget_is_used_whole_where_tries_are_free(self) -> None:
+        for k in (1, 2, 5):
+            ranking = self.make_policy().rank(self.rounds.items[:k], VANILLA)
+            assert sorted(ranking.order.tolist()) == list(range(k))
 
-    @pytest.mark.parametrize("bad", [math.nan, math.inf])
-    def test_items_that_are_none_are_refused_and_change_nothing(self, bad: float) -> None:
+    def test_items_that_are_none_are_refused_and_change_nothing(self) -> None:
         policy = self.make_policy()
-        before, (items, message) = policy.to_bytes(), self.rounds.broken(bad)
-        with pytest.raises(InvalidInput, match=f"^{message}"):
-            policy.rank(items, VANILLA)
-        assert policy.to_bytes() == before
+        before = policy.to_bytes()
+        for bad in (math.nan, math.inf):
+            items, message = self.rounds.broken(bad)
+            with pytest.raises(InvalidInput, match=f"^{message}"):
+                policy.rank(items, VANILLA)
+            assert policy.to_bytes() == before
 
     # ranking without effect
 
@@ -151,10 +152,11 @@ class PolicyContract:
             np.testing.assert_array_equal(receipt.features, ranking.features)
         assert receipt.ids == ranking.ids
 
-    @pytest.mark.parametrize("order", [[0, 0], [5], [-1], [0.5], [[0]]])
-    def test_a_sequence_that_is_none_gets_no_receipt(self, order: Any) -> None:
-        with pytest.raises(InvalidInput, match=r"^order must "):
-            self.make_policy().receipt(self.rounds.items, VANILLA, order)
+    def test_a_sequence_that_is_none_gets_no_receipt(self) -> None:
+        orders: list[Any] = [[0, 0], [5], [-1], [0.5], [[0]]]
+        for order in orders:
+            with pytest.raises(InvalidInput, match=r"^order must "):
+                self.make_policy().receipt(self.rounds.items, VANILLA, order)
 
     # candidates with costs and values
 
@@ -194,14 +196,14 @@ class PolicyContract:
                 each.learn(ranking, self.rounds.happen(t, ranking))
         assert again.to_bytes() == policy.to_bytes()
 
-    @pytest.mark.parametrize("k", [0, 1, 2])
-    def test_few_items_with_prices_are_ranked(self, k: int) -> None:
+    def test_few_items_with_prices_are_ranked(self) -> None:
         payoffs = Payoffs.exponential(3)
-        for paid in (payoffs.priced([0.2] * k), payoffs.priced([0.1] * k, [1.0, -9.0][:k])):
-            ranking = self.make_policy().rank(self.rounds.items[:k], paid.patient(0.5))
-            assert len(ranking.values) == k + 1
-            assert ranking.values[0] == payoffs.losses[0]
-            assert len(self.make_policy().rank(self.rounds.items[:k], paid, 0)) == 0
+        for k in (0, 1, 2):
+            for paid in (payoffs.priced([0.2] * k), payoffs.priced([0.1] * k, [1.0, -9.0][:k])):
+                ranking = self.make_policy().rank(self.rounds.items[:k], paid.patient(0.5))
+                assert len(ranking.values) == k + 1
+                assert ranking.values[0] == payoffs.losses[0]
+                assert len(self.make_policy().rank(self.rounds.items[:k], paid, 0)) == 0
 
     def test_values_with_prices_are_those_of_the_probabilities(self) -> None:
         for t in range(6):
@@ -244,32 +246,29 @@ class PolicyContract:
         assert other.learn_from(iter(receipts)) == 12
         assert one.to_bytes() == other.to_bytes()
 
-    @pytest.mark.parametrize("form", ["bytes", "json"])
-    def test_a_receipt_that_was_stored_teaches_the_same(self, form: str) -> None:
+    def test_a_receipt_that_was_stored_teaches_the_same(self) -> None:
         policy = self.make_policy()
         receipts = self.rounds.rank(policy, range(12))
-        again = self.revive(policy)
+        from_binary, from_json = self.revive(policy), self.revive(policy)
         for ranking, outcome in receipts:
             policy.learn(ranking, outcome)
-            if form == "bytes":
-                stored = Ranking.from_bytes(ranking.to_bytes())
-            else:
-                stored = Ranking.from_dict(json.loads(json.dumps(ranking.to_dict())))
-            again.learn(stored, outcome)
-        assert policy.to_bytes() == again.to_bytes()
+            from_binary.learn(Ranking.from_bytes(ranking.to_bytes()), outcome)
+            stored = Ranking.from_dict(json.loads(json.dumps(ranking.to_dict())))
+            from_json.learn(stored, outcome)
+        assert policy.to_bytes() == from_binary.to_bytes() == from_json.to_bytes()
 
-    @pytest.mark.parametrize("succeeded", [False, True])
-    def test_what_was_not_tried_teaches_nothing(self, succeeded: bool) -> None:
-        policy = self.make_policy()
-        again = self.revive(policy)
-        whole = policy.rank(self.rounds.items, VANILLA)
-        again.rank(self.rounds.items, VANILLA)  # draws what the other one drew
-        policy.learn(whole, Outcome(2, succeeded))
-        again.learn(whole.subset([0, 1]), Outcome(2, succeeded))
-        for each in (policy, again):
-            if isinstance(each, Believer) and each.patience is not None and not succeeded:
-                each.patience = Patience()  # that it ended early is what it may learn
-        assert policy.to_bytes() == again.to_bytes()
+    def test_what_was_not_tried_teaches_nothing(self) -> None:
+        for succeeded in (False, True):
+            policy = self.make_policy()
+            again = self.revive(policy)
+            whole = policy.rank(self.rounds.items, VANILLA)
+            again.rank(self.rounds.items, VANILLA)  # draws what the other one drew
+            policy.learn(whole, Outcome(2, succeeded))
+            again.learn(whole.subset([0, 1]), Outcome(2, succeeded))
+            for each in (policy, again):
+                if isinstance(each, Believer) and each.patience is not None and not succeeded:
+                    each.patience = Patience()  # that it ended early is what it may learn
+            assert policy.to_bytes() == again.to_bytes()
 
     def test_an_outcome_that_the_ranking_cannot_have_is_refused_and_changes_nothing(self) -> None:
         policy = self.make_policy()
@@ -290,12 +289,6 @@ class PolicyContract:
         assert (type(again), repr(again)) == (type(policy), repr(policy))
         assert self.rounds.play(again, range(10, 24)) == self.rounds.play(policy, range(10, 24))
         assert again.to_bytes() == policy.to_bytes()
-
-    def test_equal_policies_give_equal_bytes(self) -> None:
-        one, other = self.make_policy(), self.make_policy()
-        self.rounds.play(one, range(5))
-        self.rounds.play(other, range(5))
-        assert one.to_bytes() == other.to_bytes()
 
     def test_a_file_of_a_newer_version_is_refused_by_name(self) -> None:
         policy = self.make_policy()

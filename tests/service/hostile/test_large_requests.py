@@ -12,8 +12,10 @@ import msgspec
 import pytest
 from serving import ADMIN, DIM, asked, served, until, until_ready
 
+from longrank.service import messages
 from longrank.service.app import build
 from longrank.service.client import _pause
+from longrank.service.engine import offers
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import Model
 from longrank.service.http import pace
@@ -144,6 +146,22 @@ def test_a_large_body_is_decoded_outside_of_the_event_loop(path, clock, monkeypa
         answer = client.post("/v1/models/m/outcomes", json={"outcomes": outcomes})
         assert [one["status"] for one in answer.json()["results"]] == [404] * 3000
     assert [name.startswith("longrank-worker") for name in threads] == [True]
+
+
+@pytest.mark.parametrize("codec", [msgspec.json, msgspec.msgpack])
+@pytest.mark.parametrize("nested", [False, True])
+def test_many_lists_of_a_long_text_and_a_number_are_refused(path, clock, codec, nested):
+    lists = [["x" * (32 << 10), 1] for _ in range(40)]
+    body = {"candidates": lists} if nested else {f"field{i}": one for i, one in enumerate(lists)}
+    media = f"application/{codec.__name__.rpartition('.')[2]}"
+    with serving(path, clock) as client:
+        refused = client.post(
+            "/v1/models/m/decisions",
+            content=codec.encode(body),
+            headers={"Content-Type": media},
+        )
+        assert refused.status_code == 422
+        assert client.get("/healthz").status_code == 200
 
 
 def test_more_work_than_the_limit_is_refused_by_name(path, clock):
@@ -290,3 +308,14 @@ def test_what_nobody_waits_for_any_more_is_closed():
 
     asyncio.run(main())  # and warns of no coroutine that was never awaited
     workers.close()
+
+
+def test_many_candidates_are_packed_and_compared_in_pieces(monkeypatch):
+    records = [{"id": f"c{i}", "x": i} for i in range(23)]
+    request = messages.DecisionRequest(candidates=records)
+    whole = offers.read_records(request, None)
+    monkeypatch.setattr(offers, "TOGETHER", 5)
+    assert offers.read_records(request, None) == whole
+    assert offers.are_distinct(whole.ids)
+    assert not offers.are_distinct([*whole.ids, "c22"])
+    assert offers.are_distinct([])

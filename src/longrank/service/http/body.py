@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
-import msgspec.inspect
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
-from longrank.errors import InvalidInput
 from longrank.service.complaints import blamed, translate
-from longrank.service.http import pieces
 from longrank.service.http.problems import Refused
 from longrank.service.http.routes import JSON
 
@@ -72,39 +68,9 @@ def too_large(max_bytes: int) -> Refused:
 
 def decode(kind: type, body: Body) -> Any:
     """Decode a body: 400 if it is malformed, 422 if it breaks a rule."""
-    chunks, size, packed = body
+    chunks, _, packed = body
     data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
     chunks.clear()  # whoever waits for the answer does not need them any more
-    if size <= LARGE:
-        return _decode(kind, packed, data)
-    parts = pieces.split(data, packed)
-    if parts is None:
-        rule = "it is malformed, or has a long list of an unusual name or twice"
-        raise Refused(400, f"the body cannot be decoded: {rule}")
-    rest, lists = parts
-    del data
-    fields: dict[str, Any] = {}
-    for name, long, firsts in lists:
-        found: list[Any] = []
-        for piece, first in zip(long, firsts, strict=True):
-            try:
-                found += getattr(_decode(kind, packed, piece), name)
-            except InvalidInput as error:
-                where = pieces.shifted(error.parameter, name, first)
-                raise InvalidInput(where, error.rule, error.value) from None
-            except Refused as error:
-                detail = pieces.shifted(error.detail, name, first)
-                where = pieces.shifted(error.parameter or "", name, first)
-                raise Refused(error.status, detail, error.headers, where or None) from None
-        fields[name] = found
-        limit = _max_length(kind, name)
-        if limit is not None and len(found) > limit:
-            raise InvalidInput(name, f"have at most {limit} entries", len(found))
-    decoded = _decode(kind, packed, rest)
-    return msgspec.structs.replace(decoded, **fields) if fields else decoded
-
-
-def _decode(kind: type, packed: bool, data: bytes) -> Any:
     decoder = _decoders.get((kind, packed))
     if decoder is None:
         make = msgspec.msgpack.Decoder if packed else msgspec.json.Decoder
@@ -117,16 +83,6 @@ def _decode(kind: type, packed: bool, data: bytes) -> Any:
         raise Refused(400, f"the body cannot be decoded: {error}") from None
     except RecursionError:
         raise Refused(400, "the body is nested too deeply") from None
-
-
-@cache
-def _max_length(kind: type, field: str) -> int | None:
-    """Return how many entries a list of a message may have."""
-    info = msgspec.inspect.type_info(kind)
-    for one in info.fields:  # type: ignore[attr-defined]
-        if one.name == field:
-            return getattr(one.type, "max_length", None)
-    return None
 
 
 def _refuse(error: msgspec.ValidationError, kind: type, packed: bool, data: bytes) -> Exception:

@@ -24,6 +24,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from longrank.service.store.receipts import Sequence
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from servers import free_port, launch, wait_ready
@@ -32,7 +33,6 @@ from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import Stats, pack
 from longrank.service.messages import ModelRequest
 from longrank.service.store import records, sql
-from longrank.service.store.receipts import Sequence
 from longrank.service.store.records import DECISION, OUTCOME, DecisionRecord, Draft, OutcomeRecord
 from longrank.service.store.sqlite import SqliteStore
 

@@ -96,7 +96,8 @@ def lived(request, tmp_path_factory):
         clock.now += 2000.0
         settle(waiting)
         path = folder / "export.parquet"
-        path.write_bytes(spooled(engine, "m").read())
+        with spooled(engine, "m") as file:
+            path.write_bytes(file.read())
         yield request.param, model, path, budgets
 
 

@@ -248,7 +248,7 @@ def test_a_model_that_is_deleted_before_it_has_learned_stops_nothing(engine, mon
         assert deleted.wait(30)
         return find(*which)
 
-    monkeypatch.setattr(writer, "_session", CommittedAndFailed())
+    writer._session = CommittedAndFailed()
     with pytest.raises(StoreFailed, match="could not write"):
         engine.settle("m", "x", told())
     engine._recent.clear()

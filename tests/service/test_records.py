@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from serving import ADMIN, DIM, asked, fresh, told
+from serving import ADMIN, DIM, asked, exported, fresh, told
 
 from longrank import Number, Outcome, Payoffs, Schema, recommended
 from longrank.errors import InvalidInput
@@ -30,7 +30,6 @@ from longrank.service import Client, Engine, messages
 from longrank.service.client import CallFailed
 from longrank.service.engine import decide
 from longrank.service.errors import Conflict, Unknown
-from longrank.service.export import spooled
 from longrank.service.messages import DecisionRequest, ModelRequest, OutcomeRequest
 from longrank.service.store.store import open_store
 
@@ -388,7 +387,7 @@ def test_an_export_has_the_context_and_all_candidates_where_they_are_stored(engi
         engine.create(name, ModelRequest(store_candidates=keep))
         engine.decide(name, routed("x"))
         engine.settle(name, "x", told())
-        (row,) = pq.read_table(io.BytesIO(spooled(engine, name).read())).to_pylist()
+        (row,) = pq.read_table(io.BytesIO(exported(engine, name))).to_pylist()
         assert json.loads(row["context"]) == VISA
         assert row["features"] is None
         assert row["items"] is None
@@ -405,7 +404,7 @@ def test_an_export_is_a_log_that_teaches_what_the_model_learned(engine, folder):
         if engine.decide("log", payment(i)).sequence:
             engine.settle("log", f"p{i}", told(1, i % 3 == 0))
     log = folder / "log.parquet"
-    log.write_bytes(spooled(engine, "log").read())
+    log.write_bytes(exported(engine, "log"))
     checked = check(log)
     assert checked.problems == []
     assert {ability.name for ability in checked.abilities if not ability.possible} <= {"replay"}

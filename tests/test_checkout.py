@@ -162,7 +162,9 @@ class Spy:
 
     def rank(self, items, payoffs, **settings):
         self.given.append((items, settings))
-        return Ranking.blind(np.arange(payoffs.budget), np.zeros((payoffs.budget, 1)), 3, 0.0)
+        return Ranking.without_belief(
+            np.arange(payoffs.budget), np.zeros((payoffs.budget, 1)), 3, 0.0
+        )
 
     def learn(self, ranking, outcome):
         outcome.check(len(ranking))

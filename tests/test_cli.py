@@ -172,8 +172,6 @@ def test_a_number_out_of_range_is_refused(option: commands.Option) -> None:
     ("arguments", "new"),
     [
         (["logs", "check", "none.csv", "--most", "2"], "--max-problems"),
-        (["serve", "--most-waiting", "9", "--no-auth", "--host", "0.0.0.0"], "--max-queued"),
-        (["serve", "--most-bytes", "9999", "--no-auth", "--host", "0.0.0.0"], "--max-bytes"),
     ],
 )
 def test_options_that_were_renamed_still_work_and_name_the_new_one(

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 import commands
@@ -182,11 +181,3 @@ def test_what_was_asked_wrongly_ends_with_2_and_what_failed_with_1(
     with pytest.raises(SystemExit) as stop:
         cli.main()
     assert stop.value.code == code
-
-
-def test_a_variable_can_be_set_only_for_what_the_help_shows() -> None:
-    command = typer.main.get_command(cli.app).commands["serve"]  # type: ignore[attr-defined]
-    assert [one.name for one in command.params if one.envvar is None] == [
-        "most_bytes",
-        "most_waiting",
-    ]

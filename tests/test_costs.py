@@ -8,7 +8,7 @@ import pytest
 from longrank import UCB, InvalidInput, OnlineNewton, Outcome, Payoffs, load, recommended, unit_rows
 from longrank.features.many import LARGE
 from longrank.learners import Costs
-from longrank.policies import believer
+from longrank.policies import learning
 from longrank.simulation import Stream
 
 PAYOFFS = Payoffs.linear(2, attempt_cost=0.0)
@@ -131,7 +131,7 @@ def test_costs_of_very_many_arrays_are_expected_part_by_part(monkeypatch, name):
         return expect(costs, rows, bonus)
 
     monkeypatch.setattr(Costs, "expect", spy)
-    monkeypatch.setattr(believer, "_PART", 64)
+    monkeypatch.setattr(learning, "_PART", 64)
     assert policy.propose(items, Payoffs.vanilla(2), rng=1) == whole
     assert sizes == [64, 64, 64, 64, 44]
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
-
 import longrank
 
 NAMES = [
@@ -80,12 +78,3 @@ print(*{name.partition(".")[0] for name in set(sys.modules) - before})
     imported = set(run.stdout.split())
     assert "longrank" in imported
     assert not imported & EXTRAS
-
-
-def test_what_has_moved_is_found_where_it_was():
-    from longrank.policies import base, believer
-
-    assert base.Believer is believer.Believer
-    assert base.unlearned is believer.unlearned
-    with pytest.raises(AttributeError, match=r"policies\.base.*no attribute 'Believers'"):
-        _ = base.Believers

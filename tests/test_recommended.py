@@ -191,12 +191,3 @@ def test_thompson_sampling_learns_too_and_its_scale_of_zero_is_greed():
         policy.learner.update([0.6, 0.3, 0.1], True)
     items = unit_rows(np.random.default_rng(1).normal(size=(9, 3)))
     assert sure.rank(items, payoffs).order.tolist() == greedy.rank(items, payoffs).order.tolist()
-
-
-def test_the_former_name_of_note_still_works():
-    policy = recommended(dim=2)
-    ranking = policy.propose([[0.1, 0.2]], Payoffs([0.0], [0.0, -1.0]))
-    assert len(ranking) == 0
-    with pytest.warns(DeprecationWarning, match=r"^Policy\.count is now called note$"):
-        policy.count(ranking)
-    assert policy.given_up == 1

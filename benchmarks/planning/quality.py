@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from longrank.kernels.programme import Schedule, choose_freely, index_of, sort_by, value_of
+from longrank.kernels.order_dp import Schedule, choose_freely, index_of, sort_by, value_of
 from longrank.kernels.slopes import search, slopes_of
 
 

@@ -1,8 +1,8 @@
 """longrank learns in what order to try things, and when to stop."""
 
 from longrank import theory
-from longrank.cascade import Outcome, Ranking
 from longrank.checks import unit_rows
+from longrank.decision import Outcome, Ranking
 from longrank.errors import BadFile, BadPlugin, InvalidInput, LongrankError, MissingExtra
 from longrank.features import Coverage, Features, Mixture, Plain, Polynomial, Records, Tabular
 from longrank.learners import (

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from longrank import kernels
 from longrank.errors import InvalidInput
-from longrank.kernels import curve
+from longrank.kernels import link as codes
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class Link:
         return kernels.densities(self.code, array.ravel()).reshape(array.shape)
 
 
-LOGISTIC = Link("logistic", curve.LOGISTIC)
-PROBIT = Link("probit", curve.PROBIT)
-LINEAR = Link("linear", curve.LINEAR, ceiling=1.0)  # the score itself, clipped to [0, 1]
+LOGISTIC = Link("logistic", codes.LOGISTIC)
+PROBIT = Link("probit", codes.PROBIT)
+LINEAR = Link("linear", codes.LINEAR, ceiling=1.0)  # the score itself, clipped to [0, 1]
 
 LINKS = {link.name: link for link in (LOGISTIC, PROBIT, LINEAR)}
 

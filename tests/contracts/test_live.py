@@ -28,7 +28,7 @@ from longrank import (
     unit_rows,
 )
 from longrank.features.base import Prepared
-from longrank.policies.believer import Believer
+from longrank.policies.learning import LearningPolicy
 from longrank.simulation import Stream, TableWorld, live, simulate
 
 DIM, BUDGET = 4, 6
@@ -89,7 +89,7 @@ class OwnFeatures(Plain):
         return kernels.Selection(rows, kernels.greedy_plain, kernels.rows_along, np.inf)
 
 
-class OwnPolicy(Believer):
+class OwnPolicy(LearningPolicy):
     """Always tries exactly the two likeliest items."""
 
     def _choose(

@@ -256,7 +256,7 @@ def test_replayed_receipts_teach_the_same() -> None:
         outcome = dealt.play(ranking.order)
         policy.learn(ranking, outcome)
         receipt = Ranking.from_bytes(ranking.to_bytes())
-        replayed.note(receipt)
+        replayed.record_decision(receipt)
         replayed.learn(receipt, outcome)
     life = live(recommended(rng=1), RecordStream.of(world), payoffs)
     assert life.policy is not None

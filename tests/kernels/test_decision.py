@@ -34,10 +34,10 @@ def test_a_decision_is_its_parts_put_together(n, link, least, schedule):
     order, rows = rng.permutation(9)[:n], rng.normal(size=(n, 3))
     means, scores = rng.normal(size=n) - 1.0, rng.normal(size=n) - 1.0
     least = min(least, n)
-    chosen, numbers = Ranking.blank(n, 3)
+    chosen, numbers = Ranking.allocate(n, 3)
     rewards, losses = payoffs.rewards, payoffs.losses
     length = decide(order, rows, means, scores, rewards, losses, link, least, chosen, numbers)
-    ranking = Ranking.filled(chosen[:length], numbers, 3)
+    ranking = Ranking.from_buffer(chosen[:length], numbers, 3)
     every = probabilities(link, scores)
     assert length == max(best_length(every, rewards, losses), least) == len(ranking)
     np.testing.assert_array_equal(ranking.order, order[:length])
@@ -57,10 +57,10 @@ def test_a_plain_decision_is_greedy_and_decide(shape, dtype, least):
     belief = (-2.0 * rng.random(dim), np.eye(dim) / 3.0, 0.5, math.inf)
     payoffs = Payoffs.linear(count, attempt_cost=0.2)
     rewards, losses = payoffs.rewards, payoffs.losses
-    apart, at_once = Ranking.blank(count, dim), Ranking.blank(count, dim)
+    apart, at_once = Ranking.allocate(count, dim), Ranking.allocate(count, dim)
     greedy = greedy_plain(items, *belief, count)
     length = decide(*greedy, rewards, losses, 0, least, *apart)
     assert length == decide_plain(items, *belief, rewards, losses, 0, least, *at_once)
-    assert Ranking.filled(apart[0][:length], apart[1], dim) == Ranking.filled(
+    assert Ranking.from_buffer(apart[0][:length], apart[1], dim) == Ranking.from_buffer(
         at_once[0][:length], at_once[1], dim
     )

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, ndtr
 
 from longrank.kernels import fit_likelihood, grow_and_fit
-from longrank.kernels.curve import LOGISTIC, PROBIT
+from longrank.kernels.link import LOGISTIC, PROBIT
 
 LINKS = (LOGISTIC, PROBIT)
 PENALTIES = (1e-7, 1e-3, 1.0, 1e3)

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from longrank import Payoffs
 from longrank.kernels import best_stop, top
 from longrank.kernels.narrowing import _SAMPLE, narrow, narrow_bounds
-from longrank.kernels.planning import plan
-from longrank.kernels.programme import (
+from longrank.kernels.order_dp import (
     Schedule,
     choose,
     choose_freely,
@@ -23,6 +22,7 @@ from longrank.kernels.programme import (
     sort_by,
     value_of,
 )
+from longrank.kernels.planning import plan
 from longrank.kernels.slopes import repair, search, slopes_of
 
 PLAIN = numba.config.DISABLE_JIT  # a few cases show that plain Python does the same

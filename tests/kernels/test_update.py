@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit, ndtr
 
 from longrank.kernels import observe_cascade, observe_row
-from longrank.kernels.curve import LINEAR, LOGISTIC, PROBIT
+from longrank.kernels.link import LINEAR, LOGISTIC, PROBIT
 from longrank.kernels.update import shrink, times_row
 
 CURVES = {LOGISTIC: expit, PROBIT: ndtr, LINEAR: lambda m: m}

@@ -9,7 +9,7 @@ import pytest
 
 from longrank import UCB, Outcome, Payoffs, Tabular, Thompson, named, recommended, unit_rows
 from longrank.planners import contenders
-from longrank.policies import believer
+from longrank.policies import learning
 
 COUNT, DIM = 3_000, 6
 PAYOFFS = {
@@ -70,7 +70,7 @@ def test_the_plan_is_that_of_all_candidates(policies, monkeypatch, name, shape, 
     if shape in ("constant", "impatient"):  # as if bounds left too many
         monkeypatch.setattr(contenders, "PART", 100)
     found = policy.propose(items, payoffs, rng=7)
-    monkeypatch.setattr(believer, "find_contenders", lambda *_: None)
+    monkeypatch.setattr(learning, "find_contenders", lambda *_: None)
     everyone = policy.propose(items, payoffs, rng=7)
     for one, other in zip(found.arrays(), everyone.arrays(), strict=True):
         assert one.tolist() == other.tolist()

@@ -8,11 +8,10 @@ import tempfile
 from pathlib import Path
 from shutil import which
 
-import httpx
 import psycopg
 import pytest
 from cluster import Cluster, binaries
-from serving import ADMIN, Clock, make, served, until_ready
+from serving import Clock, make, service
 
 try:
     from selenium import webdriver
@@ -20,7 +19,6 @@ try:
 except ImportError:  # the fixture says so
     webdriver = None
 
-from longrank.service.app import build
 from longrank.service.engine.engine import Engine
 from longrank.service.store.sqlite import SqliteStore
 from longrank.service.store.store import open_store
@@ -71,14 +69,23 @@ def reopen(path, clock):
 @pytest.fixture
 def http(path, clock):
     """The application over a fresh file, behind uvicorn on loopback, as the administrator."""
-    engine = Engine(SqliteStore(path), clock=clock)
-    app = build(engine, admin=ADMIN, max_bytes=100_000)
-    with served(app) as url:
-        headers = {"Authorization": f"Bearer {ADMIN}"}
-        with httpx.Client(base_url=url, headers=headers, timeout=30.0) as client:
-            client.engine = engine
-            until_ready(client)
-            yield client
+    with service(path, clock=clock, max_bytes=100_000) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def module_http(tmp_path_factory):
+    path = tmp_path_factory.mktemp("store") / "decisions.db"
+    with service(path, max_bytes=100_000) as client:
+        yield client
+
+
+@pytest.fixture
+def shared_http(module_http):
+    """The same, of one service for all tests of a module; their models are deleted."""
+    yield module_http
+    for model in module_http.engine.models():
+        module_http.engine.delete(model.name)
 
 
 @pytest.fixture(scope="session")

@@ -8,16 +8,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import httpx
 import numpy as np
-import uvicorn
 
 from longrank.service import messages
+from longrank.service.app import build
 from longrank.service.engine.apply import replay
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import Model
 from longrank.service.export import spooled
-from longrank.service.http.connections import Connections
 from longrank.service.http.limits import Limits
+from longrank.service.server import make_server
+from longrank.service.store.sqlite import SqliteStore
 
 DIM = 3
 ADMIN = "the-administrators-key-of-the-tests"
@@ -90,9 +92,7 @@ def served(app, **limits) -> Iterator[str]:
     """The address of an application that is served in a thread as the service's is."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
-    http = Connections(Limits(**limits))
-    config = uvicorn.Config(app, http=http, log_config=None, timeout_graceful_shutdown=5)
-    server = uvicorn.Server(config)
+    server = make_server(app, Limits(**limits))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
@@ -102,3 +102,21 @@ def served(app, **limits) -> Iterator[str]:
         server.should_exit = True
         thread.join()
         listener.close()
+
+
+@contextmanager
+def service(path, *, clock=None, auth: bool = True, models: tuple[str, ...] = (), **settings):
+    """A client of a service over a file, as the administrator, with models of arrays."""
+    limits = {name: value for name, value in settings.items() if name in vars(Limits())}
+    engine = Engine(SqliteStore(path), clock=clock)
+    app = build(engine, admin=ADMIN if auth else None, auth=auth, **settings)
+    headers = {"Authorization": f"Bearer {ADMIN}"} if auth else {}
+    with (
+        served(app, **limits) as url,
+        httpx.Client(base_url=url, headers=headers, timeout=60.0) as client,
+    ):
+        client.engine = engine
+        until_ready(client)
+        for name in models:
+            make(engine, name)
+        yield client

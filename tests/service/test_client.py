@@ -160,14 +160,3 @@ def test_one_commit_serves_all_that_wait(http):
     asyncio.run(run())
     assert engine.store.writer.batches - before <= 4
     assert engine.model("m").version == 100
-
-
-@pytest.mark.parametrize(
-    ("former", "name"),
-    [("Model", "ModelAnswer"), ("Decision", "DecisionAnswer"), ("Outcome", "Observed")],
-)
-def test_the_former_name_of_a_message_warns_and_names_the_new_one(former, name):
-    with pytest.warns(DeprecationWarning, match=f"{former} is now called {name}"):
-        assert getattr(messages, former) is getattr(messages, name)
-    with pytest.raises(AttributeError, match="nobody"):
-        _ = messages.nobody

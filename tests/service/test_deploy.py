@@ -162,8 +162,7 @@ def test_promtool_finds_nothing(promtool, arguments):
 
 @pytest.mark.promtool
 def test_promtool_finds_nothing_in_the_names_of_the_metrics(promtool, exposed):
-    deprecated = re.compile(r"^(# \w+ )?longrank_model_(reward|spent)_sum\b.*\n", re.MULTILINE)
-    promtool("check", "metrics", given=deprecated.sub("", exposed))
+    promtool("check", "metrics", given=exposed)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from serving import ADMIN, DIM, free_port, served, until_ready
 from longrank.service.app import build
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import Model
-from longrank.service.http.middleware import Access, JsonLines, configure_logging
+from longrank.service.http.logs import Access, JsonLines, configure_logging
 from longrank.service.store.sqlite import SqliteStore
 
 

@@ -175,7 +175,7 @@ def test_every_state_is_that_of_the_library_and_of_a_replay(where, clock, policy
                 context=request.context,
                 rng=np.random.default_rng([seed, drawn]),
             )
-            own.note(receipts[entry.id])
+            own.record_decision(receipts[entry.id])
         elif settled.outcome().learn:
             outcome = settled.outcome()
             own.learn(receipts[entry.id], Outcome(outcome.tried, outcome.succeeded))

@@ -1,4 +1,4 @@
-"""The router: which endpoint a request means, and one write per answer."""
+"""Which endpoint a request means, and one write per answer."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ import socket
 import pytest
 from serving import served
 
+from longrank.service.http.application import endpoints, find
+from longrank.service.http.connections import GatheringTransport
 from longrank.service.http.problems import Refused
-from longrank.service.http.router import Gathering, Router
+
+TABLE = endpoints()
 
 
 def test_a_path_and_a_method_name_one_endpoint_and_its_values():
-    endpoint, values = Router().find("PUT", "/v1/models/m/decisions/x:1/outcome")
+    endpoint, values = find(TABLE, "PUT", "/v1/models/m/decisions/x:1/outcome")
     assert endpoint.route.name == "settle"
     assert endpoint.handler.__name__ == "settle"
     assert values == {"name": "m", "id": "x:1"}
-    assert Router().find("HEAD", "/healthz")[0].route.name == "health"
+    assert find(TABLE, "HEAD", "/healthz")[0].route.name == "health"
 
 
 @pytest.mark.parametrize(
@@ -32,7 +35,7 @@ def test_a_path_and_a_method_name_one_endpoint_and_its_values():
 )
 def test_any_other_request_is_refused(method, path, status):
     with pytest.raises(Refused) as caught:
-        Router().find(method, path)
+        find(TABLE, method, path)
     assert caught.value.status == status
 
 
@@ -59,7 +62,7 @@ def gathered(work):
 
     async def turn():
         transport = Transport()
-        work(Gathering(transport, asyncio.get_running_loop()))
+        work(GatheringTransport(transport, asyncio.get_running_loop()))
         before = list(transport.told)
         await asyncio.sleep(0)
         return before, transport.told

@@ -15,8 +15,9 @@ from serving import ADMIN, DIM
 
 import longrank
 from longrank.service import AsyncClient, Client, messages
-from longrank.service.http.router import Reply, endpoint
-from longrank.service.http.routes import FIELD, PAGES, ROUTES, Endpoints
+from longrank.service.http.application import endpoints
+from longrank.service.http.routes import PAGES, ROUTES, Endpoints
+from longrank.service.http.service import Reply
 
 
 def identified(route):
@@ -25,13 +26,12 @@ def identified(route):
 
 @pytest.mark.parametrize("route", [*ROUTES, *PAGES], ids=identified)
 def test_a_handler_takes_what_its_route_says_and_answers_it(route):
-    handler = endpoint(route).handler
-    known = ("lane", "size")  # of every request
-    takes = [name for name in inspect.signature(handler).parameters if name not in known]
-    headers = [name.lower().replace("-", "_") for name in route.headers]
+    ((_, methods),) = endpoints([route])
+    handler = methods[route.method].handler
+    takes = [name for name in inspect.signature(handler).parameters if name != "load"]
     body = ["body"] if route.takes else []
     assert takes[0] == "service"
-    assert sorted(takes[1:]) == sorted([*FIELD.findall(route.path), *route.query, *headers, *body])
+    assert sorted(takes[1:]) == sorted([*route.parameters.__struct_fields__, *body])
     hints = get_type_hints(handler)
     assert hints.get("body") == route.takes
     answers = [kind or type(None) for kind in route.answers.values()]

@@ -210,7 +210,7 @@ def test_without_auth_no_key_is_needed(path, clock):
 
 
 def test_too_many_at_once_are_turned_away_but_health_is_told(path, clock):
-    app = build(Engine(SqliteStore(path), clock=clock), admin=ADMIN, max_in_flight=0)
+    app = build(Engine(SqliteStore(path), clock=clock), admin=ADMIN, max_queued=0)
     with served(app) as url, httpx.Client(base_url=url, headers=bearer(ADMIN)) as client:
         until_ready(client)
         shed = client.get("/v1/models")

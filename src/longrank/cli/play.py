@@ -60,7 +60,7 @@ def play(
     from longrank.service.app import build
     from longrank.service.engine.engine import Engine
     from longrank.service.http.limits import Limits
-    from longrank.service.http.middleware import configure_logging
+    from longrank.service.http.logs import configure_logging
     from longrank.service.server import listen, make_server
     from longrank.service.store.store import open_store
 
@@ -72,8 +72,8 @@ def play(
     with tempfile.TemporaryDirectory(prefix="longrank-play-") as folder:
         listener = listen("127.0.0.1", port)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-        panel = playing.Panel(build(Engine(open_store(f"{folder}/payments.db")), auth=False))
-        server = make_server(panel, Limits())
+        panel, engine = playing.Panel(), Engine(open_store(f"{folder}/payments.db"))
+        server = make_server(build(engine, auth=False, more=panel.routes()), Limits())
         serving = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         serving.start()
         if not no_browser and record is None:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from longrank.cli import configuration
-from longrank.cli.terminal import console, deprecated, needs
+from longrank.cli.terminal import console, needs
 from longrank.errors import InvalidInput
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 LogLevel = Literal["debug", "info", "warning", "error"]
-LIMITS = "Limits"  # a panel of the help
+
+
+def _limit(lowest: float, text: str) -> Any:
+    return typer.Option(min=lowest, help=text, rich_help_panel="Limits")
 
 
 @needs("service")
@@ -45,129 +48,61 @@ def serve(
     log_level: Annotated[
         LogLevel, typer.Option(help="Lowest level to log; info logs every request.")
     ] = "info",
-    max_bytes: Annotated[
-        int,
-        typer.Option(
-            min=1024, help="Maximum size of a request body, in bytes.", rich_help_panel=LIMITS
-        ),
-    ] = 8 << 20,
+    max_bytes: Annotated[int, _limit(1024, "Maximum size of a request body, in bytes.")] = 8 << 20,
     max_buffered: Annotated[
-        int,
-        typer.Option(
-            min=1024,
-            help="Maximum size of all bodies being received, in bytes.",
-            rich_help_panel=LIMITS,
-        ),
+        int, _limit(1024, "Maximum size of all bodies being received, in bytes.")
     ] = 256 << 20,
     max_queued: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            help="Maximum number of requests in progress; more get a 503.",
-            rich_help_panel=LIMITS,
-        ),
+        int, _limit(1, "Maximum number of requests in progress; more get a 503.")
     ] = 512,
     max_per_key: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            help="Maximum number of requests in progress with one key; more get a 429.",
-            rich_help_panel=LIMITS,
-        ),
+        int, _limit(1, "Maximum number of requests in progress with one key; more get a 429.")
     ] = 256,
     max_rate: Annotated[
-        float,
-        typer.Option(
-            min=0.0,
-            help="Maximum number of requests a second with one key; 0 sets no limit.",
-            rich_help_panel=LIMITS,
-        ),
+        float, _limit(0.0, "Maximum number of requests a second with one key; 0 sets no limit.")
     ] = 0.0,
     max_work: Annotated[
-        float,
-        typer.Option(
-            min=1.0,
-            help="Maximum work of a decision: candidates x features x budget.",
-            rich_help_panel=LIMITS,
-        ),
+        float, _limit(1.0, "Maximum work of a decision: candidates x features x budget.")
     ] = 1e9,
     max_workers: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            help="Threads for large decisions. Default: one for each core, at least 2.",
-            rich_help_panel=LIMITS,
-        ),
+        _limit(1, "Threads for large decisions. Default: one for each core, at least 2."),
     ] = None,
     max_large: Annotated[
         int,
-        typer.Option(
-            min=1,
-            help="Maximum number of large decisions of one key and model that wait for a "
+        _limit(
+            1,
+            "Maximum number of large decisions of one key and model that wait for a "
             "thread; more get a 429.",
-            rich_help_panel=LIMITS,
         ),
     ] = 16,
     max_header_bytes: Annotated[
-        int,
-        typer.Option(
-            min=1024, help="Maximum size of a request's headers, in bytes.", rich_help_panel=LIMITS
-        ),
+        int, _limit(1024, "Maximum size of a request's headers, in bytes.")
     ] = 32 << 10,
-    max_connections: Annotated[
-        int, typer.Option(min=1, help="Maximum number of open connections.", rich_help_panel=LIMITS)
-    ] = 1000,
+    max_connections: Annotated[int, _limit(1, "Maximum number of open connections.")] = 1000,
     max_connections_per_key: Annotated[
-        int,
-        typer.Option(
-            min=1, help="Maximum number of open connections with one key.", rich_help_panel=LIMITS
-        ),
+        int, _limit(1, "Maximum number of open connections with one key.")
     ] = 500,
     max_metric_models: Annotated[
         int,
-        typer.Option(
-            min=0,
-            help="Maximum number of models with metrics of their own; the others share a label.",
-            rich_help_panel=LIMITS,
-        ),
+        _limit(0, "Maximum number of models with metrics of their own; the others share a label."),
     ] = 100,
     header_timeout: Annotated[
-        float,
-        typer.Option(
-            min=0.1,
-            help="Seconds within which a request's headers must arrive.",
-            rich_help_panel=LIMITS,
-        ),
+        float, _limit(0.1, "Seconds within which a request's headers must arrive.")
     ] = 10.0,
     body_timeout: Annotated[
-        float,
-        typer.Option(
-            min=0.1,
-            help="Seconds within which a request's body must arrive.",
-            rich_help_panel=LIMITS,
-        ),
+        float, _limit(0.1, "Seconds within which a request's body must arrive.")
     ] = 30.0,
     idle_timeout: Annotated[
-        float,
-        typer.Option(
-            min=0.1, help="Seconds for which an idle connection stays open.", rich_help_panel=LIMITS
-        ),
+        float, _limit(0.1, "Seconds for which an idle connection stays open.")
     ] = 5.0,
-    config: Annotated[  # noqa: ARG001 - its callback sets the defaults of the others
+    config: Annotated[
         Path | None,
         typer.Option(
             is_eager=True,
             callback=configuration.read,
             help="A TOML file with options: port = 8000, max-rate = 50, ...",
         ),
-    ] = None,
-    most_bytes: Annotated[
-        int | None,
-        typer.Option(min=1024, hidden=True, callback=deprecated("--most-bytes", "--max-bytes")),
-    ] = None,
-    most_waiting: Annotated[
-        int | None,
-        typer.Option(min=1, hidden=True, callback=deprecated("--most-waiting", "--max-queued")),
     ] = None,
 ) -> None:
     """Serve decisions over HTTP; outcomes may arrive hours later, and nothing is lost.
@@ -188,11 +123,14 @@ def serve(
 
     One of several processes: `longrank serve --host 0.0.0.0 --store postgresql://user@db/longrank`
     """
+    given = dict(locals())
+    from longrank.service.http.limits import Limits
     from longrank.service.server import run
 
     _check_place(store)
     if no_auth and host not in LOOPBACK:
         raise InvalidInput("host", "be a loopback address with --no-auth", repr(host))
+    limits = {name: given[name] for name in Limits.__dataclass_fields__ if given[name] is not None}
     run(
         store,
         host=host,
@@ -205,21 +143,7 @@ def serve(
         log_level=log_level,
         show_key=_show,
         notify=lambda text: console.print(text, highlight=False, soft_wrap=True),
-        max_bytes=most_bytes or max_bytes,
-        max_buffered=max_buffered,
-        max_in_flight=most_waiting or max_queued,
-        max_per_key=max_per_key,
-        max_rate=max_rate,
-        max_work=max_work,
-        max_large=max_large,
-        max_header_bytes=max_header_bytes,
-        max_connections=max_connections,
-        max_connections_per_key=max_connections_per_key,
-        max_metric_models=max_metric_models,
-        header_timeout=header_timeout,
-        body_timeout=body_timeout,
-        idle_timeout=idle_timeout,
-        **({} if max_workers is None else {"max_workers": max_workers}),
+        **limits,
     )
 
 

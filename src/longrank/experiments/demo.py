@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.cascade import Ranking
 from longrank.datasets import table
+from longrank.decision import Ranking
 from longrank.experiments.figures import average_rewards
 from longrank.features import Mixture
 from longrank.jobs import Jobs

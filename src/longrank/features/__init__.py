@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from longrank.features.base import Features
 from longrank.features.coverage import Coverage
-from longrank.features.fields import Records
 from longrank.features.mixture import Mixture
 from longrank.features.plain import Plain
 from longrank.features.polynomial import Polynomial
+from longrank.features.records import Records
 from longrank.features.tabular import Tabular
 from longrank.packing import Tree
 from longrank.parts import Kinds

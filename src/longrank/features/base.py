@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from longrank import kernels
 from longrank.belief import Belief
-from longrank.cascade import Ranking
+from longrank.decision import Ranking
 from longrank.packing import Tree
 from longrank.parts import Part
 from longrank.payoffs import Payoffs
@@ -139,7 +139,7 @@ class Features(Part, ABC):
         belief: Belief,
     ) -> Ranking:
         """Return the receipt of a decision that :meth:`decide` filled."""
-        return Ranking.filled(order, numbers, len(belief.weights))
+        return Ranking.from_buffer(order, numbers, len(belief.weights))
 
     def recall(self, ranking: Ranking, count: int) -> Any:
         """Return the first ``count`` rows of a receipt, for the learner."""

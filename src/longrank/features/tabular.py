@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
 from longrank.belief import Belief
-from longrank.cascade import Ranking
 from longrank.contents import numbers, whole, wholes
+from longrank.decision import Ranking
 from longrank.errors import BadFile, InvalidInput
 from longrank.features.base import Features, Greedy, Outline, Prepared
 from longrank.features.many import outline, screen

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks
-from longrank.cascade import Outcome
+from longrank.decision import Outcome
 from longrank.errors import InvalidInput, MissingExtra
 from longrank.payoffs import Payoffs
 from longrank.schema import priced

@@ -25,7 +25,6 @@ from longrank.kernels.composition import (
     rows_along,
 )
 from longrank.kernels.costs import learn_costs
-from longrank.kernels.curve import densities, probabilities, probability, residual, slope
 from longrank.kernels.decision import decide, decide_looking, decide_plain, decide_sparse
 from longrank.kernels.drawing import LEAST, action_chances, break_even, draw_actions
 from longrank.kernels.foresight import foresee, greedy_foreseeing
@@ -41,6 +40,7 @@ from longrank.kernels.length import (
     values_ahead,
 )
 from longrank.kernels.likelihood import fit_likelihood, grow_and_fit, likelihood_step
+from longrank.kernels.link import densities, probabilities, probability, residual, slope
 from longrank.kernels.logs import (
     Aims,
     Expected,

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.kernels.compilation import Kernel, compiled, compose
-from longrank.kernels.curve import probabilities
 from longrank.kernels.length import committed_length, patience_of
+from longrank.kernels.link import probabilities
 from longrank.kernels.numbers import Coding, code_raw, observe_numbers
 from longrank.kernels.ranking import top
 

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.kernels.compilation import compiled
-from longrank.kernels.curve import probability
 from longrank.kernels.length import best_length, fill_values
+from longrank.kernels.link import probability
 from longrank.kernels.looks import Optimism, choose_looking
 from longrank.kernels.ranking import greedy_plain
 from longrank.kernels.sparse import Plan, Rows, Table, contributions, greedy_sparse

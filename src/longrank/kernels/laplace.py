@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.kernels.compilation import compiled
-from longrank.kernels.curve import LOGISTIC, exponential, slope
+from longrank.kernels.link import LOGISTIC, exponential, slope
 from longrank.kernels.update import shrink, shrink_times, times_row
 
 Vector = NDArray[np.float64]

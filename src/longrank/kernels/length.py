@@ -150,7 +150,7 @@ def committed_length(
 ) -> int:
     """Choose the length to commit to: the best one, or that of a probe.
 
-    Counts in ``given_up`` how often no try was worth anything, as :meth:`longrank.Policy.note`.
+    Counts in ``given_up`` how often no try was worth anything: see ``record_decision``.
     """
     length = best_length(chances, rewards, losses, patience)
     if not probing or length > 1 or chances.shape[0] == 0:

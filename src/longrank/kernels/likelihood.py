@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.kernels.compilation import compiled
-from longrank.kernels.curve import residual, slope
+from longrank.kernels.link import residual, slope
 from longrank.kernels.update import shrink, times_row
 
 Vector = NDArray[np.float64]

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.kernels.compilation import compiled
-from longrank.kernels.curve import LOGISTIC, probability
 from longrank.kernels.laplace import laplace_cascade
+from longrank.kernels.link import LOGISTIC, probability
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from longrank.kernels.compilation import compiled
 from longrank.kernels.foresight import fill_scores, first_largest, foresee, pull
-from longrank.kernels.programme import take
+from longrank.kernels.order_dp import take
 from longrank.kernels.ranking import Greedy, score_columns, top
 from longrank.kernels.screening import replace_smallest
 from longrank.kernels.sketches import Sketch, block_size, bound_scores

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.kernels.compilation import compiled
-from longrank.kernels.programme import take
+from longrank.kernels.order_dp import take
 
 Vector = NDArray[np.float64]
 Order = NDArray[np.int64]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from longrank.kernels.compilation import compiled
 from longrank.kernels.length import best_stop
 from longrank.kernels.narrowing import narrow
-from longrank.kernels.programme import (
+from longrank.kernels.order_dp import (
     Schedule,
     choose,
     choose_freely,

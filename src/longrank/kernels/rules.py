@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.kernels.compilation import Kernel, compiled, generic
-from longrank.kernels.curve import probabilities, probability
 from longrank.kernels.foresight import greedy_foreseeing
 from longrank.kernels.length import best_length, committed_length
+from longrank.kernels.link import probabilities, probability
 from longrank.kernels.looks import choose_looking
 from longrank.kernels.ranking import top
 

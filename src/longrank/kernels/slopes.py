@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.kernels.compilation import compiled
-from longrank.kernels.programme import (
+from longrank.kernels.order_dp import (
     Schedule,
     best_value,
     choose,

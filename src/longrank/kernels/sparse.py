@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from longrank.kernels.compilation import compiled
 from longrank.kernels.costs import cost_residual
-from longrank.kernels.curve import LOGISTIC, slope
 from longrank.kernels.hash_table import (
     FREE,
     find,
@@ -29,6 +28,7 @@ from longrank.kernels.hash_table import (
     room_for,
 )
 from longrank.kernels.laplace import implicit_residual
+from longrank.kernels.link import LOGISTIC, slope
 from longrank.kernels.ranking import top
 
 Vector = NDArray[np.float64]

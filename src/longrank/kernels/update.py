@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.kernels.compilation import compiled
-from longrank.kernels.curve import residual
+from longrank.kernels.link import residual
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

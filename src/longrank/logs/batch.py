@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.cascade import Outcome
+from longrank.decision import Outcome
 from longrank.logs.decision import Decision
 from longrank.payoffs import Payoffs
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.cascade import Outcome, Ranking
+from longrank.decision import Outcome, Ranking
 from longrank.errors import InvalidInput
 from longrank.explanation import Names
 from longrank.features import Features, Records
@@ -78,11 +78,13 @@ class Decision:
             order, outcome = order[kept], Outcome(len(kept), outcome.succeeded, paid)
             rows = rows[kept] if isinstance(rows, np.ndarray) else rows and rows.take(kept)
         if isinstance(rows, np.ndarray):
-            return Ranking.blind(order, rows, len(order), np.nan), outcome
+            return Ranking.without_belief(order, rows, len(order), np.nan), outcome
         assert self.candidates is not None
         ids = identities(self.candidates, order.tolist())
         names = Names(ids, rows, [[] for _ in ids])
-        return Ranking.blind(order, np.empty((len(order), 0)), len(order), np.nan, names), outcome
+        return Ranking.without_belief(
+            order, np.empty((len(order), 0)), len(order), np.nan, names
+        ), outcome
 
     @property
     def attributable(self) -> list[int] | None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks, notebook
-from longrank.cascade import Outcome, Ranking
+from longrank.decision import Outcome, Ranking
 from longrank.errors import InvalidInput
 from longrank.features import Features
 from longrank.logs import long_form

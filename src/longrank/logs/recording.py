@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from longrank.cascade import Outcome, Ranking
+from longrank.decision import Outcome, Ranking
 from longrank.errors import InvalidInput, MissingExtra
 from longrank.logs.columns import COLUMNS, IDS, Row
 from longrank.payoffs import Payoffs

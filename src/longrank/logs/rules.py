@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks, kernels
-from longrank.cascade import Outcome
+from longrank.decision import Outcome
 from longrank.errors import InvalidInput
 from longrank.logs.candidates import (
     CandidateReader,

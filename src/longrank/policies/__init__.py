@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
-from longrank.policies import registry
 from longrank.policies.base import Policy
 from longrank.policies.default import cautious, recommended
 from longrank.policies.epsilon_greedy import EpsilonGreedy
@@ -35,11 +32,3 @@ __all__ = [
     "named",
     "recommended",
 ]
-
-
-def __getattr__(name: str) -> object:
-    if name == "NAMES":
-        text = "longrank.policies.NAMES is deprecated: use longrank.policies.registry.names()"
-        warnings.warn(text, DeprecationWarning, stacklevel=2)
-        return registry.names()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import os
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels, notebook, packing
-from longrank.cascade import Outcome, Ranking
+from longrank.decision import Outcome, Ranking
 from longrank.errors import InvalidInput
 from longrank.features import Features
 from longrank.packing import Tree
@@ -89,7 +88,7 @@ class Policy(Part, ABC):
     ) -> Ranking:
         """Decide which items to try, in which order, and how many; possibly none.
 
-        Equivalent to :meth:`propose` with the policy's own generator, then :meth:`note`.
+        Equivalent to :meth:`propose` with the policy's own generator, then :meth:`record_decision`.
 
         Parameters
         ----------
@@ -107,20 +106,15 @@ class Policy(Part, ABC):
         """
         given: dict[str, Any] = {} if context is None else {"context": context}
         ranking = self.propose(items, payoffs, budget, rng=self.rng, **given)
-        self.note(ranking)
+        self.record_decision(ranking)
         return ranking
 
-    def note(self, ranking: Ranking) -> bool:  # noqa: ARG002
+    def record_decision(self, ranking: Ranking) -> bool:  # noqa: ARG002
         """Record a decision that will be played; return whether the policy changed.
 
         Does nothing unless the policy counts its decisions.
         """
         return False
-
-    def count(self, ranking: Ranking) -> None:
-        """Call :meth:`note`, under its former name."""
-        warnings.warn("Policy.count is now called note", DeprecationWarning, stacklevel=2)
-        self.note(ranking)
 
     @abstractmethod
     def learn(self, ranking: Ranking, outcome: Outcome) -> None:
@@ -156,7 +150,9 @@ class Policy(Part, ABC):
         array = checks.items(without_context(items, context), None, unit=False)
         indices = checks.sequence("order", order, len(array))
         payoffs.check_prices(len(array))
-        ranking = Ranking.blind(indices, array[indices], len(indices), float(payoffs.losses[0]))
+        ranking = Ranking.without_belief(
+            indices, array[indices], len(indices), float(payoffs.losses[0])
+        )
         return ranking.at_prices(payoffs)
 
     def view(self) -> Self:
@@ -254,12 +250,3 @@ def _iterate(history: Any) -> Iterator[Any]:
     if isinstance(history, str | bytes | os.PathLike) or not isinstance(history, Iterable):
         raise InvalidInput("history", PAIRS, type(history).__name__)
     return iter(history)
-
-
-def __getattr__(name: str) -> Any:
-    """Find what has moved to :mod:`longrank.policies.believer`."""
-    if name in ("Believer", "unlearned"):
-        from longrank.policies import believer
-
-        return getattr(believer, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

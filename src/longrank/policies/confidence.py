@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from longrank import checks
-from longrank.cascade import Ranking
+from longrank.decision import Ranking
 from longrank.errors import InvalidInput
 from longrank.features import Features
 from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.payoffs import Payoffs
-from longrank.policies.believer import Believer
+from longrank.policies.learning import LearningPolicy
 
 
-class ConfidenceBound(Believer):
+class ConfidenceBound(LearningPolicy):
     """Rank by means plus ``bonus`` standard deviations, with or without foresight."""
 
     def __init__(

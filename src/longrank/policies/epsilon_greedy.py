@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from longrank import checks, kernels
-from longrank.cascade import Ranking
 from longrank.contents import real
+from longrank.decision import Ranking
 from longrank.features import Features
 from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.policies.base import Candidates, Chance, Context
-from longrank.policies.believer import Believer, unlearned
 from longrank.policies.generators import generator_from_state, generator_state, saved_generator
+from longrank.policies.learning import LearningPolicy, unlearned
 from longrank.policies.random import random_order
 from longrank.policies.randomised import (
     Choices,
@@ -30,7 +30,7 @@ from longrank.policies.randomised import (
 from longrank.schema import positions
 
 
-class EpsilonGreedy(Believer, Randomised):
+class EpsilonGreedy(LearningPolicy, Randomised):
     """Rank at random with probability epsilon, otherwise by the estimates: the paper's Eps.
 
     Parameters
@@ -49,8 +49,11 @@ class EpsilonGreedy(Believer, Randomised):
     """
 
     version = 2
-    migrations: ClassVar = Believer.migrations | {1: unlearned}
-    contents: ClassVar = Believer.contents | {"epsilon": real(0.0, 1.0), "rng": saved_generator}
+    migrations: ClassVar = LearningPolicy.migrations | {1: unlearned}
+    contents: ClassVar = LearningPolicy.contents | {
+        "epsilon": real(0.0, 1.0),
+        "rng": saved_generator,
+    }
 
     def __init__(
         self,

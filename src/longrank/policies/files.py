@@ -11,9 +11,9 @@ from longrank.features import Features
 from longrank.packing import unpack
 from longrank.parts import Kinds
 from longrank.policies.base import Policy
-from longrank.policies.believer import Believer
 from longrank.policies.epsilon_greedy import EpsilonGreedy
 from longrank.policies.lcb import LCB
+from longrank.policies.learning import LearningPolicy
 from longrank.policies.oracle import Oracle
 from longrank.policies.plackett_luce import PlackettLuce
 from longrank.policies.random import Random
@@ -53,7 +53,7 @@ def from_bytes(data: bytes, *, features: Features | None = None, source: str = "
             kept = state.get("features")
             features = feature_maps.Plain() if kept is None else feature_maps.from_state(kept)
         policy = kind.from_state(state, features)
-        if isinstance(policy, Believer):
+        if isinstance(policy, LearningPolicy):
             policy.given_up = state["given_up"]
         return policy
     except _UNFIT as error:

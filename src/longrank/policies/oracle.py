@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
-from longrank.cascade import Ranking
 from longrank.contents import COUNT, PART, flag
+from longrank.decision import Ranking
 from longrank.features import Coverage, Features
 from longrank.features.base import Prepared
 from longrank.learners import Learner
@@ -17,7 +17,7 @@ from longrank.links import LINKS, LOGISTIC, Link, sigmoid
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.planners import best_dependent
-from longrank.policies.believer import Believer
+from longrank.policies.learning import LearningPolicy
 
 
 class Truth(Learner):
@@ -43,7 +43,7 @@ class Truth(Learner):
         return f"Truth(dim={self.dim}, link={self.link.name!r})"
 
 
-class Oracle(Believer):
+class Oracle(LearningPolicy):
     """Rank with the true weights: the benchmark of the paper.
 
     With independent outcomes (:class:`~longrank.Plain`) it is Bayes optimal (Lemma 1). With

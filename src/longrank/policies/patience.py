@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from longrank import kernels
-from longrank.cascade import Outcome
+from longrank.decision import Outcome
 
 
 class Patience:

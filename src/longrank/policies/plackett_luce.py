@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
-from longrank.cascade import Ranking
 from longrank.contents import real
+from longrank.decision import Ranking
 from longrank.features import Features
 from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.policies.base import Candidates, Chance, Context
-from longrank.policies.believer import Believer, unlearned
 from longrank.policies.generators import generator_from_state, generator_state, saved_generator
+from longrank.policies.learning import LearningPolicy, unlearned
 from longrank.policies.randomised import Choices, Order, Randomised
 from longrank.schema import positions
 
@@ -29,7 +29,7 @@ _Vector = NDArray[np.float64]
 _World = tuple[_Vector, _Vector, _Vector, float, int, float]
 
 
-class PlackettLuce(Believer, Randomised):
+class PlackettLuce(LearningPolicy, Randomised):
     """Draw each next action, an item or STOP, with probability proportional to
     exp(log-odds / temperature), until STOP is drawn.
 
@@ -68,8 +68,8 @@ class PlackettLuce(Believer, Randomised):
     """
 
     version = 2
-    migrations: ClassVar = Believer.migrations | {1: unlearned}
-    contents: ClassVar = Believer.contents | {
+    migrations: ClassVar = LearningPolicy.migrations | {1: unlearned}
+    contents: ClassVar = LearningPolicy.contents | {
         "temperature": real(above=0.0, maximum=sys.float_info.max),
         "rng": saved_generator,
     }

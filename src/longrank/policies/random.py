@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
-from longrank.cascade import Outcome, Ranking
+from longrank.decision import Outcome, Ranking
 from longrank.errors import InvalidInput
 from longrank.explanation import Names
 from longrank.features import Features, Plain
@@ -128,7 +128,7 @@ def _blind(
     names = None
     if records is not None:
         names = Names(identities(records, order.tolist()), None, [[] for _ in order])
-    ranking = Ranking.blind(order, rows[order], count, float(payoffs.losses[0]), names)
+    ranking = Ranking.without_belief(order, rows[order], count, float(payoffs.losses[0]), names)
     return ranking.at_prices(payoffs)
 
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from longrank import checks, kernels
 from longrank.belief import Belief
-from longrank.cascade import Ranking
 from longrank.contents import flag, real, whole
+from longrank.decision import Ranking
 from longrank.errors import InvalidInput
 from longrank.features import Features
 from longrank.features.base import Prepared
@@ -21,13 +21,13 @@ from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.policies.base import Chance
-from longrank.policies.believer import Believer, unlearned
 from longrank.policies.generators import generator_from_state, generator_state, saved_generator
+from longrank.policies.learning import LearningPolicy, unlearned
 
 _RARE = 1.6448536269514722  # one normal number in ten is larger
 
 
-class Thompson(Believer):
+class Thompson(LearningPolicy):
     """Rank with weights drawn from the belief, a normal distribution around the learner's.
 
     An item is tried about as often as it is likely to be the best. The spread shrinks as the
@@ -65,7 +65,7 @@ class Thompson(Believer):
         2: lambda state: {"tail": 4.0} | unlearned(state),
         3: lambda state: {"foresight": 0} | state,
     }
-    contents: ClassVar = Believer.contents | {
+    contents: ClassVar = LearningPolicy.contents | {
         "scale": real(0.0, sys.float_info.max),
         "rng": saved_generator,
         "optimistic": flag,

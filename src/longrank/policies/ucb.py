@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks, kernels
-from longrank.cascade import Ranking
 from longrank.contents import flag, optional, real, whole
+from longrank.decision import Ranking
 from longrank.errors import InvalidInput
 from longrank.features import Features, Tabular
 from longrank.features.base import Prepared
@@ -20,9 +20,9 @@ from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.policies.base import Chance
-from longrank.policies.believer import unlearned
 from longrank.policies.confidence import ConfidenceBound
 from longrank.policies.generators import generator_from_state, generator_state, saved_generator
+from longrank.policies.learning import unlearned
 
 _LOOKS = 3  # candidates of a round that are looked at
 _WIDE = 1.5  # standard deviations that are added to one of them, if little is known of it
@@ -157,7 +157,7 @@ class UCB(ConfidenceBound):
             planned = self._planned(prepared, count, payoffs, minimum, wide, some)
             return planned.planned(payoffs.patience)
         assert isinstance(features, Tabular)
-        chosen, numbers = Ranking.blank(count, self.learner.dim)
+        chosen, numbers = Ranking.allocate(count, self.learner.dim)
         length = features.decide_looking(
             prepared, belief, payoffs, minimum, chosen, numbers, looks, optimism, self.foresight
         )

@@ -16,13 +16,14 @@ from longrank.service.engine.engine import Engine
 from longrank.service.engine.keys import Keys
 from longrank.service.engine.warming import warm, warm_plans
 from longrank.service.errors import ServiceError, Stopped
+from longrank.service.http.application import Application
 from longrank.service.http.limits import Limits
-from longrank.service.http.middleware import Access, Application
+from longrank.service.http.logs import Access
+from longrank.service.http.metrics import Metrics
 from longrank.service.http.origins import LOOPBACK, Origins
-from longrank.service.http.pace import Pace
 from longrank.service.http.readiness import Readiness
-from longrank.service.http.router import Service
-from longrank.service.http.status import Metrics
+from longrank.service.http.routes import Route
+from longrank.service.http.service import Service
 from longrank.service.http.workers import Workers
 from longrank.service.upkeep import Upkeep
 
@@ -39,6 +40,7 @@ def build(
     access: Access | None = None,
     show_key: Callable[[str], None] = lambda key: None,  # noqa: ARG005
     failed: Callable[[Exception], None] = lambda error: None,  # noqa: ARG005
+    more: Iterable[Route[..., Any]] = (),
     **limits: Any,
 ) -> ASGIApp:
     """Build the ASGI application over an engine that is not started yet.
@@ -46,7 +48,8 @@ def build(
     It answers ``/healthz`` while it replays the log. ``show_key`` is called with the
     administrator's key if one is generated, ``failed`` with the error if it cannot start. Where no
     key is needed, the header Host must name one of ``hosts`` (default: loopback without ``auth``,
-    else any). With a ``metrics_key`` the metrics need it, or the administrator's. ``limits`` are
+    else any). With a ``metrics_key`` the metrics need it, or the administrator's. ``more`` routes
+    are served beside those of the API. ``limits`` are
     those of :class:`Limits`.
     """
     limit, keys = Limits(**limits), Keys(engine.store, admin, engine.clock)
@@ -56,7 +59,6 @@ def build(
         keys=keys,
         metrics=Metrics(engine, limit.max_metric_models),
         workers=Workers(limit.max_workers, limit.max_large),
-        pace=Pace(limit.max_work),
         limits=limit,
         origins=Origins(LOOPBACK if hosts is None and not auth else hosts),
         readiness=Readiness(engine, upkeep),
@@ -97,7 +99,6 @@ def build(
         yield
         engine.stopping.set()
         starting.join()
-        service.workers.close()
         upkeep.stop()
         try:
             engine.close()
@@ -107,4 +108,4 @@ def build(
                 error,
             )
 
-    return Application(service, Router(lifespan=lifespan), access=access)
+    return Application(service, Router(lifespan=lifespan), access=access, more=more)

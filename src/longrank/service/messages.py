@@ -6,7 +6,6 @@ fields. Nothing here knows about HTTP, the engine or the store.
 
 from __future__ import annotations
 
-import warnings
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
@@ -22,6 +21,7 @@ MAX_TRIES = 10_000
 MAX_SECONDS = 400 * 86_400
 MAX_PRICE = 1e12  # of a cost, value, reward or loss, so that sums of them stay finite
 
+Name = Annotated[str, Meta(pattern=NAME)]
 Id = Annotated[str, Meta(pattern=ID, description="Letters, digits, '.', '_', ':', '~', '-'.")]
 CandidateId = Annotated[str, Meta(min_length=1, max_length=MAX_ID)]
 FieldName = Annotated[str, Meta(max_length=MAX_FIELD_NAME)]
@@ -667,19 +667,3 @@ def declared_kinds(schema: Schema) -> dict[str, FieldKind]:
     return {
         name: FieldKind(kind.name, kind == Number(log=True)) for name, kind in schema.fields.items()
     }
-
-
-_FORMER = {
-    "Decision": DecisionAnswer,
-    "Model": ModelAnswer,
-    "Outcome": Observed,
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _FORMER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    new = _FORMER[name]
-    text = f"longrank.service.messages.{name} is now called {new.__name__}"
-    warnings.warn(text, DeprecationWarning, stacklevel=2)
-    return new

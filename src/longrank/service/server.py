@@ -22,7 +22,7 @@ from longrank.service.engine.engine import Engine
 from longrank.service.errors import StoreFailed
 from longrank.service.http.connections import Connections
 from longrank.service.http.limits import Limits
-from longrank.service.http.middleware import Access, configure_logging
+from longrank.service.http.logs import Access, configure_logging
 from longrank.service.http.origins import LOOPBACK
 from longrank.service.store.store import open_store, plain_address
 
@@ -58,7 +58,7 @@ def run(
     listener = listen(host, port)
     failures: list[Exception] = []
     try:
-        store = open_store(where, max_queued=4 * limit.max_in_flight)
+        store = open_store(where, max_queued=4 * limit.max_queued)
         engine = Engine(store, snapshot_every=snapshot_every)
 
         def failed(error: Exception) -> None:

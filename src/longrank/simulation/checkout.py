@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks
-from longrank.cascade import Outcome
+from longrank.decision import Outcome
 from longrank.errors import InvalidInput
 from longrank.links import LOGISTIC
 from longrank.payoffs import Payoffs

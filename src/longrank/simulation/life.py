@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import kernels
-from longrank.cascade import Outcome
+from longrank.decision import Outcome
 from longrank.errors import InvalidInput
 from longrank.kernels import RecordRule, RecordSelection, RecordStep, Rule, Selection, Step
 from longrank.links import LOGISTIC, Link
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy
-from longrank.policies.believer import Believer
+from longrank.policies.learning import LearningPolicy
 from longrank.schema.prices import PRICES
 from longrank.simulation.stream import RecordStream, Stream
 
@@ -90,7 +90,7 @@ def live(policy: Policy, stream: Stream | RecordStream, payoffs: Payoffs) -> Lif
 
 def _settled(policy: Policy) -> bool:
     """Whether the rows of a policy stay as they are, so that all can be made at once."""
-    return not isinstance(policy, Believer) or policy.features.settled
+    return not isinstance(policy, LearningPolicy) or policy.features.settled
 
 
 def _compiled_parts(
@@ -102,7 +102,7 @@ def _compiled_parts(
         return None
     if stream.costs is not None:
         return None
-    if isinstance(policy, Believer) and policy.plans_otherwise:
+    if isinstance(policy, LearningPolicy) and policy.uses_learned_costs:
         return None
     learner, features = getattr(policy, "learner", None), getattr(policy, "features", None)
     if learner is None or features is None:  # it believes nothing, and takes the items as they are
@@ -121,7 +121,11 @@ def _live_records(policy: Policy, stream: RecordStream, payoffs: Payoffs, life: 
     for t in range(stream.rounds):
         if t == 1:  # most fields are known by now, and need not be inferred
             choice = None if payoffs.has_prices else _record_choice(policy, stream)
-        if choice and isinstance(policy, Believer) and policy.schema.present() == choice.layout:
+        if (
+            choice
+            and isinstance(policy, LearningPolicy)
+            and policy.schema.present() == choice.layout
+        ):
             _run_records(policy, choice, stream, payoffs, life, t)
             return
         _play(policy, stream, payoffs, life, t)
@@ -130,7 +134,7 @@ def _live_records(policy: Policy, stream: RecordStream, payoffs: Payoffs, life: 
 def _record_choice(policy: Policy, stream: RecordStream) -> RecordSelection | None:
     """The records as the policy's features encode them; None unless all parts are compiled."""
     rule = kernels.declared(policy, "compiled_rule")
-    if not (isinstance(policy, Believer) and isinstance(rule, RecordRule)):
+    if not (isinstance(policy, LearningPolicy) and isinstance(rule, RecordRule)):
         return None
     if not kernels.declared(policy.learner, "compiled_step", len(stream.items)):
         return None
@@ -143,7 +147,7 @@ def _record_choice(policy: Policy, stream: RecordStream) -> RecordSelection | No
 
 
 def _run_records(
-    policy: Believer,
+    policy: LearningPolicy,
     choice: RecordSelection,
     stream: RecordStream,
     payoffs: Payoffs,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks
-from longrank.cascade import Outcome
+from longrank.decision import Outcome
 from longrank.errors import InvalidInput
 from longrank.features import Coverage
 from longrank.features.base import Features

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from longrank.belief import Belief
-from longrank.cascade import Ranking
 from longrank.checks import unit_rows
+from longrank.decision import Ranking
 from longrank.errors import BadFile, InvalidInput
 from longrank.features import Features, from_state
 from longrank.features.base import Greedy, Prepared

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from longrank.cascade import Outcome, Ranking
+from longrank.decision import Outcome, Ranking
 from longrank.errors import BadFile, InvalidInput
 from longrank.features import Features
 from longrank.payoffs import Payoffs
 from longrank.policies import UCB, Policy, from_bytes, load
-from longrank.policies.believer import Believer
+from longrank.policies.learning import LearningPolicy
 from longrank.policies.patience import Patience
 from longrank.rows import SparseRows
 from longrank.schema import priced
@@ -129,7 +129,7 @@ class PolicyContract:
         for t in range(30):
             proposed = self.propose(other, t, rng=other.rng)
             before = other.to_bytes()
-            assert other.note(proposed) == (other.to_bytes() != before)
+            assert other.record_decision(proposed) == (other.to_bytes() != before)
             self.rounds.rank(one, [t])
             assert one.to_bytes() == other.to_bytes()
 
@@ -266,7 +266,7 @@ class PolicyContract:
             policy.learn(whole, Outcome(2, succeeded))
             again.learn(whole.subset([0, 1]), Outcome(2, succeeded))
             for each in (policy, again):
-                if isinstance(each, Believer) and each.patience is not None and not succeeded:
+                if isinstance(each, LearningPolicy) and each.patience is not None and not succeeded:
                     each.patience = Patience()  # that it ended early is what it may learn
             assert policy.to_bytes() == again.to_bytes()
 
@@ -300,7 +300,7 @@ class PolicyContract:
 
     def test_a_policy_with_a_belief_learns_by_its_learner(self) -> None:
         policy = self.make_policy()
-        if not isinstance(policy, Believer):
+        if not isinstance(policy, LearningPolicy):
             return
         receipts = self.rounds.rank(policy, range(12))
         before = policy.learner.updates

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from longrank.cascade import Outcome, Ranking
 from longrank.checks import unit_rows
+from longrank.decision import Outcome, Ranking
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy
 

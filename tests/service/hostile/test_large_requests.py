@@ -3,40 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import threading
 from contextlib import contextmanager
 
 import httpx
 import msgspec
 import pytest
-from serving import ADMIN, DIM, asked, served, until, until_ready
+from serving import ADMIN, DIM, asked, make, service, until
 
 from longrank.service import messages
-from longrank.service.app import build
 from longrank.service.client import _pause
 from longrank.service.engine import candidates
-from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import Model
-from longrank.service.http import pace
+from longrank.service.http import body, workers
 from longrank.service.http.limits import Limits, Quota
 from longrank.service.http.problems import Refused
-from longrank.service.http.workers import SWITCH, Lane, Workers
-from longrank.service.store.sqlite import SqliteStore
+from longrank.service.http.workers import Turn, Workers
 
 ROUND = msgspec.to_builtins(asked())
 KEY = {"Authorization": f"Bearer {ADMIN}"}
-MODEL = {"policy": "ind", "dim": DIM, "max_budget": 5}
+DECISIONS = "/v1/models/m/decisions"
 
 
-@contextmanager
-def serving(path, clock, **limits):
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
     """A client of a service with two models, ``slow`` and ``m``."""
-    app = build(Engine(SqliteStore(path), clock=clock), admin=ADMIN, **limits)
-    with served(app) as url, httpx.Client(base_url=url, headers=KEY, timeout=60.0) as client:
-        until_ready(client)
-        for name in ("slow", "m"):
-            client.put(f"/v1/models/{name}", json=MODEL)
+    path = tmp_path_factory.mktemp("large") / "decisions.db"
+    with service(path, models=("slow", "m")) as client:
         yield client
 
 
@@ -80,123 +73,142 @@ def deciding(client, gate, count=1):
                 thread.join()
 
 
-def test_a_decision_that_takes_long_holds_up_neither_health_nor_other_models(path, clock, gate):
-    with serving(path, clock) as client, deciding(client, gate) as answers:
+def test_a_decision_that_takes_long_holds_up_neither_health_nor_other_models(client, gate):
+    with deciding(client, gate) as answers:
         assert client.get("/healthz").status_code == 200
-        assert client.post("/v1/models/m/decisions", json=ROUND).status_code == 201
+        assert client.post(DECISIONS, json=ROUND).status_code == 201
         assert answers == []
     assert answers == [201]
 
 
-def test_the_event_loop_makes_decisions_itself_once_they_are_known_to_be_quick(
-    path, clock, monkeypatch
-):
-    threads, rank = [], Model.rank
+def noted(monkeypatch, place, name):
+    """The threads that call a function."""
+    threads, function = [], getattr(place, name)
 
-    def noting(model, *args, **more):
-        threads.append(threading.current_thread().name)
-        return rank(model, *args, **more)
+    def noting(*args, **more):
+        threads.append(threading.current_thread())
+        return function(*args, **more)
 
-    monkeypatch.setattr(Model, "rank", noting)
-    with serving(path, clock) as client:
-
-        def in_loop():
-            assert client.post("/v1/models/m/decisions", json=ROUND).status_code == 201
-            return not threads[-1].startswith("longrank-worker")
-
-        assert not in_loop()  # it may have to compile
-        until(in_loop)
+    monkeypatch.setattr(place, name, noting)
+    return threads
 
 
-def test_what_waited_for_the_processor_is_told_from_what_used_it(engine, monkeypatch):
-    now, used, model = [0.0], [0.0], engine.model("m")
-    monkeypatch.setattr(pace.time, "perf_counter", lambda: now[0])
-    monkeypatch.setattr(pace.time, "thread_time", lambda: used[0])
-
-    def work(wall, processor):
-        now[0] += wall
-        used[0] += processor
-
-    found = pace.Pace(1e9)
-    shape = found.shape(model, asked(), 100)
-    assert not found.is_quick(model, shape)  # nobody knows yet
-    found.timed(shape, work, 0.1, 0.0001)
-    for _ in range(4):
-        assert found.is_quick(model, shape)
-        found.quickly(shape, work, 0.1, 0.0001)  # it waits
+def test_the_event_loop_makes_decisions_itself_once_they_are_known_to_be_quick(client, monkeypatch):
+    small = {**ROUND, "ids": ["a"], "features": ROUND["features"][:1], "budget": 1}
+    monkeypatch.setattr(workers, "MAX_INLINE", 60.0)
+    ranking, answering = noted(monkeypatch, Model, "rank"), noted(monkeypatch, body, "decode")
     for _ in range(2):
-        assert found.is_quick(model, shape)
-        found.quickly(shape, work, 0.1, 0.1)  # it is slow
-    assert not found.is_quick(model, shape)
+        assert client.post(DECISIONS, json=small).status_code == 201
+    assert ranking[0] is not answering[0]  # nobody knows how long it takes
+    assert ranking[1] is answering[1] is answering[0]
 
 
-def test_a_large_body_is_decoded_outside_of_the_event_loop(path, clock, monkeypatch):
-    from longrank.service.http import body
+def test_a_duration_is_a_moving_average(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(workers.time, "perf_counter", lambda: now[0])
+    found, turn, threads = Workers(2, 1), Turn(b"", "m"), []
 
-    threads, decode = [], body.decode
+    async def run(seconds):
+        def work():
+            threads.append(threading.current_thread())
+            now[0] += seconds
 
-    def noting(*args):
-        threads.append(threading.current_thread().name)
-        return decode(*args)
+        await found.run_timed((1,), turn, work)
+        return threads[-1] is threading.current_thread()
 
-    monkeypatch.setattr(body, "decode", noting)
-    with serving(path, clock) as client:
-        threads.clear()
-        outcomes = [{"id": f"x{i}", "tried": 0, "succeeded": False} for i in range(3000)]
-        answer = client.post("/v1/models/m/outcomes", json={"outcomes": outcomes})
-        assert [one["status"] for one in answer.json()["results"]] == [404] * 3000
-    assert [name.startswith("longrank-worker") for name in threads] == [True]
+    async def main():
+        quick, slow = workers.MAX_INLINE / 10, workers.MAX_INLINE * 10
+        assert [await run(quick) for _ in range(3)] == [False, True, True]
+        assert [await run(slow), await run(quick)] == [True, False]  # slow, or it had to wait
+        while not await run(quick):
+            pass
+        await run(slow)
+        for _ in range(3):
+            assert not await run(slow)
+
+    asyncio.run(main())
+
+
+def test_a_large_body_is_decoded_outside_of_the_event_loop(client, monkeypatch):
+    threads = noted(monkeypatch, body, "decode")
+    client.put("/v1/models/m", json={"policy": "ind", "dim": DIM, "max_budget": 5})
+    outcomes = [{"id": f"x{i}", "tried": 0, "succeeded": False} for i in range(3000)]
+    answer = client.post("/v1/models/m/outcomes", json={"outcomes": outcomes})
+    assert [result["status"] for result in answer.json()["results"]] == [404] * 3000
+    assert threads[0] is not threads[1]
 
 
 @pytest.mark.parametrize("codec", [msgspec.json, msgspec.msgpack])
 @pytest.mark.parametrize("nested", [False, True])
-def test_many_lists_of_a_long_text_and_a_number_are_refused(path, clock, codec, nested):
+def test_many_lists_of_a_long_text_and_a_number_are_refused(client, codec, nested):
     lists = [["x" * (32 << 10), 1] for _ in range(40)]
-    body = {"candidates": lists} if nested else {f"field{i}": one for i, one in enumerate(lists)}
+    fields = {"candidates": lists} if nested else {f"field{i}": one for i, one in enumerate(lists)}
     media = f"application/{codec.__name__.rpartition('.')[2]}"
-    with serving(path, clock) as client:
-        refused = client.post(
-            "/v1/models/m/decisions",
-            content=codec.encode(body),
-            headers={"Content-Type": media},
-        )
-        assert refused.status_code == 422
-        assert client.get("/healthz").status_code == 200
+    head = {"Content-Type": media}
+    refused = client.post(DECISIONS, content=codec.encode(fields), headers=head)
+    assert refused.status_code == 422
+    assert client.get("/healthz").status_code == 200
 
 
-def test_more_work_than_the_limit_is_refused_by_name(path, clock):
-    with serving(path, clock, max_work=100) as client:
+OUTCOMES = [{"id": f"x{i}", "tried": 1, "succeeded": True} for i in range(10_001)]
+
+
+@pytest.mark.parametrize("codec", [msgspec.json, msgspec.msgpack])
+@pytest.mark.parametrize(
+    ("change", "parameter", "rule"),
+    [
+        ({"tried": -1}, "outcomes[4321].tried", "must be at least 0"),
+        ({"nobody": 1}, "outcomes[4321].nobody", "must be left out"),
+        (None, "outcomes", "must have at most 10000 entries, got 10001"),
+    ],
+)
+def test_an_error_names_the_element_of_a_long_list(client, codec, change, parameter, rule):
+    outcomes = OUTCOMES[:5000] if change else OUTCOMES
+    outcomes = [one | change if i == 4321 and change else one for i, one in enumerate(outcomes)]
+    head = {"Content-Type": f"application/{codec.__name__.rpartition('.')[2]}"}
+    content = codec.encode({"outcomes": outcomes})
+    refused = client.post("/v1/models/m/outcomes", content=content, headers=head)
+    assert (refused.status_code, refused.json()["parameter"]) == (422, parameter)
+    assert rule in refused.json()["detail"]
+
+
+@pytest.mark.parametrize("media", ["json", "msgpack"])
+def test_a_long_body_that_ends_too_early_is_malformed(client, media):
+    content = getattr(msgspec, media).encode({"outcomes": OUTCOMES[:5000]})[:-1]
+    head = {"Content-Type": f"application/{media}"}
+    refused = client.post("/v1/models/m/outcomes", content=content, headers=head)
+    assert refused.status_code == 400
+
+
+def test_a_drawing_policy_counts_for_more_work_than_a_compiled_one(client):
+    make(client.engine, "pl", policy="plackett-luce", max_budget=1000)
+    many = {"ids": [f"c{i}" for i in range(1000)], "features": [[0.1] * DIM] * 1000}
+    refused = client.post("/v1/models/pl/decisions", json=many)
+    assert (refused.status_code, "max_work" in refused.json()["detail"]) == (422, True)
+
+
+def test_more_work_than_the_limit_is_refused_by_name(path):
+    with service(path, models=("m",), max_work=100) as client:
         body = {**ROUND, "budget": 3}
         few = {**body, "ids": body["ids"][:2], "features": body["features"][:2]}
-        assert client.post("/v1/models/m/decisions", json=few).status_code == 201
+        assert client.post(DECISIONS, json=few).status_code == 201
         many = {"ids": [f"c{i}" for i in range(20)], "features": [[0.1] * DIM] * 20}
-        refused = client.post("/v1/models/m/decisions", json=many)
+        refused = client.post(DECISIONS, json=many)
         assert (refused.status_code, refused.json()["parameter"]) == (422, "candidates")
         assert "max_work of 100" in refused.json()["detail"]
 
 
-def test_a_drawing_policy_counts_for_more_work_than_a_compiled_one(path, clock):
-    settings = {"policy": "plackett-luce", "dim": DIM, "max_budget": 1000}
-    many = {"ids": [f"c{i}" for i in range(1000)], "features": [[0.1] * DIM] * 1000}
-    with serving(path, clock) as client:
-        assert client.put("/v1/models/pl", json=settings).status_code == 201
-        refused = client.post("/v1/models/pl/decisions", json=many)
-        assert (refused.status_code, "max_work" in refused.json()["detail"]) == (422, True)
-
-
-def test_a_key_with_too_many_requests_in_progress_is_told_to_wait(path, clock, gate):
-    with serving(path, clock, max_per_key=2) as client, deciding(client, gate, 2):
+def test_a_key_with_too_many_requests_is_told_to_wait(path, gate):
+    with service(path, models=("slow",), max_per_key=2) as client, deciding(client, gate, 2):
         until(lambda: b"in_flight 3.0" in client.get("/metrics").content)
         refused = client.get("/v1/models")
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
-        other = client.post("/v1/models/m/keys")
-        assert other.status_code == 429
         assert client.get("/healthz").status_code == 200
 
 
-def test_too_many_large_decisions_of_a_key_wait_for_a_model(path, clock, gate):
+def test_too_many_large_decisions_of_a_key_wait_for_a_model(path, gate):
     with (
-        serving(path, clock, max_workers=1, max_large=1) as client,
+        service(path, models=("slow",), max_workers=1, max_large=1) as client,
         deciding(client, gate, 2),
     ):
         until(lambda: b"longrank_large_waiting 1.0" in client.get("/metrics").content)
@@ -233,81 +245,49 @@ def test_the_clients_wait_for_as_long_as_they_are_told_to():
     assert 1.0 <= seconds <= 2.0
 
 
-def test_a_rate_holds_for_each_key(path, clock):
-    with serving(path, clock) as client:
-        key = client.post("/v1/models/m/keys").json()["key"]
-    with (
-        served(build(Engine(SqliteStore(path), clock=clock), admin=ADMIN, max_rate=0.001)) as url,
-        httpx.Client(base_url=url, timeout=60.0) as client,
-    ):
-        until_ready(client)
-        for one in (key, ADMIN):
-            headers = {"Authorization": f"Bearer {one}"}
-            codes = [client.get("/v1/models/m", headers=headers).status_code for _ in range(2)]
-            assert codes == [200, 429]
+def test_a_rate_holds_for_each_key(path):
+    with service(path, models=("m",), max_rate=0.001) as client:
+        made = client.post("/v1/models/m/keys").json()["key"]
+        assert client.get("/v1/models/m").status_code == 429
+        mine = {"Authorization": f"Bearer {made}"}
+        codes = [client.get("/v1/models/m", headers=mine).status_code for _ in range(2)]
+        assert codes == [200, 429]
 
 
-def test_lanes_have_their_turn_one_after_the_other():
-    workers, gate, order = Workers(1, 10), threading.Event(), []
+def test_turns_come_one_after_the_other():
+    found, gate, order = Workers(1, 10), threading.Event(), []
 
     async def main():
-        first = asyncio.ensure_future(workers.run(Lane(b"z", ""), lambda: gate.wait(60)))
+        first = asyncio.ensure_future(found.run(Turn(b"z", ""), lambda: gate.wait(60)))
         await asyncio.sleep(0)
         rest = [
-            workers.run(Lane(key, ""), lambda key=key: order.append(key))
+            asyncio.ensure_future(found.run(Turn(key, ""), lambda key=key: order.append(key)))
             for key in (b"a", b"a", b"a", b"b", b"c", b"b")
         ]
-        rest = [asyncio.ensure_future(one) for one in rest]
-        await asyncio.sleep(0)
+        while found.waiting < len(rest):
+            await asyncio.sleep(0)
         gate.set()
         await asyncio.gather(first, *rest)
 
     asyncio.run(main())
-    workers.close()
     assert order == [b"a", b"b", b"c", b"a", b"b", b"a"]
 
 
-def test_a_lane_leaves_a_thread_to_the_others_and_the_loop_its_turn():
-    workers, gate = Workers(2, 10), threading.Event()
-    before = sys.getswitchinterval()
+def test_a_turn_leaves_a_thread_to_the_others():
+    found, gate = Workers(2, 10), threading.Event()
 
     async def main():
-        slow = [asyncio.ensure_future(workers.run(Lane(b"a", ""), gate.wait)) for _ in range(3)]
-        found = await asyncio.wait_for(workers.run(Lane(b"b", ""), sys.getswitchinterval), 60)
+        slow = [asyncio.ensure_future(found.run(Turn(b"a", ""), gate.wait)) for _ in range(3)]
+        assert await asyncio.wait_for(found.run(Turn(b"b", ""), lambda: 7), 60) == 7
         gate.set()
         await asyncio.gather(*slow)
-        return found
 
-    assert asyncio.run(main()) == pytest.approx(SWITCH)
-    until(lambda: sys.getswitchinterval() == before)
-    workers.close()
+    asyncio.run(main())
 
 
 def test_an_error_in_a_thread_is_the_callers():
-    workers = Workers(1, 1)
     with pytest.raises(ZeroDivisionError):
-        asyncio.run(workers.run(Lane(b"a", ""), lambda: 1 // 0))
-    workers.close()
-
-
-def test_what_nobody_waits_for_any_more_is_closed():
-    workers, gate = Workers(1, 1), threading.Event()
-
-    async def nothing():
-        """What a decision would go on with."""
-
-    def work():
-        gate.wait(60)
-        return nothing()
-
-    async def main():
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(workers.run(Lane(b"a", ""), work), 0.01)
-        gate.set()
-        await workers.run(Lane(b"a", ""), lambda: None)
-
-    asyncio.run(main())  # and warns of no coroutine that was never awaited
-    workers.close()
+        asyncio.run(Workers(1, 1).run(Turn(b"a", ""), lambda: 1 // 0))
 
 
 def test_many_candidates_are_packed_and_compared_in_pieces(monkeypatch):

@@ -19,7 +19,7 @@ from longrank import cli
 from longrank.learners import MaximumLikelihood
 from longrank.service.doctor import examine
 from longrank.service.errors import StoreFailed
-from longrank.service.http.middleware import configure_logging
+from longrank.service.http.logs import configure_logging
 from longrank.service.store.store import hide_password, open_store, plain_address
 
 ADDRESSES = [
@@ -90,7 +90,7 @@ def test_warnings_and_odd_text_are_lines_of_json(lines, monkeypatch):
 
 SERVE = """
 import logging, sys
-from longrank.service.http.middleware import configure_logging
+from longrank.service.http.logs import configure_logging
 configure_logging("info")
 from longrank import kernels
 print(kernels.probability(0, 0.5))

@@ -5,20 +5,17 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 
 import httpx
 import pytest
-from serving import ADMIN, DIM, served, until, until_ready
+from serving import ADMIN, service, until
 
-from longrank.service.app import build
-from longrank.service.engine.engine import Engine
 from longrank.service.engine.keys import digest
 from longrank.service.http import connections
-from longrank.service.http.body import Reader
-from longrank.service.http.callers import Callers
+from longrank.service.http.body import BodyReader
+from longrank.service.http.key_lookup import KeyLookup
 from longrank.service.http.problems import Refused
-from longrank.service.store.sqlite import SqliteStore
 
 KEY = {"Authorization": f"Bearer {ADMIN}"}
 HEAD = f"Host: 127.0.0.1\r\nAuthorization: Bearer {ADMIN}\r\nContent-Type: application/json\r\n"
@@ -28,18 +25,6 @@ PUT = f"PUT /v1/models/m HTTP/1.1\r\n{HEAD}".encode()
 @pytest.fixture(autouse=True)
 def _often(monkeypatch):
     monkeypatch.setattr(connections, "SWEEP", 0.02)
-
-
-@contextmanager
-def serving(path, clock, **limits):
-    app = build(Engine(SqliteStore(path), clock=clock), admin=ADMIN, **limits)
-    with (
-        served(app, **limits) as url,
-        httpx.Client(base_url=url, headers=KEY, timeout=60.0) as client,
-    ):
-        until_ready(client)
-        client.put("/v1/models/m", json={"policy": "ind", "dim": DIM})
-        yield client
 
 
 def connect(client):
@@ -63,8 +48,8 @@ def send(wire, data):
         wire.sendall(data)
 
 
-def test_a_head_without_end_is_cut_off(path, clock):
-    with serving(path, clock) as client, connect(client) as wire:
+def test_a_head_without_end_is_cut_off(path):
+    with service(path, models=("m",)) as client, connect(client) as wire:
         send(wire, b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: ")
         for _ in range(20):
             send(wire, b"x" * 10_000)
@@ -72,34 +57,34 @@ def test_a_head_without_end_is_cut_off(path, clock):
         assert client.get("/healthz").status_code == 200
 
 
-def test_a_long_head_in_one_piece_is_refused(path, clock):
-    with serving(path, clock, max_header_bytes=2000) as client:
+def test_a_long_head_in_one_piece_is_refused(path):
+    with service(path, models=("m",), max_header_bytes=2000) as client:
         with connect(client) as wire:
             send(wire, b"GET /healthz HTTP/1.1\r\nHost: a\r\nX-Long: " + b"x" * 2000 + b"\r\n\r\n")
             assert answer(wire) == 431
         with connect(client) as wire:  # a long body does not count
-            body = b'{"policy": "ind", "dim": 3, "settings": {}}' + b" " * 3000
+            body = b'{"policy": "ind", "dim": 3, "max_budget": 5}' + b" " * 3000
             send(wire, PUT + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
             assert answer(wire) == 200
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP", b"\r\n", b"GET / HTTP/1.1\r\nHost: a\r\n"])
-def test_a_head_that_never_ends_is_given_up(path, clock, sent):
-    with serving(path, clock, header_timeout=0.1) as client, connect(client) as wire:
+def test_a_head_that_never_ends_is_given_up(path, sent):
+    with service(path, models=("m",), header_timeout=0.1) as client, connect(client) as wire:
         wire.sendall(sent)
         assert answer(wire) == 408
 
 
-def test_a_body_that_never_ends_is_given_up_and_is_no_error_of_the_service(path, clock):
-    with serving(path, clock, body_timeout=0.1) as client, connect(client) as wire:
+def test_a_body_that_never_ends_is_given_up_and_is_no_error_of_the_service(path):
+    with service(path, models=("m",), body_timeout=0.1) as client, connect(client) as wire:
         wire.sendall(PUT + b"Content-Length: 100\r\n\r\n{")
         assert answer(wire) == 408
         counted = 'longrank_requests_total{call="createModel",status="499"} 1.0'
         until(lambda: counted in client.get("/metrics").text)
 
 
-def test_an_upload_that_is_aborted_is_no_error_of_the_service(path, clock, caplog):
-    with serving(path, clock) as client:
+def test_an_upload_that_is_aborted_is_no_error_of_the_service(path, caplog):
+    with service(path, models=("m",)) as client:
         with connect(client) as wire:
             wire.sendall(PUT + b"Content-Length: 100\r\n\r\n{")
             until(lambda: "longrank_in_flight 2.0" in client.get("/metrics").text)
@@ -108,9 +93,9 @@ def test_an_upload_that_is_aborted_is_no_error_of_the_service(path, clock, caplo
     assert "Exception in ASGI application" not in caplog.text
 
 
-def test_a_body_that_nobody_waits_for_is_not_received_forever(path, clock):
+def test_a_body_that_nobody_waits_for_is_not_received_forever(path):
     head = PUT.replace(ADMIN.encode(), b"nobody")
-    with serving(path, clock, body_timeout=0.1) as client, connect(client) as wire:
+    with service(path, models=("m",), body_timeout=0.1) as client, connect(client) as wire:
         wire.sendall(head + b"Content-Length: 1000000\r\n\r\n{")
         assert wire.recv(65536).split()[1] == b"401"
 
@@ -124,8 +109,8 @@ def test_a_body_that_nobody_waits_for_is_not_received_forever(path, clock):
         until(closed)
 
 
-def test_unfinished_bodies_keep_nobody_out(path, clock):
-    with serving(path, clock, max_in_flight=2) as client, ExitStack() as stack:
+def test_unfinished_bodies_keep_nobody_out(path):
+    with service(path, models=("m",), max_queued=2) as client, ExitStack() as stack:
         for _ in range(5):
             wire = stack.enter_context(connect(client))
             wire.sendall(PUT + b"Content-Length: 100\r\n\r\n{")
@@ -133,8 +118,8 @@ def test_unfinished_bodies_keep_nobody_out(path, clock):
         assert client.get("/v1/models").status_code == 200
 
 
-def test_idle_connections_give_way_to_new_ones(path, clock):
-    with serving(path, clock, max_connections=5) as client, ExitStack() as stack:
+def test_idle_connections_give_way_to_new_ones(path):
+    with service(path, models=("m",), max_connections=5) as client, ExitStack() as stack:
         client.close()
         idle = [stack.enter_context(connect(client)) for _ in range(20)]
         url = str(client.base_url)
@@ -142,8 +127,8 @@ def test_idle_connections_give_way_to_new_ones(path, clock):
         assert answer(idle[0]) is None
 
 
-def test_where_all_connections_work_a_new_one_is_told_to_wait(path, clock):
-    with serving(path, clock, max_connections=2) as client, ExitStack() as stack:
+def test_where_all_connections_work_a_new_one_is_told_to_wait(path):
+    with service(path, models=("m",), max_connections=2) as client, ExitStack() as stack:
         url = str(client.base_url)
         for _ in range(2):
             wire = stack.enter_context(connect(client))
@@ -153,8 +138,8 @@ def test_where_all_connections_work_a_new_one_is_told_to_wait(path, clock):
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
 
 
-def test_a_key_has_its_share_of_the_connections(path, clock):
-    with serving(path, clock, max_connections_per_key=1) as client:
+def test_a_key_has_its_share_of_the_connections(path):
+    with service(path, models=("m",), max_connections_per_key=1) as client:
         assert client.get("/v1/models").status_code == 200
         key = client.post("/v1/models/m/keys").json()["key"]
         with httpx.Client(base_url=client.base_url, timeout=60.0) as other:
@@ -167,8 +152,8 @@ def test_a_key_has_its_share_of_the_connections(path, clock):
         until(lambda: httpx.get(url, headers=KEY, timeout=60.0).status_code == 200)
 
 
-def test_an_answer_that_nobody_takes_is_given_up(path, clock):
-    with serving(path, clock, body_timeout=0.1, idle_timeout=0.1) as client:
+def test_an_answer_that_nobody_takes_is_given_up(path):
+    with service(path, models=("m",), body_timeout=0.1, idle_timeout=0.1) as client:
         wire = connect(client)
         wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         request = b"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
@@ -188,7 +173,7 @@ def test_an_answer_that_nobody_takes_is_given_up(path, clock):
 
 
 def test_bodies_that_are_received_have_a_limit_together():
-    reader = Reader(100, 150)
+    reader = BodyReader(100, 150)
     headers = {b"content-type": b"application/json"}
 
     async def main():
@@ -234,21 +219,21 @@ class FakeKeys:
 
 def test_an_unknown_key_costs_no_query_in_the_event_loop_and_is_unknown_for_a_moment():
     now, keys = [0.0], FakeKeys()
-    callers = Callers(keys, False, lambda: now[0])
+    lookup = KeyLookup(keys, False, lambda: now[0])
 
     async def main():
-        first = await asyncio.gather(*(callers.owner(b"k%d" % i) for i in range(100)))
+        first = await asyncio.gather(*(lookup.owner(b"k%d" % i) for i in range(100)))
         assert set(first) == {None}
         assert len(keys.threads) <= 2
         assert threading.main_thread() not in keys.threads
         now[0] += 0.5
         before = len(keys.threads)
         keys.stored.add(b"k1")
-        assert await callers.owner(b"k1") is None
+        assert await lookup.owner(b"k1") is None
         assert len(keys.threads) == before
         now[0] += 1.0
-        assert await callers.owner(b"k1") == 7
-        assert await callers.owner(b"k1") == 7
+        assert await lookup.owner(b"k1") == 7
+        assert await lookup.owner(b"k1") == 7
         assert len(keys.threads) == before + 1
 
     asyncio.run(main())
@@ -257,16 +242,16 @@ def test_an_unknown_key_costs_no_query_in_the_event_loop_and_is_unknown_for_a_mo
 
 def test_where_no_other_process_writes_an_unknown_key_costs_nothing():
     keys = FakeKeys()
-    assert asyncio.run(Callers(keys, True).owner(b"k")) is None
+    assert asyncio.run(KeyLookup(keys, True).owner(b"k")) is None
     assert keys.threads == []
 
 
 def test_only_the_latest_unknown_keys_are_remembered(monkeypatch):
-    from longrank.service.http import callers
+    from longrank.service.http import key_lookup
 
-    monkeypatch.setattr(callers, "_MAX_UNKNOWN", 2)
-    monkeypatch.setattr(callers, "PAUSE", 0.0)
-    found = Callers(FakeKeys(), False, lambda: 0.0)
+    monkeypatch.setattr(key_lookup, "_MAX_UNKNOWN", 2)
+    monkeypatch.setattr(key_lookup, "PAUSE", 0.0)
+    found = KeyLookup(FakeKeys(), False, lambda: 0.0)
 
     async def main():
         for i in range(5):

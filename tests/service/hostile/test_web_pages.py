@@ -13,7 +13,7 @@ from longrank.cli.serve import serve
 from longrank.service.app import build
 from longrank.service.engine.engine import Engine
 from longrank.service.http.limits import Limits
-from longrank.service.http.status import OTHERS
+from longrank.service.http.metrics import OTHERS
 from longrank.service.server import _hosts
 from longrank.service.store.sqlite import SqliteStore
 
@@ -144,5 +144,5 @@ def test_metrics_have_few_labels_however_many_models_there_are(path):
 def test_the_limits_of_serve_are_those_of_the_service():
     options = inspect.signature(serve).parameters
     for name, value in vars(Limits()).items():
-        option = options["max_queued" if name == "max_in_flight" else name]
+        option = options[name]
         assert option.default == (None if name == "max_workers" else value)

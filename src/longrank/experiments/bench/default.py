@@ -10,7 +10,7 @@ from longrank import Outcome, Payoffs, named, recommended
 from longrank.experiments.bench.measure import Measure, alternate
 from longrank.experiments.bench.ranking import Items, allocated, many
 from longrank.experiments.bench.rounds import ROUNDS, B, D, K, playing, rounds, through
-from longrank.policies.believer import Believer
+from longrank.policies.learning import LearningPolicy
 
 SETTLING = 400  # rounds, after which the features have settled
 SIZES = (10_000, D, 6.0), (1_000_000, D, 8.0), (1_000_000, 64, 8.0)  # candidates, numbers, aim
@@ -18,11 +18,11 @@ LARGE = 1_000_000  # candidates from which on memory counts
 NAMES = ("default", "Ind")
 
 
-def settled(dim: int) -> dict[str, Believer]:
+def settled(dim: int) -> dict[str, LearningPolicy]:
     """Let both learn from the same rounds."""
     dealt, payoffs = rounds(dim, count=SETTLING), Payoffs.exponential(B)
     ind = named("ind", dim=dim, max_budget=B, exploration=0.1, rate=5.0, radius=3.0)
-    assert isinstance(ind, Believer)
+    assert isinstance(ind, LearningPolicy)
     made = dict(zip(NAMES, (recommended(dim=dim, max_budget=B), ind), strict=True))
     for policy in made.values():
         through(playing(policy, payoffs), dealt)()
@@ -33,10 +33,10 @@ def measure_default() -> list[Measure]:
     """A settled default against Ind, by processor time: the ratio of the minima."""
     dealt, payoffs = rounds(), Payoffs.exponential(B)
 
-    def round_of(policy: Believer) -> Callable[[], object]:
+    def round_of(policy: LearningPolicy) -> Callable[[], object]:
         return through(playing(policy, payoffs), dealt)
 
-    def failures_of(policy: Believer) -> Callable[[], object]:
+    def failures_of(policy: LearningPolicy) -> Callable[[], object]:
         receipts = [policy.receipt(items, payoffs, np.arange(B)) for items, _ in dealt]
 
         def learn() -> None:
@@ -54,7 +54,7 @@ def measure_default() -> list[Measure]:
     for size, dim, aim in SIZES:
         items = many(size, dim)
 
-        def ranking_of(policy: Believer, items: Items = items) -> Callable[[], object]:
+        def ranking_of(policy: LearningPolicy, items: Items = items) -> Callable[[], object]:
             return lambda: policy.rank(items, payoffs)
 
         what = f"x {dim}, by the default"
@@ -66,8 +66,8 @@ def measure_default() -> list[Measure]:
 
 def _against_ind(
     what: str,
-    made: dict[str, Believer],
-    play: Callable[[Believer], Callable[[], object]],
+    made: dict[str, LearningPolicy],
+    play: Callable[[LearningPolicy], Callable[[], object]],
     aim: float,
     calls: int = 1,
 ) -> Measure:

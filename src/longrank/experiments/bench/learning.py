@@ -10,7 +10,7 @@ from longrank import OnlineNewton, Payoffs, named, unit_rows
 from longrank.experiments.bench.measure import Measure, Times, alternate, ratio
 from longrank.experiments.bench.reference import NumpyInd, cold_fit
 from longrank.experiments.bench.rounds import B, D, playing, rounds
-from longrank.policies.believer import Believer
+from longrank.policies.learning import LearningPolicy
 
 N, WIDE, LENGTHS = 10_000, 64, 1_000_000
 FIRST, LAST, BLOCKS = 490, 510, 7
@@ -59,7 +59,7 @@ def measure_likelihood() -> list[Measure]:
                 play(*one)
                 blocks.append(time.process_time() - start)
     ours, ind = (Times(tuple(taken[name])) for name in ("gl-cdcm", "ind"))
-    assert isinstance(policy, Believer)
+    assert isinstance(policy, LearningPolicy)
     learner = policy.learner
     state = learner.state()
     cold = cold_fit(state["rows"], state["successes"].astype(np.float64), learner.prior)

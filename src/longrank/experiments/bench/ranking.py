@@ -14,7 +14,7 @@ from longrank.experiments.bench.measure import Measure, Play, alternate, ratio
 from longrank.experiments.bench.reference import Matrix, Vector
 from longrank.experiments.bench.rounds import playing, rounds, through
 from longrank.features.many import PART, THREADS
-from longrank.policies.believer import Believer
+from longrank.policies.learning import LearningPolicy
 
 K, LENGTH, TOPICS = 1_000, 100, 30  # of dependent rankings
 D, B = 64, 10  # of many candidates
@@ -86,18 +86,18 @@ def many(count: int, dim: int = D) -> Items:
     return items
 
 
-def policies() -> dict[str, Believer]:
+def policies() -> dict[str, LearningPolicy]:
     """A policy after 1,000 rounds, and one that has learned nothing."""
-    made: dict[str, Believer] = {}
+    made: dict[str, LearningPolicy] = {}
     for name in ("warm", "cold"):
         policy = named("ind", dim=D, max_budget=B, exploration=0.1, rate=5.0, radius=3.0)
-        assert isinstance(policy, Believer)
+        assert isinstance(policy, LearningPolicy)
         made[name] = policy
     through(playing(made["warm"], Payoffs.exponential(B)), rounds(D, 100, 1_000))()
     return made
 
 
-def same_as_all(policy: Believer, items: Items, payoffs: Payoffs) -> bool:
+def same_as_all(policy: LearningPolicy, items: Items, payoffs: Payoffs) -> bool:
     """Whether the ranking is that of scoring every item exactly."""
     learner = policy.learner
     order, _, _, scores = kernels.greedy_plain(
@@ -137,7 +137,7 @@ def one_hot(count: int) -> Items:
     return items
 
 
-def tied(policy: Believer, items: Items) -> Measure:
+def tied(policy: LearningPolicy, items: Items) -> Measure:
     """Rank items that all tie."""
     payoffs, weights = Payoffs.exponential(B), np.ones(D, np.float32)
     plays: dict[str, Play] = {
@@ -151,7 +151,7 @@ def tied(policy: Believer, items: Items) -> Measure:
     return replace(row, raw=f"{row.raw}; result {'as' if same else 'NOT as'} exhaustive")
 
 
-def _plays(made: dict[str, Believer], items: Items, payoffs: Payoffs) -> dict[str, Play]:
+def _plays(made: dict[str, LearningPolicy], items: Items, payoffs: Payoffs) -> dict[str, Play]:
     weights = made["warm"].learner.weights.astype(np.float32)
     return {
         "warm": lambda: made["warm"].rank(items, payoffs),
@@ -166,7 +166,7 @@ def memory(items: Items) -> list[Measure]:
     return [allocated(f"{kind}items, {name}", policy, items) for name, policy in policies().items()]
 
 
-def allocated(what: str, policy: Believer, items: Items) -> Measure:
+def allocated(what: str, policy: LearningPolicy, items: Items) -> Measure:
     """The items and all that ranking them allocates, over the items alone.
 
     numpy's arrays are traced. Those inside kernels are not, so the long ones among them are added:

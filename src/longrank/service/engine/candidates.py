@@ -14,7 +14,6 @@ from longrank import checks
 from longrank.errors import InvalidInput
 from longrank.payoffs import Payoffs
 from longrank.schema import ID, MAX_TAGS, Schema, read_prices
-from longrank.service.complaints import blamed, translate
 from longrank.service.messages import (
     MAX_DIMENSIONS,
     MAX_FIELD_NAME,
@@ -24,6 +23,7 @@ from longrank.service.messages import (
     DecisionRequest,
     Packed,
 )
+from longrank.service.validation_errors import explain
 
 MAX_TEXT = 4096  # characters of a value
 MAX_ATOMS = 1 << 22  # of all candidates of a round, at 16 bytes each
@@ -264,10 +264,11 @@ def _vectors(candidates: Sequence[Any], dim: int) -> list[Candidate]:
     try:
         return msgspec.convert({"candidates": candidates}, _Vectors).candidates
     except msgspec.ValidationError as error:
-        where = blamed(str(error)) or "candidates"
-        rule = f"fit a model of {dim} features, whose candidates have id and features"
-        plain = InvalidInput(where, rule, str(error))
-        raise translate(error, {"candidates": candidates}) or plain from None
+        wrong = explain(error, {"candidates": candidates}, _Vectors)
+        rule = wrong.rule
+        if rule in ("be given", "be left out"):
+            rule += f": candidates of a model of {dim} features have id and features"
+        raise InvalidInput(wrong.parameter, rule, wrong.value) from None
 
 
 def _items(rows: list[list[float]], dim: int) -> NDArray[np.floating]:

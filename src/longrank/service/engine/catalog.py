@@ -13,7 +13,7 @@ import msgspec
 
 from longrank.errors import InvalidInput, LongrankError
 from longrank.policies import Policy, registry
-from longrank.policies.believer import Believer
+from longrank.policies.learning import LearningPolicy
 from longrank.schema import Number, Schema
 from longrank.service.engine.apply import Progress, replay
 from longrank.service.engine.model import Model, Spec, read_spec
@@ -239,10 +239,12 @@ def _first(spec: Spec) -> Snapshot:
 
 def _check_candidates(request: ModelRequest, policy: Policy) -> None:
     """Refuse a policy that cannot rank the candidates that a model is for."""
-    records = policy.features.sparse if isinstance(policy, Believer) else request.dim is None
+    records = policy.features.sparse if isinstance(policy, LearningPolicy) else request.dim is None
     if request.dim is None and not records:
         raise _needs_dim(request)
-    if request.schema is not None and (request.dim is not None or not isinstance(policy, Believer)):
+    if request.schema is not None and (
+        request.dim is not None or not isinstance(policy, LearningPolicy)
+    ):
         rule = "be given without dim, for a policy that learns from records"
         raise InvalidInput("schema", rule, f"policy {request.policy!r}, dim {request.dim}")
 

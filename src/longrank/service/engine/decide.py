@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from longrank.cascade import Ranking
+from longrank.decision import Ranking
 from longrank.errors import InvalidInput
 from longrank.payoffs import Payoffs
 from longrank.rows import SparseRows

@@ -11,12 +11,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.cascade import Ranking
+from longrank.decision import Ranking
 from longrank.errors import BadFile, InvalidInput
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy, Randomised, from_bytes
 from longrank.policies.base import Candidates, Context
-from longrank.policies.believer import Believer
+from longrank.policies.learning import LearningPolicy
 from longrank.schema import Schema
 from longrank.service.engine.stats import Stats
 from longrank.service.errors import OtherVersion, StoreDamaged
@@ -99,7 +99,7 @@ class Model:
     def schema(self) -> Schema | None:
         """How records become rows, as it was published; None for policies without one."""
         policy = self.view.policy
-        if not isinstance(policy, Believer) or not policy.features.sparse:
+        if not isinstance(policy, LearningPolicy) or not policy.features.sparse:
             return None
         return policy.schema
 
@@ -120,7 +120,7 @@ class Model:
         policy, stats, _ = self.view
         spec = self.spec
         width = spec.request.dim
-        plain = width is not None and not isinstance(policy, Believer) and len(items)
+        plain = width is not None and not isinstance(policy, LearningPolicy) and len(items)
         if plain and items.shape[1] != width:
             raise InvalidInput("features", f"have {width} columns", items.shape[1])
         rng = None
@@ -153,7 +153,8 @@ class Model:
     def decide(self, seq: int, decision: DecisionRecord, choice: Ranking | None) -> None:
         """Apply a decision from the log; ``choice`` is the model's own, if it is at hand."""
         if decision.mode != "frozen":
-            self._changed |= self.policy.note(decision.choice if choice is None else choice)
+            noted = self.policy.record_decision(decision.choice if choice is None else choice)
+            self._changed |= noted
         self._stats.decide(decision)
         self.seq = seq
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from longrank.cascade import Outcome
+from longrank.decision import Outcome
 from longrank.payoffs import Payoffs
 from longrank.service.engine.model import Model
 

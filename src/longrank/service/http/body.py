@@ -1,4 +1,4 @@
-"""The body of a request: received within its limits, decoded, checked."""
+"""The body of a request: received within its limits, and decoded."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import msgspec
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
-from longrank.service.complaints import blamed, translate
 from longrank.service.http.problems import Refused
 from longrank.service.http.routes import JSON
+from longrank.service.validation_errors import explain
 
 LARGE = 64 << 10  # bytes that take about a millisecond to decode
 MSGPACK = ("application/msgpack", "application/x-msgpack", "application/vnd.msgpack")
@@ -25,7 +25,7 @@ class Body(NamedTuple):
     packed: bool
 
 
-class Reader:
+class BodyReader:
     """Receives bodies: at most ``max_bytes`` of one, and ``max_buffered`` of all at a time."""
 
     def __init__(self, max_bytes: int, max_buffered: int) -> None:
@@ -67,32 +67,23 @@ def too_large(max_bytes: int) -> Refused:
 
 
 def decode(kind: type, body: Body) -> Any:
-    """Decode a body: 400 if it is malformed, 422 if it breaks a rule."""
+    """Decode a body: 400 if it is malformed, InvalidInput if it breaks a rule."""
     chunks, _, packed = body
     data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
     chunks.clear()  # whoever waits for the answer does not need them any more
+    codec = msgspec.msgpack if packed else msgspec.json
     decoder = _decoders.get((kind, packed))
     if decoder is None:
-        make = msgspec.msgpack.Decoder if packed else msgspec.json.Decoder
-        decoder = _decoders[kind, packed] = make(kind)
+        decoder = _decoders[kind, packed] = codec.Decoder(kind)
     try:
         return decoder.decode(data)
     except msgspec.ValidationError as error:
-        raise _refuse(error, kind, packed, data) from None
+        try:
+            value = codec.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            value = None  # it is malformed as well, further on
+        raise explain(error, value, kind) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Refused(400, f"the body cannot be decoded: {error}") from None
     except RecursionError:
         raise Refused(400, "the body is nested too deeply") from None
-
-
-def _refuse(error: msgspec.ValidationError, kind: type, packed: bool, data: bytes) -> Exception:
-    """Return the error of a body that breaks a rule: with the value, where that can be told."""
-    module = msgspec.msgpack if packed else msgspec.json
-    try:
-        translated = translate(error, module.decode(data), kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        translated = None  # it is malformed as well, further on
-    if translated is not None:
-        return translated
-    detail = f"the body is not a {kind.__name__}: {error}"
-    return Refused(422, detail, parameter=blamed(str(error)))

@@ -8,19 +8,22 @@ import msgspec
 from starlette.concurrency import run_in_threadpool
 
 from longrank.errors import InvalidInput
+from longrank.policies import Randomised
 from longrank.service import messages
+from longrank.service.engine.model import Model
 from longrank.service.engine.views import Wanted
 from longrank.service.export import spooled
 from longrank.service.http.problems import status_of
-from longrank.service.http.router import Reply, Service
-from longrank.service.http.workers import Lane
+from longrank.service.http.service import Load, Reply, Service
+from longrank.service.http.workers import Shape
+
+_SLOWER = 10  # times the work of other policies, for one that draws each try in Python
 
 
 async def decide(
     service: Service,
     name: str,
-    lane: Lane,
-    size: int,
+    load: Load,
     body: messages.DecisionRequest,
     idempotency_key: str | None = None,
 ) -> messages.DecisionAnswer:
@@ -29,21 +32,29 @@ async def decide(
             rule = "equal the id in the body if both are given"
             raise InvalidInput("Idempotency-Key", rule, repr(idempotency_key))
         body = msgspec.structs.replace(body, id=idempotency_key)
-    model, pace = service.engine.model(name), service.pace
-    shape = pace.shape(model, body, size)
-    if pace.is_quick(model, shape):
-        deciding = pace.quickly(shape, service.engine.aio.decide, name, body)
-        del body  # a decision that waits for the disk does not need it any more
-        return await deciding
-    ranking = partial(pace.timed, shape, service.engine.aio.decide, name, body)
-    del body
-    pace.enter(model)
-    try:
-        deciding = await service.workers.run(lane, ranking)
-    finally:
-        pace.leave(model)
+    shape = _shape(service.engine.model(name), body, load.size, service.limits.max_work)
+    ranking = partial(service.engine.aio.decide, name, body)
+    del body  # a decision that waits for the disk does not need it any more
+    logging = await service.workers.run_timed(shape, load.turn, ranking)
     del ranking
-    return await deciding
+    return await logging
+
+
+def _shape(model: Model, request: messages.DecisionRequest, size: int, max_work: float) -> Shape:
+    """Return what the duration of a decision depends on, in powers of 2; refuse too much work."""
+    spec = model.spec.request
+    candidates = request.ids if request.candidates is None else request.candidates
+    count = len(candidates or ())
+    given = request.rewards
+    budget = request.budget or (spec.max_budget if given is None else len(given))
+    tries = min(count, budget)
+    work = tries * (count * spec.dim if spec.dim else size // 8)
+    if isinstance(model.view.policy, Randomised):
+        work = _SLOWER * (work + count * tries * tries)
+    if work > max_work:
+        rule = "take less work (candidates x features x budget) than the service's max_work"
+        raise InvalidInput("candidates", f"{rule} of {max_work:g}", f"{work:g}")
+    return model.number, count.bit_length(), size.bit_length(), budget.bit_length()
 
 
 async def settle(
@@ -55,12 +66,12 @@ async def settle(
 async def settle_many(
     service: Service, name: str, body: messages.BatchRequest
 ) -> messages.BatchAnswer:
-    found = await service.engine.aio.settle_many(name, body.outcomes)
+    outcomes = await service.engine.aio.settle_many(name, body.outcomes)
     results = [
-        messages.BatchResult(item.id, status_of(result), detail=str(result))
-        if isinstance(result, Exception)
-        else messages.BatchResult(item.id, 200, result)
-        for item, result in zip(body.outcomes, found, strict=True)
+        messages.BatchResult(item.id, status_of(outcome), detail=str(outcome))
+        if isinstance(outcome, Exception)
+        else messages.BatchResult(item.id, 200, outcome)
+        for item, outcome in zip(body.outcomes, outcomes, strict=True)
     ]
     return messages.BatchAnswer(results)
 
@@ -86,6 +97,6 @@ async def drop(service: Service, name: str, older_than: int) -> messages.Dropped
     return messages.Dropped(await run_in_threadpool(service.engine.drop, name, float(older_than)))
 
 
-async def export(service: Service, name: str, lane: Lane) -> Reply:
-    file = await service.workers.run(lane, partial(spooled, service.engine, name))
+async def export(service: Service, name: str, load: Load) -> Reply:
+    file = await service.workers.run(load.turn, partial(spooled, service.engine, name))
     return Reply(file, {"Content-Disposition": f'attachment; filename="{name}.parquet"'})

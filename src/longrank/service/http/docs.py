@@ -11,7 +11,7 @@ from html import escape
 from typing import Any
 
 from longrank.service.http.openapi import tree
-from longrank.service.http.router import Reply, Service
+from longrank.service.http.service import Reply, Service
 from longrank.service.http.status import PAGE_HEADERS
 
 Node = dict[str, Any]

@@ -17,7 +17,7 @@ class Limits:
 
     max_bytes: int = 8 << 20  # of a body
     max_buffered: int = 256 << 20  # bytes of bodies that are being received
-    max_in_flight: int = 512  # requests in progress
+    max_queued: int = 512  # requests in progress
     max_per_key: int = 256  # requests in progress with one key
     max_rate: float = 0.0  # requests a second with one key; 0: any number
     max_work: float = 1e9  # candidates x features x budget of a decision

@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from longrank.errors import LongrankError
 from longrank.service import messages
 from longrank.service.errors import StoreFailed
-from longrank.service.http.router import Service
+from longrank.service.http.service import Service
 
 log = logging.getLogger("longrank.service")
 

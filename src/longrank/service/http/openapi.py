@@ -9,7 +9,7 @@ import msgspec
 
 from longrank import __version__
 from longrank.service.http.problems import ProblemDetails
-from longrank.service.http.routes import FIELD, JSON, PATH, ROUTES, Route
+from longrank.service.http.routes import FIELD, JSON, ROUTES, Route
 
 _REASONS = {
     400: "The body cannot be decoded.",
@@ -25,6 +25,7 @@ _REASONS = {
     500: "The store is damaged, or the service failed.",
     503: "Busy, starting, or the store cannot write: try again after `Retry-After` seconds.",
 }
+NULL = {"type": "null"}  # a parameter that is left out
 _NEEDS = {
     "admin": "Needs the administrator's key.",
     "model": "Needs a key of the model, or the administrator's.",
@@ -110,11 +111,15 @@ def _answer(route: Route[..., Any], kind: Any, found: dict[Any, Any]) -> dict[st
 
 
 def _parameters(route: Route[..., Any]) -> list[dict[str, Any]]:
-    def parameter(name: str, place: str, required: bool, schema: Any) -> dict[str, Any]:
-        return {"name": name, "in": place, "required": required, "schema": schema}
-
+    _, components = msgspec.json.schema_components([route.parameters])
+    (schema,) = components.values()
+    paths, required = FIELD.findall(route.path), schema["required"]
     return [
-        *(parameter(name, "path", True, PATH[name]) for name in FIELD.findall(route.path)),
-        *(parameter(n, "query", route.required(n), schema) for n, schema in route.query.items()),
-        *(parameter(name, "header", False, schema) for name, schema in route.headers.items()),
+        {
+            "name": name,
+            "in": "path" if name in paths else "header" if name in route.headers else "query",
+            "required": name in required,
+            "schema": next(kind for kind in kinds.get("anyOf", [kinds]) if kind != NULL),
+        }
+        for name, kinds in schema["properties"].items()
     ]

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, wraps
 from inspect import Parameter, Signature, signature
 from types import NoneType
 from typing import (
+    Annotated,
     Any,
     Concatenate,
     Generic,
@@ -29,7 +30,6 @@ from typing import (
     Protocol,
     TypeVar,
     cast,
-    get_args,
     get_type_hints,
     overload,
 )
@@ -37,6 +37,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 from numpy.typing import ArrayLike
 
 from longrank import checks
@@ -45,32 +46,23 @@ from longrank.policies.base import Candidates
 from longrank.schema import Schema as RecordSchema
 from longrank.schema import as_records, infer
 from longrank.service import messages
-from longrank.service.complaints import blamed, translate
+from longrank.service.validation_errors import explain
 
 P = ParamSpec("P")
 A = TypeVar("A")
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-Schema = dict[str, Any]
 Scope = Literal["admin", "model", "open"]
 
 FIELD = re.compile(r"{(\w+)}")
 JSON = "application/json"
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
-PATH: dict[str, Schema] = {
-    "name": {"type": "string", "pattern": messages.NAME},
-    "id": {"type": "string", "pattern": messages.ID},
-    "file": {"type": "string", "pattern": r"^[a-z]+\.(js|css)$"},
-}
-_KEY = PATH["id"]
-_CURSOR: Schema = {"type": "string", "pattern": "^[0-9]{1,18}$"}
-_LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": 500, "default": 50}
-_TEXT: Schema = {"type": "string", "pattern": f"^.{{1,{messages.MAX_ID}}}$"}
-_RESULT: Schema = {"type": "string", "pattern": f"^({'|'.join(get_args(messages.Result))})$"}
-_PERIOD: Schema = {"type": "integer", "minimum": 1, "maximum": messages.MAX_SECONDS}
-_TTL: Schema = {"type": "integer", "minimum": 1, "maximum": messages.MAX_SECONDS}
-_GRACE: Schema = {"type": "integer", "minimum": 0, "maximum": messages.MAX_SECONDS, "default": 3600}
-_OLDER_THAN: Schema = {"type": "integer", "minimum": 1, "maximum": messages.MAX_SECONDS}
+Cursor = Annotated[str, Meta(pattern="^[0-9]{1,18}$")]
+Limit = Annotated[int, Meta(ge=1, le=500)]
+Text = Annotated[str, Meta(min_length=1, max_length=messages.MAX_ID)]
+Period = Annotated[int, Meta(ge=1, le=messages.MAX_SECONDS)]
+Grace = Annotated[int, Meta(ge=0, le=messages.MAX_SECONDS)]
+_File = Annotated[str, Meta(pattern=r"^[a-z]+\.(js|css)$")]
 
 
 class Call(NamedTuple, Generic[T_co]):
@@ -97,21 +89,21 @@ class AsyncSender(Protocol):
 class Route(Generic[P, T]):
     """One endpoint.
 
-    ``name`` is its id in the OpenAPI document and in the metrics, ``handler`` is ``file:function``
-    in this folder, ``answers`` are the types by status (None: no body), ``takes`` is the type of
-    the body, ``query`` and ``headers`` are JSON schemas of further parameters, and ``pick`` is what
-    a client returns of an answer.
+    ``name`` is its id in the OpenAPI document and in the metrics, ``handler`` is a function or
+    ``file:function`` in this folder, ``answers`` are the types by status (None: no body), ``query``
+    names the parameters of the client's method that go there, ``headers`` are types of further
+    parameters, and ``pick`` is what a client returns of an answer.
     """
 
     name: str
     method: str
     path: str
-    handler: str
+    handler: str | Callable[..., Awaitable[Any]]
     scope: Scope
     answers: dict[int, Any]
     request: Callable[Concatenate[Any, P], object]
-    query: dict[str, Schema] = field(default_factory=dict)
-    headers: dict[str, Schema] = field(default_factory=dict)
+    query: tuple[str, ...] = ()
+    headers: dict[str, Any] = field(default_factory=dict)
     media: str = JSON
     pick: Callable[[Any], Any] | None = None
 
@@ -121,10 +113,33 @@ class Route(Generic[P, T]):
         return signature(self.request)
 
     @cached_property
+    def hints(self) -> dict[str, Any]:
+        """The types of what the client's method takes, and of the body that it makes."""
+        return get_type_hints(self.request, include_extras=True)
+
+    @cached_property
     def takes(self) -> Any:
         """The type of the body, None if there is none."""
-        found = get_type_hints(self.request)["return"]
-        return None if found is type(None) else found
+        kind = self.hints["return"]
+        return None if kind is NoneType else kind
+
+    @cached_property
+    def parameters(self) -> type[msgspec.Struct]:
+        """What a request has beside its body: values in its path, its query and its headers."""
+        given = list(self.signature.parameters.values())[1:]
+        fields: list[Any] = [
+            (name, self.hints[parameter.name])
+            for name, parameter in zip(FIELD.findall(self.path), given, strict=False)
+        ]
+        for parameter in given:
+            if parameter.name in self.query:
+                default = () if parameter.default is Parameter.empty else (parameter.default,)
+                fields.append((parameter.name, self.hints[parameter.name], *default))
+        fields += [
+            (name.lower().replace("-", "_"), kind | None, msgspec.field(default=None, name=name))
+            for name, kind in self.headers.items()
+        ]
+        return msgspec.defstruct(f"{self.name.title()}Parameters", fields)
 
     @cached_property
     def looks_up(self) -> bool:
@@ -135,14 +150,6 @@ class Route(Generic[P, T]):
     def summary(self) -> str:
         """The first line of its documentation."""
         return (self.request.__doc__ or "").partition("\n")[0]
-
-    def default(self, parameter: str) -> Any:
-        """The default of a query parameter; ``Parameter.empty`` if it is required."""
-        return self.signature.parameters[parameter].default
-
-    def required(self, parameter: str) -> bool:
-        """Whether a query parameter must be given."""
-        return self.default(parameter) is Parameter.empty
 
     def call(self, *args: P.args, **kwargs: P.kwargs) -> Call[T]:
         """Turn a client's arguments into a request."""
@@ -225,10 +232,11 @@ class Endpoints:
     """Every endpoint, as the method of a client that calls it."""
 
     @endpoint("decide", "POST", "/v1/models/{name}/decisions", "decisions:decide", "model",
-              messages.DecisionAnswer, status=201, headers={"Idempotency-Key": _KEY})  # fmt: skip
+              messages.DecisionAnswer, status=201,
+              headers={"Idempotency-Key": messages.Id})  # fmt: skip
     def decide(
         self,
-        model: str,
+        model: messages.Name,
         ids: Sequence[str] | None = None,
         features: ArrayLike | None = None,
         *,
@@ -269,7 +277,9 @@ class Endpoints:
 
     @endpoint("settle", "PUT", "/v1/models/{name}/decisions/{id}/outcome", "decisions:settle",
               "model", messages.OutcomeAnswer)  # fmt: skip
-    def settle(self, /, model: str, decision: str, **outcome: Any) -> messages.OutcomeRequest:
+    def settle(
+        self, /, model: messages.Name, decision: messages.Id, **outcome: Any
+    ) -> messages.OutcomeRequest:
         """Record the outcome of a decision.
 
         Pass ``tried`` and ``succeeded``, or ``succeeded_id``, and ``costs`` where the tries cost
@@ -280,7 +290,9 @@ class Endpoints:
 
     @endpoint("settleMany", "POST", "/v1/models/{name}/outcomes", "decisions:settle_many", "model",
               messages.BatchAnswer)  # fmt: skip
-    def settle_many(self, model: str, outcomes: Sequence[dict[str, Any]]) -> messages.BatchRequest:
+    def settle_many(
+        self, model: messages.Name, outcomes: Sequence[dict[str, Any]]
+    ) -> messages.BatchRequest:
         """Record the outcomes of several decisions.
 
         Each is a dictionary with the decision's ``id`` and what :meth:`settle` takes. They are
@@ -290,20 +302,20 @@ class Endpoints:
 
     @endpoint("read", "GET", "/v1/models/{name}/decisions/{id}", "decisions:read", "model",
               messages.DecisionRead)  # fmt: skip
-    def read(self, model: str, decision: str) -> None:
+    def read(self, model: messages.Name, decision: messages.Id) -> None:
         """Read a decision with its explanation, outcome and history."""
 
     @endpoint("list", "GET", "/v1/models/{name}/decisions", "decisions:latest", "model",
-              messages.DecisionList, query={"cursor": _CURSOR, "limit": _LIMIT, "candidate": _TEXT,
-                                            "result": _RESULT, "search": _TEXT})  # fmt: skip
+              messages.DecisionList,
+              query=("cursor", "limit", "candidate", "result", "search"))  # fmt: skip
     def latest(
         self,
-        model: str,
-        cursor: str | None = None,
-        limit: int = 50,
-        candidate: str | None = None,
+        model: messages.Name,
+        cursor: Cursor | None = None,
+        limit: Limit = 50,
+        candidate: Text | None = None,
         result: messages.Result | None = None,
-        search: str | None = None,
+        search: Text | None = None,
     ) -> None:
         """List decisions, newest first.
 
@@ -312,18 +324,18 @@ class Endpoints:
         """
 
     @endpoint("drop", "DELETE", "/v1/models/{name}/decisions", "decisions:drop", "admin",
-              messages.Dropped, query={"older_than": _OLDER_THAN})  # fmt: skip
-    def drop(self, model: str, older_than: int) -> None:
+              messages.Dropped, query=("older_than",))  # fmt: skip
+    def drop(self, model: messages.Name, older_than: Period) -> None:
         """Drop expired decisions older than this many seconds."""
 
     @endpoint("export", "GET", "/v1/models/{name}/export", "decisions:export", "model", bytes,
               media="application/vnd.apache.parquet")  # fmt: skip
-    def export(self, model: str) -> None:
+    def export(self, model: messages.Name) -> None:
         """Export all decisions and their outcomes as Parquet."""
 
     @endpoint("createModel", "PUT", "/v1/models/{name}", "models:create_model", "admin",
               messages.ModelAnswer, more={201: messages.ModelCreated})  # fmt: skip
-    def create_model(self, /, name: str, **settings: Any) -> messages.ModelRequest:
+    def create_model(self, /, name: messages.Name, **settings: Any) -> messages.ModelRequest:
         """Create a model, or change the mode and terms of an existing one.
 
         Pass the fields of :class:`~longrank.service.messages.ModelRequest`: ``policy``, ``schema``,
@@ -335,23 +347,21 @@ class Endpoints:
         try:
             return msgspec.convert(settings, messages.ModelRequest)
         except msgspec.ValidationError as error:
-            where = blamed(str(error)) or "settings"
-            plain = InvalidInput(where, "be a setting of a model", str(error))
-            raise translate(error, settings) or plain from None
+            raise explain(error, settings, messages.ModelRequest) from None
 
     @endpoint("readModel", "GET", "/v1/models/{name}", "models:read_model", "model",
               messages.ModelAnswer)  # fmt: skip
-    def model(self, name: str) -> None:
+    def model(self, name: messages.Name) -> None:
         """Read a model's settings and statistics."""
 
     @endpoint("readSchema", "GET", "/v1/models/{name}/schema", "models:read_schema", "model",
               messages.SchemaAnswer)  # fmt: skip
-    def schema(self, name: str) -> None:
+    def schema(self, name: messages.Name) -> None:
         """Read how a model's records become rows: fields, kinds, crosses, columns."""
 
     @endpoint("readSeries", "GET", "/v1/models/{name}/series", "models:read_series", "model",
-              messages.SeriesAnswer, query={"seconds": _PERIOD})  # fmt: skip
-    def series(self, name: str, seconds: int | None = None) -> None:
+              messages.SeriesAnswer, query=("seconds",))  # fmt: skip
+    def series(self, name: messages.Name, seconds: Period | None = None) -> None:
         """Read a model's numbers over time.
 
         Those of the last ``seconds``, or all: of the model, of each candidate, how well estimates
@@ -360,7 +370,7 @@ class Endpoints:
 
     @endpoint("deleteModel", "DELETE", "/v1/models/{name}", "models:delete_model", "admin",
               NoneType, status=204)  # fmt: skip
-    def delete_model(self, name: str) -> None:
+    def delete_model(self, name: messages.Name) -> None:
         """Delete a model and its log."""
 
     @picking(_models)
@@ -375,9 +385,13 @@ class Endpoints:
 
     @endpoint("createKey", "POST", "/v1/models/{name}/keys", "models:create_key", "admin",
               messages.KeyCreated, status=201,
-              query={"ttl": _TTL, "replaces": _KEY, "grace": _GRACE})  # fmt: skip
+              query=("ttl", "replaces", "grace"))  # fmt: skip
     def create_key(
-        self, model: str, ttl: int | None = None, replaces: str | None = None, grace: int = 3600
+        self,
+        model: messages.Name,
+        ttl: Period | None = None,
+        replaces: messages.Id | None = None,
+        grace: Grace = 3600,
     ) -> None:
         """Create another key of a model.
 
@@ -387,17 +401,17 @@ class Endpoints:
 
     @endpoint("listKeys", "GET", "/v1/models/{name}/keys", "models:list_keys", "admin",
               messages.KeyList)  # fmt: skip
-    def list_keys(self, model: str) -> None:
+    def list_keys(self, model: messages.Name) -> None:
         """List the ids of a model's keys."""
 
     @endpoint("deleteKey", "DELETE", "/v1/models/{name}/keys/{id}", "models:delete_key", "admin",
               NoneType, status=204)  # fmt: skip
-    def delete_key(self, model: str, key: str) -> None:
+    def delete_key(self, model: messages.Name, key: messages.Id) -> None:
         """Delete a key by its id."""
 
     @endpoint("listEvents", "GET", "/v1/events", "models:list_events", "admin",
-              messages.EventList, query={"limit": _LIMIT})  # fmt: skip
-    def events(self, limit: int = 50) -> None:
+              messages.EventList, query=("limit",))  # fmt: skip
+    def events(self, limit: Limit = 50) -> None:
         """List who created, replaced and revoked keys, newest first."""
 
     @endpoint("health", "GET", "/healthz", "status:health", "open", messages.Health)
@@ -464,19 +478,23 @@ def _listed(values: ArrayLike | None) -> list[float] | None:
     return None if values is None else np.asarray(values, np.float64).tolist()
 
 
-def _nothing(self: object) -> None:
-    """Read a file of the service."""
+def _page(self: object) -> None:
+    """Read a page of the service."""
+
+
+def _file(self: object, file: _File) -> None:
+    """Read a file of the page."""
 
 
 ROUTES: tuple[Route[..., Any], ...] = tuple(
     method.route for method in vars(Endpoints).values() if isinstance(method, Method)
 )
 PAGES: tuple[Route[..., Any], ...] = tuple(
-    Route(name, "GET", path, handler, "open", {200: bytes}, _nothing, media=media)
-    for name, path, handler, media in (
-        ("page", "/", "status:page", "text/html; charset=utf-8"),
-        ("page", "/static/{file}", "status:static", "text/javascript; charset=utf-8"),
-        ("openapi", "/openapi.json", "status:openapi", JSON),
-        ("docs", "/docs", "docs:page", "text/html; charset=utf-8"),
+    Route(name, "GET", path, handler, "open", {200: bytes}, request, media=media)
+    for name, path, handler, request, media in (
+        ("page", "/", "status:page", _page, "text/html; charset=utf-8"),
+        ("page", "/static/{file}", "status:static", _file, "text/javascript; charset=utf-8"),
+        ("openapi", "/openapi.json", "status:openapi", _page, JSON),
+        ("docs", "/docs", "docs:page", _page, "text/html; charset=utf-8"),
     )
 )

@@ -1,128 +1,84 @@
-"""Threads for work that would hold up the event loop, shared fairly by keys and models."""
+"""Threads for work that would hold up the event loop, and which decisions need one."""
 
 from __future__ import annotations
 
-import asyncio
-import sys
-import threading
-from collections import Counter, OrderedDict, deque
+import math
+import time
 from collections.abc import Callable
-from contextlib import suppress
-from typing import Any, NamedTuple, TypeVar
+from functools import partial
+from typing import NamedTuple, TypeVar
+
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
 
 from longrank.service.http.problems import Refused
 
 T = TypeVar("T")
-SWITCH = 1e-4  # seconds after which a working thread gives way to the event loop, if that waits
+Shape = tuple[int, ...]
+MAX_INLINE = 0.001  # seconds of the event loop that a decision may take
+_WEIGHT = 0.2  # of the latest decision in the mean duration of its shape
+_MAX_SHAPES = 10_000
 
 
-class Lane(NamedTuple):
-    """Whose work it is: the digest of a key, and a model. Each lane has its turn."""
+class Turn(NamedTuple):
+    """Whose work it is: the digest of a key, and a model."""
 
     key: bytes
     model: str
 
 
-class _Job(NamedTuple):
-    work: Callable[[], Any]
-    future: asyncio.Future[Any]
-    loop: asyncio.AbstractEventLoop
-
-
 class Workers:
-    """At most ``max_workers`` threads, which take one job of each lane in turn.
+    """At most ``max_workers`` threads at a time, of which each turn leaves one to the others.
 
-    One lane has at most ``max_large`` jobs that wait, and leaves a thread to the others. The
-    threads are started when they are needed.
+    At most ``max_waiting`` jobs of a turn wait for their turn. Whatever waits is served in order,
+    so that nobody waits for more than one share of the threads of everybody else's.
     """
 
-    def __init__(self, max_workers: int, max_large: int) -> None:
-        self._max_workers, self._max_large = max_workers, max_large
-        self._share = max(1, max_workers - 1)  # of the threads, for one lane
-        self._lanes: OrderedDict[Lane, deque[_Job]] = OrderedDict()
-        self._running: Counter[Lane] = Counter()
-        self._threads = 0
-        self._interval = sys.getswitchinterval()
-        self._wake = threading.Condition()
-        self._closing = False
+    def __init__(self, max_workers: int, max_waiting: int) -> None:
+        self._threads = CapacityLimiter(max_workers)
+        self._share, self._max_waiting = max(1, max_workers - 1), max_waiting
+        self._turns: dict[Turn, CapacityLimiter] = {}
+        self._seconds: dict[Shape, float] = {}  # moving averages
 
     @property
     def waiting(self) -> int:
         """How many jobs wait for a thread."""
-        return sum(map(len, list(self._lanes.values())))
+        limiters = (self._threads, *self._turns.values())
+        return sum(limiter.statistics().tasks_waiting for limiter in limiters)
 
-    async def run(self, lane: Lane, work: Callable[[], T]) -> T:
-        """Run work in a thread when its lane has its turn; 429 if too much waits in the lane."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
-        with self._wake:
-            queue = self._lanes.get(lane)
-            if queue is not None and len(queue) >= self._max_large:
-                detail = f"{len(queue)} large requests of this key wait for this model"
-                raise Refused(429, f"{detail}; try again later", {"Retry-After": "1"})
-            if queue is None:
-                queue = self._lanes[lane] = deque()
-            queue.append(_Job(work, future, loop))
-            if self._threads < self._max_workers:
-                self._threads += 1
-                name = f"longrank-worker-{self._threads}"
-                threading.Thread(target=self._work, name=name, daemon=True).start()
-            self._wake.notify()
-        return await future
+    async def run(self, turn: Turn, work: Callable[[], T]) -> T:
+        """Run work in a thread; refuse it with 429 if too much of this turn waits."""
+        own = self._turns.get(turn)
+        if own is None:
+            own = self._turns[turn] = CapacityLimiter(self._share)
+        if (waiting := own.statistics().tasks_waiting) >= self._max_waiting:
+            detail = f"{waiting} large requests of this key wait for this model"
+            raise Refused(429, f"{detail}; try again later", {"Retry-After": "1"})
+        try:
+            async with own:
+                return await run_sync(work, limiter=self._threads)
+        finally:
+            if not own.borrowed_tokens and not own.statistics().tasks_waiting:
+                self._turns.pop(turn, None)
 
-    def close(self) -> None:
-        """Let the threads end once nothing waits."""
-        with self._wake:
-            self._closing = True
-            self._wake.notify_all()
+    async def run_timed(self, shape: Shape, turn: Turn, work: Callable[[], T]) -> T:
+        """Run work at once if work of this shape is known to be quick, else in a thread.
 
-    def _work(self) -> None:
-        while True:
-            with self._wake:
-                while (found := self._next()) is None:
-                    if self._closing and not self._lanes:
-                        return
-                    self._wake.wait()
-                lane, job = found
-                if not self._running:
-                    self._interval = sys.getswitchinterval()
-                    sys.setswitchinterval(min(SWITCH, self._interval))
-                self._running[lane] += 1
-            result, error = None, None
-            try:
-                result = job.work()
-            except BaseException as raised:  # it is the caller's, in the event loop
-                error = raised
-            with self._wake:
-                self._running[lane] -= 1
-                if not self._running[lane]:
-                    del self._running[lane]
-                if not self._running:
-                    sys.setswitchinterval(self._interval)
-                self._wake.notify_all()
-            with suppress(RuntimeError):  # the event loop is closed, and nobody waits
-                job.loop.call_soon_threadsafe(_deliver, job.future, result, error)
-            del job, result, error
+        The first of a shape may have to compile. While a thread works for the same model, quick
+        work could have to wait for it, and goes to a thread as well.
+        """
+        quick = self._seconds.get(shape, math.inf) < MAX_INLINE
+        if quick and not any(other.model == turn.model for other in self._turns):
+            return self._timed(shape, work)
+        return await self.run(turn, partial(self._timed, shape, work))
 
-    def _next(self) -> tuple[Lane, _Job] | None:
-        """Take the next job of the next lane that has not its share of the threads yet."""
-        for lane, queue in self._lanes.items():
-            if self._running[lane] < self._share:
-                job = queue.popleft()
-                if queue:
-                    self._lanes.move_to_end(lane)
-                else:
-                    del self._lanes[lane]
-                return lane, job
-        return None
-
-
-def _deliver(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
-    if future.done():  # whoever waited has gone
-        if asyncio.iscoroutine(result):
-            result.close()
-        return
-    if error is not None:
-        future.set_exception(error)
-    else:
-        future.set_result(result)
+    def _timed(self, shape: Shape, work: Callable[[], T]) -> T:
+        started = time.perf_counter()
+        try:
+            return work()
+        finally:
+            seconds = time.perf_counter() - started
+            if len(self._seconds) >= _MAX_SHAPES:
+                self._seconds.clear()
+            before = self._seconds.get(shape, seconds)
+            self._seconds[shape] = before + _WEIGHT * (seconds - before)

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.resources import files
-from typing import Any
-from urllib.parse import parse_qs
+from typing import Annotated, Any
 
 import msgspec
-from starlette.types import ASGIApp, Receive, Scope, Send
 
-from longrank.errors import InvalidInput, LongrankError
-from longrank.service.http.origins import LOOPBACK, Origins
-from longrank.service.http.problems import Refused, report
-from longrank.service.http.status import PAGE_HEADERS, static_file
+from longrank.service.http.problems import Refused
+from longrank.service.http.routes import Route
+from longrank.service.http.service import Reply, Service
+from longrank.service.http.status import MEDIA, PAGE_HEADERS, static_file
 from longrank.service.play.traffic import Desk
 
-MAX_BODY = 1024
-_KINDS = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8"}
+File = Annotated[str, msgspec.Meta(pattern=r"^[a-z]+\.(js|css)$")]
+Payments = Annotated[int, msgspec.Meta(ge=0, le=10**15)]
 _HEAD = (
-    '<link rel="stylesheet" href="/desk/desk.css">\n  <script type="module" src="/desk/desk.js">'
+    '<link rel="stylesheet" href="/desk/desk.css">\n'
+    '  <script type="module" src="/desk/desk.js"></script>'
 )
 
 
@@ -31,49 +28,49 @@ class Action(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Panel:
-    """Serve the page with the desk in it, and the desk's state and buttons; the rest is the app's.
+    """The page with the desk in it, and the desk's state and buttons, as routes of the service."""
 
-    Like a service without keys it answers only under the names of loopback, and only its own page.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app, self._origins = app, Origins(LOOPBACK)
+    def __init__(self) -> None:
         self.desk: Desk | None = None
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = scope.get("path", "")
-        if scope["type"] != "http" or (path != "/" and not path.startswith("/desk/")):
-            await self._app(scope, receive, send)
-            return
-        try:
-            self._origins.check(scope["method"], dict(reversed(scope["headers"])))
-            kind, body = await self._answer(scope, receive)
-            status, headers = 200, {"Content-Type": kind, **PAGE_HEADERS}
-        except (LongrankError, Refused) as error:
-            status, headers, body = report(error, "desk")
-        head = [(name.lower().encode(), text.encode()) for name, text in headers.items()]
-        head += [(b"content-length", b"%d" % len(body)), (b"x-content-type-options", b"nosniff")]
-        await send({"type": "http.response.start", "status": status, "headers": head})
-        await send(
-            {"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body}
-        )
+    def routes(self) -> list[Route[..., Any]]:
+        """Return what is served beside the API; the page takes the place of the service's."""
 
-    async def _answer(self, scope: Scope, receive: Receive) -> tuple[str, bytes]:
-        method, path = scope["method"], scope["path"]
-        if method in ("GET", "HEAD"):
-            if path == "/":
-                return "text/html; charset=utf-8", _page()
-            if path == "/desk/state":
-                return "application/json", msgspec.json.encode(
-                    self._ready().state(_payments(scope["query_string"].decode("latin-1")))
-                )
-            if path in ("/desk/desk.js", "/desk/desk.css"):
-                return _KINDS[path.rpartition(".")[2]], _own(path.rpartition("/")[2])
-        if (method, path) == ("POST", "/desk/act"):
-            wanted = await _action(receive)
-            self._ready().act(wanted.action, wanted.which)
-            return "application/json", msgspec.json.encode(self._ready().state())
-        raise Refused(404, "there is nothing at this path")
+        def reads(self: object) -> None: ...
+        def reads_file(self: object, file: File) -> None: ...
+        def reads_state(self: object, payments: Payments | None = None) -> None: ...
+        def presses(_: object, action: str, which: str) -> Action:
+            return Action(action, which)
+
+        def route(
+            method: str, path: str, handler: Any, request: Any, **more: Any
+        ) -> Route[..., Any]:
+            return Route("desk", method, path, handler, "open", {200: bytes}, request, **more)
+
+        return [
+            route("GET", "/", self._page, reads, media=MEDIA["html"]),
+            route("GET", "/desk/state", self._state, reads_state, query=("payments",)),
+            route("POST", "/desk/act", self._act, presses),
+            route("GET", "/desk/{file}", self._file, reads_file),
+        ]
+
+    async def _page(self, service: Service) -> Reply:  # noqa: ARG002
+        page = static_file("index.html").body
+        assert isinstance(page, bytes)
+        page = page.replace(b"<!-- head of a panel -->", _HEAD.encode())
+        page = page.replace(b"<!-- panel -->", b'<section id="desk"></section>')
+        return Reply(page, PAGE_HEADERS)
+
+    async def _file(self, service: Service, file: str) -> Reply:  # noqa: ARG002
+        return static_file(file, __package__)
+
+    async def _state(self, service: Service, payments: int | None) -> Reply:  # noqa: ARG002
+        return _told(self._ready().state(payments))
+
+    async def _act(self, service: Service, body: Action) -> Reply:  # noqa: ARG002
+        desk = self._ready()
+        desk.act(body.action, body.which)
+        return _told(desk.state())
 
     def _ready(self) -> Desk:
         if self.desk is None:
@@ -81,40 +78,5 @@ class Panel:
         return self.desk
 
 
-def _payments(query: str) -> int | None:
-    """Return after how many payments the page wants to know the state: those that it shows."""
-    given = parse_qs(query).get("payments", [""])[0]
-    if not given:
-        return None
-    if not (given.isascii() and given.isdigit() and len(given) < 16):
-        raise InvalidInput("payments", "be a number of payments", repr(given))
-    return int(given)
-
-
-async def _action(receive: Receive) -> Action:
-    body, more = b"", True
-    while more and len(body) <= MAX_BODY:
-        message: Any = await receive()
-        body += message.get("body", b"")
-        more = message.get("more_body", False)
-    if len(body) > MAX_BODY:
-        raise Refused(413, f"the body must be at most {MAX_BODY} bytes")
-    try:
-        return msgspec.json.decode(body, type=Action)
-    except msgspec.DecodeError as error:
-        raise Refused(400, str(error)) from error
-
-
-@cache
-def _own(name: str) -> bytes:
-    return (files(__package__) / "static" / name).read_bytes()
-
-
-@cache
-def _page() -> bytes:
-    page = static_file("index.html").body
-    assert isinstance(page, bytes)
-    for mark, text in (("head of a panel", f"{_HEAD}</script>"), ("panel", '<section id="desk">')):
-        closing = "</section>" if mark == "panel" else ""
-        page = page.replace(f"<!-- {mark} -->".encode(), f"{text}{closing}".encode())
-    return page
+def _told(state: dict[str, Any]) -> Reply:
+    return Reply(msgspec.json.encode(state), PAGE_HEADERS)

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.cascade import Outcome, Prices, Ranking
+from longrank.decision import Outcome, Prices, Ranking
 from longrank.errors import BadFile
 from longrank.explanation import Names
 from longrank.rows import SparseRows

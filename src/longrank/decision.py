@@ -1,0 +1,550 @@
+"""Ranking, the receipt of a decision, and Outcome, its result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank import checks, notebook, packing, receipt
+from longrank.errors import InvalidInput
+from longrank.explanation import Names, Reason, Reasons, shorten
+from longrank.payoffs import MAX_PRICE, Payoffs
+from longrank.receipt import Prices as Prices
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a cascade reveals: how many items were tried, and whether the last one succeeded.
+
+    >>> Outcome(3, True).signs(5)  # two failures, a success, two items not observed
+    array([-1, -1,  1,  0,  0])
+    >>> Outcome(2, False).signs(5)  # stopped early: the rest is not observed
+    array([-1, -1,  0,  0,  0])
+
+    ``costs`` is what each attempt actually cost, if known only afterwards (the tokens of an
+    answer): one non-negative number per attempt.
+    """
+
+    tried: int
+    succeeded: bool
+    costs: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if type(self.tried) is not int:
+            object.__setattr__(self, "tried", checks.whole("tried", self.tried))
+        if self.tried < 0:
+            raise InvalidInput("tried", "be at least 0", self.tried)
+        if type(self.succeeded) is not bool:
+            if not isinstance(self.succeeded, np.bool_):
+                raise InvalidInput("succeeded", "be True or False", repr(self.succeeded))
+            object.__setattr__(self, "succeeded", bool(self.succeeded))
+        if self.succeeded and self.tried == 0:
+            raise InvalidInput("tried", "be at least 1 where something succeeded", 0)
+        if self.costs is not None:
+            costs = checks.vector("costs", self.costs)
+            if len(costs) != self.tried:
+                raise InvalidInput("costs", f"have {self.tried} numbers, one a try", len(costs))
+            if (costs < 0.0).any():
+                at = int(np.argmax(costs < 0.0))
+                raise InvalidInput("costs", "be at least 0", f"{costs[at]} at index {at}")
+            if self.tried and costs.max() > MAX_PRICE:
+                raise InvalidInput("costs", f"be at most {MAX_PRICE:g}", float(costs.max()))
+            object.__setattr__(self, "costs", tuple(costs.tolist()))
+
+    def __repr__(self) -> str:
+        costs = "" if self.costs is None else f", costs={self.costs}"
+        return f"Outcome(tried={self.tried}, succeeded={self.succeeded}{costs})"
+
+    def _repr_html_(self) -> str:
+        """Show the outcome in a notebook: a try in each row."""
+        limit = notebook.MAX_ROWS
+        rows: list[tuple[object, ...]] = []
+        for i in range(min(self.tried, limit)):
+            result = "success" if self.succeeded and i == self.tried - 1 else "failure"
+            rows.append(
+                (i + 1, result, *(() if self.costs is None else (f"{self.costs[i]:z.6g}",)))
+            )
+        head = ["try", "result", *(() if self.costs is None else ("cost",))]
+        more = [f"and {self.tried - limit} more tries"] if self.tried > limit else []
+        end = "success" if self.succeeded else "no success"
+        return notebook.table(f"Outcome: {end} after {self.tried} tries", head, rows, more)
+
+    def signs(self, length: int) -> NDArray[np.int64]:
+        """Return the paper's s_j for a sequence: +1 success, -1 failure, 0 unobserved."""
+        self.check(length)
+        signs = np.zeros(length, np.int64)
+        signs[: self.tried] = -1
+        if self.succeeded:
+            signs[self.tried - 1] = 1
+        return signs
+
+    def check(self, length: int) -> None:
+        """Check that a sequence of this length can have this outcome."""
+        if self.tried > length:
+            rule = f"be at most {length}, the length of the ranking"
+            raise InvalidInput("outcome.tried", rule, self.tried)
+
+
+class Ranking:
+    """Receipt of a decision: what to try in which order, why, and what learning needs later.
+
+    Immutable. Keep it until the outcome arrives: in memory, as bytes or as a dictionary.
+    """
+
+    # All numbers are in one array, since allocating five takes longer than the decision: n
+    # probabilities, n estimates, n + 1 values and up to n rows, of which the first s are in use.
+    __slots__ = (
+        "_dim",
+        "_names",
+        "_numbers",
+        "_order",
+        "_patience",
+        "_prices",
+        "_sample",
+        "_stop",
+        "_tries",
+        "from_elsewhere",
+    )
+
+    def __init__(
+        self,
+        order: NDArray[np.int64],
+        probabilities: NDArray[np.float64],
+        estimates: NDArray[np.float64],
+        values: NDArray[np.float64],
+        features: NDArray[np.float64],
+        names: Names | None = None,
+        prices: Prices | None = None,
+    ) -> None:
+        max_tries, s = len(values) - 1, len(order)
+        numbers = np.empty(3 * max_tries + 1 + features.size)
+        numbers[:s] = probabilities
+        numbers[max_tries : max_tries + s] = estimates
+        numbers[2 * max_tries : 3 * max_tries + 1] = values
+        numbers[3 * max_tries + 1 : 3 * max_tries + 1 + features.size] = features.ravel()
+        self._fill(order, numbers, features.shape[1], max_tries, names, prices)
+
+    @staticmethod
+    def allocate(max_tries: int, dim: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Allocate a receipt for ``max_tries`` attempts: see :func:`longrank.kernels.decide`."""
+        return np.empty(max_tries, np.int64), np.empty(max_tries * (3 + dim) + 1)
+
+    @classmethod
+    def from_buffer(
+        cls,
+        order: NDArray[np.int64],
+        numbers: NDArray[np.float64],
+        dim: int,
+        names: Names | None = None,
+    ) -> Ranking:
+        """Wrap what :meth:`allocate` allocated, once filled; ``order`` cut to its length."""
+        ranking = cls.__new__(cls)
+        ranking._fill(order, numbers, dim, len(numbers) // (3 + dim), names, None)
+        return ranking
+
+    @classmethod
+    def without_belief(
+        cls,
+        order: NDArray[np.int64],
+        rows: NDArray[np.floating],
+        max_tries: int,
+        give_up: float,
+        names: Names | None = None,
+    ) -> Ranking:
+        """Return the receipt of a decision without a belief: probabilities and values are NaN.
+
+        Only the value of trying nothing is known: ``give_up``.
+        """
+        unknown, values = np.full(len(order), np.nan), np.full(max_tries + 1, np.nan)
+        values[0] = give_up
+        return cls(order, unknown, unknown, values, np.array(rows, np.float64, ndmin=2), names)
+
+    def subset(self, positions: Sequence[int]) -> Ranking:
+        """Return the receipt of a subset of the attempts, in the order given."""
+        kept = np.asarray(positions, np.int64)
+        return Ranking(
+            self.order[kept],
+            self.probabilities[kept],
+            self.estimates[kept],
+            self.values,
+            self._dense[kept],
+            None if self._names is None else self._names.take(kept.tolist()),
+            None if self._prices is None else self._prices.take(kept.tolist()),
+        ).planned(self._patience, self._stop, self._sample)
+
+    def at_prices(self, payoffs: Payoffs, loss_bound: float = math.nan) -> Ranking:
+        """Return it with the costs and values of its candidates, if the payoffs have them."""
+        costs, values, priced = payoffs.costs, payoffs.success_values, self
+        if costs is not None and values is not None:
+            order = self._order
+            priced = Ranking(
+                order,
+                self.probabilities,
+                self.estimates,
+                self.values,
+                self._dense,
+                self._names,
+                Prices(costs[order], values[order], loss_bound),
+            )
+        return priced.planned(payoffs.patience, self._stop, self._sample)
+
+    def planned(self, patience: float, stop: str = "", sample: Matrix | None = None) -> Ranking:
+        """Add to a new receipt how it was planned, which :meth:`explain` tells; return it.
+
+        ``stop`` are words on where it stops, if chance had a part in that; neither it nor the
+        patience is stored.
+        """
+        self._patience, self._stop = patience, stop
+        return self if sample is None else self.carry(sample)
+
+    def carry(self, sample: Matrix) -> Ranking:
+        """Add to a new receipt some of the candidates as they came: see :attr:`sample`."""
+        sample.setflags(write=False)
+        self._sample: Matrix | None = sample
+        return self
+
+    @property
+    def sample(self) -> Matrix | None:
+        """Some of the candidates as they came, for features that do not know their units yet."""
+        return self._sample
+
+    def _fill(
+        self,
+        order: NDArray[np.int64],
+        numbers: NDArray[np.float64],
+        dim: int,
+        max_tries: int,
+        names: Names | None,
+        prices: Prices | None,
+    ) -> None:
+        order.setflags(write=False)
+        numbers.setflags(write=False)
+        self._order, self._numbers, self._dim, self._names = order, numbers, dim, names
+        self._tries, self._prices, self._sample = max_tries, prices, None
+        self._patience, self._stop, self.from_elsewhere = 1.0, "", False
+        if prices is not None:
+            prices.costs.setflags(write=False)
+            prices.values.setflags(write=False)
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """Indices into the round's items, in the order to try them. Shape (s,)."""
+        return self._order
+
+    @property
+    def ids(self) -> list[Any]:
+        """The ids of the candidates, in the order to try them.
+
+        The field ``id`` of a record; a candidate without one is named by its position.
+        """
+        return self.order.tolist() if self._names is None else list(self._names.ids)
+
+    @property
+    def reasons(self) -> list[list[Reason]]:
+        """Reasons for (above 0) and against each candidate in order, strongest first.
+
+        Each is a text such as ``brand=visa`` with its contribution to the log-odds of the estimate.
+        Empty if candidates are arrays.
+        """
+        if self._names is None:
+            return [[] for _ in self.order]
+        reasons = self._names.reasons
+        return reasons.words() if isinstance(reasons, Reasons) else list(reasons)
+
+    @property
+    def costs(self) -> Vector | None:
+        """Planned cost of each attempt; None if candidates have no individual costs."""
+        return None if self._prices is None else self._prices.costs
+
+    @property
+    def success_values(self) -> Vector | None:
+        """What each success is worth beyond the position's reward; None if there are no values."""
+        return None if self._prices is None else self._prices.values
+
+    @property
+    def loss_bound(self) -> float:
+        """Upper bound on how much more the best plan is worth, with the same ``probabilities``.
+
+        0 if the plan is optimal, NaN if no bound is known: see ``docs/planning.md``.
+        """
+        return 0.0 if self._prices is None else self._prices.loss_bound
+
+    @property
+    def patience(self) -> float:
+        """Probability of continuing after a failure that the plan assumed, given or learned.
+
+        Not stored: a ranking that was read back has 1.
+        """
+        return self._patience
+
+    def reward(self, payoffs: Payoffs, outcome: Outcome) -> float:
+        """Return what an outcome of this ranking earned.
+
+        ``payoffs`` are those of the round. Costs and values are the planned ones; for a candidate
+        without a cost, what the policy expected. If the outcome reports actual costs, they count.
+
+        >>> import longrank
+        >>> payoffs = longrank.Payoffs.linear(2, attempt_cost=0.0)
+        >>> ranking = longrank.recommended().rank([{"id": "adyen", "cost": 0.2}], payoffs)
+        >>> ranking.reward(payoffs, Outcome(1, True)), ranking.reward(payoffs, Outcome(1, False))
+        (0.8, -0.2)
+        """
+        outcome.check(len(self))
+        tried, covered = outcome.tried, payoffs.tries(None)  # those along a sequence are refused
+        if tried > covered:
+            raise InvalidInput("payoffs", f"cover the {tried} tries of the outcome", covered)
+        paid = payoffs.along(self._order[:tried])
+        if self._prices is not None:
+            costs, values = self._prices.costs[:tried], self._prices.values[:tried]
+            given, paid = paid, payoffs.priced(costs, values).along(range(tried))
+            if payoffs.has_prices and given != paid:
+                rule = "have the costs and values that the ranking was planned with, or none"
+                raise InvalidInput("payoffs", rule, payoffs)
+        return paid.reward(outcome)
+
+    @property
+    def dim(self) -> int:
+        """The length of a row of features; 0 if the candidates are records."""
+        return self._dim
+
+    @property
+    def probabilities(self) -> NDArray[np.float64]:
+        """The success probabilities along ``order`` that the policy acted on. Shape (s,).
+
+        Each is conditional on the items above failing, and optimistic for :class:`~longrank.UCB`.
+        """
+        return self._numbers[: len(self.order)]
+
+    @property
+    def estimates(self) -> NDArray[np.float64]:
+        """The same without the exploration bonus. Shape (s,)."""
+        max_tries = self._tries
+        return self._numbers[max_tries : max_tries + len(self.order)]
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """Expected reward of every length 0..n, with ``probabilities``. Shape (n + 1,).
+
+        They show why the sequence stops at s, and what each further attempt would have added; n is
+        the maximum number of attempts.
+        """
+        max_tries = self._tries
+        return self._numbers[2 * max_tries : 3 * max_tries + 1]
+
+    @property
+    def features(self) -> Any:
+        """The rows to learn from, as they were when ranked.
+
+        Shape (s, dim); a :class:`longrank.rows.SparseRows` if the candidates are records.
+        """
+        return self.rows(len(self.order))
+
+    def arrays(self) -> tuple[NDArray[np.int64], Vector, Vector, Vector]:
+        """Return order, probabilities, estimates and values: everything except the features."""
+        numbers, s, n = self._numbers, len(self._order), self._tries
+        return (
+            self._order,
+            numbers[:s],
+            numbers[n : n + s],
+            numbers[2 * n : 3 * n + 1],
+        )
+
+    def rows(self, count: int) -> Any:
+        """Return the first ``count`` rows of the features."""
+        if self._names is not None and self._names.rows is not None:
+            return self._names.rows.take(slice(count))
+        return self._dense[:count]
+
+    @property
+    def _dense(self) -> NDArray[np.float64]:
+        numbers, dim = self._numbers, self._dim
+        count, start = len(self._order), 3 * self._tries + 1
+        return numbers[start : start + count * dim].reshape(count, dim)
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    @property
+    def value(self) -> float:
+        """The expected reward of the chosen sequence."""
+        return float(self.values[len(self.order)])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Ranking):
+            return NotImplemented
+        return self.to_bytes() == other.to_bytes()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        what = f"order={self.order.tolist()}" if self._names is None else f"ids={self.ids}"
+        return f"Ranking({what}, value={self.value:.4g})"
+
+    def explain(self) -> str:
+        """Return the decision as a table: estimates, bonus, what each attempt adds, why it stopped.
+
+        For records, it includes the fields that count for and against each candidate. Patience,
+        and whether the sequence was drawn at random, are not stored, so they are shown only for a
+        ranking as the policy returned it.
+        """
+        values, reasons, costs = self.values, self.reasons, self.costs
+        named = self._names is not None
+        names = [shorten(name) for name in self.ids]
+        wide = max([9, *map(len, names)]) + 1 if named else 7
+        head = f"{'candidate':>{wide}}" if named else "   item"
+        price = "" if costs is None else "      costs"
+        worth = self.success_values
+        if worth is not None and worth.any():
+            price += "   on success"
+        lines = [
+            f"try{head}   estimate   with bonus{price}   value if it ends here   this try adds"
+        ]
+        lines.append(f"  0{values[0]:>z{48 + wide + len(price)}.4f}")
+        for i in range(len(self)):
+            paid = "" if costs is None else f"{costs[i]:>z11.4f}"
+            if worth is not None and worth.any():
+                paid += f"{worth[i]:>+z13.4f}"
+            lines.append(
+                f"{i + 1:>3}{names[i]:>{wide}}{self.estimates[i]:>11.4f}"
+                f"{self.probabilities[i]:>13.4f}{paid}{values[i + 1]:>z24.4f}"
+                f"{values[i + 1] - values[i]:>+z16.4f}"
+            )
+            for word, some in (
+                ("for", [each for each in reasons[i] if each[1] > 0.0]),
+                ("against", [each for each in reasons[i] if each[1] < 0.0]),
+            ):
+                if some:
+                    told = ", ".join(f"{label} {size:+.2f}" for label, size in some)
+                    lines.append(f"{word:>{wide + 3}}: {told}")
+        return "\n".join([*lines, *self._ending()])
+
+    def _ending(self) -> list[str]:
+        """Say why it stopped where it does, and what else it was planned with."""
+        values, lines = self.values, []
+        max_tries = len(values) - 1
+        if len(self) == max_tries:
+            unbeaten = bool((self.value >= values).all())
+            why = ": no shorter sequence is worth more." if unbeaten else "."
+            lines.append(f"It uses all {max_tries} tries{why}")
+        else:
+            best = float(values[len(self) + 1 :].max())
+            lines.append(
+                f"It stops after {len(self)} of {max_tries} tries{self._stop}: the best longer "
+                f"sequence is worth {best:z.4f}, this one {self.value:z.4f}."
+            )
+        if self._patience < 1.0:
+            lines.append(
+                f"It is planned with a patience of {self._patience:.4g}, the probability of going "
+                "on after a failure."
+            )
+        return lines
+
+    def _repr_html_(self) -> str:
+        """Show the decision in a notebook: a try in each row, as :meth:`explain` does."""
+        values, reasons = self.values, self.reasons
+        columns: dict[str, list[str]] = {
+            "try": [str(i + 1) for i in range(len(self))],
+            "item" if self._names is None else "candidate": [shorten(name) for name in self.ids],
+            "estimate": [f"{x:.4f}" for x in self.estimates],
+            "with bonus": [f"{x:.4f}" for x in self.probabilities],
+        }
+        if self.costs is not None:
+            columns["costs"] = [f"{x:z.4f}" for x in self.costs]
+        if self.success_values is not None and self.success_values.any():
+            columns["on success"] = [f"{x:+z.4f}" for x in self.success_values]
+        ends = values[1 : len(self) + 1]
+        columns["value if it ends here"] = [f"{x:z.4f}" for x in ends]
+        columns["this try adds"] = [f"{x:+z.4f}" for x in ends - values[: len(self)]]
+        for word, sign in (("for", 1.0), ("against", -1.0)):
+            said = [
+                [f"{label} {x:+.2f}" for label, x in some if sign * x > 0.0] for some in reasons
+            ]
+            if any(said):
+                columns[word] = [", ".join(some) for some in said]
+        rows = zip(*columns.values(), strict=True)
+        caption = f"Ranking: worth {self.value:z.4f}, {values[0]:z.4f} without any try"
+        return notebook.table(caption, list(columns), rows, self._ending())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Ranking.from_bytes, (self.to_bytes(),)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain lists and numbers, ready for JSON (an unknown probability is None)."""
+        return {
+            "version": self._version,
+            "order": self.order.tolist(),
+            "probabilities": _listed(self.probabilities),
+            "estimates": _listed(self.estimates),
+            "values": _listed(self.values),
+            "features": self._dense.tolist(),
+            "dim": self.dim,
+        } | self._more(plain=True)
+
+    @property
+    def _version(self) -> int:
+        """The first version of the layout that has all of it."""
+        if self._sample is not None:
+            return receipt.VERSION
+        if self._prices is not None:
+            return receipt.PRICES
+        return receipt.ARRAYS if self._names is None else receipt.RECORDS
+
+    def _more(self, *, plain: bool) -> dict[str, Any]:
+        """What it has in addition; ``plain`` without arrays."""
+        more = {} if self._names is None else self._named(plain=plain)
+        if self._prices is not None:
+            costs, values, bound = self._prices
+            more |= {"costs": _listed(costs) if plain else costs}
+            more |= {"success_values": _listed(values) if plain else values}
+            more |= {"loss_bound": None if plain and bound != bound else bound}
+        if self._sample is not None:
+            more |= {"sample": self._sample.tolist() if plain else self._sample}
+        return more
+
+    def _named(self, *, plain: bool) -> dict[str, Any]:
+        """What it has in addition where candidates are records; ``plain`` without arrays."""
+        assert self._names is not None
+        rows = None if self._names.rows is None else self._names.rows.state()
+        if plain and rows is not None:
+            for name, part in rows.items():
+                if isinstance(part, np.ndarray):
+                    if part.dtype == np.uint64:  # as text: many readers of JSON round 64 bits
+                        part = part.astype(str)
+                    rows[name] = [_listed(row) for row in part] if part.ndim > 1 else _listed(part)
+        reasons = [[list(each) for each in some] for some in self.reasons]
+        return {"ids": self.ids, "reasons": reasons, "rows": rows}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Ranking:
+        """Rebuild the ranking written by :meth:`to_dict`, identical bit for bit."""
+        return cls._stored(receipt.read_lists(data))
+
+    def to_bytes(self) -> bytes:
+        """Return the packed form: see :mod:`longrank.packing`."""
+        parts = {
+            name: getattr(self, "_dense" if name == "features" else name) for name in receipt.PARTS
+        }
+        return packing.pack({"version": self._version} | parts | self._more(plain=False))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Ranking:
+        """Rebuild the ranking written by :meth:`to_bytes`, identical bit for bit."""
+        return cls._stored(receipt.read_tree(packing.unpack(data, "the ranking")))
+
+    @classmethod
+    def _stored(cls, parts: receipt.Parts) -> Ranking:
+        ranking = cls(*parts[:-1]).planned(1.0, sample=parts.sample)
+        ranking.from_elsewhere = True  # a policy checks it before it learns
+        return ranking
+
+
+def _listed(array: NDArray[Any]) -> list[Any]:
+    return [None if number != number else number for number in array.tolist()]

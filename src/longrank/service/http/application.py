@@ -1,0 +1,312 @@
+"""The path of a request: id, limits, route, key, parameters, body, handler, answer, metrics, log.
+
+Every request takes it, and it is all in one place: there are no further layers around a handler.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import random
+import re
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from importlib import import_module
+from inspect import signature
+from typing import IO, Any, NamedTuple
+from urllib.parse import parse_qsl
+
+import msgspec
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from longrank.errors import LongrankError
+from longrank.service.engine.keys import ADMIN, digest
+from longrank.service.http import body, problems
+from longrank.service.http.key_lookup import KeyLookup
+from longrank.service.http.limits import Quota
+from longrank.service.http.logs import Access
+from longrank.service.http.problems import Refused
+from longrank.service.http.routes import FIELD, PAGES, ROUTES, Route
+from longrank.service.http.service import Load, Reply, Service
+from longrank.service.http.workers import Turn
+from longrank.service.validation_errors import explain
+
+Headers = dict[bytes, bytes]
+Content = bytes | IO[bytes] | None
+
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_PLAIN_PATH = re.compile(r"/[A-Za-z0-9._:~/-]{0,300}")
+CLOSED = 499  # status in logs and metrics of a request whose client went away while it sent it
+_SAFE = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+_PART = 1 << 20  # bytes of a file that are sent at once
+_encode = msgspec.json.Encoder().encode
+
+
+class Endpoint(NamedTuple):
+    """A route with its handler, the status of each type of answer, and what the handler takes."""
+
+    route: Route[..., Any]
+    handler: Callable[..., Awaitable[Any]]
+    statuses: dict[type, int]
+    parameters: type[msgspec.Struct]
+    takes_load: bool
+
+
+Table = list[tuple[re.Pattern[str], dict[str, Endpoint]]]
+
+
+def endpoints(routes: Iterable[Route[..., Any]] = (*ROUTES, *PAGES)) -> Table:
+    """Return the patterns of all paths, with their endpoints by method; the last of two counts."""
+    paths: dict[str, dict[str, Endpoint]] = {}
+    for route in routes:
+        handler = route.handler
+        if isinstance(handler, str):
+            file, _, function = handler.partition(":")
+            handler = getattr(import_module(f"{__package__}.{file}"), function)
+        statuses = {kind or type(None): status for status, kind in route.answers.items()}
+        takes_load = "load" in signature(handler).parameters
+        endpoint = Endpoint(route, handler, statuses, route.parameters, takes_load)
+        methods = paths.setdefault(route.path, {})
+        methods[route.method] = endpoint
+        if route.method == "GET":
+            methods["HEAD"] = endpoint
+    return [
+        (re.compile(FIELD.sub(r"(?P<\1>[^/\\n]+)", path.replace(".", r"\."))), methods)
+        for path, methods in paths.items()
+    ]
+
+
+def find(table: Table, method: str, path: str) -> tuple[Endpoint, dict[str, Any]]:
+    """Return the endpoint of a request and the values in its path; refuse with 404 or 405."""
+    for pattern, methods in table:
+        if (match := pattern.fullmatch(path)) is not None:
+            if method not in methods:
+                allowed = {"Allow": ", ".join(methods)}
+                raise Refused(405, f"{method} is not allowed on this path", allowed)
+            return methods[method], match.groupdict()
+    raise Refused(404, "there is nothing at this path")
+
+
+class Application:
+    """The ASGI application.
+
+    When more requests than ``max_queued`` are in flight, those to the API are refused with 503;
+    ``access`` logs every request. ``more`` routes are served beside those of the API.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        lifespan: ASGIApp,
+        *,
+        access: Access | None,
+        more: Iterable[Route[..., Any]] = (),
+    ) -> None:
+        self._service, self._lifespan, self._access = service, lifespan, access
+        routes = (*ROUTES, *PAGES, *more)
+        self._table = endpoints(routes)
+        self._limits, self._quota = service.limits, Quota(service.limits)
+        self._in_flight = 0
+        self._bodies = body.BodyReader(service.limits.max_bytes, service.limits.max_buffered)
+        open_ones = {"metrics"} if service.auth else {route.name for route in routes}
+        self._keyless = open_ones - {"health", "ready"}  # what a page could use or read
+        self._lookup = KeyLookup(service.keys, service.engine.store.exclusive)
+        service.metrics.in_flight.set_function(lambda: self._in_flight)
+        service.metrics.large.set_function(lambda: service.workers.waiting)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._lifespan(scope, receive, send)
+            return
+        started = time.perf_counter()
+        headers: Headers = dict(reversed(scope["headers"]))  # the first of a name counts
+        request_id = headers.get(b"x-request-id", b"")
+        if not _REQUEST_ID.fullmatch(request_id):
+            request_id = b"%016x" % random.getrandbits(64)
+        call, status = "other", 500
+        self._in_flight += 1
+        try:
+            try:
+                self._check_limits(scope["path"], headers)
+                endpoint, values = find(self._table, scope["method"], scope["path"])
+                call = endpoint.route.name
+                answer = await self._handle(endpoint, values, scope, headers, receive)
+                status, extra, content = _reply(endpoint, answer)
+            except (LongrankError, Refused) as error:
+                status, extra, content = problems.report(error, request_id.decode())
+                if status == 429:
+                    self._service.metrics.limited.inc()
+            except ClientDisconnect:  # there is nobody to answer
+                status = CLOSED
+                return
+            except Exception:
+                close = {"Connection": "close"}  # as the server will, for the error goes on
+                failed = Refused(500, "the service failed on this request; see its log", close)
+                await _send(send, request_id, *problems.report(failed, request_id.decode()))
+                raise  # to the server's log
+            await _send(send, request_id, status, extra, content)
+        finally:
+            self._in_flight -= 1
+            seconds = time.perf_counter() - started
+            self._service.metrics.observe(call, status, seconds)
+            if self._access is not None:
+                path = self._shown(scope["path"], status)
+                self._access(scope["method"], path, status, seconds, request_id.decode())
+
+    def _check_limits(self, path: str, headers: Headers) -> None:
+        """Refuse a body that is too long (413), and a request when there are too many (503)."""
+        length = headers.get(b"content-length", b"")
+        if length.isdigit() and int(length) > self._limits.max_bytes:
+            raise body.too_large(self._limits.max_bytes)
+        # those that send a body slowly keep nobody else out; they count for their key
+        in_flight = self._in_flight - self._bodies.receiving
+        if in_flight > self._limits.max_queued and path.startswith("/v1/"):
+            self._service.metrics.shed.inc()
+            raise Refused(503, "too many requests are in flight; try again later")
+
+    async def _handle(
+        self,
+        endpoint: Endpoint,
+        values: dict[str, Any],
+        scope: Scope,
+        headers: Headers,
+        receive: Receive,
+    ) -> Any:
+        """Check the key and what it may use, read parameters and body, and call the handler."""
+        route, service, key = endpoint.route, self._service, b""
+        if route.name in self._keyless:
+            service.origins.check(scope["method"], headers)
+        if route.name == "metrics" and service.metrics_key is not None:
+            await self._check_metrics_key(headers)
+        if route.scope != "open":
+            if not service.engine.ready:
+                service.engine.check()  # refuses; the engine's verbs check for anything else
+            if service.auth:
+                key = await self._check_key(route, values.get("name", ""), headers)
+                if (connection := scope.get("longrank.connection")) is not None:
+                    connection.claim(key)
+                self._quota.enter(key)
+        try:
+            arguments = _parameters(endpoint, values, scope, headers)
+            if route.looks_up and not service.engine.knows(arguments["name"]):
+                # refuses if there is none
+                await run_in_threadpool(service.engine.model, arguments["name"])
+            turn, size = Turn(key, arguments.get("name", "")), 0
+            work: Callable[[], Any] | None = None
+            if route.takes is not None:
+                received = await self._bodies.read(headers, receive)
+                size, work = received.size, partial(body.decode, route.takes, received)
+                del received
+            if endpoint.takes_load:
+                arguments["load"] = Load(turn, size)
+            if work is None:
+                return await endpoint.handler(service, **arguments)
+            # what is decoded has no name here, so that a handler that waits can free it
+            return await endpoint.handler(
+                service,
+                **arguments,
+                body=work() if size <= body.LARGE else await service.workers.run(turn, work),
+            )
+        finally:
+            if key:
+                self._quota.leave(key)
+
+    async def _check_key(self, route: Route[..., Any], name: str, headers: Headers) -> bytes:
+        """Refuse a request without a valid key (401) or with a key for something else (403).
+
+        Return the digest of the key.
+        """
+        key = _bearer(headers)
+        if key is None:
+            raise _no_key()
+        owner = self._service.keys.known(key)
+        if owner is None:
+            owner = await self._lookup.owner(key)
+        if owner is None:
+            raise _no_key()
+        if owner != ADMIN:
+            if route.scope == "admin":
+                raise Refused(403, "this endpoint needs the administrator's key")
+            number, known = self._service.engine.number, self._service.engine.knows(name)
+            if (number(name) if known else await run_in_threadpool(number, name)) != owner:
+                raise Refused(403, "this key is for another model")
+        return key
+
+    async def _check_metrics_key(self, headers: Headers) -> None:
+        """Refuse to show the metrics without their key or the administrator's."""
+        key, expected = _bearer(headers), digest(self._service.metrics_key or "")
+        if key is None or (
+            not hmac.compare_digest(key, expected) and await self._lookup.owner(key) != ADMIN
+        ):
+            raise _no_key()
+
+    def _shown(self, path: str, status: int) -> str:
+        """Return a path for the log, without what is or may be a key."""
+        if not _PLAIN_PATH.fullmatch(path):
+            return "(path with unusual characters)"
+        return path if status < 400 else self._service.keys.hide(path)  # what was served is no key
+
+
+def _bearer(headers: Headers) -> bytes | None:
+    """Return the digest of a request's key, None without one."""
+    scheme, _, key = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+    key = key.strip()
+    return digest(key) if key and scheme.lower() == "bearer" else None
+
+
+def _no_key() -> Refused:
+    detail = "a valid key is needed, in the header Authorization: Bearer KEY"
+    return Refused(401, detail, {"WWW-Authenticate": "Bearer"})
+
+
+def _parameters(
+    endpoint: Endpoint, values: dict[str, Any], scope: Scope, headers: Headers
+) -> dict[str, Any]:
+    """Return the parameters of a request, checked: from its path, its query and its headers."""
+    route = endpoint.route
+    if route.query:
+        query = scope["query_string"].decode("latin-1")
+        given = dict(parse_qsl(query, keep_blank_values=True))
+        values |= {name: given[name] for name in route.query if name in given}
+    for name in route.headers:
+        if (value := headers.get(name.lower().encode())) is not None:
+            values[name] = value.decode("latin-1")
+    try:
+        checked = msgspec.convert(values, endpoint.parameters, strict=False)
+    except msgspec.ValidationError as error:
+        raise explain(error, values, endpoint.parameters) from None
+    return msgspec.structs.asdict(checked)
+
+
+def _reply(endpoint: Endpoint, answer: Any) -> tuple[int, dict[str, str], Content]:
+    """Return the status, the headers and the body of what a handler answered."""
+    if answer is None:
+        return endpoint.statuses[type(None)], {}, None
+    headers = {"Content-Type": endpoint.route.media}
+    if isinstance(answer, Reply):
+        return 200, headers | answer.headers, answer.body
+    status = endpoint.statuses[type(answer)]
+    return status, headers, answer if isinstance(answer, bytes) else _encode(answer)
+
+
+async def _send(
+    send: Send, request_id: bytes, status: int, headers: dict[str, str], content: Content
+) -> None:
+    head = [(name.lower().encode(), text.encode("latin-1")) for name, text in headers.items()]
+    if content is not None:
+        size = len(content) if isinstance(content, bytes) else os.fstat(content.fileno()).st_size
+        head.append((b"content-length", b"%d" % size))
+    head += (*_SAFE, (b"x-request-id", request_id))
+    await send({"type": "http.response.start", "status": status, "headers": head})
+    if content is not None and not isinstance(content, bytes):
+        with content:
+            while part := await run_in_threadpool(content.read, _PART):
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+        content = None
+    await send({"type": "http.response.body", "body": content or b""})

@@ -1,0 +1,145 @@
+"""Metrics of the requests, counted here, and of the engine, read when they are asked for."""
+
+from __future__ import annotations
+
+import logging
+import platform
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from longrank import __version__
+from longrank.service.engine.engine import Engine
+from longrank.service.engine.model import Model
+from longrank.service.engine.stats import exact_sum
+
+log = logging.getLogger("longrank.service")
+OTHERS = "(others)"  # no model has this name
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+
+
+class Metrics:
+    """Metrics of the requests, counted here, and of the engine, read when they are asked for."""
+
+    def __init__(self, engine: Engine, max_models: int) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "longrank_requests", "Requests by call and status.", ["call", "status"],
+            registry=self.registry,
+        )  # fmt: skip
+        self.seconds = Histogram(
+            "longrank_request_seconds", "Duration of requests in seconds by call.", ["call"],
+            buckets=_BUCKETS, registry=self.registry,
+        )  # fmt: skip
+        self.shed = Counter(
+            "longrank_shed", "Requests refused because too many were in flight.",
+            registry=self.registry,
+        )  # fmt: skip
+        self.in_flight = Gauge("longrank_in_flight", "Requests in flight.", registry=self.registry)
+        self.large = Gauge(
+            "longrank_large_waiting", "Large requests that wait for a thread.",
+            registry=self.registry,
+        )  # fmt: skip
+        self.limited = Counter(
+            "longrank_limited", "Requests refused because their key had too many.",
+            registry=self.registry,
+        )  # fmt: skip
+        Gauge(
+            "longrank_build_info", "1; the labels say which version runs.", ["version", "python"],
+            registry=self.registry,
+        ).labels(__version__, platform.python_version()).set(1)  # fmt: skip
+        ProcessCollector(registry=self.registry)  # where there is /proc
+        self.registry.register(_EngineCollector(engine, max_models))
+        self._counters: dict[tuple[str, int], Counter] = {}
+        self._histograms: dict[str, Histogram] = {}
+
+    def observe(self, call: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        counter = self._counters.get((call, status))
+        if counter is None:
+            counter = self._counters[call, status] = self.requests.labels(call, str(status))
+        counter.inc()
+        histogram = self._histograms.get(call)
+        if histogram is None:
+            histogram = self._histograms[call] = self.seconds.labels(call)
+        histogram.observe(seconds)
+
+
+class _EngineCollector(Collector):
+    """Metrics of the engine and of its models.
+
+    The oldest ``max_models`` models have a label of their own; the others share one, so that a
+    scrape stays small however many there are.
+    """
+
+    def __init__(self, engine: Engine, max_models: int) -> None:
+        self._engine, self._max_models = engine, max_models
+
+    def collect(self) -> Iterator[Metric]:
+        engine = self._engine
+        writer = engine.store.writer
+        yield GaugeMetricFamily(
+            "longrank_ready", "1 if the service is ready, else 0.", value=float(engine.ready)
+        )
+        yield GaugeMetricFamily(
+            "longrank_writes_waiting", "Log entries waiting for a commit.", value=writer.queued
+        )
+        yield CounterMetricFamily("longrank_commits", "Group commits.", value=writer.batches)
+        if not engine.ready:
+            return
+        models = sorted(engine.models(), key=lambda model: model.number)
+        yield GaugeMetricFamily("longrank_models", "Models.", value=len(models))
+        yield GaugeMetricFamily(
+            "longrank_models_suspended", "Models that cannot be used.", value=len(engine.suspended)
+        )
+        counted = [_Counted(CounterMetricFamily, *row) for row in _COUNTERS]
+        counted += [_Counted(GaugeMetricFamily, *row) for row in _SUMS]
+        pending = GaugeMetricFamily(
+            "longrank_model_pending", "Decisions that wait for an outcome.", labels=["model"]
+        )
+        for i, model in enumerate(models):
+            try:
+                for metric in counted:
+                    metric.add(model, alone=i < self._max_models)
+                if i < self._max_models:
+                    pending.add_metric([model.name], engine.pending(model))
+            except Exception:  # the other models have theirs
+                log.exception("metrics of model %s cannot be told", model.name)
+        for metric in counted:
+            yield metric.family()
+        yield pending
+
+
+_COUNTERS = (
+    ("decisions", "Decisions."),
+    ("outcomes", "Outcomes."),
+    ("learned", "Outcomes that the model learned from."),
+)
+_SUMS = (
+    ("reward", "Sum of rewards, which may fall."),
+    ("spent", "Sum of what tries cost."),
+)
+
+
+class _Counted:
+    """A metric of all models: a value for each of some, and a sum for the rest."""
+
+    def __init__(self, kind: Callable[..., Any], name: str, text: str) -> None:
+        self._field = name
+        self._family = kind(f"longrank_model_{name}", text, labels=["model"])
+        self._rest: list[float] = []
+
+    def add(self, model: Model, alone: bool) -> None:
+        value = getattr(model.stats, self._field)
+        if alone:
+            self._family.add_metric([model.name], value)
+        else:
+            self._rest.append(value)
+
+    def family(self) -> Metric:
+        if self._rest:
+            self._family.add_metric([OTHERS], exact_sum(*self._rest)[0])
+        return cast(Metric, self._family)

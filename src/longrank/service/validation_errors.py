@@ -1,0 +1,73 @@
+"""What msgspec objects to in a request, as parameter, rule and value."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from longrank.errors import InvalidInput
+
+_AT = re.compile(r" - at `\$\.?([^`]+)`$")
+_FIELD = re.compile(r"Object (missing required|contains unknown) field `([^`]+)`")
+_EXPECTED = re.compile(
+    r"Expected `(?P<kinds>[^`]+)`"
+    r"(?: (?P<sign>[<>]=?) (?P<limit>\S+)| of length (?P<bound>[<>]=)? ?(?P<length>\d+)"
+    r"| matching regex '(?P<pattern>.+)')?(?:, got `[^`]+`)?(?: - at .+)?"
+)
+_CHOICE = re.compile(r"Invalid enum value (?P<value>.+) - at `\$\.(?P<path>\w+)`")
+_STEP = re.compile(r"([^.\[\]]+)")
+_KINDS = {
+    "int": "a whole number", "float": "a number", "str": "text", "bool": "true or false",
+    "bytes": "base64", "array": "a list", "object": "an object", "null": "null",
+}  # fmt: skip
+_SIGNS = {">=": "at least", ">": "above", "<=": "at most", "<": "below"}
+
+
+def explain(error: msgspec.ValidationError, value: Any, kind: type) -> InvalidInput:
+    """Return the parameter, the rule that it breaks and its value.
+
+    ``value`` is what was converted to a ``kind``; None where it is not known.
+    """
+    sentence = str(error)
+    at = _AT.search(sentence)
+    path = at[1] if at else ""
+    if field := _FIELD.match(sentence):
+        where = f"{path}.{field[2]}" if path else field[2]
+        if field[1] == "missing required":
+            return InvalidInput(where, "be given", None)
+        return InvalidInput(where, "be left out", f"an unknown field `{field[2]}`")
+    if choice := _CHOICE.fullmatch(sentence):
+        for known in msgspec.structs.fields(kind):
+            values = getattr(msgspec.inspect.type_info(known.type), "values", None)
+            if known.encode_name == choice["path"] and values:
+                return InvalidInput(
+                    path, f"be one of {', '.join(map(str, values))}", choice["value"]
+                )
+    expected = _EXPECTED.fullmatch(sentence)
+    try:
+        for step in _STEP.findall(path):
+            value = value[int(step) if isinstance(value, list | tuple) else step]
+    except (KeyError, IndexError, ValueError, TypeError):  # of any value of a dictionary
+        expected = None
+    if expected is None:
+        return InvalidInput(
+            path or "body", f"be a valid {kind.__name__}", f"an invalid one: {error}"
+        )
+    rule, number = _rule(expected), expected["length"]
+    shown = len(value) if number else msgspec.json.encode(value, enc_hook=str).decode()[:80]
+    return InvalidInput(path or "body", rule, shown)
+
+
+def _rule(expected: re.Match[str]) -> str:
+    if expected["sign"]:
+        return f"be {_SIGNS[expected['sign']]} {float(expected['limit']):.10g}"
+    if expected["length"]:
+        bound = f"{_SIGNS[expected['bound']]} " if expected["bound"] else ""
+        what = "characters" if expected["kinds"] == "str" else "entries"
+        return f"have {bound}{expected['length']} {what}"
+    if expected["pattern"]:
+        return f"match {expected['pattern']}"
+    kinds = expected["kinds"].split(" | ")
+    return "be " + " or ".join(_KINDS.get(kind, kind) for kind in kinds)

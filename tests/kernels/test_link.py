@@ -1,0 +1,155 @@
+"""The curves, against the C library, scipy, and decimal arithmetic where scipy is not exact."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+from scipy.special import expit, ndtr
+
+from longrank.kernels import densities, probabilities, probability, residual, slope
+from longrank.kernels.link import LINEAR, LOGISTIC, PROBIT, exponential, normal_distribution
+
+LINKS = (LOGISTIC, PROBIT, LINEAR)
+SPECIAL = (0.0, -0.0, 5e-324, -5e-324, 1e-300, 0.5, 1.0, -1.0, 36.0, -36.0, 700.0, -700.0)
+
+
+def ulps(found: float, true: float) -> float:
+    return abs(found - true) / math.ulp(true)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(-745.1, 709.78), (-1.0, 1.0), (-1e-9, 1e-9), (-745.13, -708.0), (709.0, 709.782712893)],
+)
+def test_exponential_is_within_two_units_in_the_last_place(low, high):
+    numbers = np.random.default_rng(1).uniform(low, high, 4000).tolist()
+    assert max(ulps(exponential(x), math.exp(x)) for x in [low, high, *numbers]) <= 2.0
+
+
+def test_exponential_is_within_two_units_at_every_multiple_of_half_ln_2():
+    numbers = [n * math.log(2.0) / 2.0 for n in range(-2149, 2048)]
+    assert max(ulps(exponential(x), math.exp(x)) for x in numbers) <= 2.0
+
+
+@pytest.mark.parametrize(
+    ("x", "expected"),
+    [
+        (0.0, 1.0),
+        (-0.0, 1.0),
+        (5e-324, 1.0),
+        (math.inf, math.inf),
+        (709.7828, math.inf),
+        (710.0, math.inf),
+        (1e308, math.inf),
+        (-math.inf, 0.0),
+        (-745.2, 0.0),
+        (-746.0, 0.0),
+        (-1e308, 0.0),
+    ],
+)
+def test_exponential_is_exact_at_its_ends(x, expected):
+    with np.errstate(over="ignore"):
+        assert exponential(x) == expected
+
+
+@pytest.mark.parametrize("function", [exponential, normal_distribution])
+def test_what_is_not_a_number_stays_so(function):
+    assert math.isnan(function(math.nan))
+
+
+def test_normal_distribution_agrees_with_scipy_to_thirteen_digits():
+    numbers = np.linspace(-13.0, 40.0, 5001)
+    found = [normal_distribution(x) for x in numbers.tolist()]
+    np.testing.assert_allclose(found, ndtr(numbers), rtol=1e-13, atol=0.0)
+
+
+def tail(x: float) -> float:
+    """Phi(-x) by Laplace's continued fraction, in decimal: scipy loses three digits out there."""
+    with localcontext() as context:
+        context.prec = 40
+        number = fraction = Decimal(x)
+        for k in range(200, 0, -1):
+            fraction = number + k / fraction
+        two_pi = Decimal("6.283185307179586476925286766559005768394")
+        return float((-number * number / 2).exp() / two_pi.sqrt() / fraction)
+
+
+def test_normal_distribution_has_fourteen_digits_in_its_tail():
+    numbers = np.random.default_rng(2).uniform(5.0, 37.5, 100).tolist()
+    for x in [5.0, 36.9999999999, 37.0, *numbers]:
+        assert normal_distribution(-x) == pytest.approx(tail(x), rel=1e-14, abs=0.0)
+
+
+@pytest.mark.parametrize(
+    ("x", "expected"),
+    [(0.0, 0.5), (9.0, 1.0), (math.inf, 1.0), (1e300, 1.0), (-math.inf, 0.0), (-1e300, 0.0)],
+)
+def test_normal_distribution_is_exact_at_its_ends(x, expected):
+    assert normal_distribution(x) == pytest.approx(expected, rel=1e-15, abs=0.0)
+
+
+REFERENCE = {LOGISTIC: expit, PROBIT: ndtr, LINEAR: lambda x: np.clip(x, 0.0, 1.0)}
+SLOPES = {
+    LOGISTIC: lambda x: expit(x) * expit(-x),
+    PROBIT: lambda x: np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi),
+    LINEAR: np.ones_like,
+}
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_probabilities_agree_with_scipy(link):
+    scores = np.array([*SPECIAL, *np.random.default_rng(3).uniform(-12.0, 12.0, 2000)])
+    found = probabilities(link, scores)
+    np.testing.assert_allclose(found, REFERENCE[link](scores), rtol=1e-13, atol=1e-200)
+    assert found.tolist() == [probability(link, x) for x in scores.tolist()]
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("score", [800.0, 1e154, 1e308, math.inf])
+def test_saturated_scores_are_certain(link, score):
+    with np.errstate(over="ignore"):
+        assert probabilities(link, np.array([score, -score])).tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("link", [LOGISTIC, PROBIT])
+def test_sigmoids_are_symmetric(link):
+    scores = np.random.default_rng(4).normal(0.0, 5.0, 500)
+    total = probabilities(link, scores) + probabilities(link, -scores)
+    np.testing.assert_allclose(total, 1.0, rtol=0.0, atol=3e-16)
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_slopes_agree_with_the_formula(link):
+    scores = np.array([*SPECIAL, *np.random.default_rng(5).uniform(-12.0, 12.0, 2000)])
+    found = densities(link, scores)
+    np.testing.assert_allclose(found, SLOPES[link](scores), rtol=1e-13, atol=1e-200)
+    assert found.tolist() == [slope(link, x) for x in scores.tolist()]
+
+
+@pytest.mark.parametrize("link", [LOGISTIC, PROBIT])
+@pytest.mark.parametrize("score", [1e4, -1e4, math.inf])
+def test_slopes_vanish_where_scores_saturate(link, score):
+    assert slope(link, score) == 0.0
+
+
+@pytest.mark.parametrize("link", [LOGISTIC, PROBIT])
+def test_a_residual_keeps_its_digits_where_one_minus_sigma_cancels(link):
+    for score in [0.0, 1.0, -3.0, 12.0, 30.0, -30.0]:
+        expected = float(REFERENCE[link](-score))
+        assert residual(link, score, True) == pytest.approx(expected, rel=3e-13, abs=0.0)
+        assert residual(link, -score, False) == -residual(link, score, True)
+
+
+@pytest.mark.parametrize("score", [-3.0, 0.0, 0.25, 1.0, 7.0])
+def test_the_linear_residual_is_not_cut(score):
+    assert residual(LINEAR, score, True) == 1.0 - score
+    assert residual(LINEAR, score, False) == -score
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("function", [probabilities, densities])
+def test_no_scores_give_no_numbers(link, function):
+    assert function(link, np.empty(0)).shape == (0,)

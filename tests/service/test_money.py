@@ -442,7 +442,6 @@ def test_the_api_takes_and_gives_prices(http):
     assert model["stats"]["total_reward"] == settled["reward"]
     metrics = http.get("/metrics").text
     assert f'longrank_model_spent{{model="r"}} {0.5 * tried}' in metrics
-    assert f'longrank_model_spent_sum{{model="r"}} {0.5 * tried}' in metrics  # its former name
     changed = http.put("/v1/models/r", json={"max_budget": 2, "currency": "USD"})
     assert (changed.status_code, changed.json()["currency"]) == (200, "USD")
     assert http.put("/v1/models/r", json={"max_budget": 2, "currency": "x" * 13}).status_code == 422

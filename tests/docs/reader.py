@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pages import ROOT, blocks
 
-PATIENCE = 600.0  # seconds: no test here is about speed
+PATIENCE = 1800.0  # seconds: no test here is about speed
 
 
 def commands(page: Path) -> Iterator[str]:

@@ -27,7 +27,7 @@ $(VENV)/ready: requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
-# What demo and play need, which is about a third of what the tests need.
+# What demo and play need, which is about half of what the tests need.
 $(VENV)/try: requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock -e '.[experiments,service]'

@@ -65,6 +65,7 @@ class PlackettLuce(LearningPolicy, Randomised):
     0.5
     """
 
+    version = 2
     settings: ClassVar = {
         "temperature": real(above=0.0, maximum=sys.float_info.max),
         "rng": saved_generator,

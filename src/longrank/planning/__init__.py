@@ -8,7 +8,7 @@ that was chosen otherwise. With costs and values for each candidate the order is
 exactly (:mod:`longrank.planning.contenders`).
 """
 
-from longrank.planning.decide import decide, follow
+from longrank.planning.decision import decide, follow
 from longrank.planning.exact import best_dependent
 from longrank.planning.round import Greedy, Optimism, Round, scores_of
 

@@ -126,14 +126,17 @@ class Ranking:
         names: Names | None = None,
         prices: Prices | None = None,
     ) -> None:
-        max_tries, s = len(values) - 1, len(order)
-        numbers = np.empty(3 * max_tries + 1 + features.size)
-        numbers[:s] = probabilities
-        numbers[max_tries : max_tries + s] = estimates
-        numbers[2 * max_tries : 3 * max_tries + 1] = values
-        numbers[3 * max_tries + 1 : 3 * max_tries + 1 + features.size] = features.ravel()
-        self._fill(order, numbers, features.shape[1], max_tries, names)
-        self.planned(1.0, prices=prices)
+        n, s, dim = len(values) - 1, len(order), features.shape[1]
+        _, numbers = self.allocate(n, dim)
+        numbers[:s], numbers[n : n + s], numbers[2 * n : 3 * n + 1] = (
+            probabilities,
+            estimates,
+            values,
+        )
+        numbers[3 * n + 1 : 3 * n + 1 + features.size] = features.ravel()
+        same = self.from_buffer(order, numbers, dim, names).planned(1.0, prices=prices)
+        for name in self.__slots__:
+            setattr(self, name, getattr(same, name))
 
     @staticmethod
     def allocate(max_tries: int, dim: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -147,11 +150,19 @@ class Ranking:
         numbers: NDArray[np.float64],
         dim: int,
         names: Names | None = None,
+        patience: float = 1.0,
+        stop: str = "",
+        sample: Matrix | None = None,
     ) -> Ranking:
         """Wrap what :meth:`allocate` allocated, once filled; ``order`` cut to its length."""
         ranking = cls.__new__(cls)
-        ranking._fill(order, numbers, dim, len(numbers) // (3 + dim), names)
-        return ranking
+        order.setflags(write=False)
+        numbers.setflags(write=False)
+        ranking._order, ranking._numbers, ranking._dim, ranking._names = order, numbers, dim, names
+        ranking._tries, ranking._prices = numbers.shape[0] // (3 + dim), None
+        ranking._patience, ranking._stop, ranking._sample = patience, stop, None
+        ranking.from_elsewhere = False
+        return ranking if sample is None else ranking.carry(sample)
 
     @classmethod
     def without_belief(
@@ -186,8 +197,8 @@ class Ranking:
     def at_prices(self, payoffs: Payoffs, loss_bound: float = math.nan) -> Ranking:
         """Return it with the costs and values of its candidates, if the payoffs have them."""
         costs, values, order = payoffs.costs, payoffs.success_values, self._order
-        priced, prices = Ranking.__new__(Ranking), None
-        priced._fill(order, self._numbers, self._dim, self._tries, self._names)
+        priced = Ranking.from_buffer(order, self._numbers, self._dim, self._names)
+        prices = None
         if costs is not None and values is not None:
             prices = Prices(costs[order], values[order], loss_bound)
         return priced.planned(payoffs.patience, self._stop, self._sample, prices)
@@ -221,20 +232,6 @@ class Ranking:
     def sample(self) -> Matrix | None:
         """Some of the candidates as they came, for features that do not know their units yet."""
         return self._sample
-
-    def _fill(
-        self,
-        order: NDArray[np.int64],
-        numbers: NDArray[np.float64],
-        dim: int,
-        max_tries: int,
-        names: Names | None,
-    ) -> None:
-        order.setflags(write=False)
-        numbers.setflags(write=False)
-        self._order, self._numbers, self._dim, self._names = order, numbers, dim, names
-        self._tries, self._prices, self._sample = max_tries, None, None
-        self._patience, self._stop, self.from_elsewhere = 1.0, "", False
 
     @property
     def order(self) -> NDArray[np.int64]:

@@ -125,7 +125,9 @@ class LearningPolicy(Policy):
     def _encode(self, items: Candidates, context: Context | None, lazy: bool = False) -> Encoded:
         if self.features.sparse:
             return self.features.encode(items, None, context=context)  # type: ignore[call-arg]
-        return self.features.encode(without_context(items, context), self.learner.dim, lazy)
+        if context is not None or not isinstance(items, np.ndarray):
+            items = without_context(items, context)
+        return self.features.encode(items, self.learner.dim, lazy)
 
     def _price(self, candidates: Encoded, payoffs: Payoffs) -> Payoffs:
         """Return what the round pays, with the prices of records and the patience learned."""
@@ -161,7 +163,7 @@ class LearningPolicy(Policy):
 
     def optimism(self, size: int, rng: np.random.Generator | None) -> Optimism:  # noqa: ARG002
         """Return what is added to the means of ``size`` candidates."""
-        return Optimism(self.bonus, foresight=self.foresight)
+        return Optimism(self.bonus, None, None, 0.0, self.foresight)
 
     @property
     def uses_learned_costs(self) -> bool:

@@ -37,10 +37,9 @@ demo: $(VENV)/try  ## a payment desk in money, then the paper: tables, a picture
 play: $(VENV)/try  ## a payment desk in your browser: take a provider down, raise a fee, watch it react
 	$(BIN)/longrank play
 
-test: setup  ## the tests, kernels as plain Python, then those about compiled kernels
+test: setup  ## the tests, but those that are long: see test-all
 	rm -f .coverage
-	$(BIN)/python -m pytest -n 2 -m "not long and not compiled" $(COV)
-	NUMBA_DISABLE_JIT=0 $(BIN)/python -m pytest -m "compiled and not long" tests $(COV)
+	$(BIN)/python -m pytest -n 2 -m "not long" $(COV)
 	$(if $(COVERAGE),$(BIN)/coverage report)
 
 test-all: test-long test-pythons  ## what is long and rarely breaks: wheels, clusters, many kills, other Pythons
@@ -59,7 +58,7 @@ test-pythons:
 	done
 
 quick: $(VENV)/quick  ## some tests on another Python: make quick PYTHON=python3.13 VENV=.venv-3.13
-	$(BIN)/python -m pytest -n 2 -q -m "not long and not compiled and not postgres" $(QUICK)
+	$(BIN)/python -m pytest -n 2 -q -m "not long and not postgres" $(QUICK)
 
 quick-setup: $(VENV)/quick
 

@@ -168,20 +168,6 @@ def test_a_number_out_of_range_is_refused(option: commands.Option) -> None:
         assert option.flag in result.output
 
 
-@pytest.mark.parametrize(
-    ("arguments", "new"),
-    [
-        (["logs", "check", "none.csv", "--most", "2"], "--max-problems"),
-    ],
-)
-def test_options_that_were_renamed_still_work_and_name_the_new_one(
-    arguments: list[str], new: str
-) -> None:
-    result = CliRunner().invoke(cli.app, arguments)
-    assert f"is deprecated and will be removed: use {new}" in result.stderr
-    assert isinstance(result.exception, LongrankError)
-
-
 def test_run_takes_lists_resumes_and_holds_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

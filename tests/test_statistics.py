@@ -6,7 +6,9 @@ import pytest
 from longrank import UCB, Coverage, OnlineNewton, Payoffs, Plain, Random, named, theory
 from longrank.simulation import CoverageWorld, LogisticWorld, pseudo_regret, simulate
 
-HORIZON = 20_000
+pytestmark = pytest.mark.compiled  # thousands of rounds
+
+HORIZON = 10_000
 SCENARIOS = {
     "vanilla": Payoffs.vanilla(5),
     "exponential": Payoffs.exponential(5),
@@ -20,14 +22,14 @@ def direction(d, seed, norm=1.0):
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", [0, 1])
 def test_under_theory_s_alpha_it_learns_and_alpha_is_a_hundred_times_what_was_needed(
     seed, scenario
 ):
     """What theory promises cannot fail here, so it is compared with what can.
 
     Alpha is 11,930 and Theorem 1 bounds the regret by 445,347, where 200 rounds cannot cost more
-    than 400. Of the runs below none needed more than 60 for alpha, and none lost more than 72 % of
+    than 400. With 50 seeds no run needed more than 60 for alpha, and none lost more than 72 % of
     what a random order loses; a learner that mistakes success for failure loses at least 92 %.
     """
     b, d, T, delta, D = 5, 5, 200, 0.05, 1.0
@@ -53,7 +55,7 @@ def test_under_theory_s_alpha_it_learns_and_alpha_is_a_hundred_times_what_was_ne
 
 
 def exponent(run):
-    """Of pseudo-regret over T = 200, ..., 20,000, by least squares in the logarithms."""
+    """Of pseudo-regret over T = 200, ..., 10,000, by least squares in the logarithms."""
     T = np.geomspace(200, HORIZON, 30).astype(int)
     return np.polyfit(np.log(T), np.log(pseudo_regret(run)[T - 1]), 1)[0]
 
@@ -87,19 +89,18 @@ class Alone(Plain):
         return super().prepare((2 * c - 1) / np.sqrt(c.shape[1]), dim, lazy)
 
 
-@pytest.mark.parametrize(("dim", "features"), [(4, Plain()), (6, Alone())], ids=["items", "topics"])
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_dep_beats_ind_on_a_world_of_coverage(scenario, dim, features):
+def test_dep_beats_ind_on_a_world_of_coverage(scenario):
     gains = []
-    for seed in range(4):
+    for seed in range(2):
         noise = np.random.default_rng(seed).uniform(-0.5, 0.5, 6)
         u = np.array([3.0, 2.5, 2.0, -1.0, -1.0, -1.0]) + noise
         world = CoverageWorld(u, topics=topics, dim=4, items=30, seed=seed)
         runs = []
-        for size, view in ((6, Coverage(topics)), (dim, features)):
+        for size, view in ((6, Coverage(topics)), (4, Plain()), (6, Alone())):
             learner = OnlineNewton(size, max_budget=5, radius=4.0, rate=4.0)
             policy = UCB(learner, features=view, exploration=0.5)
             runs.append(simulate(policy, world, SCENARIOS[scenario], 500))
-        dep, ind = (run.expected.sum() / run.optimum.sum() for run in runs)
-        gains.append(dep - ind)
+        dep, *ind = (run.expected.sum() / run.optimum.sum() for run in runs)
+        gains.append(dep - max(ind))
     assert min(gains) > 0.04, f"gains as shares of the optimum {np.round(gains, 3)}"

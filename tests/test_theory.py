@@ -55,12 +55,11 @@ def test_alpha_is_about_14_000_for_ten_items_ten_dimensions_and_500_rounds():
     assert theory.exploration(10, 10, 500, 0.05, 1.0) == pytest.approx(14_000, rel=0.01)
 
 
-@pytest.mark.parametrize("argument", range(5))
-def test_alpha_grows_with_budget_dimension_horizon_confidence_and_radius(argument):
+def test_alpha_grows_with_budget_dimension_horizon_confidence_and_radius():
     small = [10, 10, 500, 0.05, 1.0]
-    large = [20, 20, 1000, 0.01, 1.5]
-    changed = [*small[:argument], large[argument], *small[argument + 1 :]]
-    assert theory.exploration(*changed) > theory.exploration(*small)
+    for i, larger in enumerate([20, 20, 1000, 0.01, 1.5]):
+        changed = [*small[:i], larger, *small[i + 1 :]]
+        assert theory.exploration(*changed) > theory.exploration(*small)
 
 
 @pytest.mark.parametrize("z", [1.0, 0.25])
@@ -71,9 +70,10 @@ def test_the_regret_bound_is_theorem_1(b, d, T, delta, D, z):
     assert theory.regret_bound(b, d, T, delta, D, slope=z) == pytest.approx(printed, rel=1e-12)
 
 
-@pytest.mark.parametrize("D", [0.2, 1.0, 3.0])
-@pytest.mark.parametrize("T", [10, 1000, 100_000])
-@pytest.mark.parametrize(("least", "d"), [(1, 1), (5, 10), (5000, 40)])
+@pytest.mark.parametrize(
+    ("least", "d", "T", "D"),
+    [(1, 1, 10, 0.2), (5, 10, 1000, 1.0), (5000, 40, 100_000, 3.0), (5000, 40, 10, 0.2)],
+)
 def test_the_b_of_the_remark_is_the_best_of_all(least, d, T, D):
     c, c1 = constants(D)
     b = np.arange(least, 2_000_000)
@@ -92,13 +92,16 @@ def printed_gamma(s, r, ell, u, D, z=1.0):
     return gamma, np.abs(u).sum() <= small, mild >= 0
 
 
-@pytest.mark.parametrize("z", [1.0, 0.25])
-@pytest.mark.parametrize("D", [0.5, 1.0, 2.0])
-@pytest.mark.parametrize("s", [2, 3, 5])
 @pytest.mark.parametrize(
-    "payoffs",
-    [Payoffs.vanilla(5), Payoffs.exponential(5), Payoffs.linear(5, attempt_cost=0.05)],
-    ids=["vanilla", "exponential", "linear"],
+    ("payoffs", "s", "D", "z"),
+    [
+        (Payoffs.vanilla(5), 2, 0.5, 1.0),
+        (Payoffs.vanilla(5), 5, 1.0, 0.25),
+        (Payoffs.exponential(5), 3, 1.0, 0.25),
+        (Payoffs.exponential(5), 5, 2.0, 1.0),
+        (Payoffs.linear(5, attempt_cost=0.05), 2, 2.0, 0.25),
+        (Payoffs.linear(5, attempt_cost=0.05), 5, 0.5, 1.0),
+    ],
 )
 def test_gamma_and_its_conditions_are_those_of_the_lemma(payoffs, s, D, z):
     u = np.random.default_rng(s).normal(0.0, 0.2, 6)

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank import Outcome
+from longrank import Outcome, kernels
 from longrank.logs.decision import Decision
-from longrank.logs.evaluation.outcome_model import OutcomeModel, values_along
+from longrank.logs.evaluation.outcome_model import OutcomeModel
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy, Randomised
 from longrank.policies.randomised import certain_choices, prefix_propensities
@@ -26,7 +26,7 @@ def plain_evidence(policy: Policy, decision: Decision, model: OutcomeModel, know
     ``known`` is the id by which the model knows when it was: its own, or if it has no outcome that
     of the next one that has.
     """
-    target, payoffs = aim(policy, decision), model.payoffs(decision)
+    target, payoffs = aim(policy, decision), told_payoffs(model, decision)
     weighed = weigh(target, decision)
     steps = np.zeros(len(decision.order) + 1) if weighed is None else weighed.steps
     told = earned_for_sure(decision, target, payoffs)
@@ -38,7 +38,7 @@ def plain_evidence(policy: Policy, decision: Decision, model: OutcomeModel, know
     if target.sequence is not None:
         order, chances = target.sequence, later(model, decision)[target.sequence]
         ends = payoffs.along(order) if payoffs.has_prices else payoffs
-        modelled = float(values_along(chances, model.early(None, len(order)), ends)[0])
+        modelled = float(values_along(chances, early_by(model.stops[-1], len(order)), ends)[0])
     return {
         "rewards": decision.reward_under(payoffs) if observed else math.nan,
         "bounds": bound(decision, target, payoffs),
@@ -75,10 +75,21 @@ def before(model: OutcomeModel, decision: Decision) -> Payoffs:
     return model.costs.price(decision, block(model, decision))
 
 
-def early_before(model: OutcomeModel, decision: Decision, count: int) -> Array:
-    own, found = model.stops[block(model, decision)], np.zeros(count + 1)
-    found[: len(own)] = own[: count + 1]
+def told_payoffs(model: OutcomeModel, decision: Decision) -> Payoffs:
+    """The payoffs of a decision by what the whole log says of costs."""
+    return decision.payoffs if model.costs is None else model.costs.price(decision)
+
+
+def early_by(stops: Array, count: int) -> Array:
+    """The probability of an early stop after 0, ..., count failures."""
+    found = np.zeros(count + 1)
+    found[: len(stops)] = stops[: count + 1]
     return found
+
+
+def values_along(chances: Array, early: Array, payoffs: Payoffs) -> Array:
+    """The expected reward from each point of a sequence on; ``payoffs`` are by position."""
+    return kernels.values_ahead(chances, payoffs.rewards, payoffs.losses, early)
 
 
 @dataclass(frozen=True)
@@ -252,10 +263,10 @@ def correct(decision: Decision, target: Target, model: OutcomeModel, weights: Ar
     """Compute the correction by what the model knew before; ``weights`` are per action."""
     payoffs, tries = before(model, decision), decision.tries
     chances = model.predict(decision)
-    early = early_before(model, decision, tries)
+    early = early_by(model.stops[block(model, decision)], tries)
     count = len(decision.order)
     costs, gains, rewards, losses, _ = payoffs.prices(len(chances))
-    told = model.payoffs(decision)
+    told = told_payoffs(model, decision)
     paid, reward = decision.paid(told), decision.reward_under(told)
     after = _continuations(decision, target, chances, early, payoffs)
     # values and actions do not count what was spent before

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from small_world import FREE, JUDGED, PAYOFFS, TRUTH, chance, logged, weighted
 
-from longrank import Random
+from longrank import Random, kernels
 from longrank.logs import History, evaluate, fit
 from longrank.logs.evaluation.estimators import doubly_robust, importance, self_normalised
 from longrank.logs.evaluation.evidence import gather
 from longrank.logs.evaluation.intervals import IntervalSettings
-from longrank.logs.evaluation.outcome_model import calibration, values_along
+from longrank.logs.evaluation.outcome_model import calibration
 from longrank.simulation import LogisticWorld
 
 
@@ -24,7 +24,8 @@ def true_value(policy, payoffs=PAYOFFS, early=0.0, rounds=2500):
         dealt = world.deal(t)
         order = policy.rank(dealt.items, payoffs).order
         stops = np.append(0.0, np.full(len(order), early))
-        total += values_along(dealt.probabilities(order), stops, payoffs)[0]
+        chances = dealt.probabilities(order)
+        total += kernels.values_ahead(chances, payoffs.rewards, payoffs.losses, stops)[0]
     return total / rounds
 
 
@@ -106,5 +107,4 @@ def test_the_model_is_calibrated_where_it_is_right_and_knows_early_stops():
     bins = calibration(model.predictions)
     assert len(bins) == 10
     assert max(abs(predicted - true) for predicted, true, _ in bins) < 0.12
-    assert model.early(None, 2)[1] == pytest.approx(0.3, abs=0.06)
-    assert model.early(None, 6)[-1] == 0.0
+    assert model.stops[-1, 1] == pytest.approx(0.3, abs=0.06)

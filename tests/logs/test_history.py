@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 
 import numpy as np
 import pytest
@@ -140,24 +139,6 @@ def test_what_is_learned_follows_the_outcomes_and_leaves_out_what_says_nothing(
     warm = check(history).abilities[0]
     told = "4 decisions with 8 attempts; 1 of them excluded from learning"
     assert warm.reason == f"{told}; 1 more without an outcome"
-
-
-def test_json_that_nobody_needs_is_cut_out_and_nothing_else(sound, tmp_path):
-    path, rows = tmp_path / "log.jsonl", sound()
-    rows[0] = {"note": 'said "items": [1, 2], "x"', "raw": {"items": "none", "a": 1}} | rows[0]
-    rows[1] = {"raw": [{"items": [3]}]} | rows[1]
-    rows[2] = {"items": rows[2].pop("items"), "raw": rows[2].pop("losses")} | rows[2]
-    rows[2]["losses"] = rows[2]["raw"]
-    lines = [json.dumps(rows[0]), json.dumps(rows[1], separators=(",", ":"))]
-    path.write_text("\n".join([*lines, json.dumps(rows[2], separators=(", ", " : "))]))
-    wanted = [(ranking.features.tolist(), outcome) for ranking, outcome in History(rows)]
-    history = History(path)
-    assert [(ranking.features.tolist(), outcome) for ranking, outcome in history] == wanted
-    unneeded = frozenset(("items", "rewards", "losses", "propensity", "prefix_propensities"))
-    for row, (_, found) in zip(rows, history.tables[0].read(unneeded), strict=True):
-        wanted = {name: value for name, value in row.items() if name not in unneeded}
-        wanted["raw"] = found["raw"] = None  # not of the format: what is in it does not matter
-        assert found == wanted
 
 
 def test_where_a_smaller_budget_ends_the_sequence_stopping_there_was_no_choice(sound):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from exact_world import LOGS, logged_by, true_value
 from scipy import stats
-from small_world import JUDGED, believing, chance, logged
+from small_world import believing, chance, logged
 
 from longrank import PlackettLuce
 from longrank.logs import History, OutcomeModel, evaluate
@@ -186,15 +186,6 @@ def test_few_effective_decisions_get_intervals_that_hold_for_every_number():
     certain = methods(300, interval="betting")
     assert {certain[name] for name in (*weighted, *doubly, "mean reward")} == {"betting"}
     assert cautions(100.0, "bootstrap") == ()
-
-
-def test_bernstein_is_the_former_name_of_betting():
-    history, policies = History(logged(chance(), 60)), {"x": JUDGED["chance"]()}
-    with pytest.warns(DeprecationWarning, match="now called 'betting'"):
-        found = evaluate(history, policies, interval="bernstein", resamples=2)
-    assert list(map(str, found)) == list(
-        map(str, evaluate(history, policies, interval="betting", resamples=2))
-    )
 
 
 def test_the_effective_size_is_that_of_equal_weights():

@@ -18,7 +18,6 @@ import longrank.experiments
 import longrank.logs
 from longrank import UCB, InvalidInput, Laplace, Polynomial, Random, recommended
 from longrank.logs import History, check, evaluate, learn_from, report, write
-from longrank.logs.column_rules import read_columns
 from longrank.logs.rules import Rules
 
 SOURCES = {
@@ -75,53 +74,21 @@ def test_no_function_shadows_a_module_of_its_own_package(package):
         assert there is None or inspect.ismodule(there), f"{found.name} is hidden by {there!r}"
 
 
-def test_policies_before_the_source_still_work_and_warn():
-    rows, policies = logged(chance(), 20), {"x": JUDGED["greedy"]()}
-    wanted = evaluate(rows, policies, resamples=5)
-    with pytest.warns(DeprecationWarning, match="evaluate takes the log first"):
-        found = evaluate(policies, History(rows), resamples=5)
-    assert list(map(str, found)) == list(map(str, wanted))
-    with pytest.warns(DeprecationWarning, match="'source'"):
-        evaluate(policies=policies, history=History(rows), resamples=5)
-
-
-@pytest.mark.parametrize(("old", "new"), [("Model", "OutcomeModel"), ("Problem", "Violation")])
-def test_old_names_still_work_and_warn(old, new):
-    with pytest.warns(DeprecationWarning, match=f"longrank.logs.{new}"):
-        assert getattr(longrank.logs, old) is getattr(longrank.logs, new)
-
-
-@pytest.mark.parametrize("form", SOURCES)
-def test_an_evaluation_reads_and_checks_a_log_once(form, tmp_path, monkeypatch):
+def test_an_evaluation_reads_and_checks_a_log_once(tmp_path, monkeypatch):
     """Whatever the number of policies and estimators, and with the report."""
-    rows = logged(chance(), 30)
-    passes, checked = [], []
-    found, read = History._found, Rules.read
-
-    def counted(self, unneeded):
-        if self._kept is None:
-            passes.append(self)
-        return found(self, unneeded)
-
-    def by_columns(rules, numbers, columns):
-        batch = read_columns(rules, numbers, columns)
-        checked.extend([] if batch is None else numbers)
-        return batch
-
-    monkeypatch.setattr(History, "_found", counted)
-    monkeypatch.setattr("longrank.logs.history.read_columns", by_columns)
+    path = _written(tmp_path / "log.jsonl", logged(chance(), 30))
+    checked, read = [], Rules.read
     monkeypatch.setattr(
         Rules, "read", lambda self, *row: checked.append(row[0]) or read(self, *row)
     )
-    history = History(SOURCES[form](rows, tmp_path)) if form != "history" else History(rows)
-    policies = {name: make() for name, make in JUDGED.items()}
+    history, policies = History(path), {name: make() for name, make in JUDGED.items()}
     evaluate(history.part(10), policies, resamples=5)
-    assert (len(passes), len(checked)) == (1, 30)
+    assert len(checked) == 30
     kept = history.keep()
     learn_from(recommended(dim=4), kept.part(0, 10))
     evaluation = evaluate(kept.part(10), policies, resamples=5)
     report(kept.part(10), policies, tmp_path / "page.html", evaluation)
-    assert (len(passes), len(checked)) == (2, 60)
+    assert len(checked) == 60
 
 
 def test_what_is_kept_beyond_the_memory_lies_in_a_file_and_is_the_same(monkeypatch):
@@ -146,14 +113,6 @@ def test_a_history_needs_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         evaluate(logged(chance(), 5), {}, resamples=2)
-
-
-def test_the_former_name_of_the_source_still_works():
-    rows = [{"id": 1, "items": [[0.5], [0.1]], "order": [1, 0], "tried": 2, "succeeded": True}]
-    with pytest.warns(DeprecationWarning, match="check: the parameter 'history' is now called"):
-        assert check(history=rows).decisions == 1
-    with pytest.warns(DeprecationWarning, match="learn_from: the parameter 'history' is now"):
-        assert learn_from(recommended(dim=1), history=rows) == 1
 
 
 @pytest.mark.parametrize(

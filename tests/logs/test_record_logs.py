@@ -479,10 +479,11 @@ def test_any_record_comes_back_from_every_file(records, tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
     for ending in ("parquet", "csv", "jsonl"):
         path = written(folder / f"log.{ending}", [row])
-        for found in History(path).read():
-            if not isinstance(found, list):  # fields of two kinds
-                assert found.candidates == records
-                assert found.context == records[0]
+        for read in History(path).read():
+            if not isinstance(read, list):  # fields of two kinds
+                [decision] = read
+                assert decision.candidates == records
+                assert decision.context == records[0]
 
 
 def test_what_a_schema_declares_holds_for_a_log():

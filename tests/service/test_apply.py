@@ -27,7 +27,7 @@ def stuck(engine):
 
     def slowly(rows, succeeded):
         busy.set()
-        assert release.wait(30)
+        assert release.wait(120)
         observe(rows, succeeded)
 
     engine.model("m").policy.learner.observe = slowly
@@ -128,7 +128,7 @@ def test_a_reader_keeps_no_writer_waiting(engine, monkeypatch, read):
 
     def slowly(policy):
         packing.set()
-        assert release.wait(30)
+        assert release.wait(120)
         return to_bytes(policy)
 
     async def work():
@@ -197,7 +197,7 @@ def test_what_is_being_learned_at_the_end_is_learned(engine, stuck, reopen):
     engine.decide("m", asked("x"))
     settling = threading.Thread(target=engine.settle, args=("m", "x", told()))
     settling.start()
-    assert stuck.busy.wait(30)
+    assert stuck.busy.wait(120)
     model = engine.model("m")
     threading.Timer(0.2, stuck.release.set).start()
     engine.close()
@@ -238,7 +238,7 @@ def test_a_model_that_is_deleted_before_it_has_learned_stops_nothing(engine, mon
         raise apsw.IOError("fsync failed")
 
     def later(*which):
-        assert deleted.wait(30)
+        assert deleted.wait(120)
         return find(*which)
 
     monkeypatch.setattr(session, "commit", committed_and_failed)

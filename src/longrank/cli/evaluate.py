@@ -32,7 +32,7 @@ from longrank.logs.evaluation.summary import currency_of
 from longrank.logs.evaluation.verdict import LOGGED
 from longrank.policies import Policy, load, registry
 
-Interval = Literal["bootstrap", "betting", "bernstein"]
+Interval = Literal["bootstrap", "betting"]
 Treatment = Literal["refuse", "at-random", "bounds"]
 GATE = {"promote": 0, "keep": 3, "not enough data": 4}  # exit codes
 
@@ -67,7 +67,7 @@ def evaluate(
         Interval,
         typer.Option(
             help="How to compute intervals; betting is wider, but holds for every number of "
-            "decisions (bernstein is its former name)."
+            "decisions."
         ),
     ] = "bootstrap",
     missing: Annotated[
@@ -289,8 +289,7 @@ def _named(spec: str, history: History, seed: int) -> Policy:
 def _budget(history: History) -> int:
     found = 1
     for batch in history.batches():
-        lengths = np.diff(batch.order.firsts)
-        found = max(found, int(np.where(batch.budget > 0, batch.budget, lengths).max()))
+        found = max(found, int(np.where(batch.budget > 0, batch.budget, batch.lengths).max()))
     return found
 
 

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from longrank.cli.manual import Explained, ExplainedGroup
-from longrank.cli.terminal import console, deprecated, names
+from longrank.cli.terminal import console, names
 from longrank.errors import InvalidInput
 from longrank.logs import COLUMNS, History, write
 from longrank.logs import check as check_history
@@ -113,10 +113,6 @@ def check(
     max_problems: Annotated[
         int, typer.Option(min=1, help="Maximum number of problems shown.")
     ] = 20,
-    most: Annotated[
-        int | None,
-        typer.Option(min=1, hidden=True, callback=deprecated("--most", "--max-problems")),
-    ] = None,
 ) -> None:
     """Check a log row by row, and list what it can be used for.
 
@@ -130,12 +126,11 @@ def check(
 
     With other names of columns: `longrank logs check log.csv --columns id=payment,ids=routes`
     """
-    shown = most or max_problems
     with console.status(f"reading {', '.join(map(str, file))}"):
         found = check_history(open_log(file, columns, context, payoffs))
-    for problem in found.problems[:shown]:
+    for problem in found.problems[:max_problems]:
         console.print(str(problem), style="red", markup=False, highlight=False, soft_wrap=True)
-    rest = len(found.problems) + found.more - shown
+    rest = len(found.problems) + found.more - max_problems
     if rest > 0:
         console.print(f"and {rest} more problems (see --max-problems)", style="red")
     if found.fields:

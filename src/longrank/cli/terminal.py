@@ -62,17 +62,6 @@ def refuse(reason: str) -> None:
     errors.print(f"longrank: {reason}", style="red", markup=False, highlight=False, soft_wrap=True)
 
 
-def deprecated(old: str, new: str) -> Callable[[int | None], int | None]:
-    """Make the callback of an option that has a new name."""
-
-    def warn(value: int | None) -> int | None:
-        if value is not None:
-            refuse(f"{old} is deprecated and will be removed: use {new}")
-        return value
-
-    return warn
-
-
 def counted() -> Progress:
     """Make a progress bar: what is running, how many of how many, the time left.
 

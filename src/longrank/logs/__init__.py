@@ -12,8 +12,6 @@ dictionaries or a :class:`History`.
 
 from __future__ import annotations
 
-import warnings
-
 from longrank.logs.abilities import Ability, Checked, check
 from longrank.logs.columns import COLUMNS
 from longrank.logs.decision import Decision
@@ -52,14 +50,3 @@ __all__ = [
     "report",
     "write",
 ]
-
-
-_RENAMED = {"Model": "OutcomeModel", "Problem": "Violation"}
-
-
-def __getattr__(name: str) -> object:
-    if name in _RENAMED:
-        message = f"longrank.logs.{name} is now called longrank.logs.{_RENAMED[name]}"
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
-        return globals()[_RENAMED[name]]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from longrank.logs.batch import Batch
 from longrank.logs.columns import is_known
-from longrank.logs.decision import Decision
-from longrank.logs.history import History, history_is_source
+from longrank.logs.history import History
 from longrank.logs.violations import Violation, empty, keep
 
 _ROUNDING = 1e-9
@@ -61,27 +63,31 @@ class Checked:
     ignored: tuple[str, ...] = ()  # columns that are not part of the format
     fields: tuple[str, ...] = ()  # such columns that are fields of records or of their context
 
-    def add(self, decision: Decision) -> None:
-        """Count a decision without problems."""
-        if decision.outcome is None:
-            self.missing += 1
-            return
-        self.decisions += 1
-        self.tries += decision.outcome.tried
-        self.left_out += not decision.learned
-        self.with_items += decision.items is not None or decision.candidates is not None
-        self.with_payoffs += decision.payoffs is not None
-        priced = decision.payoffs is not None and decision.payoffs.has_prices
-        told = decision.outcome.costs is not None
-        self.with_prices += priced
-        self.with_outcome_costs += told
-        self.without_costs += decision.outcome.tried > 0 and not (priced or told)
-        self.with_propensity += decision.propensity is not None
-        self.with_prefix += decision.prefix is not None
-        if decision.propensity is not None:
-            self.randomised += decision.propensity < CERTAIN
-            self.min_propensity = min(self.min_propensity, decision.propensity)
-            self.max_propensity = max(self.max_propensity, decision.propensity)
+    def add(self, batch: Batch) -> None:
+        """Count the decisions of a batch."""
+        observed = batch.observed
+        chances = batch.propensity[observed & ~np.isnan(batch.propensity)]
+        prices = [payoffs.has_prices for payoffs in batch.payoffs]
+        priced = np.array([*prices, False])[batch.pay]  # the last is that of no payoffs
+        told = batch.has("costs")
+        counted = {
+            "decisions": observed,
+            "missing": ~observed,
+            "with_items": observed & (batch.has("items") | batch.has("candidates")),
+            "with_payoffs": observed & (batch.pay >= 0),
+            "with_prices": observed & priced,
+            "with_outcome_costs": observed & told,
+            "without_costs": (batch.tried > 0) & ~priced & ~told,
+            "with_prefix": observed & batch.has("prefix"),
+            "left_out": observed & ~np.array(batch.more.get("learned", True)),
+        }
+        for name, which in counted.items():
+            setattr(self, name, getattr(self, name) + int(which.sum()))
+        self.tries += int(batch.tried[observed].sum())
+        self.with_propensity += len(chances)
+        self.randomised += int((chances < CERTAIN).sum())
+        self.min_propensity = float(chances.min(initial=self.min_propensity))
+        self.max_propensity = float(chances.max(initial=self.max_propensity))
 
     def lacks(self, *needs: str) -> str:
         """Return why the log does not meet one of these needs; empty if it meets them all."""
@@ -146,7 +152,6 @@ class Checked:
         return found
 
 
-@history_is_source
 def check(source: Any) -> Checked:
     """Read a log once, in batches; report its problems and what it can be used for.
 
@@ -156,13 +161,13 @@ def check(source: Any) -> Checked:
     history = History.of(source)
     own = [name for name in history.table_columns if not is_known(name)]
     ignored = tuple(name for name in own if name not in history.fields)
-    found = Checked(history.name, ignored=ignored, fields=history.fields)
-    for one in history.read(missing=True):
-        if isinstance(one, Decision):
-            found.add(one)
+    checked = Checked(history.name, ignored=ignored, fields=history.fields)
+    for part in history.read():
+        if isinstance(part, Batch):
+            checked.add(part)
             continue
-        found.more += keep(found.problems, one)
-        found.decisions += one[0].row > 0
-    if found.decisions == 0 and not found.problems:
-        found.problems.append(empty(history.name))
-    return found
+        checked.more += keep(checked.problems, part)
+        checked.decisions += part[0].row > 0
+    if checked.decisions == 0 and not checked.problems:
+        checked.problems.append(empty(history.name))
+    return checked

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,63 +15,49 @@ from longrank.payoffs import Payoffs
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 SIZE = 1024  # decisions of a batch
 UNKNOWN = -1
 #: Fields of a decision that are kept as they are, where some decision has them.
 _PLAIN = (
-    "time",
-    "version",
-    "learned",
-    "left_out",
-    "turn",
-    "candidates",
-    "context",
-    "price_fields",
+    "time", "version", "learned", "left_out", "turn", "candidates", "context", "price_fields",
     "patience",
-)
-_DEFAULTS = {one.name: one.default for one in fields(Decision) if one.name in _PLAIN}
+)  # fmt: skip
+_DEFAULTS = {each.name: each.default for each in fields(Decision) if each.name in _PLAIN}
 
 
 @dataclass
 class Lists:
     """Lists of different lengths in one array: number i from ``firsts[i]`` to ``firsts[i + 1]``.
 
-    ``known[i]`` is whether there is a list; None if there are all.
+    ``known[i]`` is whether there is a list.
     """
 
     firsts: Indices
     values: NDArray[Any]
-    known: NDArray[np.bool_] | None = None
+    known: Flags
 
     @classmethod
     def of(cls, lists: Sequence[NDArray[Any] | None]) -> Lists | None:
         """Join lists; None if there are none."""
-        there = [one for one in lists if one is not None]
+        there = [each for each in lists if each is not None]
         if not there:
             return None
-        known = None
-        if len(there) < len(lists):
-            known = np.array([one is not None for one in lists])
-        sizes = [0 if one is None else len(one) for one in lists]
-        return cls(np.append(0, np.cumsum(sizes)), np.concatenate(there), known)
+        width = max(each.shape[1:] for each in there)
+        filled = [each if len(each) else np.empty((0, *width), each.dtype) for each in there]
+        sizes = [0 if each is None else len(each) for each in lists]
+        known = np.array([each is not None for each in lists])
+        return cls(np.append(0, np.cumsum(sizes)), np.concatenate(filled), known)
 
     def __getitem__(self, i: int) -> NDArray[Any] | None:
-        if self.known is not None and not self.known[i]:
-            return None
-        return self.values[self.firsts[i] : self.firsts[i + 1]]
-
-    def __iter__(self) -> Iterator[NDArray[Any] | None]:
-        edges = self.firsts.tolist()
-        for i, (first, last) in enumerate(pairwise(edges)):
-            there = self.known is None or self.known[i]
-            yield self.values[first:last] if there else None
+        return self.values[self.firsts[i] : self.firsts[i + 1]] if self.known[i] else None
 
     def take(self, first: int, last: int) -> Lists:
         """Return those from ``first`` up to, but not including, ``last``."""
         firsts = self.firsts[first : last + 1]
-        known = None if self.known is None else self.known[first:last]
-        return Lists(firsts - firsts[0], self.values[firsts[0] : firsts[-1]], known)
+        values = self.values[firsts[0] : firsts[-1]]
+        return Lists(firsts - firsts[0], values, self.known[first:last])
 
 
 @dataclass
@@ -85,10 +70,10 @@ class Batch:
     """
 
     rows: Indices
-    ids: Indices | list[Any]
+    ids: list[str | int]
     order: Lists
     tried: NDArray[np.int32]
-    succeeded: NDArray[np.bool_]
+    succeeded: Flags
     budget: NDArray[np.int32]
     propensity: Array
     pay: NDArray[np.int32]
@@ -102,47 +87,45 @@ class Batch:
     @classmethod
     def of(cls, decisions: Sequence[Decision]) -> Batch:
         """Turn decisions into columns."""
-        ended = [one.outcome for one in decisions]
+        outcomes = [each.outcome for each in decisions]
         known: dict[int, int] = {}
         payoffs: list[Payoffs] = []
         pay = np.full(len(decisions), UNKNOWN, np.int32)
-        for i, one in enumerate(decisions):
-            if one.payoffs is not None:
-                pay[i] = known.setdefault(id(one.payoffs), len(known))
+        for i, each in enumerate(decisions):
+            if each.payoffs is not None:
+                pay[i] = known.setdefault(id(each.payoffs), len(known))
                 if len(known) > len(payoffs):
-                    payoffs.append(one.payoffs)
-        ids: Any = [one.id for one in decisions]
-        if all(type(each) is int and abs(each) < 2**62 for each in ids):
-            ids = np.array(ids, np.int64)
-        order = Lists.of([one.order for one in decisions])
+                    payoffs.append(each.payoffs)
+        order = Lists.of([each.order for each in decisions])
         assert order is not None
-        more = {}
+        more: dict[str, list[Any]] = {}
         for name in _PLAIN:
-            column, usual = [getattr(one, name) for one in decisions], _DEFAULTS[name]
+            column, usual = [getattr(each, name) for each in decisions], _DEFAULTS[name]
             if any(value != usual for value in column):
                 more[name] = column
-        features = [one.features for one in decisions]
-        if len({one.shape[1] for one in features if one is not None and len(one)}) > 1:
-            more["features"] = features  # of a feature map whose rows grow
-            features = []
-        bills = [None if one is None or one.costs is None else np.array(one.costs) for one in ended]
+        features = [each.features for each in decisions]
+        if len({each.shape[1] for each in features if each is not None and len(each)}) > 1:
+            more["features"], features = features, []  # of a feature map whose rows grow
+        bills = [
+            None if outcome is None or outcome.costs is None else np.array(outcome.costs)
+            for outcome in outcomes
+        ]
+        tried = [UNKNOWN if outcome is None else outcome.tried for outcome in outcomes]
+        budget = [UNKNOWN if each.budget is None else each.budget for each in decisions]
+        chances = [np.nan if each.propensity is None else each.propensity for each in decisions]
         return cls(
-            rows=np.array([one.row for one in decisions], np.int64),
-            ids=ids,
+            rows=np.array([each.row for each in decisions], np.int64),
+            ids=[each.id for each in decisions],
             order=order,
-            tried=np.array([UNKNOWN if one is None else one.tried for one in ended], np.int32),
-            succeeded=np.array([one is not None and one.succeeded for one in ended]),
-            budget=np.array(
-                [UNKNOWN if one.budget is None else one.budget for one in decisions], np.int32
-            ),
-            propensity=np.array(
-                [np.nan if one.propensity is None else one.propensity for one in decisions]
-            ),
+            tried=np.array(tried, np.int32),
+            succeeded=np.array([o is not None and o.succeeded for o in outcomes], np.bool_),
+            budget=np.array(budget, np.int32),
+            propensity=np.array(chances, np.float64),
             pay=pay,
             payoffs=payoffs,
-            items=Lists.of(_of_one_width([one.items for one in decisions])),
-            features=Lists.of(_of_one_width(features)),
-            prefix=Lists.of([one.prefix for one in decisions]),
+            items=Lists.of([each.items for each in decisions]),
+            features=Lists.of(features),
+            prefix=Lists.of([each.prefix for each in decisions]),
             costs=Lists.of(bills),
             more=more,
         )
@@ -150,76 +133,69 @@ class Batch:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __iter__(self) -> Iterator[Decision]:
-        count, nothing = len(self), [None] * len(self)
-        ids = self.ids if isinstance(self.ids, list) else self.ids.tolist()
-        paid = nothing if self.costs is None else [self.costs[i] for i in range(count)]
-        more = {name: column for name, column in self.more.items() if name != "features"}
-        features: Any = self.more.get("features", nothing)
+    def __getitem__(self, i: int) -> Decision:
+        outcome, order = None, self.order[i]
+        if self.tried[i] >= 0:
+            bill = None if self.costs is None else self.costs[i]
+            paid = None if bill is None else tuple(bill.tolist())
+            outcome = Outcome(int(self.tried[i]), bool(self.succeeded[i]), paid)
+        plain: dict[str, Any] = {name: column[i] for name, column in self.more.items()}
         if self.features is not None:
-            features = list(self.features)
-        columns = zip(
-            self.rows.tolist(),
-            ids,
-            self.order,
-            self.tried.tolist(),
-            self.succeeded.tolist(),
-            paid,
-            nothing if self.items is None else self.items,
-            features,
-            self.pay.tolist(),
-            self.budget.tolist(),
-            self.propensity.tolist(),
-            nothing if self.prefix is None else self.prefix,
-            strict=True,
+            plain["features"] = self.features[i]
+        budget, propensity, pay = self.budget[i], float(self.propensity[i]), self.pay[i]
+        assert order is not None
+        return Decision(
+            row=int(self.rows[i]),
+            id=self.ids[i],
+            order=order,
+            outcome=outcome,
+            items=None if self.items is None else self.items[i],
+            payoffs=self.payoffs[pay] if pay >= 0 else None,
+            budget=None if budget == UNKNOWN else int(budget),
+            propensity=None if propensity != propensity else propensity,
+            prefix=None if self.prefix is None else self.prefix[i],
+            **plain,
         )
-        for i, (
-            row,
-            id_,
-            order,
-            tried,
-            won,
-            bill,
-            items,
-            made,
-            pay,
-            budget,
-            chance,
-            prefix,
-        ) in enumerate(columns):
-            outcome = None
-            if tried >= 0:
-                outcome = Outcome(tried, won, None if bill is None else tuple(bill.tolist()))
-            yield Decision(
-                row=row,
-                id=id_,
-                order=order,
-                outcome=outcome,
-                items=items,
-                features=made,
-                payoffs=self.payoffs[pay] if pay >= 0 else None,
-                budget=None if budget == UNKNOWN else budget,
-                propensity=None if chance != chance else chance,
-                prefix=prefix,
-                **({name: column[i] for name, column in more.items()} if more else {}),
-            )
+
+    def __iter__(self) -> Iterator[Decision]:
+        return map(self.__getitem__, range(len(self)))
+
+    @property
+    def observed(self) -> Flags:
+        """Whether the outcome of each decision is known."""
+        return self.tried >= 0
+
+    @property
+    def lengths(self) -> Indices:
+        """The length of each sequence."""
+        return np.diff(self.order.firsts)
+
+    @property
+    def sizes(self) -> Indices:
+        """The number of candidates of each decision; 0 if they are not known."""
+        offered = self.more.get("candidates", [None] * len(self))
+        sizes = np.array([len(each or ()) for each in offered], np.int64)
+        if self.items is None:
+            return sizes
+        return np.where(self.items.known, np.diff(self.items.firsts), sizes)
+
+    def has(self, name: str) -> Flags:
+        """Tell which decisions have a list, or one of the columns that few logs have."""
+        lists = getattr(self, name, None)
+        if lists is not None:
+            return np.asarray(lists.known)
+        return np.array([each is not None for each in self.more.get(name, [None] * len(self))])
 
     def take(self, first: int, last: int) -> Batch:
         """Return the decisions from ``first`` up to, but not including, ``last``."""
         if first == 0 and last == len(self):
             return self
         cut: dict[str, Any] = {}
-        for one in fields(self):
-            column = getattr(self, one.name)
+        for each in fields(self):
+            column = getattr(self, each.name)
             if isinstance(column, Lists):
-                cut[one.name] = column.take(first, last)
-            elif one.name not in ("payoffs", "more") and column is not None:
-                cut[one.name] = column[first:last]
+                cut[each.name] = column.take(first, last)
+            elif each.name not in ("payoffs", "more") and column is not None:
+                cut[each.name] = column[first:last]
         more = {name: column[first:last] for name, column in self.more.items()}
         return replace(self, **cut, more=more)
-
-
-def _of_one_width(matrices: list[Array | None]) -> list[Array | None]:
-    """Widen matrices without rows, which may have no columns, to those of the others."""
-    width = max((one.shape[1] for one in matrices if one is not None), default=0)
-    return [np.empty((0, width)) if one is not None and not len(one) else one for one in matrices]

@@ -7,10 +7,11 @@ import glob
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import pairwise
+from importlib.util import find_spec
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,6 @@ BATCH = 1024  # rows in memory at once
 SUFFIXES = (".parquet", ".csv", ".jsonl", ".ndjson")
 _NO_JSON = (ValueError, RecursionError)  # the latter of what is nested too deeply
 Rows = Iterator[tuple[int, Row | Violation]]
-Batches = Iterator[tuple[tuple[str, ...], Any]]  # names of columns, and an Arrow batch of them
 Unneeded = frozenset[str]
 Names = Mapping[str, str]  # of columns: from their own to that in the format
 
@@ -34,18 +34,13 @@ Names = Mapping[str, str]  # of columns: from their own to that in the format
 class LogTable:
     """A table that can be read repeatedly: its name, its columns, its rows by number.
 
-    ``rows`` is given the columns that are not needed; it leaves out all of them, or none.
-    ``batches`` are the same rows as Arrow batches, where they are read as such.
+    ``rows`` reads all of them once: each with its number, or the problem that it has. It is given
+    the columns that are not needed, and may leave them out.
     """
 
     name: str
     columns: tuple[str, ...]
     rows: Callable[[Unneeded], Rows]
-    batches: Callable[[Unneeded], Batches] | None = None
-
-    def read(self, unneeded: Unneeded = frozenset()) -> Rows:
-        """Read all rows once: each with its number, or the problem that it has."""
-        return self.rows(unneeded)
 
 
 def open_tables(data: Any, named: Names | None = None) -> tuple[str, list[LogTable]]:
@@ -104,10 +99,10 @@ def _open_one(data: Any, named: Names) -> LogTable:
     library = type(data).__module__.partition(".")[0]
     if library == "pyarrow" and hasattr(data, "to_batches"):
         names = tuple(named.get(name, name) for name in data.schema.names)
-        return _arrow_table("table", names, lambda _: ((names, b) for b in data.to_batches(BATCH)))
+        return LogTable("table", names, lambda _: _arrow_rows(names, data.to_batches(BATCH)))
     if library == "polars" and hasattr(data, "iter_slices"):
         names = tuple(named.get(name, name) for name in data.columns)
-        return _polars(data, names)
+        return LogTable("frame", names, lambda _: _polars(data, names))
     if library == "pandas" and hasattr(data, "iloc"):
         names = tuple(named.get(name, name) for name in map(str, data.columns))
         return LogTable("frame", names, lambda _: _pandas(data, names))
@@ -142,31 +137,12 @@ def _file(path: Path, named: Names, name: str | None = None) -> LogTable:
             raise BadFile(f"{path} must end in .parquet, .csv, .jsonl or .ndjson, not {other!r}")
 
 
-def _arrow_table(
-    name: str, columns: tuple[str, ...], batches: Callable[[Unneeded], Batches]
-) -> LogTable:
-    """Return a table that is read as Arrow batches."""
-    return LogTable(name, columns, lambda unneeded: _arrow_rows(batches(unneeded)), batches)
-
-
-def _polars(frame: Any, names: tuple[str, ...]) -> LogTable:
-    def rows(_: Unneeded) -> Rows:
-        number = 0
-        for part in frame.iter_slices(BATCH):
-            for row in part.iter_rows():
-                number += 1
-                yield number, dict(zip(names, row, strict=True))
-
-    def batches(_: Unneeded) -> Batches:
-        for part in frame.iter_slices(BATCH):
-            for batch in part.to_arrow().to_batches():
-                yield names, batch
-
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        return LogTable("frame", names, rows)
-    return _arrow_table("frame", names, batches)
+def _polars(frame: Any, names: tuple[str, ...]) -> Rows:
+    parts = frame.iter_slices(BATCH)
+    if find_spec("pyarrow") is not None:  # equal records are made once
+        return _arrow_rows(names, (b for part in parts for b in part.to_arrow().to_batches()))
+    rows = (dict(zip(names, row, strict=True)) for part in parts for row in part.iter_rows())
+    return enumerate(rows, 1)
 
 
 def _pandas(frame: Any, names: tuple[str, ...]) -> Rows:
@@ -202,33 +178,27 @@ def _parquet(path: Path, named: Names, name: str) -> LogTable:
             raise
         raise BadFile(f"{path} is not a Parquet file: {error!s:.200}") from error
 
-    def batches(unneeded: Unneeded) -> Batches:
+    def rows(unneeded: Unneeded) -> Rows:
         wanted = [each for each in own if named.get(each, each) not in unneeded]
         names = tuple(named.get(each, each) for each in wanted)
         try:
             # Texts as dictionaries: then equal ones are held once.
             with pq.ParquetFile(path, read_dictionary=texts) as file:
-                for group in range(file.num_row_groups):  # dictionaries in lists cannot be joined
-                    for batch in file.iter_batches(BATCH, row_groups=[group], columns=wanted):
-                        yield names, batch
+                groups = range(file.num_row_groups)  # dictionaries in lists cannot be joined
+                parts = (file.iter_batches(BATCH, row_groups=[g], columns=wanted) for g in groups)
+                yield from _arrow_rows(names, chain.from_iterable(parts))
         except unreadable as error:
             raise BadFile(f"{path} is damaged: {error!s:.200}") from error
 
-    return _arrow_table(name, tuple(named.get(each, each) for each in own), batches)
+    return LogTable(name, tuple(named.get(each, each) for each in own), rows)
 
 
-def _arrow_rows(batches: Batches) -> Rows:
+def _arrow_rows(names: tuple[str, ...], batches: Iterable[Any]) -> Rows:
     number = 0
-    for names, batch in batches:
-        for row in batch_rows(names, batch):
+    for batch in batches:
+        for cells in zip(*(_arrow_cells(column) for column in batch.columns), strict=True):
             number += 1
-            yield number, row
-
-
-def batch_rows(names: tuple[str, ...], batch: Any) -> Iterator[Row]:
-    """Return the rows of an Arrow batch."""
-    for cells in zip(*(_arrow_cells(column) for column in batch.columns), strict=True):
-        yield dict(zip(names, cells, strict=True))
+            yield number, dict(zip(names, cells, strict=True))
 
 
 def _arrow_cells(column: Any) -> list[Any]:
@@ -380,13 +350,12 @@ def _json_lines(path: Path, named: Names, name: str) -> LogTable:
 
 
 def _json_rows(path: Path, file_name: str, unneeded: Unneeded, named: Names) -> Rows:
-    keys = [f'"{name}":'.encode() for name in unneeded - set(named.values())]
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
             try:
-                row = json.loads(_without(line, keys))
+                row = json.loads(line)
             except _NO_JSON as error:
                 text = line.decode("utf-8", "replace").strip()
                 shown = repr(text if len(text) < 40 else f"{text[:40]}...")
@@ -402,18 +371,3 @@ def _json_rows(path: Path, file_name: str, unneeded: Unneeded, named: Names) -> 
             else:
                 shown = type(row).__name__
                 yield number, Violation(file_name, number, "the line", "be a JSON object", shown)
-
-
-def _without(line: bytes, keys: list[bytes]) -> bytes:
-    """Cut numbers that are not needed out of a line: parsing them is what takes the time.
-
-    A key is cut with its value where only numbers, lists and a comma stand before the next text,
-    which then is the next key. No key is found inside a text, where quotation marks are escaped.
-    """
-    for key in keys:
-        start = line.find(key)
-        end = line.find(b'"', start + len(key))
-        between = line[start:end]
-        if start >= 0 and between.rstrip().endswith(b",") and b"}" not in between:
-            line = line[:start] + line[end:]
-    return line

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import tempfile
-import warnings
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import IO, Any, NamedTuple, ParamSpec, TypeVar
+from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longrank import checks, notebook
 from longrank.decision import Outcome, Ranking
@@ -19,7 +16,6 @@ from longrank.errors import InvalidInput
 from longrank.features import Features
 from longrank.logs import long_form
 from longrank.logs.batch import SIZE, Batch, Lists
-from longrank.logs.column_rules import read_columns
 from longrank.logs.columns import (
     CANDIDATE,
     COLUMNS,
@@ -30,7 +26,7 @@ from longrank.logs.columns import (
     Row,
 )
 from longrank.logs.decision import Decision
-from longrank.logs.formats import LogTable, Unneeded, batch_rows, open_tables
+from longrank.logs.formats import LogTable, Unneeded, open_tables
 from longrank.logs.rules import Rules
 from longrank.logs.violations import BadLog, Violation, empty, keep
 from longrank.payoffs import Payoffs
@@ -38,8 +34,6 @@ from longrank.policies import Policy
 from longrank.rows import SparseRows
 from longrank.schema import Schema
 
-P = ParamSpec("P")
-T = TypeVar("T")
 MAX_KEPT_BYTES = 16 * 2**20  # of lists of numbers that History.keep holds in memory
 Progress = Callable[[int, int], None]
 Revised = Callable[[Payoffs], Payoffs]
@@ -118,9 +112,8 @@ class History:
         self._count: int | None = None
         self._learnable = False  # whether every row has features to learn from
         self._turns: list[int] = []  # of every row, if the log has an order to learn in
-        self._missing: list[
-            int
-        ] = []  # the place of each decision without an outcome: that of the decision before it
+        # the place of each decision without an outcome: that of the decision before it
+        self._missing = np.empty(0, np.int64)
         self._part: tuple[int, int | None] = (0, None)
         self._change: Callable[[Decision], Decision] | None = None
         self._kept: _Kept | None = None
@@ -147,56 +140,42 @@ class History:
         """The columns of the table; of its decisions if the table is in long form."""
         return _all_columns(self.tables)
 
-    def read(
-        self, unneeded: Unneeded = frozenset(), *, missing: bool = False
-    ) -> Iterator[Decision | list[Violation]]:
-        """Read every row once: the decision, or what is wrong with it.
+    def read(self, unneeded: Unneeded = frozenset()) -> Iterator[Batch | list[Violation]]:
+        """Read every row once: decisions in batches, and what is wrong with each other row.
 
-        A decision without an outcome, neither ``tried`` nor ``succeeded``, is given only if
-        ``missing`` ones are wanted: unobserved is not failed. If there is something wrong with it
-        as well, all that is given of it is its row and its id.
+        A decision without an outcome, neither ``tried`` nor ``succeeded``, is unobserved, not
+        failed. If there is something wrong with it as well, all that is given of it is its row.
         """
-        for found in self._found(unneeded):
-            for one in found if isinstance(found, Batch) else [found]:
-                if missing or isinstance(one, list) or one.outcome is not None:
-                    yield one
-
-    def _found(self, unneeded: Unneeded) -> Iterator[Batch | Decision | list[Violation]]:
-        """Read every row once, also decisions without an outcome; many at once where it can."""
         if self._kept is not None:
             yield from self._kept
             return
+        pending: list[Decision] = []
+        for read in self._rows(unneeded):
+            if isinstance(read, list):
+                yield read
+                continue
+            pending.append(read)
+            if len(pending) == SIZE:
+                yield Batch.of(pending)
+                pending = []
+        if pending:
+            yield Batch.of(pending)
+
+    def _rows(self, unneeded: Unneeded) -> Iterator[Decision | list[Violation]]:
         rules = Rules(self.name, self._payoffs, self.schema, kinds=self._count is None)
         for table in self.tables:
             rules.name = table.name
             if not table.columns:  # nothing in it can be read, or there is nothing
-                broken = [row for _, row in table.read() if isinstance(row, Violation)]
-                yield from ([one] for one in broken or [empty(table.name, "an empty log")])
-                continue
-            if absent := self._missing_column(table):
+                broken = [row for _, row in table.rows(unneeded) if isinstance(row, Violation)]
+                yield from ([each] for each in broken or [empty(table.name, "an empty log")])
+            elif absent := self._missing_column(table):
                 rule = (
                     "be a column (or say which one it is, with --columns or History(columns=...))"
                 )
                 yield [Violation(table.name, 0, absent, rule, ", ".join(table.columns))]
-                continue
-            if table.batches is None or self._gathers:
-                for number, row in table.read(unneeded):
+            else:
+                for number, row in table.rows(unneeded):
                     yield self._read_row(rules, number, row, unneeded)
-                continue
-            number = 0
-            for names, arrow in table.batches(unneeded):
-                first, number = number + 1, number + len(arrow)
-                columns = {
-                    name: column
-                    for name, column in zip(names, arrow.columns, strict=True)
-                    if name not in unneeded
-                }
-                batch = read_columns(rules, np.arange(first, number + 1), columns)
-                if batch is not None:
-                    yield batch
-                    continue
-                for at, row in enumerate(batch_rows(names, arrow), first):
-                    yield self._read_row(rules, at, row, unneeded)
 
     def _read_row(
         self, rules: Rules, number: int, row: Row | Violation, unneeded: Unneeded
@@ -221,8 +200,8 @@ class History:
             if name in columns or (name == "order" and IDS in columns):
                 continue
             if name == "order" and "tried" in columns:
-                rows = (row.get("tried") for _, row in table.read() if isinstance(row, dict))
-                first = next((tried for tried in rows if tried is not None), 0)
+                rows = (row for _, row in table.rows(frozenset()) if isinstance(row, dict))
+                first = next((row["tried"] for row in rows if row.get("tried") is not None), 0)
                 if isinstance(first, list | tuple | np.ndarray):
                     continue  # what was tried is listed: then that is what was played
             return name
@@ -235,47 +214,29 @@ class History:
         assert self._count is not None
         return self._count
 
-    def _validate(
-        self,
-        each: Callable[[Decision], None] | None = None,
-        batches: Callable[[Batch], None] | None = None,
-    ) -> None:
-        """Check the whole log; ``each`` is called with every decision, ``batches`` with many."""
-        kept: list[Violation] = []
-        fold = _Fold()
-        more = 0
-        pending: list[Decision] = []
-
-        def settle() -> None:
-            if batches is not None and pending:
-                batches(Batch.of(pending))
-            pending.clear()
-
-        for found in self._found(frozenset()):
-            if isinstance(found, list):
-                fold.count += 1
-                more += keep(kept, found)
+    def _validate(self, each: Callable[[Batch], None] | None = None) -> None:
+        """Check the whole log; ``each`` is called with every batch of decisions."""
+        problems: list[Violation] = []
+        missing, turns = [np.empty(0, np.int64)], []
+        count, more, learnable = 0, 0, True
+        for read in self.read():
+            if isinstance(read, list):
+                count += 1
+                more += keep(problems, read)
                 continue
-            fold.add(found)
+            observed = read.observed
+            missing.append(np.maximum(count + np.cumsum(observed) - 1, 0)[~observed])
+            count += int(observed.sum())
+            learnable &= bool(read.has("features")[observed].all())
+            turns += [turn for turn in read.more.get("turn", ()) if turn is not None]
             if each is not None:
-                for one in found if isinstance(found, Batch) else [found]:
-                    each(one)
-            if batches is None:
-                continue
-            if isinstance(found, Batch):
-                settle()
-                batches(found)
-                continue
-            pending.append(found)
-            if len(pending) == SIZE:
-                settle()
-        settle()
-        if fold.count == 0:
-            kept.append(empty(self.name))
-        if kept:
-            raise BadLog(kept, more)
-        self._count, self._learnable, self._turns = fold.count, fold.learnable, fold.turns
-        self._missing = fold.missing
+                each(read)
+        if count == 0:
+            problems.append(empty(self.name))
+        if problems:
+            raise BadLog(problems, more)
+        self._count, self._learnable, self._turns = count, learnable, turns
+        self._missing = np.concatenate(missing)
 
     def keep(self) -> History:
         """Read and validate the log once; return a history that need not read it again.
@@ -286,14 +247,9 @@ class History:
         if self._kept is not None:
             return self
         kept = _Kept()
-        self._validate(batches=kept.add)
+        self._validate(kept.add)
         whole = self._copy(_kept=kept, _part=(0, None))
         return whole.part(*self._part) if self._part != (0, None) else whole
-
-    def _holds(self, place: int) -> bool:
-        """Tell whether the decision at a place of the log is in this part of it."""
-        first, last = self._part
-        return place >= first and (last is None or place < last)
 
     def __len__(self) -> int:
         """Return the number of decisions; the first call reads the log."""
@@ -310,59 +266,35 @@ class History:
     def missing(self) -> int:
         """The number of decisions without an outcome; the first call reads the log."""
         self.validate()
-        return sum(map(self._holds, self._missing))
+        first, last = self._part
+        inside = self._missing >= first
+        return int((inside if last is None else inside & (self._missing < last)).sum())
 
     def decisions(self, *, missing: bool = False) -> Iterator[Decision]:
         """Yield every decision that has an outcome, in order; with ``missing``, every decision."""
         self.validate()
-        return self._decisions(frozenset(), missing=missing)
+        batches = self._batches(frozenset())
+        return (each for batch in batches for each in batch if missing or each.outcome is not None)
 
     def batches(self) -> Iterator[Batch]:
         """Return every decision, also those without an outcome, many at once."""
-        pending: list[Decision] = []
         self.validate()
-        for found in self._in_part(frozenset()):
-            if isinstance(found, Batch) and not pending and self._change is None:
-                yield found
-                continue
-            for one in found if isinstance(found, Batch) else [found]:
-                pending.append(one if self._change is None else self._change(one))
-                if len(pending) == SIZE:
-                    yield Batch.of(pending)
-                    pending = []
-            if isinstance(found, Batch) and pending:
-                yield Batch.of(pending)
-                pending = []
-        if pending:
-            yield Batch.of(pending)
+        return self._batches(frozenset())
 
-    def _decisions(self, unneeded: Unneeded, *, missing: bool = False) -> Iterator[Decision]:
-        for found in self._in_part(unneeded):
-            for one in found if isinstance(found, Batch) else [found]:
-                if missing or one.outcome is not None:
-                    yield one if self._change is None else self._change(one)
-
-    def _in_part(self, unneeded: Unneeded) -> Iterator[Batch | Decision]:
+    def _batches(self, unneeded: Unneeded) -> Iterator[Batch]:
         """Return what is in this part of the log."""
         (first, last), count = self._part, 0
-        for found in self._found(unneeded):
-            if isinstance(found, list):  # the file has changed since it was checked
-                raise BadLog(found)
-            if isinstance(found, Decision):
-                count += found.outcome is not None
-                place = max(count - 1, 0)
-                if last is not None and place >= last:
-                    return
-                if self._holds(place):
-                    yield found
-                continue
-            places = np.maximum(count + np.cumsum(found.tried >= 0) - 1, 0)
-            count += int((found.tried >= 0).sum())
+        for batch in self.read(unneeded):
+            if isinstance(batch, list):  # the file has changed since it was checked
+                raise BadLog(batch)
+            places = np.maximum(count + np.cumsum(batch.observed) - 1, 0)
+            count += int(batch.observed.sum())
             start = int(np.searchsorted(places, first))
-            end = len(found) if last is None else int(np.searchsorted(places, last))
+            end = len(batch) if last is None else int(np.searchsorted(places, last))
             if start < end:
-                yield found.take(start, end)
-            if end < len(found):
+                part = batch.take(start, end)
+                yield part if self._change is None else Batch.of(list(map(self._change, part)))
+            if end < len(batch):
                 return
 
     def learned(self, *, items: bool = False) -> Iterator[Decision]:
@@ -381,7 +313,8 @@ class History:
         turns = iter(sorted(self._turns[first:last]))
         due = next(turns, None)
         waiting: dict[int | None, Decision] = {}
-        for decision in self._decisions(unneeded):
+        batches = self._batches(unneeded)
+        for decision in (each for batch in batches for each in batch if each.outcome is not None):
             waiting[decision.turn] = decision
             while due in waiting:
                 now = waiting.pop(due)
@@ -421,29 +354,29 @@ class History:
         """Refuse what a feature map refuses, before anything is learned."""
         problems: list[InvalidInput] = []
 
-        def rehearse(decision: Decision) -> None:
-            if problems or not decision.learned:
-                return
-            try:
-                if features.grows and decision.items is not None:
-                    features.check(decision.items)
-                    return
-                rows = decision.rows_by(features)
-            except InvalidInput as error:
-                where = f"{self.name}, row {decision.row}: {error.parameter}"
-                problems.append(InvalidInput(where, error.rule, error.value))
-                return
-            tried = decision.ended.tried
-            if isinstance(rows, SparseRows) and tried:  # the kinds of fields that are new
-                features.observe(rows.take(decision.attributable or slice(tried)))
+        def rehearse(decisions: Iterable[Decision]) -> None:
+            for decision in decisions:
+                if problems or not decision.learned or decision.outcome is None:
+                    continue
+                try:
+                    if features.grows and decision.items is not None:
+                        features.check(decision.items)
+                        continue
+                    rows = decision.rows_by(features)
+                except InvalidInput as error:
+                    where = f"{self.name}, row {decision.row}: {error.parameter}"
+                    problems.append(InvalidInput(where, error.rule, error.value))
+                    continue
+                tried = decision.outcome.tried
+                if isinstance(rows, SparseRows) and tried:  # the kinds of fields that are new
+                    features.observe(rows.take(decision.attributable or slice(tried)))
 
         whole = self._part == (0, None) and self._change is None
         if self._count is None and whole and "outcome_seq" not in self.columns:
             self._validate(rehearse)  # both at once
         else:
             self.validate()
-            for decision in self._learned(FOR_EVALUATION - {"items"}):
-                rehearse(decision)
+            rehearse(self._learned(FOR_EVALUATION - {"items"}))
         if problems:
             raise problems[0]
 
@@ -541,101 +474,41 @@ def _all_columns(tables: Sequence[LogTable]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for table in tables for name in table.columns))
 
 
-class _Fold:
-    """What is counted of a log as it is read."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.learnable = True  # whether every row has features to learn from
-        self.turns: list[int] = []
-        self.missing: list[int] = []
-
-    def add(self, found: Batch | Decision) -> None:
-        if isinstance(found, Decision):
-            if found.outcome is None:
-                self.missing.append(max(self.count - 1, 0))
-                return
-            self.count += 1
-            self.learnable &= found.features is not None
-            if found.turn is not None:
-                self.turns.append(found.turn)
-            return
-        observed = found.tried >= 0
-        if not observed.all():
-            places = np.maximum(self.count + np.cumsum(observed) - 1, 0)
-            self.missing += places[~observed].tolist()
-        self.count += int(observed.sum())
-        self.learnable &= found.features is not None
-
-
 class _Kept:
     """Checked decisions as columns, in memory up to a limit; the lists of the others in a file."""
 
     def __init__(self) -> None:
         self._room = MAX_KEPT_BYTES
-        self._batches: list[tuple[Batch, dict[str, _Place]]] = []
+        self._batches: list[tuple[Batch, dict[str, int]]] = []  # and where its lists are
         self._file: IO[bytes] | None = None
 
     def add(self, batch: Batch) -> None:
-        lists = {name: one for name, one in vars(batch).items() if isinstance(one, Lists)}
-        self._room -= sum(one.values.nbytes + one.firsts.nbytes for one in lists.values())
-        places = {}
+        lists = {name: each for name, each in vars(batch).items() if isinstance(each, Lists)}
+        self._room -= sum(each.values.nbytes + each.firsts.nbytes for each in lists.values())
+        places: dict[str, int] = {}
         if self._room < 0:
             if self._file is None:
                 self._file = tempfile.TemporaryFile()  # noqa: SIM115
                 weakref.finalize(self, self._file.close)
-            for name, one in lists.items():
-                values, firsts = map(np.ascontiguousarray, (one.values, one.firsts))
-                places[name] = _Place(
-                    self._file.tell(), values.shape, values.dtype, firsts.shape, one.known
-                )
-                self._file.write(values.data)
-                self._file.write(firsts.data)
+            for name, each in lists.items():
+                places[name] = self._file.tell()
+                for array in (each.firsts, each.values, each.known):
+                    np.save(self._file, array)
             gone: dict[str, Any] = dict.fromkeys(places)
             batch = replace(batch, **gone)
         self._batches.append((batch, places))
 
     def __iter__(self) -> Iterator[Batch]:
         for batch, places in self._batches:
-            yield replace(batch, **self._load(places)) if places else batch
+            loaded: dict[str, Any] = {name: self._load(at) for name, at in places.items()}
+            yield replace(batch, **loaded) if loaded else batch
 
-    def _load(self, places: dict[str, _Place]) -> dict[str, Any]:
+    def _load(self, place: int) -> Lists:
         assert self._file is not None
-        found = {}
-        for name, place in places.items():
-            values, firsts = np.empty(place.shape, place.dtype), np.empty(place.edges, np.int64)
-            self._file.seek(place.start)
-            for array in (values, firsts):
-                self._file.readinto(array.data)  # type: ignore[attr-defined]
-            found[name] = Lists(firsts, values, place.known)
-        return found
+        self._file.seek(place)
+        return Lists(*(np.load(self._file) for _ in range(3)))
 
 
-class _Place(NamedTuple):
-    """Where lists are in the file, and what they look like."""
-
-    start: int
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    edges: tuple[int, ...]
-    known: NDArray[np.bool_] | None
-
-
-def history_is_source(function: Callable[P, T]) -> Callable[P, T]:
-    """Accept the former name of the parameter ``source`` with a warning."""
-
-    @functools.wraps(function)
-    def call(*args: P.args, **settings: P.kwargs) -> T:
-        if "history" in settings:
-            text = f"{function.__name__}: the parameter 'history' is now called 'source'"
-            warnings.warn(text, DeprecationWarning, stacklevel=2)
-            settings["source"] = settings.pop("history")
-        return function(*args, **settings)
-
-    return call
-
-
-@history_is_source
 def learn_from(policy: Policy, source: Any, *, progress: Progress | None = None) -> int:
     """Learn from the decisions of a log in the order of their outcomes; return how many.
 

@@ -99,7 +99,7 @@ class _Joint:
     def _groups(self) -> Iterator[Group | tuple[int, Violation]]:
         """Return the rows of each decision, or a row that cannot be read."""
         group: Group = []
-        for number, row in self.table.read():
+        for number, row in self.table.rows(frozenset()):
             if isinstance(row, Violation):
                 yield number, row
                 continue

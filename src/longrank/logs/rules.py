@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -25,7 +25,7 @@ from longrank.logs.candidates import (
 )
 from longrank.logs.columns import PAID, PRICES, Row
 from longrank.logs.decision import Decision
-from longrank.logs.fingerprints import Fingerprints
+from longrank.logs.fingerprints import fingerprint
 from longrank.logs.violations import Violation
 from longrank.payoffs import Payoffs
 from longrank.schema import Record, Schema, read_prices
@@ -58,9 +58,9 @@ class Rules:
         self._reader = CandidateReader(schema)
         self._arrays = False  # whether a row had items or features
         self._warned = False
-        self.default = payoffs
-        self._ids = Fingerprints()
-        self.latest: tuple[float, str] | None = None  # time, and how it was written
+        self._default = payoffs
+        self._ids: set[int] = set()
+        self._latest: tuple[float, str] | None = None  # time, and how it was written
         self._turns: set[int] = set()
         self._has: dict[str, bool] = {}  # columns that every row must have, or none
         self._widths: dict[str, tuple[int, int]] = {}  # column: dimension, and the row that set it
@@ -149,29 +149,6 @@ class Rules:
             turn=turn,
         ), []
 
-    def width(self, column: str) -> int | None:
-        """Return the number of columns that a matrix has in earlier rows."""
-        return self._widths[column][0] if column in self._widths else None
-
-    def agrees(self, column: str, there: bool) -> bool:
-        """Tell whether earlier rows have this column, or have it not, as these rows."""
-        return self._has.get(column, there) == there
-
-    def add_ids(self, ids: Sequence[Any] | NDArray[np.int64]) -> bool:
-        """Remember ids; or none of them, and return False, if one of them is not new."""
-        return self._ids.add_all(ids)
-
-    def add_columns(
-        self, times: tuple[float, str] | None, widths: dict[str, int], row: int
-    ) -> None:
-        """Remember what later rows are compared with, after rows that were read as columns."""
-        self._arrays = True
-        self._has |= {"time": times is not None, "outcome_seq": False}
-        if times is not None:
-            self.latest = times
-        for column, width in widths.items():
-            self._widths.setdefault(column, (width, row))
-
     def _warn(self, number: int, column: str) -> None:
         """Say once that whole numbers, which may be ids, are taken for positions."""
         if column:
@@ -189,8 +166,10 @@ class Rules:
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
             raise InvalidInput("id", "be text or a whole number", repr(value))
-        if not self._ids.add(value):
+        own = fingerprint(value)
+        if own in self._ids:
             raise InvalidInput("id", "be unique", repr(value))
+        self._ids.add(own)
         return value
 
     def _moment(self, row: Row) -> float | None:
@@ -198,13 +177,13 @@ class Rules:
         self._consistent("time", found)
         if found is None:
             return None
-        if self.latest is not None:
+        if self._latest is not None:
             shown = repr(row["time"])
-            if found[1] != self.latest[1]:
-                raise InvalidInput("time", f"be {self.latest[1]}, as in earlier rows", shown)
-            if found[0] < self.latest[0]:
+            if found[1] != self._latest[1]:
+                raise InvalidInput("time", f"be {self._latest[1]}, as in earlier rows", shown)
+            if found[0] < self._latest[0]:
                 raise InvalidInput("time", "be no earlier than in the row before", shown)
-        self.latest = found
+        self._latest = found
         return found[0]
 
     def _turn(self, row: Row) -> int | None:
@@ -243,20 +222,17 @@ class Rules:
     def _pay(self, row: Row) -> Payoffs | None:
         rewards, losses = row.get("rewards"), row.get("losses")
         if rewards is None and losses is None:
-            return self.default
+            return self._default
         if rewards is None:
             raise InvalidInput("rewards", "be present where losses are", "nothing")
         if losses is None:
             raise InvalidInput("losses", "be present where rewards are", "nothing")
-        return self.payoffs_of(checks.vector("rewards", rewards), checks.vector("losses", losses))
-
-    def payoffs_of(self, r: Array, loss: Array) -> Payoffs:
-        """Return the payoffs of these rewards and losses, the same for the same ones."""
-        key = r.tobytes(), loss.tobytes()
+        numbers = checks.vector("rewards", rewards), checks.vector("losses", losses)
+        key = numbers[0].tobytes(), numbers[1].tobytes()
         if key not in self._payoffs:
             if len(self._payoffs) > _MAX_PAYOFFS:
                 self._payoffs.clear()  # every row has payoffs of its own
-            self._payoffs[key] = Payoffs(r, loss)
+            self._payoffs[key] = Payoffs(*numbers)
         return self._payoffs[key]
 
     def _priced(

@@ -41,7 +41,7 @@ def gate(monkeypatch):
     def slowly(model, *args, **more):
         if model.name == "slow":
             entered.set()
-            assert gate.wait(60)
+            assert gate.wait(120)
         return rank(model, *args, **more)
 
     monkeypatch.setattr(Model, "rank", slowly)
@@ -57,12 +57,12 @@ def deciding(client, gate, count=1):
 
     def decide():
         url, body = f"{client.base_url}/v1/models/slow/decisions", ROUND
-        answers.append(httpx.post(url, json=body, headers=KEY, timeout=60.0).status_code)
+        answers.append(httpx.post(url, json=body, headers=KEY, timeout=120.0).status_code)
 
     threads = [threading.Thread(target=decide) for _ in range(count)]
     try:
         threads[0].start()
-        assert gate.entered.wait(60)
+        assert gate.entered.wait(120)
         for thread in threads[1:]:
             thread.start()
         yield answers
@@ -258,7 +258,7 @@ def test_turns_come_one_after_the_other():
     found, gate, order = Workers(1, 10), threading.Event(), []
 
     async def main():
-        first = asyncio.ensure_future(found.run(Turn(b"z", ""), lambda: gate.wait(60)))
+        first = asyncio.ensure_future(found.run(Turn(b"z", ""), lambda: gate.wait(120)))
         await asyncio.sleep(0)
         rest = [
             asyncio.ensure_future(found.run(Turn(key, ""), lambda key=key: order.append(key)))

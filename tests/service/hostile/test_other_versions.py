@@ -125,7 +125,7 @@ def test_readiness_names_the_model(prepared, clock):
     engine = Engine(open_store(prepared(unknown_field)), clock=clock)
     with (
         served(build(engine, admin=ADMIN)) as url,
-        httpx.Client(base_url=url, timeout=30.0) as client,
+        httpx.Client(base_url=url, timeout=120.0) as client,
     ):
         until_ready(client)
         told_so = client.get("/readyz").json()["suspended"]

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import math
-import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
-from typing import Any, ParamSpec, TypeVar
-
-import numpy as np
+from typing import Any
 
 from longrank import checks
 from longrank.errors import InvalidInput
@@ -33,33 +29,10 @@ from longrank.logs.evaluation.verdict import LOGGED, PLAYED, Evaluation, Verdict
 from longrank.logs.history import History
 from longrank.policies import Policy, Random
 
-P = ParamSpec("P")
-T = TypeVar("T")
 _ROOM = 2**27  # bytes of evidence that are in memory at once, unless one policy has more
 _COLUMNS, _WIDE = 14, 3  # numbers of evidence per decision, and those that there are per action
 
 
-def source_first(function: Callable[P, T]) -> Callable[P, T]:
-    """Accept the old order of arguments, policies before the log, with a warning."""
-
-    @functools.wraps(function)
-    def call(*args: Any, **settings: Any) -> T:
-        if "history" in settings:
-            rule = "the parameter 'history' is now called 'source'"
-            warnings.warn(f"{function.__name__}: {rule}", DeprecationWarning, stacklevel=2)
-            settings["source"] = settings.pop("history")
-            if args:
-                args, settings["policies"] = args[1:], args[0]
-        elif len(args) > 1 and isinstance(args[0], Mapping):
-            rule = "takes the log first and the policies second"
-            warnings.warn(f"{function.__name__} {rule}", DeprecationWarning, stacklevel=2)
-            args = (args[1], args[0], *args[2:])
-        return function(*args, **settings)
-
-    return call
-
-
-@source_first
 def evaluate(
     source: Any,
     policies: Mapping[str, Policy],
@@ -111,9 +84,11 @@ def evaluate(
         A list of estimates, with ``verdicts`` by the names of the policies, ``differences``, and
         the number of ``missing`` outcomes.
     """
+    if interval not in ("bootstrap", "betting"):
+        raise InvalidInput("interval", "be 'bootstrap' or 'betting'", repr(interval))
     settings = IntervalSettings(
         checks.real("confidence", confidence, above=0.0, maximum=0.999999),
-        _interval(interval),
+        interval,
         checks.whole("resamples", resamples, minimum=1),
         checks.whole("seed", seed),
     )
@@ -187,7 +162,7 @@ def _gathered(
     policies: Mapping[str, Policy], history: History, model: OutcomeModel, workers: Jobs
 ) -> Iterator[tuple[str, Evidence]]:
     """Return the evidence about each policy; about as many at once as there is room for."""
-    longest = max(int(np.diff(batch.order.firsts).max()) for batch in history.batches())
+    longest = max(int(batch.lengths.max()) for batch in history.batches())
     size = 8 * (_COLUMNS + _WIDE * (longest + 1)) * (len(history) + history.missing)
     at_once, names = max(1, _ROOM // size), list(policies)
     for first in range(0, len(names), at_once):
@@ -195,19 +170,6 @@ def _gathered(
         found = gather_all(some, history, model, workers=workers)
         for name in some:
             yield name, found.pop(name)[""]
-
-
-def _interval(interval: str) -> str:
-    if interval == "bernstein":
-        warnings.warn(
-            "interval='bernstein' is now called 'betting': intervals that do hold for every number",
-            DeprecationWarning,
-            stacklevel=4,
-        )
-        return "betting"
-    if interval not in ("bootstrap", "betting"):
-        raise InvalidInput("interval", "be 'bootstrap' or 'betting'", repr(interval))
-    return interval
 
 
 def _logged(known: Evidence, settings: IntervalSettings) -> Estimate:

@@ -160,15 +160,10 @@ class Details:
         """Return what might be otherwise: smaller budgets, and more expensive attempts."""
         longest = 1
         for batch in self.history.batches():
-            known = batch.tried >= 0
+            known = batch.observed
             most = [one.budget for one in batch.payoffs]
-            tries = np.minimum(batch.budget, max(most, default=0))[known]
-            if batch.items is not None:
-                tries = np.minimum(tries, np.diff(batch.items.firsts)[known])
-            else:
-                sizes = [len(each or ()) for each in batch.more.get("candidates", [])]
-                tries = np.minimum(tries, np.array(sizes, np.int64)[known])
-            longest = max(longest, int(tries.max(initial=1)))
+            tries = np.minimum(np.minimum(batch.budget, max(most, default=0)), batch.sizes)
+            longest = max(longest, int(tries[known].max(initial=1)))
         budgets = sorted({1, 2, 3, longest // 2, longest} & set(range(1, longest)))
         dearer = f"every attempt costs {cost:g}{self.unit} more"
         return {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
@@ -11,14 +12,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank import kernels
 from longrank.jobs import Jobs
-from longrank.kernels import Expected, Findings, Logged, Worth
-from longrank.logs.abilities import CERTAIN, Checked
+from longrank.logs.abilities import Checked
 from longrank.logs.batch import UNKNOWN, Batch
 from longrank.logs.decision import Decision
 from longrank.logs.evaluation.outcome_model import OutcomeModel
-from longrank.logs.evaluation.target import aim
+from longrank.logs.evaluation.target import choose
+from longrank.logs.evaluation.weighing import (
+    EvidenceArrays,
+    Expected,
+    LoggedActions,
+    RoundPayoffs,
+    weigh,
+)
 from longrank.logs.history import Change, History, changed
 from longrank.policies import Policy
 
@@ -26,6 +32,7 @@ Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 DRAWS = 4  # sequences drawn from a randomised policy, at most
 _ENOUGH = 10_000  # draws whose mean is good enough
+_MAX_CELLS = 1 << 21  # of the choices of a batch that are in memory at once
 UNCHANGED: Change = (None, None)
 
 
@@ -131,19 +138,18 @@ def gather_all(
         draws = max(1, min(DRAWS, _ENOUGH // max(total, 1)))
     bare = model.bare
     task = _Task(policies, changes, bare, draws, learn, history.missing > 0, every)
-    room = total + history.missing
-    log, found = Checked(history.name), {pair: _Columns(room) for pair in task.pairs()}
-    common = {change: _Columns(room) for change in changes}  # to all policies
+    log, columns = Checked(history.name), defaultdict[tuple[str | None, str], Any](list)
     if workers is None or learn:
         workers = Jobs()
     jobs = ((task, *placed) for placed in _placed(history, model))
-    for part, counted in workers.each(_weigh, jobs):
+    for parts, counted in workers.each(_weigh, jobs):
         _merge(log, counted)
-        for (policy, change), columns in part.items():
-            (common[change] if policy is None else found[policy, change]).add(columns)
+        for pair, part in parts.items():
+            columns[pair].append(part)
+    common = {change: _joined(columns.pop((None, change))) for change in changes}
     return {
         policy: {
-            change: Evidence(log=log, **found[policy, change].all, **common[change].all)
+            change: Evidence(log=log, **_joined(columns.pop((policy, change))), **common[change])
             for change in changes
         }
         for policy in policies
@@ -161,14 +167,9 @@ class _Task(NamedTuple):
     describe: bool  # whether it matters what was played, for outcomes are missing
     every: int
 
-    def pairs(self) -> Iterator[tuple[str, str]]:
-        """Return every policy with every change."""
-        return ((policy, change) for policy in self.policies for change in self.changes)
 
-
-Found = dict[str, NDArray[Any]]
-Parts = dict[tuple[str | None, str], Found]  # by policy and change; None is what all have in common
-_COMMON = ("rewards", "last", "short", "observed", "left", "earnable", "even", "played")
+Parts = dict[tuple[str | None, str], EvidenceArrays]  # by policy and change; None is common to all
+_COMMON = ("rewards", "last", "short", "earnable")
 
 
 def _weigh(task: _Task, place: int, batch: Batch, blocks: Counts) -> tuple[Parts, Checked]:
@@ -181,43 +182,43 @@ def _weigh(task: _Task, place: int, batch: Batch, blocks: Counts) -> tuple[Parts
         if not decisions:
             return {}, Checked("")
         batch = Batch.of(decisions)
-    log = count(batch)
-    known = [one.payoffs is not None and one.size is not None for one in decisions]
+    log = Checked("")
+    log.add(batch)
+    known = [each.payoffs is not None and each.size is not None for each in decisions]
     if not all(known):  # nothing is known of what has no outcome either
-        decisions = [one for one, there in zip(decisions, known, strict=True) if there]
+        decisions = [each for each, there in zip(decisions, known, strict=True) if there]
         if not decisions:
             return {}, log
         batch, blocks, places = Batch.of(decisions), blocks[known], places[known]
-    found: Parts = {}
+    parts: Parts = {}
     chances = task.model.expect(batch, blocks)
     played = np.empty((len(decisions), 0))
     if task.describe:
         played = np.stack(list(describe(decisions, chances[0])))
     for change, (payoffs, budget) in task.changes.items():
-        there, same = batch, decisions
+        altered, same = batch, decisions
         if payoffs is not None or budget is not None:
             same = changed(decisions, payoffs, budget)
-            there = Batch.of(same)
-        log_, worth = _tables(there, same, task.model, blocks)
-        believed = Expected(*chances, task.model.stops, blocks)
+            altered = Batch.of(same)
+        actions, worth = _tables(altered, same, task.model, blocks)
+        expected = _expected(task.model, blocks, worth, chances)
+        lengths, observed = actions.lengths, altered.tried >= 0
+        common: EvidenceArrays = {
+            "observed": observed,
+            "left": ~altered.succeeded & (altered.tried < lengths),
+            "even": _even(actions, worth.offered.sum(axis=1)),
+            "played": played,
+        }
         for name, policy in task.policies.items():
-            aims = aim(policy, same, task.draws, places.tolist(), learn=task.learn)
-            room = _room(len(same), int(np.diff(there.order.firsts).max()) + 1)
-            kernels.weigh_decisions(log_, worth, believed, aims, room)
-            lengths = np.full(len(same), UNKNOWN)
-            if aims.draws:
-                lengths = np.diff(aims.sequence_firsts)[:: aims.draws]
-            columns = room._asdict() | {
-                "observed": there.tried >= 0,
-                "left": ~there.succeeded & (there.tried < np.diff(there.order.firsts)),
-                "even": _even(log_, np.diff(worth.firsts)),
-                "played": played,
-                "lengths": lengths.astype(np.int32),
-                "last": room.last.astype(np.int32),
-            }
-            found[None, change] = {each: columns.pop(each) for each in _COMMON}
-            found[name, change] = columns
-    return found, log
+            target = choose(policy, same, task.draws, places.tolist(), learn=task.learn)
+            columns = weigh(actions, worth, expected, target)
+            columns["lengths"] = np.full(len(same), UNKNOWN, np.int32)
+            if target.draws:
+                columns["lengths"] = target.lengths[:, 0].astype(np.int32)
+            common |= {each: columns.pop(each) for each in _COMMON}
+            parts[name, change] = columns
+        parts[None, change] = common
+    return parts, log
 
 
 def _placed(history: History, model: OutcomeModel) -> Iterator[tuple[int, Batch, Counts]]:
@@ -228,7 +229,7 @@ def _placed(history: History, model: OutcomeModel) -> Iterator[tuple[int, Batch,
     """
     place, latest = 0, -1
     for batch in history.batches():
-        blocks, known = model.seen.blocks(batch.ids), np.flatnonzero(batch.tried >= 0)
+        blocks, known = model.seen.blocks(batch.ids), np.flatnonzero(batch.observed)
         if len(known) < len(batch):
             if latest < 0 and not len(known):
                 first = next(history.decisions(), None)
@@ -238,7 +239,11 @@ def _placed(history: History, model: OutcomeModel) -> Iterator[tuple[int, Batch,
             own = np.append(own, own[-1] if len(own) else latest)
             blocks = own[following]
         latest = int(blocks[-1])
-        yield place, batch, blocks
+        cells = (int(batch.lengths.max()) + 1) * (int(batch.sizes.max()) + 1)
+        step = max(1, _MAX_CELLS // cells)
+        for begin in range(0, len(batch), step):
+            part = batch.take(begin, min(begin + step, len(batch)))
+            yield place + begin, part, blocks[begin : begin + step]
         place += len(batch)
 
 
@@ -263,189 +268,118 @@ def describe(decisions: Sequence[Decision], chances: Array) -> Iterator[Array]:
         yield np.concatenate([[length, math.log(propensity)], chosen[0], chosen.mean(axis=0)])
 
 
-def _even(log: Logged, sizes: Counts) -> Array:
+def _even(log: LoggedActions, sizes: Counts) -> Array:
     """Return the weight of each first item for a policy that draws one of all candidates alike.
 
     Whatever the log supports, its mean is at most 1; 0 where nothing was played or is known.
     """
-    some = np.diff(log.firsts) > 0
-    chances = np.full(len(sizes), np.nan)
-    chances[some] = log.prefix[log.firsts[:-1][some]]
+    first = np.where(log.lengths > 0, log.prefix[:, 0], np.nan)
     with np.errstate(divide="ignore", over="ignore"):
-        return np.asarray(np.nan_to_num(1.0 / (sizes * chances), nan=0.0, posinf=np.inf))
-
-
-def _room(count: int, width: int) -> Findings:
-    def numbers(*more: int) -> Array:
-        return np.zeros((count, *more))
-
-    return Findings(
-        rewards=numbers(),
-        bounds=numbers(3),
-        last=np.zeros(count, np.int64),
-        matches=numbers(),
-        unsupported=numbers(),
-        starts=numbers(),
-        expected=numbers(2),
-        modelled=numbers(),
-        stops=numbers(),
-        short=np.zeros(count, np.bool_),
-        weights=numbers(width),
-        deltas=numbers(width),
-        masses=numbers(width),
-        earned=numbers(),
-        earnable=numbers(2),
-    )
+        return np.asarray(np.nan_to_num(1.0 / (sizes * first), nan=0.0, posinf=np.inf))
 
 
 def _tables(
     batch: Batch, decisions: Sequence[Decision], model: OutcomeModel, blocks: Counts
-) -> tuple[Logged, Worth]:
-    """Return what a batch says of what was played and of what it earns, as the kernels take it."""
-    sizes = np.array([one.size for one in decisions], np.int64)
-    firsts = np.append(0, np.cumsum(sizes))
-    costs, gains = np.zeros(int(firsts[-1])), np.zeros(int(firsts[-1]))
-    planned = costs
-    priced = np.array([one.has_prices for one in batch.payoffs])[batch.pay]
-    if model.costs is not None or priced.any():
-        planned = costs.copy()
-        priced = priced | (model.costs is not None)
-        for i, decision in enumerate(decisions):
-            own, payoffs = slice(firsts[i], firsts[i + 1]), decision.payoffs
-            assert payoffs is not None
-            if payoffs.costs is not None:
-                costs[own] = planned[own] = payoffs.costs
-            if payoffs.success_values is not None:
-                gains[own] = payoffs.success_values
-            if model.costs is not None and not costs[own].any():
-                costs[own] = model.costs.expect(decision, int(blocks[i]))
-                planned[own] = model.costs.expect(decision)
-    order = batch.order
-    owner = np.repeat(np.arange(len(decisions)), np.diff(order.firsts))
-    paid, noise = planned[firsts[owner] + order.values], np.zeros(len(decisions))
+) -> tuple[LoggedActions, RoundPayoffs]:
+    """Return what a batch says of what was played and of what it earns, each decision in a row."""
+    n = len(decisions)
+    sizes, lengths = np.array([each.size for each in decisions]), batch.lengths
+    most, longest = max(int(sizes.max()), 1), max(each.budget for each in batch.payoffs)
+    costs, planned, gains = (np.zeros((n, most)) for _ in range(3))
+    for i, decision in enumerate(decisions):
+        own, size = decision.payoffs, sizes[i]
+        assert own is not None
+        if own.costs is not None:
+            costs[i, :size] = planned[i, :size] = own.costs
+        if own.success_values is not None:
+            gains[i, :size] = own.success_values
+        if model.costs is not None and not costs[i].any():
+            costs[i, :size] = model.costs.expect(decision, int(blocks[i]))
+            planned[i, :size] = model.costs.expect(decision)
+    inside = np.arange(int(lengths.max()) + 1) < lengths[:, np.newaxis]
+    order, prefix = np.full(inside.shape, most), np.full(inside.shape, np.nan)
+    order[inside] = batch.order.values
+    paid = np.where(inside, np.take_along_axis(planned, np.where(inside, order, 0), 1), 0.0)
+    noise, prefixed = np.zeros(n), np.zeros(n, np.bool_)
     if batch.costs is not None:
-        for i, decision in enumerate(decisions):
-            bill = None if decision.outcome is None else decision.outcome.costs
-            if bill is not None:
-                paid[order.firsts[i] : order.firsts[i] + len(bill)] = bill
+        for i in range(n):
+            if (bill := batch.costs[i]) is not None:
+                paid[i, : len(bill)] = bill
                 noise[i] = model.costs.noise if model.costs is not None else 0.0
-    prefix, prefixed = np.full(len(order.values), np.nan), np.zeros(len(decisions), np.bool_)
     if batch.prefix is not None:
-        prefixed[:] = True if batch.prefix.known is None else batch.prefix.known
-        prefix[np.repeat(prefixed, np.diff(order.firsts))] = batch.prefix.values
-    longest = max(one.budget for one in batch.payoffs)
-    rewards, losses = (np.zeros((len(batch.payoffs), longest + 1)) for _ in range(2))
+        prefixed = batch.prefix.known
+        prefix[inside & prefixed[:, np.newaxis]] = batch.prefix.values
+    rewards, losses = (np.zeros((len(batch.payoffs), longest + 2)) for _ in range(2))
     for i, payoffs in enumerate(batch.payoffs):
         rewards[i, : payoffs.budget] = payoffs.rewards
         losses[i, : payoffs.budget + 1] = payoffs.losses
-    limits = np.array([one.budget for one in batch.payoffs])[batch.pay]
+    limits = np.array([each.budget for each in batch.payoffs])[batch.pay]
     tries = np.minimum(np.where(batch.budget == UNKNOWN, limits, batch.budget), sizes)
-    logged = Logged(
-        firsts=order.firsts,
-        order=order.values,
+    logged = LoggedActions(
+        order=order,
+        lengths=lengths,
         paid=paid,
         prefix=prefix,
         prefixed=prefixed,
         propensity=batch.propensity,
         tried=batch.tried.astype(np.int64),
         succeeded=batch.succeeded,
-        tries=tries.astype(np.int64),
         noise=noise,
     )
-    pay = batch.pay.astype(np.int64)
-    return logged, Worth(firsts, costs, planned, gains, priced, pay, rewards, losses)
+    offered = np.arange(most) < sizes[:, np.newaxis]
+    own_rewards, own_losses = rewards[batch.pay], losses[batch.pay]
+    return logged, RoundPayoffs(offered, costs, planned, gains, own_rewards, own_losses, tries)
+
+
+def _expected(
+    model: OutcomeModel, blocks: Counts, payoffs: RoundPayoffs, chances: tuple[Array, Array]
+) -> Expected:
+    """Return what the model expects of a batch, each decision in a row."""
+    before, later = (np.zeros(payoffs.offered.shape) for _ in range(2))
+    before[payoffs.offered], later[payoffs.offered] = chances
+    stops = np.zeros((len(model.stops), payoffs.losses.shape[1]))
+    width = min(model.stops.shape[1], stops.shape[1])
+    stops[:, :width] = model.stops[:, :width]
+    overall = np.broadcast_to(stops[-1], (len(blocks), stops.shape[1]))
+    return Expected(before, stops[blocks], later, overall)
 
 
 _LASTING = ("weights", "masses")  # what holds after the last position of a decision
 
 
-class _Columns:
-    """The evidence as it is gathered: columns with room for all decisions of a log."""
-
-    def __init__(self, room: int) -> None:
-        self._room, self._count = room, 0
-        self._columns: Found = {}
-
-    def add(self, found: Found) -> None:
-        """Add the evidence of some further decisions."""
-        first = self._count
-        self._count += len(next(iter(found.values())))
-        for name, column in found.items():
-            have = self._columns.get(name)
-            if have is None or column.shape[1:] > have.shape[1:]:
-                have = self._columns[name] = self._widened(have, column, first, name in _LASTING)
-            have[first : self._count, ...][_within(column)] = column
-            if name in _LASTING and have.shape[1] > column.shape[1]:
-                have[first : self._count, column.shape[1] :] = column[:, -1:]
-
-    def _widened(
-        self, have: NDArray[Any] | None, column: NDArray[Any], count: int, repeat: bool
-    ) -> NDArray[Any]:
-        wide = np.zeros((self._room, *column.shape[1:]), column.dtype)
-        if have is not None:
-            wide[:count, : have.shape[1]] = have[:count]
-            if repeat:
-                wide[:count, have.shape[1] :] = have[:count, -1:]
-        return wide
-
-    @property
-    def all(self) -> Found:
-        """The columns."""
-        return {name: column[: self._count] for name, column in self._columns.items()}
+def _joined(parts: list[EvidenceArrays]) -> EvidenceArrays:
+    """Join the columns of batches, of which some are as wide as the longest sequence needs."""
+    joined: EvidenceArrays = {}
+    for name in list(parts[0]) if parts else []:
+        columns = [part.pop(name) for part in parts]
+        width = max(column.shape[1] if column.ndim > 1 else 0 for column in columns)
+        joined[name] = np.concatenate([_widened(each, width, name) for each in columns])
+    return joined
 
 
-def _within(column: NDArray[Any]) -> tuple[slice, ...]:
-    return tuple(slice(size) for size in column.shape)
+def _widened(column: NDArray[Any], width: int, name: str) -> NDArray[Any]:
+    if column.ndim < 2 or column.shape[1] == width:
+        return column
+    wide = np.zeros((len(column), width), column.dtype)
+    wide[:, : column.shape[1]] = column
+    if name in _LASTING:
+        wide[:, column.shape[1] :] = column[:, -1:]
+    return wide
 
 
 def check_batches(history: History) -> Checked:
-    """Return what the decisions of a checked log have, as :meth:`Checked.add` counts it."""
+    """Return what the decisions of a checked log have."""
     log = Checked(history.name)
     for batch in history.batches():
-        _merge(log, count(batch))
+        log.add(batch)
     return log
-
-
-def count(batch: Batch) -> Checked:
-    """Return what :meth:`Checked.add` counts of the decisions of a batch."""
-    observed = batch.tried >= 0
-    if batch.more.keys() & {"learned", "candidates"} or not all(
-        lists is None or lists.known is None for lists in (batch.items, batch.prefix, batch.costs)
-    ):
-        log = Checked("")
-        for decision in batch:
-            log.add(decision)
-        return log
-    n, none = int(observed.sum()), np.zeros(len(batch), np.bool_)
-    chances = batch.propensity[observed]
-    chances = chances[~np.isnan(chances)]
-    priced = none
-    if batch.payoffs:
-        priced = np.array([one.has_prices for one in batch.payoffs])[batch.pay] & (batch.pay >= 0)
-    told = none if batch.costs is None else ~none
-    return Checked(
-        "",
-        decisions=n,
-        missing=len(batch) - n,
-        tries=int(batch.tried[observed].sum()),
-        with_items=0 if batch.items is None else n,
-        with_payoffs=int((batch.pay[observed] >= 0).sum()),
-        with_prices=int(priced[observed].sum()),
-        with_outcome_costs=int(told[observed].sum()),
-        without_costs=int((observed & (batch.tried > 0) & ~priced & ~told).sum()),
-        with_propensity=len(chances),
-        with_prefix=0 if batch.prefix is None else n,
-        randomised=int((chances < CERTAIN).sum()),
-        min_propensity=float(chances.min(initial=1.0)),
-        max_propensity=float(chances.max(initial=0.0)),
-    )
 
 
 def _merge(log: Checked, part: Checked) -> None:
     """Add what was counted of further decisions."""
-    for one in fields(Checked):
-        ours, theirs = getattr(log, one.name), getattr(part, one.name)
-        if one.name.startswith(("min_", "max_")):
-            setattr(log, one.name, (min if one.name.startswith("min_") else max)(ours, theirs))
+    for each in fields(Checked):
+        ours, theirs = getattr(log, each.name), getattr(part, each.name)
+        if each.name.startswith(("min_", "max_")):
+            setattr(log, each.name, (min if each.name.startswith("min_") else max)(ours, theirs))
         elif isinstance(ours, int):
-            setattr(log, one.name, ours + theirs)
+            setattr(log, each.name, ours + theirs)

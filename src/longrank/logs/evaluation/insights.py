@@ -16,7 +16,7 @@ from longrank.logs.evaluation.evidence import Evidence, gather, gather_all
 from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.judging import Comparable, comparable, differ, judge
 from longrank.logs.evaluation.outcome_model import OutcomeModel
-from longrank.logs.evaluation.target import aim
+from longrank.logs.evaluation.target import choose
 from longrank.logs.evaluation.verdict import LOGGED, Difference, Verdict
 from longrank.logs.history import Change, History
 from longrank.payoffs import Payoffs
@@ -52,8 +52,8 @@ def by_position(history: History) -> Positions:
     """Count successes and costs by position in a log."""
     tried, succeeded, spent = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     for batch in history.batches():
-        observed = batch.tried >= 0
-        lengths, ended = np.diff(batch.order.firsts)[observed], batch.tried[observed]
+        observed = batch.observed
+        lengths, ended = batch.lengths[observed], batch.tried[observed]
         more = max(int(lengths.max(initial=0)) - len(tried), 0)
         tried, succeeded = (np.append(one, np.zeros(more, np.int64)) for one in (tried, succeeded))
         spent = np.append(spent, np.zeros(more))
@@ -108,11 +108,10 @@ def by_candidate(
         for name, cost in zip(names[: one.ended.tried], one.paid(one.payoffs), strict=False):
             spent[name] += float(cost)
     for name, policy in policies.items():
-        aims = aim(policy, decisions, 1, range(0, every * len(decisions), every))
-        played = np.diff(aims.sequence_firsts) > 0
-        leading = aims.sequences[aims.sequence_firsts[:-1][played]]
-        for i, place in zip(np.flatnonzero(played), leading.tolist(), strict=True):
-            first[name].update(map(str, identities(decisions[i].candidates or [], [place])))
+        target = choose(policy, decisions, 1, range(0, every * len(decisions), every))
+        for i in np.flatnonzero(target.lengths[:, 0] > 0):
+            leading = int(target.sequences[i, 0, 0])
+            first[name].update(map(str, identities(decisions[i].candidates or [], [leading])))
     costs = dict(spent) if any(spent.values()) else {}
     return Candidates(len(decisions), first, tried, succeeded, costs)
 
@@ -123,7 +122,7 @@ def lengths(found: Evidence | History) -> NDArray[np.int64]:
         return np.bincount(found.lengths[found.observed])
     counts = np.zeros(1, np.int64)
     for batch in found.batches():
-        own = np.bincount(np.diff(batch.order.firsts)[batch.tried >= 0], minlength=len(counts))
+        own = np.bincount(batch.lengths[batch.observed], minlength=len(counts))
         own[: len(counts)] += counts
         counts = own
     return counts

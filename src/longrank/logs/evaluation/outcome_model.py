@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -19,8 +18,7 @@ from longrank.logs.batch import Batch
 from longrank.logs.decision import Decision
 from longrank.logs.evaluation.logged_costs import CostFitting, LoggedCosts
 from longrank.logs.fingerprints import Prints, fingerprints
-from longrank.logs.history import History, history_is_source
-from longrank.payoffs import Payoffs
+from longrank.logs.history import History
 from longrank.schema import Schema
 
 Array = NDArray[np.float64]
@@ -108,20 +106,6 @@ class OutcomeModel:
         after = np.einsum("ij,j->i", items, last[:-1]) + last[-1]
         return LOGISTIC.probability(before), LOGISTIC.probability(after)
 
-    def payoffs(self, decision: Decision, index: int | None = None) -> Payoffs:  # noqa: ARG002
-        """Return the payoffs of a decision, with the costs to be expected where it gives none."""
-        if self.costs is not None:
-            return self.costs.price(decision)
-        assert decision.payoffs is not None
-        return decision.payoffs
-
-    def early(self, index: int | None, count: int) -> Array:
-        """Return the probability of an early stop after 0, ..., count failures."""
-        own = self.stops[self._block(index)]
-        found = np.zeros(count + 1)
-        found[: len(own)] = own[: count + 1]
-        return found
-
     @property
     def bare(self) -> OutcomeModel:
         """The model without what it remembers of each decision, to send to other processes."""
@@ -163,17 +147,12 @@ def _score(schema: Schema, learner: SparseLaplace, decision: Decision) -> Array:
     return learner.score(schema.encode(decision.candidates, decision.context))[0]
 
 
-@history_is_source
-def fit(source: Any, folds: int | None = None, penalty: float = 1.0) -> OutcomeModel:
+def fit(source: Any, penalty: float = 1.0) -> OutcomeModel:
     """Fit the outcome model to a log in one pass, in the order of its decisions.
 
     ``source`` is a :class:`~longrank.logs.History` or anything it accepts. If the candidates are
     records, the model is the learner of the recommended policy, which chooses its own ``penalty``.
-    ``folds`` no longer has any effect: each decision is predicted from those before it.
     """
-    if folds is not None:
-        text = "fit: folds has no meaning any more, since the model is fitted in time order"
-        warnings.warn(text, DeprecationWarning, stacklevel=3)
     history = History.of(source)
     first = next(history.decisions())
     fitted: _Items | _Records
@@ -211,7 +190,7 @@ class _Fitting:
 
     def add(self, batch: Batch) -> None:
         """Learn the decisions of a batch that have an outcome, block by block."""
-        if (batch.tried < 0).any():
+        if not batch.observed.all():
             observed = [one for one in batch if one.outcome is not None]
             if not observed:
                 return
@@ -241,7 +220,7 @@ class _Fitting:
         raise NotImplementedError
 
     def _count_stops(self, batch: Batch) -> None:
-        lengths, tried, won = np.diff(batch.order.firsts), batch.tried, batch.succeeded
+        lengths, tried, won = batch.lengths, batch.tried, batch.succeeded
         more = int(lengths.max(initial=0)) + 1 - len(self._risk)
         if more > 0:
             self._risk = np.append(self._risk, np.zeros(more, np.int64))
@@ -279,11 +258,8 @@ class _Items(_Fitting):
         self._saved: list[Array] = []
 
     def _learn(self, batch: Batch, starts: list[int]) -> None:
-        lacking = batch.items is None or (
-            batch.items.known is not None and not batch.items.known.all()
-        )
-        if lacking:
-            row = next(one.row for one in batch if one.items is None)
+        if not batch.has("items").all():
+            row = next(each.row for each in batch if each.items is None)
             rule = "have the items of every decision to fit an outcome model"
             raise InvalidInput("history", rule, f"none in row {row}")
         assert batch.items is not None
@@ -294,18 +270,16 @@ class _Items(_Fitting):
             prior = np.full(rows.shape[1], 1.0 / self._penalty)
             prior[-1] = _CONSTANT
             self._inverse = np.diag(prior)
-        begins = np.zeros(len(batch), np.bool_)
-        begins[starts] = True
-        saved = np.empty((len(starts) + 1, rows.shape[1]))
-        saved[0] = self._saved[-1] if self._saved else 0.0  # of the block that goes on
-        firsts, predicted = (
-            np.append(0, np.cumsum(batch.tried, dtype=np.int64)),
-            np.empty(len(rows)),
-        )
-        kernels.fit_in_turn(
-            self._weights, self._inverse, firsts, rows, batch.succeeded, begins, saved, predicted
-        )
-        self._saved += list(saved[1:].copy())
+        edges = np.append(0, np.cumsum(batch.tried, dtype=np.int64)).tolist()
+        predicted, at = np.empty(len(rows)), set(starts)
+        for i, (first, end) in enumerate(pairwise(edges)):
+            if i in at:
+                self._saved.append(self._weights.copy())
+            if end > first:
+                tried = rows[first:end]
+                predicted[first:end] = LOGISTIC.probability(tried @ self._saved[-1])
+                won = bool(batch.succeeded[i])
+                kernels.laplace_cascade(self._weights, self._inverse, tried, won, 1.0, 0.0)
         self._predicted.append(predicted)
 
     def model(self) -> OutcomeModel:
@@ -367,14 +341,6 @@ def tried_rows(batch: Batch) -> Counts:
     within = np.arange(len(owner)) - np.repeat(np.cumsum(tried) - tried, tried)
     played = batch.order.values[batch.order.firsts[owner] + within]
     return np.asarray(batch.items.firsts[owner] + played)
-
-
-def values_along(chances: Array, early: Array, payoffs: Payoffs) -> Array:
-    """Return the expected reward from each point of a sequence on, given failures so far.
-
-    ``payoffs`` are by position.
-    """
-    return kernels.values_ahead(chances, payoffs.rewards, payoffs.losses, early)
 
 
 def calibration(predictions: Predictions, bins: int = 10) -> list[tuple[float, float, int]]:

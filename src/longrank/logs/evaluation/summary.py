@@ -27,7 +27,7 @@ from longrank.document import (
     to_html,
 )
 from longrank.jobs import Jobs
-from longrank.logs.evaluation.comparison import evaluate, source_first
+from longrank.logs.evaluation.comparison import evaluate
 from longrank.logs.evaluation.details import Details, Policies, in_currency, percent
 from longrank.logs.evaluation.estimators import Estimate
 from longrank.logs.evaluation.evidence import check_batches
@@ -41,7 +41,6 @@ from longrank.logs.history import History
 _DATED, _DATED_TO = 1e8, 1e11  # seconds since 1970 that are dates, rather than any other numbers
 
 
-@source_first
 def report(
     source: Any,
     policies: Policies,
@@ -90,7 +89,7 @@ def report(
         *_answer(history, found, money),
     ]
     level = max((verdict.confidence for verdict in found.verdicts.values()), default=0.95)
-    settings = IntervalSettings(level, "bootstrap" if interval == "bootstrap" else "betting")
+    settings = IntervalSettings(level, interval)
     if not all(one.refused for one in found):
         details = Details(policies, history, found, money, settings, treatment(missing))
         blocks += details.sections(extra_cost, Jobs(jobs, backend, address))

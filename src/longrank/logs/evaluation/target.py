@@ -4,72 +4,89 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.kernels import Aims
 from longrank.logs.decision import Decision
 from longrank.policies import Policy, Randomised
+from longrank.policies.randomised import certain_choices
 
 Array = NDArray[np.float64]
 
 
-def aim(
+class TargetChoices(NamedTuple):
+    """What a policy would do: its sequences, and its choices along those of the log.
+
+    ``sequences`` has shape (n, draws, S), of which ``lengths``, shape (n, draws), are filled: one
+    that is certain, or some that a ``random`` policy draws. ``choices``, shape (n, L, K + 1), are
+    its probabilities of the next action after each prefix of the log, STOP in the last column.
+    """
+
+    random: bool
+    sequences: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    choices: Array
+
+    @property
+    def draws(self) -> int:
+        """The number of sequences of a decision."""
+        return int(self.lengths.shape[1])
+
+
+def choose(
     policy: Policy,
     decisions: Sequence[Decision],
     draws: int,
     places: Sequence[int],
     *,
     learn: bool = False,
-) -> Aims:
+) -> TargetChoices:
     """Ask a policy what it would do in place of decisions of the log.
 
-    Of a randomised policy these are its choices along the log, and ``draws`` sequences; of any
-    other the sequence that it plays. What it draws depends on the decision's place in the log
-    alone. With ``learn`` it learns from each decision after it was asked; otherwise it does not
-    change, and does not probe.
+    What a randomised policy draws depends on the decision's place in the log alone. With ``learn``
+    the policy learns from each decision after it was asked; otherwise it does not change, and does
+    not probe.
     """
-    certain = not isinstance(policy, Randomised)
-    sequences, choices = [np.empty(0, np.int64)], [np.empty(0)]
-    features, chance = getattr(policy, "features", None), _Chance(policy)
-    for decision, place in zip(decisions, places, strict=True):
-        rng = chance.at(place)
+    random = isinstance(policy, Randomised)
+    draws = draws if random else 1
+    sequences: list[list[NDArray[np.int64]]] = []
+    length = max((len(decision.order) for decision in decisions), default=0)
+    size = max((decision.size or 1 for decision in decisions), default=1)
+    choices = np.zeros((len(decisions), length + 1, size + 1))
+    features, generators = getattr(policy, "features", None), _Generators(policy)
+    for decision, place, own in zip(decisions, places, choices, strict=True):
+        rng = generators.at(place)
         items, payoffs, given = decision.offer(policy)
-        budget = decision.budget
+        budget, drawn = decision.budget, []
+        for _ in range(draws):
+            if learn:
+                drawn.append(policy.rank(items, payoffs, budget, **given).order)
+            elif isinstance(policy, Randomised) and rng is not None:
+                drawn.append(policy.draw(items, payoffs, budget, rng=rng, **given))
+            else:
+                proposed = policy.propose(items, payoffs, budget, rng=rng, probe=False, **given)
+                drawn.append(proposed.order)
         if isinstance(policy, Randomised):
             table = policy.choices(items, payoffs, decision.order, budget, **given)
-            choices.append(table.ravel())
-        for _ in range(1 if certain else draws):
-            if learn:
-                order = policy.rank(items, payoffs, budget, **given).order
-            elif isinstance(policy, Randomised) and rng is not None:
-                order = policy.draw(items, payoffs, budget, rng=rng, **given)
-            else:
-                own = policy.propose(items, payoffs, budget, rng=rng, probe=False, **given)
-                order = own.order
-            sequences.append(order)
+        else:
+            table = certain_choices(drawn[0], decision.size or 0, decision.order)
+        own[: len(table), : table.shape[1] - 1] = table[:, :-1]
+        own[: len(table), -1] = table[:, -1]
+        sequences.append(drawn)
         if learn and decision.learned and decision.outcome is not None:
             policy.learn(*decision.observed_by(features))
-    lengths = list(map(len, sequences))
-    reach = lengths[1:] if certain else [one.tries for one in decisions]
-    return Aims(
-        certain=certain,
-        draws=1 if certain else draws,
-        sequence_firsts=_firsts(lengths[1:]),
-        sequences=np.concatenate(sequences),
-        reach=np.array(reach, np.int64),
-        choice_firsts=_firsts([len(one) for one in choices[1:]]),
-        choices=np.concatenate(choices),
-    )
+    lengths = np.array([list(map(len, drawn)) for drawn in sequences], np.int64)
+    lengths = lengths.reshape(len(decisions), draws)
+    padded = np.zeros((*lengths.shape, int(lengths.max(initial=0))), np.int64)
+    for row, drawn in zip(padded, sequences, strict=True):
+        for i, order in enumerate(drawn):
+            row[i, : len(order)] = order
+    return TargetChoices(random, padded, lengths, choices)
 
 
-def _firsts(lengths: Sequence[int]) -> NDArray[np.int64]:
-    """Return where lists of these lengths begin, and the last one ends."""
-    return np.cumsum(np.array([0, *lengths, *([] if lengths else [0])], np.int64))
-
-
-class _Chance:
+class _Generators:
     """The random numbers of a policy that draws: for a place of the log always the same."""
 
     def __init__(self, policy: Policy) -> None:

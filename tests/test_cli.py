@@ -41,7 +41,7 @@ def test_the_demo_prints_tables_an_explanation_and_where_the_pictures_are(
     tmp_path: Path,
 ) -> None:
     output = call("demo", "--rounds", "40", "--out", str(tmp_path))
-    for text in ("payments (simulated)", "digits (real)", "GL-CDCM", "knows the truth", "this try"):
+    for text in ("payment desk (simulated)", "digits (real)", "GL-CDCM", "knows the truth"):
         assert text in output
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "average-reward.png",

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from longrank import Payoffs, cli, named
 from longrank.logs import COLUMNS, History, check, evaluate, learn_from
 from longrank.service import Engine, open_store
-from longrank.service.export import parquet
+from longrank.service.export import spooled
 from longrank.service.messages import BatchItem, DecisionRequest, ModelRequest
 
 DIM, SIZE, BUDGET, ROUNDS = 3, 6, 4, 300
@@ -96,7 +96,8 @@ def lived(request, tmp_path_factory):
         clock.now += 2000.0
         settle(waiting)
         path = folder / "export.parquet"
-        path.write_bytes(parquet(engine, "m"))
+        with spooled(engine, "m") as file:
+            path.write_bytes(file.read())
         yield request.param, model, path, budgets
 
 
@@ -138,7 +139,7 @@ def test_a_warm_start_from_the_export_gives_the_state_of_the_service(lived, lear
     if name == "recommended":  # rows grow: late outcomes are learned by what is known by then
         items = np.random.default_rng(1).uniform(-0.57, 0.57, (200, DIM))
         chances = [
-            each.learner.belief().score(each.features.rows(each.features.prepare(items, None)))[0]
+            each.learner.belief().score(each.features.rows(each.features.encode(items, None)))[0]
             for each in (model.policy, policy)
         ]
         assert policy.learner.dim == model.policy.learner.dim

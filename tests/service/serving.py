@@ -18,6 +18,7 @@ from longrank.service.app import build
 from longrank.service.engine.apply import replay
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import Model
+from longrank.service.export import spooled
 from longrank.service.http.limits import Limits
 from longrank.service.server import make_server
 from longrank.service.store.sqlite import SqliteStore
@@ -61,6 +62,12 @@ def make(engine: Engine, name: str, **settings) -> Model:
 def fresh(engine: Engine) -> Model:
     """The engine's only model, replayed from the beginning."""
     return replay(engine.store, engine.store.models()[0], fresh=True)
+
+
+def exported(engine: Engine, name: str, format: str = "parquet") -> bytes:
+    """What a model's export holds."""
+    with spooled(engine, name, format) as file:
+        return file.read()
 
 
 def until(condition: Callable[[], bool], seconds: float = 120.0) -> None:

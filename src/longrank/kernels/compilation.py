@@ -288,19 +288,3 @@ def _size(arguments: tuple[Any, ...]) -> int:
 
 if "LONGRANK_KERNELS" in os.environ:
     _set_mode(os.environ["LONGRANK_KERNELS"])
-
-
-def generic(function: F) -> F:  # TEMPORARY
-    return function
-
-
-def compose(template: Function, **parts: Function) -> Function:  # TEMPORARY
-    return _compose(template, tuple(parts.items()))
-
-
-@functools.cache
-def _compose(template: Function, parts: Any) -> Function:
-    import types
-
-    names = template.__globals__ | dict(parts)
-    return types.FunctionType(template.__code__, names, template.__name__)

@@ -13,7 +13,7 @@ from serving import ADMIN, DIM, asked, make, service, until
 
 from longrank.service import messages
 from longrank.service.client import _pause
-from longrank.service.engine import offers
+from longrank.service.engine import candidates
 from longrank.service.engine.model import Model
 from longrank.service.http import body, workers
 from longrank.service.http.limits import Limits, Quota
@@ -293,9 +293,9 @@ def test_an_error_in_a_thread_is_the_callers():
 def test_many_candidates_are_packed_and_compared_in_pieces(monkeypatch):
     records = [{"id": f"c{i}", "x": i} for i in range(23)]
     request = messages.DecisionRequest(candidates=records)
-    whole = offers.read_records(request, None)
-    monkeypatch.setattr(offers, "TOGETHER", 5)
-    assert offers.read_records(request, None) == whole
-    assert offers.are_distinct(whole.ids)
-    assert not offers.are_distinct([*whole.ids, "c22"])
-    assert offers.are_distinct([])
+    whole = candidates.read_records(request, None)
+    monkeypatch.setattr(candidates, "TOGETHER", 5)
+    assert candidates.read_records(request, None) == whole
+    assert candidates.are_distinct(whole.ids)
+    assert not candidates.are_distinct([*whole.ids, "c22"])
+    assert candidates.are_distinct([])

@@ -24,7 +24,7 @@ from longrank.experiments.bench.measure import (
     rounds,
     through,
 )
-from longrank.features.many import PART, THREADS
+from longrank.planning.contenders import PART, THREADS
 from longrank.policies.learning import LearningPolicy
 
 K, LENGTH, TOPICS = 1_000, 100, 30  # of dependent rankings

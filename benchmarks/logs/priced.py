@@ -58,6 +58,8 @@ class InMemory(History):
 class Remembered(Randomised):
     """A policy that does not learn, with all its choices computed once."""
 
+    rng = None
+
     def __init__(self, policy: PlackettLuce) -> None:
         self.policy, self._known = policy, {}
 

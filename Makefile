@@ -8,6 +8,8 @@ OTHERS ?= 3.12 3.13 3.14
 QUICK := $(addprefix tests/,$(addsuffix .py,test_rankings test_checks test_errors test_links test_registry test_parts \
   test_packing test_public test_disk contracts/test_files logs/test_history logs/test_recording service/test_catalog \
   service/test_settle service/test_store))
+# Two workers; the tests of a file share what its fixtures start.
+TOGETHER := -n 2 --dist loadfile --no-loadscope-reorder
 # make test COVERAGE=1 measures the branches that the tests reach, and requires most of them.
 COVERAGE ?=
 COV := $(if $(COVERAGE),--cov --cov-append --cov-report= --cov-fail-under=0)
@@ -25,7 +27,7 @@ $(VENV)/ready: requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
-# What demo and play need, which is about a third of what the tests need.
+# What demo and play need, which is about half of what the tests need.
 $(VENV)/try: requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock -e '.[experiments,service]'
@@ -37,16 +39,15 @@ demo: $(VENV)/try  ## a payment desk in money, then the paper: tables, a picture
 play: $(VENV)/try  ## a payment desk in your browser: take a provider down, raise a fee, watch it react
 	$(BIN)/longrank play
 
-test: setup  ## the tests, kernels as plain Python, then those about compiled kernels
+test: setup  ## the tests, but those that are long: see test-all
 	rm -f .coverage
-	$(BIN)/python -m pytest -n 2 -m "not long and not compiled" $(COV)
-	NUMBA_DISABLE_JIT=0 $(BIN)/python -m pytest -m "compiled and not long" tests $(COV)
+	$(BIN)/python -m pytest $(TOGETHER) -m "not long" $(COV)
 	$(if $(COVERAGE),$(BIN)/coverage report)
 
 test-all: test-long test-pythons  ## what is long and rarely breaks: wheels, clusters, many kills, other Pythons
 
 test-long: setup
-	$(BIN)/python -m pytest -n 2 -m long tests
+	$(BIN)/python -m pytest $(TOGETHER) -m long tests
 
 # A name on the path may be a stand-in that runs nothing (pyenv makes them for versions that are not active).
 test-pythons:
@@ -59,7 +60,7 @@ test-pythons:
 	done
 
 quick: $(VENV)/quick  ## some tests on another Python: make quick PYTHON=python3.13 VENV=.venv-3.13
-	$(BIN)/python -m pytest -n 2 -q -m "not long and not compiled and not postgres" $(QUICK)
+	$(BIN)/python -m pytest $(TOGETHER) -q -m "not long and not postgres" $(QUICK)
 
 quick-setup: $(VENV)/quick
 

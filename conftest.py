@@ -1,23 +1,25 @@
-"""How the tests run kernels: as plain Python, unless the environment says otherwise.
+"""How the tests run kernels: as plain Python, unless a test is marked ``compiled``.
 
-Compiling takes longer than nearly every test. Tests that are about compiled kernels are marked
-``compiled``; ``make test`` gives them a run of their own, with ``NUMBA_DISABLE_JIT=0``.
+Compiling takes longer than nearly every test.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
-os.environ.setdefault("NUMBA_DISABLE_JIT", "1")  # before numba is imported
+os.environ.setdefault("LONGRANK_KERNELS", "plain")  # also for the processes that tests start
 
 import pytest
 
+from longrank.kernels import compilation
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what is about compiled kernels where nothing is compiled."""
-    if os.environ["NUMBA_DISABLE_JIT"] == "0":
-        return
-    absent = pytest.mark.skip(reason="needs compiled kernels: NUMBA_DISABLE_JIT=0")
-    for item in items:
-        if item.get_closest_marker("compiled"):
-            item.add_marker(absent)
+
+@pytest.fixture(autouse=True)
+def kernels_of_the_test(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Run the kernels of a test that is marked ``compiled`` compiled."""
+    if request.node.get_closest_marker("compiled"):
+        with compilation.using("compiled"):
+            yield
+    else:
+        yield

@@ -26,8 +26,8 @@ from longrank.simulation import (
     PaymentWorld,
     Stream,
     TableWorld,
-    live,
     pseudo_regret,
+    run_stream,
     simulate,
     small_world,
 )
@@ -124,8 +124,8 @@ def test_it_never_gives_up_for_ever_where_playing_is_better_nor_plays_where_it_i
     seen, near = {"plays": 0, "gives up": 0}, 0
     for seed in range(WORLDS):
         stream, payoffs, plays = small_world(seed)
-        life = live(recommended(dim=stream.items.shape[1]), stream, payoffs)
-        lengths, earned = life.lengths[-1000:], life.rewards[-1000:].mean()
+        run = run_stream(recommended(dim=stream.items.shape[1]), stream, payoffs)
+        lengths, earned = run.lengths[-1000:], run.rewards[-1000:].mean()
         if plays.any() and plays[-1000:].any():
             seen["plays"] += 1
             assert (lengths > 0).any(), seed
@@ -143,7 +143,7 @@ def test_it_learns_digits_without_tuning():
     world = TableWorld(data.items, data.chances, size=100, seed=0, passes=10)
     stream, payoffs = Stream.of(world), Payoffs.exponential(10)
     policy = recommended(dim=10)
-    reward = live(policy, stream.seen_through(policy.features), payoffs).rewards.sum()
+    reward = run_stream(policy, stream, payoffs).rewards.sum()
     base = stream.random_reward(payoffs)
     assert (reward - base) / (stream.hindsight(payoffs).sum() - base) > 0.97
 

@@ -479,7 +479,7 @@ def test_columns_are_the_same_in_another_process():
     said = {
         subprocess.run(
             [sys.executable, "-c", CODE],
-            env=os.environ | {"PYTHONHASHSEED": seed, "NUMBA_DISABLE_JIT": "1"},
+            env=os.environ | {"PYTHONHASHSEED": seed},
             capture_output=True,
             text=True,
             check=True,

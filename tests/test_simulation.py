@@ -11,12 +11,14 @@ from longrank.simulation import (
     CoverageWorld,
     LogisticWorld,
     Run,
+    Stream,
     TableWorld,
     average_reward,
     cumulative_reward,
     ncr,
     ncr_published,
     pseudo_regret,
+    run_stream,
     scaled_regret,
     simulate,
 )
@@ -270,3 +272,29 @@ def test_ncr_is_nan_where_random_is_perfect_and_as_published_it_is_not():
 def test_ncr_refuses_runs_of_different_length():
     with pytest.raises(InvalidInput, match="random must have 2 rounds, got 1"):
         ncr(made_up([0.0, 1.0]), made_up([0.0]))
+
+
+@pytest.mark.parametrize("name", ["rand", "eps", "ind", "gl-cdcm"])
+def test_a_run_through_a_stream_is_that_of_simulate_and_leaves_the_policy_alone(name):
+    rng = np.random.default_rng(0)
+    items, chances = unit_rows(rng.standard_normal((95, 3))), rng.random(95)
+    world = TableWorld(items, chances, size=10, seed=1, passes=2)
+    settings = {"rand": {"rng": 1}, "eps": {"rng": 1, "epsilon": 0.3, "max_budget": 4}}
+    own = settings.get(name, {"max_budget": 4} if name == "ind" else {})
+    policy = named(name, **own | ({} if name == "rand" else {"dim": 3}))
+    before, payoffs = policy.to_bytes(), Payoffs.exponential(4)
+    played = run_stream(policy, Stream.of(world), payoffs)
+    assert policy.to_bytes() == before
+    run = simulate(policy, world, payoffs)
+    assert played.rewards.tobytes() == run.rewards.tobytes()
+    assert played.lengths.tobytes() == run.lengths.tobytes()
+    assert played.tried.tobytes() == run.tried.tobytes()
+    assert played.policy.to_bytes() == policy.to_bytes()
+
+
+def test_a_stream_with_fees_pays_them():
+    stream = Stream(np.eye(3) / 2, np.array([0, 3]), np.array([False, False, True]))
+    costs = stream.with_fees(0.1, 0.2, seed=1)
+    run = run_stream(Random(rng=1), costs, Payoffs.vanilla(3))
+    assert run.spent[0] == pytest.approx(1.0 - run.rewards[0])
+    assert 0.1 * run.tried[0] <= run.spent[0] <= 0.2 * run.tried[0]

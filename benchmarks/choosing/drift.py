@@ -13,7 +13,7 @@ from rich.progress import track
 
 from longrank import Payoffs, recommended, unit_rows
 from longrank.experiments.figures import panels, save
-from longrank.simulation import PaymentWorld, Stream, live
+from longrank.simulation import PaymentWorld, Stream, run_stream
 
 ROUNDS, SEEDS = 6_000, 6
 PAYOFFS = Payoffs.linear(5, attempt_cost=0.08)
@@ -42,7 +42,7 @@ def drifting(seed: int, changes: bool, payments: bool) -> Stream:
 
 def earned(stream: Stream, forgetting: float) -> np.ndarray:
     policy = recommended(dim=stream.items.shape[1], forgetting=forgetting)
-    return live(policy, stream.seen_through(policy.features), PAYOFFS).rewards
+    return run_stream(policy, stream, PAYOFFS).rewards
 
 
 def second_half(stream: Stream) -> Stream:

@@ -16,7 +16,7 @@ from rich.progress import track
 from longrank import UCB, Laplace, Payoffs, Polynomial, unit_rows
 from longrank.datasets import table
 from longrank.experiments.settings import payoffs
-from longrank.simulation import PaymentWorld, Stream, TableWorld, live
+from longrank.simulation import PaymentWorld, Stream, TableWorld, run_stream
 
 Table = tuple[NDArray[np.float64], NDArray[np.float64], int]  # items, chances, passes
 ITEMS, ROUNDS, TASKS = 100, 502, 80
@@ -87,11 +87,11 @@ def images(name: str, tables: Iterator[Table]) -> dict[str, NDArray[np.float64]]
     found: dict[str, list[list[float]]] = {name: [] for name in SETTINGS}
     for task, (items, chances, passes) in enumerate(track(tables, name, TASKS, transient=True)):
         world = TableWorld(items, chances, size=ITEMS, seed=task, passes=passes)
-        stream = Stream.of(world).seen_through(Polynomial(2))
+        stream = Stream.of(world)
         worth = [payoffs(scenario, budget) for scenario, budget in COLUMNS]
         ends = [(stream.random_reward(p), stream.hindsight(p).sum()) for p in worth]
         for setting, numbers in SETTINGS.items():
-            earned = [live(made(10, *numbers), stream, p).rewards.sum() for p in worth]
+            earned = [run_stream(made(10, *numbers), stream, p).rewards.sum() for p in worth]
             scores = [(x - low) / (high - low) for x, (low, high) in zip(earned, ends, strict=True)]
             found[setting].append(scores)
     return {setting: np.array(scores) for setting, scores in found.items()}
@@ -112,7 +112,7 @@ def payments() -> dict[str, NDArray[np.float64]]:
         oracle = np.array([worth.values(row).max() for row in best])
         for setting, numbers in SETTINGS.items():
             policy = made(world.dim, *numbers)
-            earned = live(policy, stream.seen_through(policy.features), worth).rewards
+            earned = run_stream(policy, stream, worth).rewards
             ends = (EARLY, LATE)
             found[setting].append([earned[:end].sum() / oracle[:end].sum() for end in ends])
     return {setting: np.array(shares) for setting, shares in found.items()}

@@ -13,7 +13,7 @@ from rich.progress import track
 
 from longrank import recommended
 from longrank.experiments.figures import panels, save
-from longrank.simulation import live, small_world
+from longrank.simulation import run_stream, small_world
 
 WORLDS = 1_000
 
@@ -24,8 +24,8 @@ def trap(images: Path) -> None:
     for seed in track(range(WORLDS), "small worlds"):
         stream, payoffs, plays = small_world(seed)
         policy = recommended(dim=stream.items.shape[1])
-        life = live(policy, stream.seen_through(policy.features), payoffs)
-        gave_up = float((life.lengths[-1000:] == 0).mean())
+        run = run_stream(policy, stream, payoffs)
+        gave_up = float((run.lengths[-1000:] == 0).mean())
         if plays[-1000:].any():
             given_up["playing is better"].append(gave_up)
         elif not plays.any():

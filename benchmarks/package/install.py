@@ -4,8 +4,13 @@
 
 Builds the wheel with this Python's hatchling. For each Python named it makes two environments
 outside of the checkout, one bare and one with the service, and prints a row of a table: seconds by
-the clock, and of the processor in brackets. Packages are downloaded anew; the first decision and
-the first game both compile everything that they need.
+the clock, and of the processor in brackets. Packages are downloaded anew, and nothing is compiled
+beforehand. The first decision is README's five lines, with numba and without it, and one on a
+hundred arrays; `play` is measured until its first payment is routed.
+
+A service then decides and learns for a minute while its kernels are compiled behind: how soon it is
+ready, how long the first decision and the first outcome take, and the 99th percentile of decisions
+in the seconds before everything was compiled, and in as many seconds after that.
 
 With ``--pictures FOLDER`` Chromium opens the page of the second game, presses the outage button of
 the busiest provider and waits for what the page says about it: how soon the provider lost its
@@ -16,6 +21,7 @@ chromium, chromium-driver and selenium.
 from __future__ import annotations
 
 import argparse
+import http.client
 import json
 import os
 import re
@@ -25,9 +31,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 ROOT = Path(__file__).parents[2]
@@ -40,6 +48,21 @@ def five_lines() -> str:
     )
     assert block
     return re.sub(r"(?m)^>>> ", "", block[1])
+
+
+ARRAYS = """
+import numpy
+from longrank import Payoffs, recommended
+items = numpy.random.default_rng(0).standard_normal((100, 10))
+recommended(dim=10).rank(items, Payoffs.exponential(5))
+"""
+WITHOUT = """
+import importlib.util as util, sys
+sys.modules["numba"], find = None, util.find_spec
+util.find_spec = lambda name, *more: None if name == "numba" else find(name, *more)
+"""
+ROUTES = [{"id": "adyen", "cost": 0.22}, {"id": "stripe", "cost": 0.4}, {"id": "worldpay"}]
+SECONDS = 90  # that a service is used for
 
 
 class Stopwatch:
@@ -59,7 +82,7 @@ class Stopwatch:
         return spent.ru_utime + spent.ru_stime
 
     def __str__(self) -> str:
-        return f"{self.clock:.1f} s ({self.used:.1f})"
+        return f"{self.clock:.2f} s ({self.used:.2f})"
 
 
 class Environment:
@@ -109,6 +132,76 @@ class Environment:
             playing.communicate()
         watch.clock = ready - watch.began
         return str(watch)
+
+
+class Service:
+    """A service that starts with an empty cache."""
+
+    def __init__(self, environment: Environment, folder: Path) -> None:
+        how = environment.how(
+            ("longrank", "serve", "--no-auth", "--port", "0", "--store", str(folder / "serve.db"))
+        )
+        how["env"] = dict(how["env"], NUMBA_CACHE_DIR=str(folder / "kernels"))
+        self.began = time.perf_counter()
+        self.process = subprocess.Popen(**how)
+        said = ""
+        while not (found := re.search(r"http://[\d.:]+", said)):
+            said += self.process.stdout.readline()
+        threading.Thread(target=self.process.stdout.read, daemon=True).start()
+        host, port = found[0].removeprefix("http://").split(":")
+        self.connection = http.client.HTTPConnection(host, int(port), timeout=120)
+
+    def call(self, method: str, path: str, body: object = None) -> tuple[float, Any]:
+        """Call it; the seconds that took, and the answer (None unless it was good)."""
+        began = time.perf_counter()
+        self.connection.request(
+            method, path, json.dumps(body), {"Content-Type": "application/json"}
+        )
+        answer = self.connection.getresponse()
+        text = answer.read()
+        return time.perf_counter() - began, json.loads(text) if answer.status < 300 else None
+
+    def ready(self) -> bool:
+        """Whether it says so."""
+        try:
+            return self.call("GET", "/readyz")[1] is not None
+        except OSError:  # it does not listen yet
+            self.connection.close()
+            return False
+
+    def round(self, number: int) -> tuple[float, float]:
+        """Decide and learn once; the seconds of both."""
+        body = {"id": f"payment-{number}", "candidates": ROUTES, "context": {"amount": number % 90},
+                "rewards": [2.4] * 3, "losses": [-0.2] * 4}  # fmt: skip
+        deciding, decision = self.call("POST", "/v1/models/m/decisions", body)
+        outcome = {"tried": [each["id"] for each in decision["sequence"][:1]],
+                   "succeeded": number % 3 > 0}  # fmt: skip
+        path = f"/v1/models/m/decisions/payment-{number}/outcome"
+        return deciding, self.call("PUT", path, outcome)[0]
+
+    def measure(self) -> str:
+        """Use it for a while; say how fast it was when."""
+        while not self.ready():
+            time.sleep(0.005)
+        ready = time.perf_counter() - self.began
+        self.call("PUT", "/v1/models/m", {"max_budget": 3})
+        first, outcome = self.round(0)
+        seconds: list[tuple[float, float]] = []
+        while (now := time.perf_counter() - self.began) < SECONDS:
+            seconds.append((now, self.round(len(seconds) + 1)[0]))
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait()
+
+        def worst(low: float, high: float) -> float:
+            some = sorted(each for now, each in seconds if low <= now < high)
+            return 1e3 * some[int(0.99 * len(some))]
+
+        compiling, after = worst(0, SECONDS / 3), worst(2 * SECONDS / 3, SECONDS)
+        return (
+            f"ready {ready:.2f} s, first decision {1e3 * first:.0f} ms, first outcome "
+            f"{1e3 * outcome:.0f} ms, p99 {compiling:.1f} ms, then {after:.1f} "
+            f"({compiling / after:.1f} times)"
+        )
 
 
 def take_down(address: str, pictures: Path) -> str:
@@ -178,8 +271,10 @@ def main() -> None:
         [wheel] = folder.glob("*.whl")
         lines = five_lines()
         print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.2f} MB, load {os.getloadavg()[0]:.1f}")
-        print("| Python | bare | with the service | first decision | again | first game | again |")
-        print("|---|--:|--:|--:|--:|--:|--:|")
+        print(
+            "| Python | bare | with the service | five lines | without numba | 100 arrays ", end=""
+        )
+        print("| play | service |\n|---|--:|--:|--:|--:|--:|--:|---|")
         seen: list[str] = []
         for python in options.pythons:
             version = subprocess.check_output([python, "-V"], text=True).split()[1]
@@ -187,8 +282,10 @@ def main() -> None:
             cells = [bare.install(str(wheel))]
             service = Environment(python, folder / f"service-{version}")
             cells.append(service.install(f"{wheel}[service]"))
-            cells += [bare.run("python", "-c", lines) for _ in range(2)]
-            cells += [service.play() for _ in range(2)]
+            cells += [bare.run("python", "-c", code) for code in (lines, WITHOUT + lines, ARRAYS)]
+            cells.append(service.play())
+            (folder / version).mkdir()
+            cells.append(Service(service, folder / version).measure())
             print(f"| {version} | {' | '.join(cells)} |", flush=True)
             if options.pictures:
                 pictures = options.pictures / version

@@ -45,7 +45,7 @@ from longrank import Outcome, Payoffs, Policy, recommended
 from longrank.datasets.threads import one_thread
 from longrank.experiments.settings import payoffs
 from longrank.links import LOGISTIC
-from longrank.simulation import PaymentWorld, Stream, live, small_world
+from longrank.simulation import PaymentWorld, Stream, run_stream, small_world
 
 Chances = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -188,9 +188,9 @@ def give_up(rare: bool, seed: int) -> Start:
     chosen = np.concatenate(drawn)
     starts = np.arange(0, len(chosen) + 1, CANDIDATES)
     stream = Stream(rows[chosen], starts, successes[chosen])
-    life = live(recommended(dim=rows.shape[1], rng=seed), stream, payoffs("linear-0.1", 5))
+    run = run_stream(recommended(dim=rows.shape[1], rng=seed), stream, payoffs("linear-0.1", 5))
     some = stream.wins.reshape(TASK_ROUNDS, CANDIDATES).any(axis=1)
-    share = float(np.mean(life.lengths[some] == 0))
+    share = float(np.mean(run.lengths[some] == 0))
     return Start(share, share > WRONG)
 
 
@@ -200,8 +200,8 @@ def give_up_rightly(last: int, seed: int) -> Start:
         stream, paid, plays = small_world(each, SMALL_ROUNDS)
         if not plays.any():
             break
-    life = live(recommended(dim=stream.items.shape[1], rng=seed), stream, paid)
-    share = float(np.mean(life.lengths[-last:] == 0))
+    run = run_stream(recommended(dim=stream.items.shape[1], rng=seed), stream, paid)
+    share = float(np.mean(run.lengths[-last:] == 0))
     return Start(share, share < RIGHT)
 
 

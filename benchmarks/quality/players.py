@@ -21,7 +21,7 @@ from tasks import Cell, Items
 from longrank import InvalidInput, Outcome, Payoffs, Policy, named, recommended
 from longrank.features import Mixture
 from longrank.policies import registry
-from longrank.simulation import Stream, live
+from longrank.simulation import Stream, run_stream
 
 Settings = dict[str, Any]
 Rewards = np.ndarray
@@ -232,8 +232,8 @@ def compete(name: str, own: Settings, cell: Cell) -> tuple[float, float]:
         rewards, lengths = play(player, stream, cell.payoffs)
     else:
         policy, stream = prepared(name, settings, cell)
-        life = live(policy, stream, cell.payoffs)
-        rewards, lengths = life.rewards, life.lengths
+        run = run_stream(policy, stream, cell.payoffs)
+        rewards, lengths = run.rewards, run.lengths
     return cell.score(float(rewards.sum())), float(np.mean(lengths == 0))
 
 

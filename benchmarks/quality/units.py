@@ -19,7 +19,7 @@ from tasks import Cell, Items, cells, scaled
 
 from longrank import recommended
 from longrank.datasets.threads import one_thread
-from longrank.simulation import live
+from longrank.simulation import run_stream
 
 
 def widest_column(change: Callable[[Items], Items]) -> Callable[[Items], Items]:
@@ -56,7 +56,7 @@ def score(cell: Cell, change: Callable[[Items], Items]) -> float:
     policy = recommended(dim=changed.items.shape[1])
     if not takes(policy, changed):
         changed = replace(changed, items=scaled(changed.items))
-    return cell.score(float(live(policy, changed, cell.payoffs).rewards.sum()))
+    return cell.score(float(run_stream(policy, changed, cell.payoffs).rewards.sum()))
 
 
 def main() -> None:

@@ -23,17 +23,27 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from servers import free_port, launch, wait_ready
 
 from longrank.service.engine.engine import Engine
-from longrank.service.engine.model import Stats, pack
+from longrank.service.engine.stats import Stats
 from longrank.service.messages import ModelRequest
-from longrank.service.store import records, sql
-from longrank.service.store.receipts import Sequence
-from longrank.service.store.records import DECISION, OUTCOME, DecisionRecord, Draft, OutcomeRecord
+from longrank.service.store import sql
+from longrank.service.store.records import (
+    DECISION,
+    OUTCOME,
+    DecisionRecord,
+    Draft,
+    Matrix,
+    OutcomeRecord,
+    Plan,
+    Snapshot,
+    encode,
+)
 from longrank.service.store.sqlite import SqliteStore
 
 DIM, BATCH, SPAN = 3, 2_000, 6 * 3600.0
@@ -54,36 +64,37 @@ PAINT = "return performance.getEntriesByName('first-contentful-paint')[0]?.start
 def fill(path: Path, models: int, decisions: int) -> None:
     """Write models with decisions and outcomes of the last hours, and a snapshot of each."""
     each, now = decisions // models, time.time()
-    estimates = np.array([0.8, 0.6])
-    played = Sequence(["a", "b"], [0, 1], estimates.tobytes(), estimates.tobytes(), bytes(32))
-    rows, payoffs = np.full((2, DIM), 0.1).tobytes(), (np.ones(3).tobytes(), bytes(32))
-    record = DecisionRecord(b"", "online", 0, played, DIM, rows, *payoffs)
-    outcomes = [OutcomeRecord(1, True, False, "frozen"), OutcomeRecord(2, False, False, "frozen")]
-    bodies = [records.pack_outcome(one) for one in outcomes]
-    body, stats = records.pack_decision(record), Stats()
+    played = Plan(["a", "b"], [0, 1], [0.8, 0.6], [0.8, 0.6], [0.0] * 4)
     times = np.linspace(now - SPAN, now - 1.0, each).tolist()
     failed = [i % 4 == 0 or i % EVERY >= EVERY - OUTAGE for i in range(each)]
-    for at, bad in zip(times, failed, strict=True):
-        stats.decide(at, record)
-        stats.settle(at, record, outcomes[bad])
+    stats, decided, settled = Stats(), [], []
+    for i, (at, bad) in enumerate(zip(times, failed, strict=True)):
+        record = DecisionRecord(
+            id=f"d{i}", created=at, expires=at + 86_400.0, digest=b"", mode="online", learned=0,
+            rewards=[1.0] * 3, losses=[0.0] * 4, played=played,
+            rows=Matrix.of(np.full((2, DIM), 0.1)),
+        )  # fmt: skip
+        outcome = OutcomeRecord(
+            id=f"d{i}", recorded=at, tried=1 + bad, succeeded=not bad, learn=False, why="frozen",
+            reward=float(not bad), spent=0.0, paid=[], gave_up=bad,
+        )  # fmt: skip
+        stats.decide(record)
+        stats.settle(msgspec.structs.replace(record, outcome=outcome))
+        decided.append((record.id, at, record.expires, encode(record)))
+        settled.append((record.id, at, 0.0, encode(outcome)))
     print(f"{len(stats.series.marks)} drift marks in each model")
     with Engine(SqliteStore(path)) as engine:
         for number in range(models):
             model, _ = engine.create(
                 f"model-{number:03}", ModelRequest(policy="ind", dim=DIM, mode="frozen")
             )
-            drafts = [
-                Draft(model.number, DECISION, f"d{i}", at, at + 86_400.0, body)
-                for i, at in enumerate(times)
-            ]
-            drafts += [
-                Draft(model.number, OUTCOME, f"d{i}", at, 0.0, bodies[failed[i]])
-                for i, at in enumerate(times)
-            ]
+            drafts = [Draft(model.number, DECISION, *each) for each in decided]
+            drafts += [Draft(model.number, OUTCOME, *each) for each in settled]
             for first in range(0, len(drafts), BATCH):
                 append = partial(sql.append, drafts=drafts[first : first + BATCH])
                 last = engine.store.writer.call(append)[-1].seq
-            engine.store.save_snapshot(model.number, pack(model.policy, stats, last))
+            snapshot = Snapshot.of(last, model.policy.to_bytes(), stats)
+            engine.store.save_snapshot(model.number, snapshot)
 
 
 def browser() -> webdriver.Chrome:

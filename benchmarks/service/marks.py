@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from longrank.service.engine import drift
+from longrank.service.engine import stats
 from longrank.service.engine.engine import Engine
 from longrank.service.messages import BatchItem, DecisionRequest, ModelRequest, OutcomeRequest
 from longrank.service.store.sqlite import SqliteStore
@@ -34,9 +34,9 @@ def chance(runs: int) -> float:
     marks = 0
     for rate in RATES:
         for seed in range(runs):
-            state = [0.0] * drift.WIDTH
+            state = [0.0] * stats.WATCHED
             for at, x in enumerate(np.random.default_rng(seed).random(TRIED).tolist()):
-                marks += drift.watch(state, 0, at, x < rate, rate) is not None
+                marks += stats.detect_change(state, 0, at, x < rate, rate) is not None
     return len(RATES) * runs * TRIED / max(1, marks)
 
 

@@ -121,9 +121,9 @@ def commit(where: Path) -> float:
     for i in range(4000):
         draft = Draft(model, DECISION, f"d{i}", time.time(), time.time() + 86_400, bytes(1400))
         started = time.perf_counter()
-        session.begin()
+        session.execute(sql.BEGIN)
         sql.append(session, [draft])
-        session.commit()
+        session.execute("COMMIT")
         times.append(time.perf_counter() - started)
     session.close()
     store.close()

@@ -38,16 +38,6 @@ def test_a_try_that_cannot_pay_is_not_made(believer):
     assert len(believer.rank(ITEMS, costly)) == 0
 
 
-def test_drawing_the_chances_of_coming_rounds_draws_what_ranking_them_draws(make_policy):
-    ranked, drawn = make_policy(), make_policy()
-    sizes = [3, 0, 5, 1, 4]
-    for size in sizes:
-        ranked.rank(ITEMS[:size], Payoffs.vanilla(5))
-    at_random, keys = drawn.chance(sizes)
-    assert (at_random.shape, keys.shape) == ((5,), (13,))
-    assert drawn.to_bytes() == ranked.to_bytes()
-
-
 def test_what_always_succeeds_is_learned(student):
     rng = np.random.default_rng(3)
     for t in range(80):

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from pages import ROOT, blocks
 
-PATIENCE = 600.0  # seconds: no test here is about speed
+PATIENCE = 1800.0  # seconds: no test here is about speed
 
 
 def commands(page: Path) -> Iterator[str]:
@@ -72,13 +73,19 @@ def environment(programs: Path, source: Path = ROOT) -> dict[str, str]:
 
 
 def bash(script: str, folder: Path, variables: dict[str, str]) -> str:
-    """Run a script to its end; what it prints."""
-    done = subprocess.run(
-        ["bash", "-euc", script], cwd=folder, env=variables, capture_output=True, text=True,
-        stdin=subprocess.DEVNULL, timeout=PATIENCE,
-    )  # fmt: skip
-    assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+    """Run a script to its end, with all that it starts; what it prints."""
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    command = ["bash", "-euc", script]
+    process = subprocess.Popen(
+        command, cwd=folder, env=variables, text=True, start_new_session=True, **pipes
+    )
+    try:
+        printed, errors = process.communicate(timeout=PATIENCE)
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
+    assert process.returncode == 0, f"{script}\n{printed}\n{errors}"
+    return printed
 
 
 def free_port() -> int:

@@ -58,4 +58,4 @@ def test_every_call_of_the_page_is_answered(tmp_path):
         assert '"openapi":"3.1.' in answers.replace(" ", "")
     finally:
         server.terminate()
-        server.wait(60)
+        server.wait(120)

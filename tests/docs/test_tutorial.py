@@ -68,7 +68,7 @@ def follow_all(reader: Reader, steps: list[Block]) -> None:
     finally:
         if reader.server is not None:
             reader.server.terminate()
-            reader.server.wait(30)
+            reader.server.wait(120)
 
 
 def test_the_tutorial_works_as_it_stands(tmp_path):

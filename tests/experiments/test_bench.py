@@ -104,7 +104,6 @@ def test_what_is_timed_is_the_work_and_nothing_else(clock, threads, pace):
 # Of each benchmark: the seconds that its plays pretend to take, and what it must report.
 KNOWN = {
     "round": ({"longrank": 30.0, "numpy": 60.0}, [(0.5, None)]),
-    "simulated": ({"ours": 40.0, "BLAS": 10.0}, [(4.0, 5.0)]),
     "long": (
         {"n": 2.0, "2n": 5.0, "numpy": 40.0, "best": 30.0, "sum": 1.0},
         [(0.05, 0.1), (2.5, 2.2), (30.0, 20.0)],

@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from longrank import kernels
 from longrank.errors import BadFile, InvalidInput
 from longrank.experiments import runner
 from longrank.experiments.results import ResultRow, choose, finished, read_results, write_cell
 from longrank.experiments.runner import run, run_cell
 from longrank.experiments.settings import Cell, cells, held_out, payoffs
 from longrank.experiments.streams import SYNTHETIC, all_tasks, mixture, situation, stream
-from longrank.simulation import live
+from longrank.simulation import run_stream
 
 SOME = list(
     cells(["digits-3"], ["exponential"], [5], ["rand", "eps", "c-ucb1", "ind", "dep"], "quick", 1)
@@ -65,32 +64,18 @@ def test_results_tell_what_was_spent_where_items_have_fees(tmp_path: Path) -> No
     assert read_results([tmp_path]) == [made, *plain]
 
 
-@pytest.mark.parametrize("policy", ["ind", "recommended"])
-def test_compiling_is_no_part_of_the_time_of_a_run(
-    policy: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whatever is composed and compiled in a timed run was needed in the rounds before it, too."""
+def test_compiling_is_no_part_of_the_time_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
-    programs: list[set[object]] = [set()]
-    real, compose = runner.live, kernels.compose_run
+    real = runner.run_stream
 
-    def composed(*parts: Any) -> Any:
-        programs[-1].add(compose(*parts))
-        return compose(*parts)
-
-    def watched(one: Any, dealt: Any, worth: Any) -> Any:
+    def watched(policy: Any, dealt: Any, worth: Any) -> Any:
         seen.append(dealt.rounds)
-        programs.append(set())
-        return real(one, dealt, worth)
+        return real(policy, dealt, worth)
 
-    monkeypatch.setattr(kernels, "compose_run", composed)
-    monkeypatch.setattr(runner, "live", watched)
-    cell = Cell("payments-8", "vanilla", 3, policy, "quick", 0)
+    monkeypatch.setattr(runner, "run_stream", watched)
+    cell = Cell("payments-8", "vanilla", 3, "ind", "quick", 0)
     run_cell(cell)
     assert seen == [runner.FIRST, *[500] * len(cell.settings())]
-    first, *timed = programs[1:]
-    assert first
-    assert all(one == first for one in timed)
 
 
 def test_the_beginning_of_a_stream_is_its_first_rounds() -> None:
@@ -100,7 +85,6 @@ def test_the_beginning_of_a_stream_is_its_first_rounds() -> None:
     assert short.rounds == 4
     end = short.starts[-1]
     assert len(short.items) == len(short.wins) == len(short.costs) == end == whole.starts[4]
-    assert whole.choice is None or len(short.choice.items) == end
     assert whole.beginning(99).rounds == whole.rounds
 
 
@@ -229,8 +213,7 @@ def test_ind_on_the_latent_space_sees_topics_as_items() -> None:
         None,
     )
     assert seen.items.shape[1] == 10
-    assert seen.choice is None
-    assert live(policy, seen, payoffs("vanilla", 5)).rewards.sum() > 0.0
+    assert run_stream(policy, seen, payoffs("vanilla", 5)).rewards.sum() > 0.0
 
 
 def test_a_damaged_mixture_is_fitted_anew(tmp_path: Path) -> None:
@@ -247,7 +230,7 @@ def test_the_expected_reward_of_a_random_order_is_the_mean_of_many() -> None:
     one = stream("digits-3", 0, None)
     worth = payoffs("exponential", 5)
     total = sum(
-        live(situation("digits-3", "rand", {}, 5, seed, None)[0], one, worth).rewards.sum()
+        run_stream(situation("digits-3", "rand", {}, 5, seed, None)[0], one, worth).rewards.sum()
         for seed in range(2_000)
     )
     assert total / 2_000 == pytest.approx(one.random_reward(worth), abs=0.15)

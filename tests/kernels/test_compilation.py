@@ -1,116 +1,194 @@
-"""How a kernel is compiled."""
+"""Kernels are interpreted at once, and compiled behind."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from typing import NamedTuple
 
+import numba
 import numpy as np
+import pytest
 
-from longrank.kernels.compilation import compiled
+from longrank.errors import InvalidInput
+from longrank.kernels import compilation
+from longrank.kernels.behind import Behind, Job
+from longrank.kernels.compilation import Kernel, compiled, describe, numba_types, using
+from longrank.kernels.length import best_length, probe_is_due
 
-
-def test_a_kernel_gives_what_its_function_gives():
-    @compiled
-    def twice(x: float) -> float:
-        return 2.0 * x
-
-    assert twice(1.5) == 3.0
-
-
-def test_a_kernel_that_cannot_be_kept_on_disk_is_compiled_all_the_same():
-    names: dict = {}
-    exec("def twice(x):\n    return 2.0 * x", names)  # it stands in no file
-    assert compiled(names["twice"])(1.5) == 3.0
-
-
-def test_a_division_by_zero_is_infinite_as_in_numpy():
-    @compiled
-    def inverse(x: float) -> float:
-        return np.float64(1.0) / x
-
-    with np.errstate(divide="ignore"):
-        assert inverse(0.0) == np.inf
-
-
-def test_it_says_once_that_it_compiles_and_nothing_when_all_is_kept(tmp_path):
-    code = "from longrank import kernels; kernels.probability(0, 0.5); kernels.probe_is_due(16)"
-
-    def said(**more: str) -> str:
-        own = {"NUMBA_DISABLE_JIT": "0", "NUMBA_CACHE_DIR": str(tmp_path)}
-        command = [sys.executable, "-c", code]
-        done = subprocess.run(
-            command, env=os.environ | own | more, capture_output=True, text=True, check=True
-        )
-        assert done.stdout == ""
-        return done.stderr
-
-    assert said(NUMBA_DISABLE_JIT="1") == ""
-    first = said()
-    assert first.startswith("longrank: compiling")
-    assert first.count("\n") == 1
-    assert said() == ""
-
-
-OWN = """
-from longrank import kernels
-
-@kernels.compiled
-def weigh(state, rows, succeeded):
-    state[0][0] += FACTOR * rows.shape[0]
+FIVE_LINES = """
+from longrank import Outcome, Payoffs, recommended
+policy = recommended()
+routes = [{"id": "adyen", "cost": 0.22}, {"id": "stripe", "cost": 0.40}]
+worth = Payoffs.linear(2, success=2.40, attempt_cost=0.0, give_up=-0.20)
+ranking = policy.rank(routes, worth, context={"brand": "visa", "amount": 120.0})
+policy.learn(ranking, Outcome(tried=1, succeeded=True))
 """
-RUN = """
-import numpy as np
-import own
-from longrank import Payoffs, Plain, kernels, named
-from longrank.simulation import Stream, live
-from longrank.kernels import Rule, Step, compose_run
-stream = Stream(np.eye(2), np.array([0, 2]), np.array([False, True]))
-live(named("ind", dim=2, max_budget=2), stream, Payoffs.vanilla(2))
-weights = np.zeros(1)
-step = Step(own.weigh, (weights, np.eye(1)))
-run = compose_run(Rule(kernels.random_rule), Plain().compiled_selection(stream.items), step)
-rewards, losses = np.ones(2), np.zeros(3)
-run((stream.items, stream.starts, stream.wins), (np.ones(1, bool), np.array([0.2, 0.1])),
-    (rewards, losses, losses), (weights, np.eye(1), 0, 1.0), step.state, (), 1.0,
-    (np.empty(1), np.empty(1, int), np.empty(1, int)))
-print(weights[0])
+# A kernel is called until its compiled form has taken over.
+UNTIL_COMPILED = """
+import logging, sys, time
+logging.basicConfig(level=logging.INFO, stream=sys.stderr)
+from longrank.kernels.behind import behind
+from longrank.kernels.length import probe_is_due
+behind.begin()
+first, end = probe_is_due(16), time.monotonic() + 300
+while not behind.ready and not behind.failed and time.monotonic() < end:
+    assert probe_is_due(16) == first
+assert behind.ready and not behind.failed, behind.failed
+assert probe_is_due.run is not probe_is_due.interpret
+assert probe_is_due(16) == first
 """
 
 
-def test_composed_runs_are_kept_on_disk_until_a_file_of_their_parts_changes(tmp_path):
-    folders = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "NUMBA_DISABLE_JIT": "0"}
-    own = tmp_path / "own.py"
-    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
-
-    def told(factor: float) -> tuple[str, str]:
-        own.write_text(OWN.replace("FACTOR", str(factor)))
-        done = subprocess.run(
-            [sys.executable, "-c", RUN],
-            env=os.environ | folders | {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return done.stdout.strip(), done.stderr
-
-    said = "longrank: compiling"
-    first, second, changed, again = told(2.0), told(2.0), told(3.0), told(3.0)
-    assert first[0] == second[0] == "4.0"
-    assert first[1].startswith(said)
-    assert second[1] == ""
-    assert changed[0] == again[0] == "6.0"
-    assert changed[1].startswith(said)
-    assert again[1] == ""
+def run(code: str, **more: str) -> str:
+    """Run a script in another process; return what it said on standard error."""
+    own = {"LONGRANK_KERNELS": "auto", "NUMBA_DISABLE_JIT": "0"} | more
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, env=os.environ | own, capture_output=True, text=True, check=False, timeout=600
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stderr
 
 
-def test_what_others_compile_is_not_mentioned(capfd):
-    import numba
+def test_a_kernel_gives_what_its_function_gives_and_knows_its_defaults():
+    @compiled
+    def scaled(x: float, factor: float = 2.0, shift: float = 1.0) -> float:
+        return factor * x + shift
 
-    @numba.njit
-    def twice(x: float) -> float:
-        return 2.0 * x
+    for name in ("plain", "auto"):
+        with using(name):
+            assert (scaled(1.5), scaled(1.5, 3.0), scaled(1.5, 3.0, 0.0)) == (4.0, 5.5, 4.5)
 
-    assert twice(1.5) == 3.0
-    assert capfd.readouterr().err == ""
+
+def test_a_decision_imports_no_numba_and_starts_no_process():
+    run(
+        FIVE_LINES
+        + "import sys; from longrank.kernels.behind import behind\n"
+        + "assert 'numba' not in sys.modules and behind._thread is None and behind.wanted"
+    )
+
+
+def test_everything_works_without_numba():
+    absent = "import sys; sys.modules['numba'] = None\n"
+    absent += "import importlib.util as u; was = u.find_spec\n"
+    absent += "u.find_spec = lambda name, *more: None if name == 'numba' else was(name, *more)\n"
+    begun = "from longrank.kernels.behind import behind; behind.begin()\n"
+    run(absent + begun + FIVE_LINES + "behind._thread.join(60); assert not behind.ready")
+
+
+class Pair(NamedTuple):
+    first: np.ndarray
+    second: float
+
+
+FROZEN = np.zeros(3)
+FROZEN.setflags(write=False)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(1, 1.0, True, np.int64(3), np.uint64(3), np.float32(1.0), np.bool_(True)),
+        *(
+            np.zeros(3),
+            np.zeros((2, 3), np.float32),
+            np.zeros((2, 3)).T,
+            np.zeros((4, 4))[::2, ::2],
+        ),
+        *(np.zeros(4)[::2], np.zeros((0, 3)), np.zeros(2, np.uint64), np.zeros(2, bool), FROZEN),
+        *((1, np.zeros(2)), Pair(np.zeros(2), 1.0), ((np.zeros(2), 1), FROZEN)),
+    ],
+    ids=lambda value: f"{type(value).__name__}-{getattr(value, 'shape', '')}",
+)
+def test_types_are_those_of_numba(value):
+    assert numba_types(describe((value,))) == (numba.typeof(value),)
+
+
+def test_a_mode_that_does_not_exist_is_refused():
+    with pytest.raises(InvalidInput, match="LONGRANK_KERNELS must be one of auto, plain, compiled"):
+        compilation._set_mode("fast")
+
+
+def test_short_scripts_never_compile_and_long_ones_do():
+    jobs, job = Behind(), Job("m", "f", ())
+    started = []
+    jobs._start = lambda: started.append(1)
+    for _ in range(4):
+        jobs.want(job, lambda: True, 0.06)
+    assert started == [1]
+    assert jobs.wanted[job][0] == pytest.approx(0.24)
+
+
+def test_what_cannot_be_compiled_is_said_once_and_stays_plain(caplog):
+    jobs, job = Behind(), Job("longrank.kernels.length", "nothing_of_this_name", ())
+    for _ in range(2):
+        assert not jobs.make(job, lambda: False)
+    assert [record.message for record in caplog.records if "stays slow" in record.message] == [
+        "kernel length.nothing_of_this_name is not compiled and stays slow: AttributeError: "
+        "module 'longrank.kernels.length' has no attribute 'nothing_of_this_name'"
+    ]
+    jobs._process.close()
+
+
+def test_a_compiler_that_dies_is_said_and_the_next_job_gets_another(caplog):
+    jobs = Behind()
+    jobs.make(Job("longrank.kernels.length", "absent", ()), lambda: False)
+    jobs._process._running.kill()
+    jobs._process._running.wait()
+    jobs.make(Job("longrank.kernels.length", "gone", ()), lambda: False)
+    assert "no attribute 'gone'" in caplog.text
+    jobs._process.close()
+
+
+def test_it_is_compiled_behind_said_once_and_loaded_the_next_time(tmp_path):
+    first = run(UNTIL_COMPILED, NUMBA_CACHE_DIR=str(tmp_path))
+    assert first.count("compiling for this machine, meanwhile") == 1
+    assert "compiling" not in run(UNTIL_COMPILED, NUMBA_CACHE_DIR=str(tmp_path))
+    for suffix, length in (("nbc", 0.5), ("nbi", 0)):
+        for file in tmp_path.rglob(f"*.{suffix}"):
+            os.truncate(file, int(length * file.stat().st_size))
+        again = run(UNTIL_COMPILED, NUMBA_CACHE_DIR=str(tmp_path))
+        assert "is damaged" in again
+        assert "compiling for this machine" in again
+
+
+@pytest.mark.compiled
+def test_compiled_kernels_wait_for_the_compiler_and_fall_back_for_nothing():
+    p, rewards, losses = np.array([0.5, 0.2]), np.array([1.0, 0.5]), np.array([0.0, -0.1, -0.2])
+    with using("plain"):
+        expected = best_length(p, rewards, losses)
+    with using("compiled"):
+        assert best_length(p, rewards, losses) == expected
+        assert probe_is_due(16) == probe_is_due.plain(16)
+        assert best_length._dispatcher.overloads
+        with using("auto"):  # of other types, so interpreted
+            assert best_length(p[::-1], rewards, losses) == best_length.plain(
+                p[::-1], rewards, losses
+            )
+
+
+def test_whoever_waits_for_the_compiler_is_told(tmp_path):
+    code = "from longrank.kernels import length; length.probe_is_due(16)"
+    told = run(code, LONGRANK_KERNELS="compiled", NUMBA_CACHE_DIR=str(tmp_path))
+    assert told == (
+        "longrank: compiling for this machine, which takes some seconds and is kept for later\n"
+    )
+
+
+@pytest.mark.compiled
+def test_a_large_array_waits_instead_of_being_interpreted():
+    from longrank.kernels.ranking import worst_row
+
+    items = np.ones((compilation.LARGE // 4, 4))
+    with using("auto"):
+        assert worst_row(items) == (0, 4.0)
+        assert worst_row._dispatcher.overloads
+
+
+def test_all_kernels_are_known_by_the_name_of_their_module():
+    for kernel in Kernel.every:
+        name = kernel.plain.__qualname__
+        if kernel.plain.__module__.startswith("longrank."):
+            assert getattr(sys.modules[kernel.plain.__module__], name) is kernel

@@ -11,12 +11,10 @@ import pytest
 from longrank.kernels import (
     best_length,
     best_stop,
-    enough_to_go_on,
     probe_is_due,
     sequence_values,
     values_ahead,
 )
-from longrank.kernels.length import committed_length
 
 
 def exact_values(chances, rewards, losses, patience=1.0):
@@ -101,19 +99,6 @@ def test_the_best_length_does_not_underflow():
     assert best_length(chances, rewards, np.zeros(n + 2)) == n + 1
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_what_is_enough_to_go_on_makes_the_longest_sequence_the_best(seed):
-    rng = np.random.default_rng(seed)
-    _, rewards, losses = random_sequence(rng, 8)
-    enough = enough_to_go_on(rewards, losses)
-    for start in range(9):
-        likely = np.full(8 - start, min(enough[start], 1.0))
-        assert best_length(likely, rewards[start:], losses[start:]) == 8 - start
-    assert enough[8] == 0.0
-    if enough[7] > 0.0:
-        assert best_length(np.array([0.99 * enough[7]]), rewards[7:], losses[7:]) == 0
-
-
 def test_probes_come_eight_times_for_every_doubling_and_at_least_once_in_32():
     due = [n for n in range(2000) if probe_is_due(n)]
     assert due[:26] == [*range(1, 17), *range(18, 33, 2), 36, 40]
@@ -185,18 +170,3 @@ def test_patience_is_a_probability_of_stopping_in_the_values_ahead():
     ahead = values_ahead(chances, rewards, losses, leaving)
     values = sequence_values(chances, rewards, losses, 0.7)
     assert ahead[0] == pytest.approx(values[-1], abs=1e-14)
-
-
-@pytest.mark.parametrize("patience", [0.3, 1.0])
-def test_a_probe_is_counted_where_no_try_is_worth_anything(patience):
-    given_up = np.ones(1, np.int64)
-    chances, rewards, losses = np.array([0.1]), np.ones(1), np.array([0.0, -1.0])
-    assert committed_length(chances, rewards, losses, True, given_up, patience) == 1
-    assert given_up[0] == 2
-
-
-def test_the_less_patient_commit_to_fewer_tries():
-    chances, rewards = np.array([0.1, 0.9]), np.ones(2)
-    losses, given_up = np.array([0.0, -0.3, -0.3]), np.zeros(1, np.int64)
-    assert committed_length(chances, rewards, losses, False, given_up) == 2
-    assert committed_length(chances, rewards, losses, False, given_up, 0.1) == 0

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from longrank import Payoffs, cli, named
 from longrank.logs import COLUMNS, History, check, evaluate, learn_from
 from longrank.service import Engine, open_store
-from longrank.service.export import parquet
+from longrank.service.export import spooled
 from longrank.service.messages import BatchItem, DecisionRequest, ModelRequest
 
 DIM, SIZE, BUDGET, ROUNDS = 3, 6, 4, 300
@@ -96,7 +96,8 @@ def lived(request, tmp_path_factory):
         clock.now += 2000.0
         settle(waiting)
         path = folder / "export.parquet"
-        path.write_bytes(parquet(engine, "m"))
+        with spooled(engine, "m") as file:
+            path.write_bytes(file.read())
         yield request.param, model, path, budgets
 
 

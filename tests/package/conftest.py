@@ -40,20 +40,14 @@ def once(shared: Path) -> Callable[[str, Callable[[Path], object]], Path]:
 
 
 @pytest.fixture(scope="session")
-def dist(once) -> Path:
-    """The folder with the wheel and the sdist."""
-    return once("dist", lambda folder: build(folder, ROOT, "wheel", "sdist"))
-
-
-@pytest.fixture(scope="session")
-def wheel(dist: Path) -> Path:
-    [path] = dist.glob("*.whl")
+def wheel(once) -> Path:
+    [path] = once("wheel", lambda folder: build(folder, ROOT, "wheel")).glob("*.whl")
     return path
 
 
 @pytest.fixture(scope="session")
-def sdist(dist: Path) -> Path:
-    [path] = dist.glob("*.tar.gz")
+def sdist(once) -> Path:
+    [path] = once("sdist", lambda folder: build(folder, ROOT, "sdist")).glob("*.tar.gz")
     return path
 
 

@@ -116,8 +116,7 @@ def test_the_demo_runs(environment, tmp_path):
 def test_experiments_run_and_are_reported(environment, tmp_path):
     experiments = environment("experiments")
     command = ["run", "payments-8", "--scenario", "vanilla", "--budgets", "5", "--jobs", "2"]
-    plain = {"NUMBA_DISABLE_JIT": "1"}  # sooner done than compiling the kernel of whole runs
-    output = experiments.run(*command, "--policies", "rand,c-ucb1", cwd=tmp_path, env=plain)
+    output = experiments.run(*command, "--policies", "rand,c-ucb1", cwd=tmp_path)
     assert "2 cells run, 0 failed" in output
     experiments.run("report", "results", cwd=tmp_path)
     assert "</html>" in (tmp_path / "report" / "report.html").read_text()
@@ -154,13 +153,13 @@ def test_the_service_serves_and_the_doctor_examines(environment, tmp_path):
     process = service.start(command, tmp_path, env={"PYTHONUNBUFFERED": "1"})
     try:
         address = re.search(r"http://\S+", process.stdout.readline())[0]
-        deadline = time.monotonic() + 60.0
+        deadline = time.monotonic() + 120.0
         while not ready(address):
             assert process.poll() is None
             assert time.monotonic() < deadline
     finally:
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        process.communicate(timeout=120)
     assert process.returncode in (0, -signal.SIGTERM)
     assert "0 models" in service.run("doctor", cwd=tmp_path)
 

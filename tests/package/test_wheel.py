@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import doctest
+import os
 import subprocess
+import sys
 import tarfile
 import tomllib
 import zipfile
@@ -42,6 +45,23 @@ def test_the_wheel_holds_every_file_of_the_package_and_no_other(wheel):
         assert held == known_to_git()
 
 
+def test_the_first_lines_of_the_readme_run_from_the_wheel(wheel, tmp_path):
+    """Only longrank is installed; what it requires is that of the tests' environment."""
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    offline = ["--no-deps", "--no-index", "--target", str(tmp_path / "site"), str(wheel)]
+    subprocess.run([*pip, *offline], check=True)
+    examples = doctest.DocTestParser().get_examples((ROOT / "README.md").read_text())
+    told = next(i for i, example in enumerate(examples) if "policy.learn(" in example.source)
+    code = "".join(example.source for example in examples[: told + 1])
+    code += "import longrank; print(longrank.__file__, policy.learner.updates)"
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "site")}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    file = tmp_path / "site" / "longrank" / "__init__.py"
+    assert (done.stdout, done.stderr) == (f"{file} 2\n", "")
+
+
+@pytest.mark.long
 def test_the_sdist_builds_an_equal_wheel(wheel, sdist, tmp_path):
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path, filter="data")
@@ -58,6 +78,7 @@ def test_the_metadata_is_that_of_the_project(wheel):
     assert sorted(requirements(wheel)[1]) == sorted(project["optional-dependencies"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("extra", ["cluster", "docs", "test", "check"])
 def test_what_the_other_extras_require_is_installed_in_versions_that_agree(wheel, extra):
     wanted, _ = requirements(wheel)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from longrank.service.store.records import DECISION, OUTCOME, Draft
-from longrank.service.store.snapshots import FORMAT, Snapshot, state_hash
+from longrank.service.store.records import DECISION, OUTCOME, VERSION, Draft, Snapshot, state_hash
 
 
 def decision(model, name, at=10.0, expires=20.0, body=b"body"):
@@ -18,7 +17,7 @@ def outcome(model, name, at=11.0, body=b"outcome"):
 
 def snapshot(seq, policy=b"policy"):
     stats = msgspec.Raw(msgspec.msgpack.encode([seq]))
-    return Snapshot(FORMAT, seq, state_hash(policy), policy, stats)
+    return Snapshot(VERSION, seq, state_hash(policy), policy, stats)
 
 
 def append(store, draft):

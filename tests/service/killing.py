@@ -11,11 +11,10 @@ import msgspec
 import numpy as np
 import pyarrow.parquet as pq
 from process import Server, Wire, once
-from serving import DIM, asked, until
+from serving import DIM, asked, exported, until
 
 from longrank.service.engine.apply import replay
 from longrank.service.engine.engine import Engine
-from longrank.service.export import parquet
 from longrank.service.store.records import OUTCOME
 
 BASE = "/v1/models/m"
@@ -151,7 +150,7 @@ def check(engine: Engine, load: Load) -> None:
 def check_sums(engine: Engine, load: Load) -> None:
     """Sums of money are those of the export, and of the answers, to the last bit."""
     shown = engine.describe(engine.model("m")).stats
-    rows = pq.read_table(io.BytesIO(parquet(engine, "m"))).to_pylist()
+    rows = pq.read_table(io.BytesIO(exported(engine, "m"))).to_pylist()
     rows = {row["id"]: row for row in rows if row["tried"] is not None}
     for part, total in (("reward", shown.total_reward), ("spent", shown.total_spent)):
         assert math.fsum(row[part] for row in rows.values()) == total

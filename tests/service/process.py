@@ -35,7 +35,7 @@ class Server:
         return self
 
     def ready(self) -> Server:
-        until(self._answers, 60.0)
+        until(self._answers)
         return self
 
     def _answers(self) -> bool:
@@ -52,14 +52,14 @@ class Server:
     def stop(self) -> int:
         """Stop gracefully; the exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(30)
+        return self.process.wait(120)
 
 
 class Wire:
     """A plain connection: no retries, no surprises."""
 
     def __init__(self, port: int) -> None:
-        self._wire = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        self._wire = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
 
     def close(self) -> None:
         self._wire.close()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import random
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import httpx
 import numpy as np
@@ -16,6 +18,7 @@ from longrank.service.app import build
 from longrank.service.engine.apply import replay
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import Model
+from longrank.service.export import spooled
 from longrank.service.http.limits import Limits
 from longrank.service.server import make_server
 from longrank.service.store.sqlite import SqliteStore
@@ -61,7 +64,13 @@ def fresh(engine: Engine) -> Model:
     return replay(engine.store, engine.store.models()[0], fresh=True)
 
 
-def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+def exported(engine: Engine, name: str, format: str = "parquet") -> bytes:
+    """What a model's export holds."""
+    with spooled(engine, name, format) as file:
+        return file.read()
+
+
+def until(condition: Callable[[], bool], seconds: float = 120.0) -> None:
     """Look again until it is so."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -75,9 +84,17 @@ def until_ready(client) -> None:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port for a server that is started later, and perhaps again.
+
+    Not one that the system gives to others: those for outgoing connections are above 32767. Each
+    worker of the tests has ports of its own.
+    """
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 10
+    for port in random.SystemRandom().sample(range(20_000 + worker, 32_000, 10), 100):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise OSError("no port is free")
 
 
 @contextmanager
@@ -106,7 +123,7 @@ def service(path, *, clock=None, auth: bool = True, models: tuple[str, ...] = ()
     headers = {"Authorization": f"Bearer {ADMIN}"} if auth else {}
     with (
         served(app, **limits) as url,
-        httpx.Client(base_url=url, headers=headers, timeout=60.0) as client,
+        httpx.Client(base_url=url, headers=headers, timeout=120.0) as client,
     ):
         client.engine = engine
         until_ready(client)

@@ -54,7 +54,7 @@ def test_features_arrive_exactly_in_both_precisions(http, client, items):
         decision = client.decide("m", IDS, given, **ROUND)
         entry, _ = http.engine.store.find(http.engine.model("m").number, decision.id)
         record = entry.decision()
-        rows = np.frombuffer(record.rows).reshape(-1, DIM)
+        rows = record.rows.array()
         assert np.array_equal(rows, given[record.played.order].astype(float))
 
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from serving import DIM, asked, make, told
 
 from longrank import Outcome, Payoffs, named
 from longrank.errors import InvalidInput
 from longrank.packing import pack
 from longrank.service import messages
-from longrank.service.engine.offers import matrix
 from longrank.service.errors import Conflict
 
 
@@ -161,7 +158,7 @@ def test_all_candidates_are_stored_where_the_model_says_so(engine):
     engine.decide("full", asked("x"))
     record = stored(engine, "full", "x")
     assert record.candidates == asked().ids
-    assert np.array_equal(np.frombuffer(record.features).reshape(5, DIM), asked().features)
+    assert record.items.array().tolist() == asked().features
 
 
 @pytest.mark.parametrize("policy", ["rand", "eps", "plackett-luce"])
@@ -174,7 +171,7 @@ def test_where_a_policy_decides_by_chance_its_propensities_are_stored(engine, po
         decision = engine.decide("p", request)
         record = stored(engine, "p", f"d{i}")
         known = model.policy.propensities(np.array(request.features), payoffs, record.played.order)
-        assert np.array_equal(np.frombuffer(record.propensities), known)
+        assert record.propensities == known.tolist()
         assert len(known) == len(decision.sequence) + 1
         assert 0.0 < known[-1] <= 1.0
         engine.settle("p", f"d{i}", told(1, i % 2 == 0))
@@ -186,72 +183,3 @@ def test_where_nothing_is_left_to_chance_there_are_no_propensities(engine):
     make(engine, "s", policy="eps", mode="shadow")
     engine.decide("s", asked("x", baseline=["c1"]))
     assert stored(engine, "s", "x").propensities is None
-
-
-def test_the_verbs_of_an_event_loop_are_found_by_their_former_names_with_a_warning(engine):
-    for former, verb in (
-        ("decided", engine.aio.decide),
-        ("settled", engine.aio.settle),
-        ("settled_many", engine.aio.settle_many),
-    ):
-        with pytest.warns(DeprecationWarning, match=rf"aio\.{verb.__name__}"):
-            assert getattr(engine, former) == verb
-    with pytest.raises(AttributeError, match="unheard_of"):
-        engine.unheard_of  # noqa: B018
-
-
-# rows of numbers as an array
-
-
-@pytest.mark.parametrize("count", [1, 15, 16, 100, 65_535, 65_536])
-@pytest.mark.parametrize("columns", [0, 1, 2, 15, 16, 17])
-def test_rows_of_floats_give_the_array_that_numpy_gives(count, columns):
-    expected = np.random.default_rng(0).normal(size=(count, columns))
-    found = matrix(expected.tolist())
-    assert found.dtype == np.float64
-    assert found.flags.c_contiguous
-    assert found.flags.writeable
-    assert found.shape == expected.shape
-    assert found.tobytes() == expected.tobytes()
-
-
-@given(st.lists(st.lists(st.floats(), min_size=3, max_size=3), min_size=1))
-def test_every_float_stays_as_it_is(rows):
-    assert matrix(rows).tobytes() == np.array(rows, np.float64).tobytes()
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        [[0.1], [0.1, 0.2]],
-        [[0.1, 0.2], [0.1]],
-        [[0.1, 0.2], []],
-        [[0.1, 0.2, 0.3], [0.1], [0.1, 0.2]],
-        [[1, 2]],
-        [[0.1, 2]],
-        [[2**63, 2**64 - 1]],
-        [[2**70]],
-        [[None]],
-        [["a"]],
-        [["eight ch"]],
-        [["\ud800"]],
-        [[[0.1]]],
-        [0.1],
-        [[object()]],
-    ],
-)
-def test_anything_else_gives_none(rows):
-    assert matrix(rows) is None
-
-
-@given(
-    st.lists(
-        st.lists(st.floats() | st.integers() | st.text() | st.none() | st.binary(), max_size=20),
-        min_size=1,
-        max_size=20,
-    )
-)
-def test_an_array_comes_only_of_floats_in_rows_of_one_length(rows):
-    even = len({len(row) for row in rows}) == 1
-    floats = all(type(cell) is float for row in rows for cell in row)
-    assert (matrix(rows) is not None) == (even and floats)

@@ -91,7 +91,7 @@ def test_an_error_of_the_service_is_logged_without_what_was_sent(path, lines, mo
     monkeypatch.setattr(Model, part, broken)
     app = build(Engine(SqliteStore(path)), admin=ADMIN, access=Access(lines))
     key = {"Authorization": f"Bearer {ADMIN}"}
-    with served(app) as url, httpx.Client(base_url=url, headers=key, timeout=30.0) as client:
+    with served(app) as url, httpx.Client(base_url=url, headers=key, timeout=120.0) as client:
         until_ready(client)
         client.put("/v1/models/m", json={"policy": "ind", "dim": DIM})
         body = {"id": "x", "ids": ["a"], "features": [[secret] * DIM]}

@@ -5,24 +5,21 @@ from __future__ import annotations
 import io
 import json
 import math
-import sys
 from fractions import Fraction
 
 import msgspec
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from serving import ADMIN, DIM, asked, fresh, make, told
+from serving import ADMIN, DIM, asked, exported, fresh, make, told
 
 from longrank import Outcome, Payoffs
 from longrank.errors import InvalidInput
 from longrank.service import Client
 from longrank.service.engine.apply import replay
-from longrank.service.engine.model import exact_sum, read_spec
-from longrank.service.errors import Conflict, StoreDamaged
-from longrank.service.export import parquet
+from longrank.service.engine.stats import exact_sum
+from longrank.service.errors import Conflict
 from longrank.service.messages import BatchItem, DecisionRequest, ModelRequest
-from longrank.service.store.records import VERSION
 
 PAYOFFS = {"rewards": [5.0, 4.0], "losses": [0.0, -0.5, -1.0]}
 ROUTES = [
@@ -37,8 +34,12 @@ def routed(name=None, **more):
     return DecisionRequest(id=name, candidates=ROUTES, **{**PAYOFFS, **more})
 
 
-def exported(engine, name):
-    return pq.read_table(io.BytesIO(parquet(engine, name))).to_pylist()
+def rows_of(engine, name):
+    return pq.read_table(io.BytesIO(exported(engine, name))).to_pylist()
+
+
+def payoffs_of(record):
+    return Payoffs(record.rewards, record.losses, patience=record.patience)
 
 
 @pytest.fixture
@@ -126,9 +127,9 @@ def test_a_decision_tells_the_patience_that_was_learned(records, has_prices):
     decision = records.decide("r", DecisionRequest(id="x", candidates=candidates, **PAYOFFS))
     found = records.read("r", "x")
     record = records.store.find(records.model("r").number, "x")[0].decision()
-    assert found.patience < 1.0 == record.payoffs.patience  # nobody gave one
+    assert found.patience < 1.0 == payoffs_of(record).patience  # nobody gave one
     assert f"a patience of {found.patience:.4g}," in found.explanation
-    paid = record.payoffs.patient(found.patience)
+    paid = payoffs_of(record).patient(found.patience)
     if has_prices:
         paid = paid.priced(*zip(*(known[one.id] for one in decision.sequence), strict=True))
     values = paid.along(range(2)).values([one.optimistic for one in decision.sequence])
@@ -159,7 +160,7 @@ def test_patience_comes_from_the_request_or_from_the_model(engine):
     for name, more, expected in (("a", {}, 0.5), ("b", {"patience": 0.9}, 0.9)):
         decision = engine.decide("p", asked(name, **more))
         record = engine.store.find(number, name)[0].decision()
-        assert record.payoffs.patience == expected
+        assert payoffs_of(record).patience == expected
         p = [one.optimistic for one in decision.sequence]
         payoffs = Payoffs(asked().rewards, asked().losses, patience=expected)
         assert decision.values == pytest.approx(payoffs.values(p).tolist())
@@ -222,7 +223,7 @@ def test_what_the_tries_really_cost_counts_in_place_of_the_plan(engine):
     assert answer.spent == math.fsum(planned[:2])
     assert answer.reward == math.fsum([0.5, worth[1], -planned[0], -planned[1]])
     assert answer.reward == pytest.approx(
-        record.ranking.reward(record.payoffs, Outcome(2, True)), rel=1e-15
+        record.ranking.reward(payoffs_of(record), Outcome(2, True)), rel=1e-15
     )
     answer = engine.settle("v", "b", told(2, False, costs=[0.25, 1]))
     assert (answer.spent, answer.reward) == (1.25, math.fsum([-0.2, -1.25]))
@@ -271,28 +272,6 @@ def test_a_policy_learns_from_real_costs_without_those_of_failures_left_out(engi
 # the log
 
 
-def test_without_prices_the_log_is_as_it_was_and_with_them_older_versions_refuse_it(engine):
-    number = engine.model("m").number
-    engine.decide("m", asked("plain"))
-    engine.settle("m", "plain", told())
-    engine.decide("m", asked("priced", costs=COSTS))
-    engine.settle("m", "priced", told(costs=[0.5]))
-    entries = [entry for name in ("plain", "priced") for entry in engine.store.find(number, name)]
-    assert [entry.body[1] for entry in entries] == [1, 1, 3, 3]
-    lengths = [len(msgspec.msgpack.decode(entry.body)[1]) for entry in entries]
-    assert lengths == [14, 9, 15, 10]
-    newer = entries[2]._replace(body=bytes([0x92, VERSION + 1]) + entries[2].body[2:])
-    with pytest.raises(StoreDamaged, match=f"version {VERSION + 1}"):
-        newer.decision()
-    specs = {row.name: row.spec for row in engine.store.models()}
-    assert json.loads(specs["m"])["version"] == 1
-    assert not {"currency", "patience"} & set(json.loads(specs["m"])["request"])
-    make(engine, "m", currency="GBP")
-    (row,) = engine.store.models()
-    assert json.loads(row.spec)["version"] == 3
-    assert read_spec(row.spec, "m").request.currency == "GBP"
-
-
 def test_a_replay_gives_the_same_policy_and_the_same_sums(engine, reopen):
     play(engine, "m", 60)
     stats = engine.model("m").stats
@@ -329,7 +308,7 @@ def test_every_policy_is_replayed_with_prices(engine, policy, dim, mode):
         assert engine.decide("p", asks) == decision  # from the log
     row = next(row for row in engine.store.models() if row.name == "p")
     assert replay(engine.store, row, fresh=True).snapshot() == model.snapshot()
-    chances = [row["propensity"] for row in exported(engine, "p")]
+    chances = [row["propensity"] for row in rows_of(engine, "p")]
     if policy in ("plackett-luce", "eps", "rand") and mode == "online":
         assert all(0.0 < chance <= 1.0 for chance in chances)
 
@@ -361,7 +340,7 @@ def test_sums_are_those_of_the_export_to_the_last_bit(engine):
     make(engine, "v", store_candidates=True)
     play(engine, "v", 150)
     stats = engine.describe(engine.model("v")).stats
-    rows = [row for row in exported(engine, "v") if row["tried"] is not None]
+    rows = [row for row in rows_of(engine, "v") if row["tried"] is not None]
     assert len(rows) == stats.outcomes
     assert stats.total_reward == math.fsum(row["reward"] for row in rows)
     assert stats.total_spent == math.fsum(row["spent"] for row in rows)
@@ -401,13 +380,13 @@ def test_outcomes_that_count_expected_costs_are_counted_and_told(records, reopen
     assert not records.settle("r", "d", told(1, True)).estimated
     stats = records.describe(records.model("r")).stats
     assert (stats.outcomes, stats.estimated) == (6, 1)
-    assert [row["id"] for row in exported(records, "r") if row["estimated"]] == ["c"]
+    assert [row["id"] for row in rows_of(records, "r") if row["estimated"]] == ["c"]
     assert records.read("r", "c").outcome_record.estimated
     records.close()
     assert reopen().model("r").stats.estimated == 1
 
 
-def test_exact_sums_do_not_depend_on_the_order_and_survive_what_is_too_large():
+def test_exact_sums_do_not_depend_on_the_order():
     rng = np.random.default_rng(0)
     numbers = (rng.normal(size=400) * 10.0 ** rng.integers(-9, 12, 400)).tolist()
     forth, back = [0.0], [0.0]
@@ -417,12 +396,11 @@ def test_exact_sums_do_not_depend_on_the_order_and_survive_what_is_too_large():
     assert sum(map(Fraction, forth)) == sum(map(Fraction, numbers))
     assert forth[0] == math.fsum(numbers)
     assert exact_sum(0.1, -0.1) == [0.0]
-    assert exact_sum(1e308, 1e308) == exact_sum(math.inf, 1.0) == [sys.float_info.max]
 
 
 def test_an_export_has_the_prices_of_what_was_played_though_candidates_are_not_stored(engine):
     play(engine, "m", 30)
-    rows = [row for row in exported(engine, "m") if row["planned_costs"] is not None]
+    rows = [row for row in rows_of(engine, "m") if row["planned_costs"] is not None]
     assert len(rows) > 15
     for row in rows:
         assert row["items"] is None
@@ -435,13 +413,13 @@ def test_records_are_exported_with_their_prices(records):
     records.create("s", ModelRequest(max_budget=2, store_candidates=True))
     records.decide("s", routed("x"))
     records.settle("s", "x", told(1, True, costs=[0.07]))
-    (row,) = exported(records, "s")
+    (row,) = rows_of(records, "s")
     assert json.loads(row["candidates"])[0]["cost"] == 0.3
     assert row["costs"] is None  # they are fields of the candidates
     assert len(row["planned_costs"]) == len(row["order"])
     assert row["outcome_costs"] == [0.07]
     assert row["spent"] == 0.07
-    table = pq.read_table(io.BytesIO(parquet(records, "r")))
+    table = pq.read_table(io.BytesIO(exported(records, "r")))
     assert table.schema.metadata[b"currency"] == b"EUR"
 
 
@@ -464,7 +442,6 @@ def test_the_api_takes_and_gives_prices(http):
     assert model["stats"]["total_reward"] == settled["reward"]
     metrics = http.get("/metrics").text
     assert f'longrank_model_spent{{model="r"}} {0.5 * tried}' in metrics
-    assert f'longrank_model_spent_sum{{model="r"}} {0.5 * tried}' in metrics  # its former name
     changed = http.put("/v1/models/r", json={"max_budget": 2, "currency": "USD"})
     assert (changed.status_code, changed.json()["currency"]) == (200, "USD")
     assert http.put("/v1/models/r", json={"max_budget": 2, "currency": "x" * 13}).status_code == 422

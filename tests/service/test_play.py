@@ -249,7 +249,7 @@ def test_an_outage_takes_the_traffic_away_and_the_page_says_what_that_saved(brow
         assert wrong == []
     finally:
         playing.send_signal(signal.SIGINT)
-        output, complaints = playing.communicate(timeout=60)
+        output, complaints = playing.communicate(timeout=120)
     assert playing.returncode == 0, complaints
     assert "simulated payments. longrank earned" in output
     assert "perfect knowledge would have earned" in output

@@ -118,23 +118,6 @@ def insert_model(store, name, spec):
     store.writer.call(lambda session: session.execute(sql, (name, json.dumps(spec).encode())))
 
 
-def test_a_model_that_a_process_of_the_version_before_creates_is_served(engines, database):
-    first, second = engines
-    request = {"dim": DIM, "policy": "ind", "max_budget": 5}
-    insert_model(first.store, "late", {"request": request, "seed": 1})
-    follow(engines)
-    for i in range(3):
-        second.decide("late", asked(f"d{i}", seed=i))
-        second.settle("late", f"d{i}", told())
-    follow(engines)
-    number = first.model("late").number
-    assert first.model("late").version == second.model("late").version == 3
-    assert [snapshot.seq for snapshot in first.store.snapshots(number)] == [0]
-    first.create("late", messages.ModelRequest(**request, mode="frozen"))  # a spec of today
-    with Engine(PostgresStore(database)) as third:
-        assert third.model("late").snapshot() == first.model("late").snapshot()
-
-
 def test_a_model_that_cannot_be_loaded_stops_no_other(engines, database, caplog):
     first, second = engines
     insert_model(first.store, "bad", {"version": 7, "shape": "unheard of"})

@@ -112,7 +112,7 @@ async def app(scope, receive, send):  # noqa: ARG001
 def test_one_read_gets_a_whole_answer_and_the_connection_lives_on(asked):
     with served(app) as url:
         host, _, port = url.removeprefix("http://").partition(":")
-        with socket.create_connection((host, int(port)), timeout=30) as client:
+        with socket.create_connection((host, int(port)), timeout=120) as client:
             for _ in range(3):
                 client.sendall(f"GET {asked} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
                 answer = client.recv(10_000)

@@ -41,7 +41,7 @@ def http(tmp_path_factory):
     engine = Engine(SqliteStore(tmp_path_factory.mktemp("security") / "decisions.db"))
     with (
         served(build(engine, admin=ADMIN, max_bytes=100_000)) as url,
-        httpx.Client(base_url=url, headers=bearer(ADMIN), timeout=30.0) as client,
+        httpx.Client(base_url=url, headers=bearer(ADMIN), timeout=120.0) as client,
     ):
         until_ready(client)
         client.engine = engine
@@ -122,7 +122,7 @@ def test_path_tricks_and_odd_ids_are_refused(http, target):
 def _raw(http, head: str, body: bytes = b"") -> int:
     """The status of a request that is sent as it stands, without a client's corrections."""
     url = http.base_url
-    with socket.create_connection((url.host, url.port), timeout=10) as wire:
+    with socket.create_connection((url.host, url.port), timeout=120) as wire:
         wire.sendall(f"{head}\r\nHost: x\r\nConnection: close\r\n\r\n".encode() + body)
         return int(wire.makefile("rb").readline().split()[1])
 

@@ -60,7 +60,7 @@ def test_the_administrators_key_is_printed_once(tmp_path):
             until(up)
         finally:
             process.send_signal(signal.SIGTERM)
-            output, _ = process.communicate(timeout=30)
+            output, _ = process.communicate(timeout=120)
         keys += [line.split()[-1] for line in output.splitlines() if "shown only now" in line]
     assert len(keys) == 1
     assert keys[0].startswith("lr_")

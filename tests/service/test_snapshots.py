@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
-import lzma
 import sqlite3
 from contextlib import closing
-from pathlib import Path
 
 import msgspec
 import pytest
 from serving import asked, fresh, make, told
 
-from longrank import load
 from longrank.packing import pack, unpack
-from longrank.policies import default, from_bytes, registry
-from longrank.service.doctor import examine
-from longrank.service.engine import legacy
-from longrank.service.engine.apply import upgrade
+from longrank.policies import default, registry
 from longrank.service.engine.engine import Engine
-from longrank.service.engine.model import read_spec
 from longrank.service.errors import OtherVersion, StoreDamaged
-from longrank.service.store import snapshots, sql
-from longrank.service.store.snapshots import Snapshot, state_hash
+from longrank.service.store import sql
+from longrank.service.store.records import VERSION, Snapshot, state_hash
 from longrank.service.store.sqlite import SqliteStore
-
-GOLDEN = Path(__file__).parent.parent / "golden"
-OLD = GOLDEN / "0.1.0" / "stores" / "closed"  # of format 1
-FIRSTS = json.loads((GOLDEN / "0.1.0-firsts.json").read_text())
 
 
 @pytest.fixture
@@ -111,108 +99,6 @@ def test_a_log_without_its_beginning_is_refused(engine, path, statement):
     again.close()
 
 
-# stores of the version before
-
-
-@pytest.fixture
-def old(path):
-    """A store of format 1 without any snapshot, and the states that its log must give."""
-    path.write_bytes(lzma.decompress((OLD / "decisions.db.xz").read_bytes()))
-    change(path, ("DELETE FROM snapshots",))
-    states = sorted((OLD / "before").glob("*.longrank"))
-    return {state.stem: state_hash(load(state).to_bytes()) for state in states}
-
-
-def test_a_store_of_format_1_is_replayed_with_the_defaults_of_its_time(old, reopen, other_defaults):
-    other_defaults()
-    engine = reopen()
-    assert {model.name: model.state_hash() for model in engine.models()} == old
-    assert not engine.store.outdated
-    assert engine.store._read(lambda session: session.execute("SELECT version FROM format")) == [
-        (sql.FORMAT,)
-    ]
-    for model in engine.models():
-        first = engine.store.snapshots(model.number)[-1]
-        assert first.seq == 0
-    crash(engine)
-    assert {model.name: model.state_hash() for model in reopen().models()} == old
-
-
-@pytest.mark.parametrize("first", FIRSTS, ids=lambda first: first["spec"]["request"]["policy"])
-def test_a_model_of_format_1_begins_as_it_did(first):
-    spec = read_spec(json.dumps(first["spec"]).encode(), "m")
-    policy = from_bytes(base64.b64decode(first["policy"]))
-    assert legacy.make_policy(spec).to_bytes() == policy.to_bytes()
-
-
-def test_every_policy_of_format_1_is_compared():
-    compared = {first["spec"]["request"]["policy"].lower() for first in FIRSTS}
-    assert compared == set(legacy.DEFAULTS)
-
-
-def test_doctor_finds_nothing_wrong_with_a_store_of_format_1(old, path, other_defaults):
-    other_defaults()
-    found = {finding.what: finding for finding in examine(str(path))}
-    for name in old:
-        assert found[f"model {name}"].good, found[f"model {name}"]
-    store = SqliteStore(path)
-    assert store.outdated  # looking changes nothing
-    store.close()
-
-
-def test_doctor_names_the_model_that_cannot_be_made_and_goes_on(old, path):
-    other = """replace(CAST(spec AS TEXT), '"ind"', '"unheard of"')"""
-    wrong = f"UPDATE models SET spec = CAST({other} AS BLOB) WHERE name = 'ind'"
-    change(path, (wrong,))
-    found = {finding.what: finding for finding in examine(str(path))}
-    assert [name for name in old if not found[f"model {name}"].good] == ["ind"]
-    assert "'ind'" in found["model ind"].detail
-    assert "'unheard of'" in found["model ind"].detail
-
-
-OUTSIDE = """
-from longrank import UCB, Ridge
-
-class Careful(UCB):
-    kind = "careful"
-
-def careful(*, dim):
-    return Careful(Ridge(dim), exploration=0.1)
-"""
-POINTS = """
-[longrank.policies]
-careful = outside_policy:Careful
-making-careful = outside_policy:careful
-"""
-
-
-@pytest.mark.usefixtures("old")
-def test_of_two_processes_that_upgrade_a_store_the_second_finds_it_done(path, install_package):
-    install_package("outside_policy", OUTSIDE, POINTS)
-    stores = [SqliteStore(path, shared=True) for _ in range(2)]
-    assert all(store.outdated for store in stores)
-    first = Engine(stores[0]).start()
-    make(first, "new", policy="making-careful")
-    first.delete("ind")
-    kept = {row.model: first.store.snapshots(row.model) for row in first.store.models()}
-    crash(first)
-    upgrade(stores[1])
-    assert not stores[1].outdated
-    assert {row.model: stores[1].snapshots(row.model) for row in stores[1].models()} == kept
-    stores[1].close()
-
-
-@pytest.mark.usefixtures("old")
-def test_a_model_that_is_deleted_during_the_upgrade_leaves_nothing(path):
-    store = SqliteStore(path)
-    row = store.models()[0]
-    first = Snapshot(snapshots.FORMAT, 0, "", b"", msgspec.Raw(b"\x90"))
-    store.delete_model(row.model)
-    store.upgrade({row.model: first})
-    assert store.snapshots(row.model) == []
-    store.close()
-
-
 # what a newer version wrote is refused by name
 
 
@@ -237,7 +123,7 @@ def test_a_newer_snapshot_is_refused_though_there_is_an_older_one(engine, path):
     body = msgspec.msgpack.encode([7, "unheard of"])
     total = hashlib.sha256(body).digest()
     change(path, ("UPDATE snapshots SET body = ?, sum = ? WHERE seq > 0", (body, total)))
-    refused(path, "model 'm'", "format 7")
+    refused(path, "model 'm'", "version 7")
 
 
 def test_a_newer_policy_in_a_snapshot_is_refused(engine, path):
@@ -246,7 +132,7 @@ def test_a_newer_policy_in_a_snapshot_is_refused(engine, path):
     tree = unpack(first.policy, "the snapshot")
     tree["policy"]["learner"]["version"] = 7
     policy = pack(tree)
-    newer = Snapshot(snapshots.FORMAT, 0, state_hash(policy), policy, first.stats)
+    newer = Snapshot(VERSION, 0, state_hash(policy), policy, first.stats)
     change(path, ("UPDATE snapshots SET body = ?, sum = ?", newer.packed()))
     refused(path, "model 'm'", "'OnlineNewton'", "version 7")
 

@@ -28,12 +28,12 @@ def test_it_is_alive_and_not_ready_while_it_replays(engine, path, clock, monkeyp
     gate = threading.Event()
 
     def slowly(store, row, **more):
-        assert gate.wait(30)
+        assert gate.wait(120)
         return replay(store, row, **more)
 
     monkeypatch.setattr(catalog, "replay", slowly)
     app = build(Engine(SqliteStore(path), clock=clock), admin=ADMIN)
-    with served(app) as url, httpx.Client(base_url=url, headers=KEY, timeout=30.0) as client:
+    with served(app) as url, httpx.Client(base_url=url, headers=KEY, timeout=120.0) as client:
         try:
             assert client.get("/healthz").status_code == 200
             for target in ("/readyz", "/v1/models", "/v1/models/m/decisions/x"):
@@ -54,7 +54,7 @@ def test_a_start_that_fails_is_told_and_it_is_never_ready(engine, path, clock):
     engine.close()
     failures = []
     app = build(Engine(SqliteStore(path), clock=clock), admin=ADMIN, failed=failures.append)
-    with served(app) as url, httpx.Client(base_url=url, headers=KEY, timeout=30.0) as client:
+    with served(app) as url, httpx.Client(base_url=url, headers=KEY, timeout=120.0) as client:
         until(lambda: failures)
         answer = client.get("/readyz")
     assert isinstance(failures[0], StoreDamaged)
@@ -92,14 +92,14 @@ def test_what_is_in_flight_when_it_is_told_to_stop_is_answered_first(tmp_path):
     try:
         server.start().ready()
         once(server.port, "PUT", "/v1/models/m", {"policy": "ind", "dim": DIM})
-        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as wire:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=120) as wire:
             wire.sendall(head.encode() + body[:20])
             until(lambda: b"in_flight 2.0" in once(server.port, "GET", "/metrics")[1])
             server.process.send_signal(signal.SIGTERM)
             until(lambda: not listens(server.port))
             wire.sendall(body[20:])
             assert wire.makefile("rb").readline().split()[1] == b"201"
-        assert server.process.wait(30) in (0, -signal.SIGTERM)
+        assert server.process.wait(120) in (0, -signal.SIGTERM)
     finally:
         server.kill()
     with Engine(SqliteStore(path)) as engine:
@@ -108,7 +108,7 @@ def test_what_is_in_flight_when_it_is_told_to_stop_is_answered_first(tmp_path):
 
 def listens(port):
     try:
-        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        socket.create_connection(("127.0.0.1", port), timeout=120).close()
     except ConnectionRefusedError:
         return False
     return True
@@ -121,7 +121,7 @@ def test_a_last_snapshot_that_fails_keeps_nothing_open(path, clock, caplog, monk
     engine = Engine(SqliteStore(path), clock=clock)
     with (
         served(build(engine, admin=ADMIN)) as url,
-        httpx.Client(base_url=url, headers=KEY, timeout=30.0) as client,
+        httpx.Client(base_url=url, headers=KEY, timeout=120.0) as client,
     ):
         until_ready(client)
         client.put("/v1/models/m", json={"policy": "ind", "dim": DIM})

@@ -6,6 +6,7 @@ import pytest
 from drafts import append, decision, outcome, snapshot
 
 from longrank.service.errors import Conflict, Duplicate, StoreDamaged, StoreFailed
+from longrank.service.store import sql
 from longrank.service.store.records import DECISION, OUTCOME, Draft
 from longrank.service.store.sql import MAX_SNAPSHOTS, EventRow, KeyRow
 from longrank.service.store.store import open_store
@@ -143,11 +144,49 @@ def test_a_changed_entry_is_refused(store, model):
         store.verify()
 
 
-def test_a_store_of_another_format_is_refused(store, where):
-    store.writer.call(lambda session: session.execute("UPDATE format SET version = 99"))
+def test_an_older_store_is_migrated_once_and_a_newer_one_refused_by_name(
+    store, model, where, monkeypatch
+):
+    """With revisions made up, as there are none yet."""
     store.close()
-    with pytest.raises(StoreDamaged, match="99"):
+    migrated = []
+
+    def add_owner(session):
+        migrated.append(list(session.execute("SELECT version FROM format")))
+        session.execute("ALTER TABLE models ADD COLUMN owner TEXT")
+
+    def name_owner(session):
+        session.execute("UPDATE models SET owner = ?", ("somebody",))
+
+    def owner(store):
+        return store._read(lambda session: list(session.execute("SELECT owner FROM models")))
+
+    monkeypatch.setattr(sql, "MIGRATIONS", [add_owner, name_owner])
+    for _ in range(2):
+        again = open_store(where)
+        assert owner(again) == [("somebody",)]
+        assert [row.model for row in again.models()] == [model]
+        again.close()
+    assert migrated == [[(1,)]]
+    monkeypatch.undo()
+    with pytest.raises(StoreDamaged, match="version 3; this longrank reads versions up to 1"):
         open_store(where)
+
+
+def test_a_migration_that_fails_leaves_the_store_as_it_was(store, model, where, monkeypatch):
+    store.close()
+
+    def fail(session):
+        session.execute("UPDATE models SET name = 'half done'")
+        raise StoreDamaged("it does not fit")
+
+    monkeypatch.setattr(sql, "MIGRATIONS", [fail])
+    with pytest.raises(StoreDamaged, match="does not fit"):
+        open_store(where)
+    monkeypatch.undo()
+    again = open_store(where)
+    assert [(row.model, row.name) for row in again.models()] == [(model, "m")]
+    again.close()
 
 
 def test_what_is_no_store_is_refused(path):
@@ -156,10 +195,3 @@ def test_what_is_no_store_is_refused(path):
         open_store(str(path))
     with pytest.raises(StoreFailed, match="failed"):
         open_store("postgresql:///nobody?host=/nowhere")
-
-
-def test_the_former_name_of_max_queued_still_works_with_a_warning(path):
-    with pytest.warns(DeprecationWarning, match="max_queued"):
-        store = open_store(str(path), most_waiting=7)
-    assert store.writer.max_queued == 7
-    store.close()

@@ -64,12 +64,12 @@ def held_up(store):
 
     def work(_):
         going.set()
-        assert done.wait(30)
+        assert done.wait(120)
 
     thread = threading.Thread(target=store.writer.call, args=(work,))
     thread.start()
     try:
-        assert going.wait(30)
+        assert going.wait(120)
         yield
     finally:
         done.set()

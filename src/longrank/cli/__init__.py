@@ -22,6 +22,7 @@ from longrank.cli import (
     reproduce,
     run,
     serve,
+    warm,
 )
 from longrank.cli.configuration import Configured
 from longrank.cli.manual import Explained, ExplainedGroup
@@ -44,6 +45,7 @@ app.command(cls=Explained, rich_help_panel=TRY)(bench.bench)
 app.add_typer(logs.app, name="logs", rich_help_panel=LOGS)
 app.command(cls=Explained, rich_help_panel=LOGS)(evaluate.evaluate)
 app.command(cls=Configured, rich_help_panel=SERVICE)(serve.serve)
+app.command(cls=Explained, rich_help_panel=SERVICE)(warm.warm)
 app.command(cls=Explained, rich_help_panel=SERVICE)(doctor.doctor)
 app.command(cls=Explained, rich_help_panel=SERVICE)(backup.backup)
 app.add_typer(data.app, name="data", rich_help_panel=PAPER)

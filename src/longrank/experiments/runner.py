@@ -13,7 +13,7 @@ from longrank.experiments.results import ResultRow, finished, write_cell
 from longrank.experiments.settings import Cell, fees, grid_of, payoffs
 from longrank.experiments.streams import mixture, situation, stream, task_table
 from longrank.jobs import Jobs
-from longrank.simulation import live
+from longrank.simulation import run_stream
 from longrank.simulation.metrics import normalised
 
 FIRST = 50  # rounds in which every kernel of a run is needed
@@ -45,13 +45,13 @@ def run_cell(cell: Cell, folder: str | None = None) -> list[ResultRow]:
         if costs:
             seen = seen.with_fees(*costs, cell.seed)
         if not rows:
-            live(policy, seen.beginning(FIRST), worth)  # compiles or loads what the run needs
+            run_stream(policy, seen.beginning(FIRST), worth)  # loads or compiles kernels
         start = time.perf_counter()
-        life = live(policy, seen, worth)
+        played = run_stream(policy, seen, worth)
         seconds = time.perf_counter() - start
-        reward = float(life.rewards.sum())
+        reward = float(played.rewards.sum())
         if reward > best:
-            best, curve = reward, life.rewards
+            best, curve = reward, played.rewards
         rows.append(
             ResultRow(
                 task=cell.task,
@@ -68,8 +68,8 @@ def run_cell(cell: Cell, folder: str | None = None) -> list[ResultRow]:
                 cr_max=cr_max,
                 ncr=normalised(reward, cr_rand, cr_max),
                 ncr_published=normalised(reward, cr_rand, cr_max, extra=1.0),
-                mean_length=float(life.lengths.mean()),
-                mean_tried=float(life.tried.mean()),
+                mean_length=float(played.lengths.mean()),
+                mean_tried=float(played.tried.mean()),
                 seconds=seconds,
                 curve=None,
                 items=len(plain.items),
@@ -78,7 +78,7 @@ def run_cell(cell: Cell, folder: str | None = None) -> list[ResultRow]:
             )
         )
         if costs:
-            rows[-1]["mean_spent"] = float(life.spent.mean())
+            rows[-1]["mean_spent"] = float(played.spent.mean())
     assert curve is not None
     first = max(range(len(rows)), key=lambda i: rows[i]["cumulative_reward"])
     rows[first]["curve"] = curve.tolist()

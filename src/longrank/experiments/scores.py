@@ -155,7 +155,7 @@ def _held_out(rows: Sequence[ResultRow]) -> HeldOut | None:
 
 
 def _deviation(values: Sequence[float]) -> float:
-    return statistics.stdev(values) if len(values) > 1 else float("nan")
+    return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
 
 
 def _spent(rows: Sequence[ResultRow]) -> float | None:

@@ -129,10 +129,11 @@ def cells(
 def held_out(cells: Sequence[Cell], chosen: Mapping[str, str], count: int) -> Iterator[Cell]:
     """Return cells with the chosen setting of every kind of cell, on ``count`` further shuffles.
 
-    ``chosen`` maps the name of a cell of seed 0 to the setting, as JSON.
+    Again with the cells of one stream next to each other. ``chosen`` maps the name of a cell of
+    seed 0 to the setting, as JSON.
     """
     last = max((cell.seed for cell in cells), default=0)
-    for cell in cells:
-        if cell.seed == 0 and cell.name in chosen:
-            for seed in range(last + 1, last + 1 + count):
+    for seed in range(last + 1, last + 1 + count):
+        for cell in cells:
+            if cell.seed == 0 and cell.name in chosen:
                 yield replace(cell, seed=seed, chosen=chosen[cell.name])

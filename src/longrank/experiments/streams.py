@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from longrank import packing
 from longrank.datasets import TASKS, Table, data_folder, table
 from longrank.datasets.threads import one_thread
 from longrank.errors import BadFile, InvalidInput, unknown
-from longrank.experiments.settings import Settings
-from longrank.features import Coverage, Features, Mixture, from_state
+from longrank.experiments.settings import LATENT, Settings
+from longrank.features import Coverage, Mixture
 from longrank.links import LOGISTIC
 from longrank.policies import Policy, registry
 from longrank.simulation import PaymentWorld, Stream, TableWorld
@@ -76,39 +77,35 @@ def mixture(task: str, topics: int, folder: str | None) -> Mixture:
 
 
 @functools.lru_cache(maxsize=8)
-def prepared_stream(task: str, seed: int, folder: str | None, features: bytes) -> Stream:
-    """Prepare the items of a stream by features (their packed state), once for all settings.
+def covered_stream(task: str, seed: int, topics: int, folder: str | None) -> Stream:
+    """Replace the items of a stream by how much of each topic they cover, once for all settings.
 
     It uses one thread, since more would change the last bits.
     """
-    with one_thread("features"):
-        return stream(task, seed, folder).seen_through(from_state(packing.unpack(features)))
+    plain = stream(task, seed, folder)
+    with one_thread("topics"):
+        covered = Coverage(mixture(task, topics, folder)).prepare(plain.items, topics)
+    return replace(plain, items=covered)
 
 
 def situation(
     task: str, policy: str, settings: Settings, budget: int, seed: int, folder: str | None
 ) -> tuple[Policy, Stream]:
-    """Make a policy with these settings, and prepare the stream for it."""
-    dealt = stream(task, seed, folder)
+    """Make a policy with these settings, and the stream that it runs through.
+
+    Policies with topics get items that are coverage vectors already: Dep, and Ind on its latent
+    space (the paper's further investigation).
+    """
     own: dict[str, Any] = dict(settings)
-    topics = mixture(task, own.pop("topics"), folder) if "topics" in own else None
-    dim = dealt.items.shape[1] if topics is None else topics.components
-    offered = {"dim": dim, "max_budget": budget, "rng": seed, "topics": topics}
-    if policy == "ind-gmm":
-        # Ind on the latent space of Dep: the topics are its items (the paper's further
-        # investigation).
-        assert topics is not None
-        covered = _seen_through(task, seed, folder, Coverage(topics)).choice
-        assert covered is not None
-        dealt = Stream(covered.items, dealt.starts, dealt.wins)
-        return registry.make("ind", offered, own), dealt
-    made = registry.make(policy, offered, own)
-    features = getattr(made, "features", None)
-    return made, _seen_through(task, seed, folder, features) if features else dealt
-
-
-def _seen_through(task: str, seed: int, folder: str | None, features: Features) -> Stream:
-    return prepared_stream(task, seed, folder, packing.pack(features.saved()))
+    offered: dict[str, Any] = {"max_budget": budget, "rng": seed}
+    if "topics" in own:
+        count = own.pop("topics")
+        dealt = covered_stream(task, seed, count, folder)
+        offered["topics"] = np.eye(count)
+    else:
+        dealt = stream(task, seed, folder)
+    offered["dim"] = dealt.items.shape[1]
+    return registry.make("ind" if policy == LATENT else policy, offered, own), dealt
 
 
 def all_tasks(given: Sequence[str]) -> list[str]:

@@ -160,16 +160,6 @@ class Features(Part, ABC):
         """Return a copy that shares nothing that :meth:`observe` writes."""
         return self
 
-    def compiled_selection(
-        self,
-        items: Any,  # noqa: ARG002
-    ) -> kernels.Selection | kernels.RecordSelection | None:
-        """Return the prepared items of many rounds, and how compiled runs choose among them.
-
-        None if there is no compiled selection; subclasses do not inherit it.
-        """
-        return None
-
     @abstractmethod
     def state(self) -> Tree:
         """Return everything needed to rebuild it, as a tree for :mod:`longrank.packing`."""

@@ -137,12 +137,6 @@ class Coverage(Features):
             raise InvalidInput("gain(...)", "lie between 0 and what remains of the topic", shown)
         return gains
 
-    def compiled_selection(self, items: NDArray[np.float64]) -> kernels.Selection | None:
-        if self.gain is not None:
-            return None
-        topics = self.prepare(items, None)
-        return kernels.Selection(topics, kernels.greedy_coverage, kernels.coverage_along, 1.0)
-
     def state(self) -> Tree:
         kind, topics = "function", None
         if isinstance(self.topics, Mixture) and self.gain is None:

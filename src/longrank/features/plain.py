@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Self
 
 import numpy as np
@@ -76,12 +75,6 @@ class Plain(Features):
         if not isinstance(prepared, Many):
             return None
         return outline(kernels.outline_plain, prepared.items, weights)
-
-    def compiled_selection(self, items: NDArray[np.float64]) -> kernels.Selection:
-        row, square = kernels.worst_row(items)
-        checks.rows(items, row, square, unit=True)
-        longest = math.sqrt(square)
-        return kernels.Selection(items, kernels.greedy_plain, kernels.rows_along, longest)
 
     def state(self) -> Tree:
         return {}

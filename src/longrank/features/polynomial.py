@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import ClassVar, Self
 
 import numpy as np
@@ -74,11 +73,6 @@ class Polynomial(Features):
 
     def rows(self, prepared: Prepared) -> NDArray[np.float64]:
         return np.asarray(prepared, np.float64)  # prepared is the rows
-
-    def compiled_selection(self, items: NDArray[np.float64]) -> kernels.Selection:
-        rows = self.prepare(items, None)
-        longest = math.sqrt(kernels.worst_row(rows)[1])
-        return kernels.Selection(rows, kernels.greedy_plain, kernels.rows_along, longest)
 
     def state(self) -> Tree:
         return {"degree": self.degree}

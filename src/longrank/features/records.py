@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank import kernels
 from longrank.belief import SparseBelief
 from longrank.contents import PART
 from longrank.decision import Ranking
@@ -17,8 +16,8 @@ from longrank.explanation import Names, Reasons
 from longrank.features.base import Features, Greedy
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.rows import LISTS, Layout, Slot, SparseRows
-from longrank.schema import SIDES, Record, Schema, as_records, have_prices, identities, read_prices
+from longrank.rows import LISTS, Slot, SparseRows
+from longrank.schema import Record, Schema, as_records, have_prices, identities, read_prices
 from longrank.schema.prices import COST
 from longrank.schema.values import is_missing
 
@@ -154,20 +153,6 @@ class Records(Features):
 
     def observe(self, rows: Any) -> None:
         self.schema.observe(rows)
-
-    def compiled_selection(self, items: Any) -> kernels.RecordSelection | None:
-        """Encode the candidates of all rounds (one list), and a list of their contexts, once.
-
-        Only categories and numbers are compiled.
-        """
-        sides = (
-            self.schema.sides[side].encode(part) for side, part in zip(SIDES, items, strict=True)
-        )
-        own, shared = sides
-        layout = Layout(own.fields, shared.fields)
-        if any(field.kind not in ("category", "number") for side in layout for field in side):
-            return None
-        return kernels.RecordSelection(layout, (own.keys, own.raw), (shared.keys, shared.raw))
 
     def view(self) -> Self:
         return type(self)(self.schema.view())

@@ -340,13 +340,6 @@ class Tabular(Features):
         viewed.__dict__.update(self.__dict__)  # nothing is written in place
         return viewed
 
-    def compiled_selection(self, items: NDArray[np.float64]) -> kernels.Selection | None:
-        if not self.settled:
-            return None
-        rows = self.prepare(items, None).rows
-        longest = math.sqrt(kernels.worst_row(rows)[1])
-        return kernels.Selection(rows, kernels.greedy_plain, kernels.rows_along, longest)
-
     def state(self) -> Tree:
         kinds, first, second, bounds = self.shapes
         return {

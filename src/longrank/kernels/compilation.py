@@ -1,99 +1,229 @@
-"""How kernels are compiled: once, cached on disk, with IEEE arithmetic and no reordering."""
+"""Kernels: plain Python that runs at once, and is replaced by compiled code when that is there.
+
+What interpreted kernels take is told to :mod:`longrank.kernels.behind`, which loads their compiled
+forms from numba's cache on disk, or has them made there by a separate process.
+Both give the same results, bit for bit: compiled arithmetic is IEEE, and is not reordered.
+
+The environment variable ``LONGRANK_KERNELS`` chooses: ``auto`` (as above), ``plain`` (never
+compiled) or ``compiled`` (the first call waits for the compiler). Without numba, or with
+``NUMBA_DISABLE_JIT=1``, all kernels are plain.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import hashlib
+import importlib
 import logging
-import sys
-import types
-from collections.abc import Callable
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
-import numba
-from numba.core import event
+import numpy as np
+
+from longrank.errors import InvalidInput
+from longrank.kernels import behind as background
+from longrank.kernels.behind import COMPILER, Job
 
 F = TypeVar("F", bound=Callable[..., object])
-Kernel = Callable[..., Any]
+Function = Callable[..., Any]
+Types = tuple[Any, ...]  # of arguments, as :func:`describe` gives them
 
 log = logging.getLogger("longrank")
 
-# No kernel is called from C: without that way into it, compiling takes a tenth less.
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
-
+MODES = ("auto", "plain", "compiled")
+LARGE = 1 << 18  # numbers in an array from which plain Python would take about a second
 _FOLDER = Path(__file__).parent
-_STAMP = hashlib.sha256(b"".join(file.read_bytes() for file in sorted(_FOLDER.glob("*.py"))))
+
+
+class Kernel:
+    """A function of plain arrays and numbers, interpreted or compiled."""
+
+    every: ClassVar[list[Kernel]] = []
+
+    __slots__ = ("_defaults", "_dispatcher", "_parameters", "fastmath", "plain", "run")
+
+    def __init__(self, plain: Function, fastmath: frozenset[str]) -> None:
+        self.plain, self.fastmath = plain, fastmath
+        self._parameters, self._defaults = plain.__code__.co_argcount, plain.__defaults__ or ()
+        self._dispatcher: Any = None
+        self.run: Function = _FIRST[mode()](self)
+        self.every.append(self)
+
+    def __call__(self, *arguments: Any) -> Any:
+        missing = self._parameters - len(arguments)
+        if missing:
+            arguments += self._defaults[-missing:]
+        return self.run(*arguments)
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.plain.__module__}.{self.plain.__qualname__}>"
+
+    def interpret(self, *arguments: Any) -> Any:
+        """Run as plain Python, and say what that took; kernels that it calls do not."""
+        if _thread.interpreting:
+            return self.plain(*arguments)
+        if mode() == "auto" and _size(arguments) >= LARGE and background.available():
+            return self.wait(*arguments)
+        _thread.interpreting, start = True, time.perf_counter()
+        try:
+            with np.errstate(all="ignore"):  # compiled code does not warn either
+                return self.plain(*arguments)
+        finally:
+            _thread.interpreting = False
+            if mode() == "auto":
+                job = self.job(arguments)
+                background.behind.want(job, self._loader(job), time.perf_counter() - start)
+
+    def wait(self, *arguments: Any) -> Any:
+        """Run the compiled form, waiting until there is one."""
+        job = self.job(arguments)
+        if not background.behind.make(job, self._loader(job), waited_for=True):
+            with np.errstate(all="ignore"):
+                return self.plain(*arguments)
+        return self._dispatcher(*arguments)
+
+    def job(self, arguments: tuple[Any, ...]) -> Job:
+        """Return what to compile for these arguments."""
+        return Job(self.plain.__module__, self.plain.__qualname__, describe(arguments))
+
+    def _loader(self, job: Job) -> Callable[[], bool]:
+        return functools.partial(self.load, job.types)
+
+    def load(self, types: Types) -> bool:
+        """Take the compiled form for these types from the disk, if it is there; needs numba."""
+        if self._dispatcher is None:
+            self._dispatcher = dispatcher(self.plain, self.fastmath)
+            # Numba calls these where it has no compiled form: to get one, and to make it.
+            self._dispatcher._compile_for_args = self._missed
+            self._dispatcher._compiler.compile = _refuse
+        try:
+            self._dispatcher.compile(numba_types(types))
+        except _NotOnDisk:
+            return False
+        if mode() != "plain":
+            self.run = self._dispatcher
+        return True
+
+    def _missed(self, *_: Any) -> Function:
+        return self.wait if mode() == "compiled" else self.interpret
 
 
 def compiled(function: F) -> F:
-    """Compile on first use and cache; results are exact, operation by operation."""
-    return _compiled(function, set())
+    """Make a kernel; results are exact, operation by operation."""
+    return _kernel(function)
 
 
 def reordered(function: F) -> F:
-    """Compile like :func:`compiled`, but let sums be reordered and products fused into them."""
-    return _compiled(function, {"reassoc", "contract", "nsz"})
+    """Make a kernel whose sums may be reordered, and products fused into them, when compiled.
+
+    For bounds that are checked afterwards: no state and no ranking may depend on the last bits.
+    """
+    return _kernel(function, "reassoc", "contract", "nsz")
 
 
 def orderly(function: F) -> F:
-    """Compile like :func:`reordered`, for numbers that are known not to be NaN."""
-    return _compiled(function, {"reassoc", "contract", "nsz", "nnan"})
+    """Make a kernel like :func:`reordered`, for numbers that are known not to be NaN."""
+    return _kernel(function, "reassoc", "contract", "nsz", "nnan")
 
 
-def generic(function: F) -> F:
-    """Inline a kernel that takes other kernels as arguments into each kernel that calls it.
-
-    By itself it could not be cached: the address of an argument is new in every process.
-    """
-    return cast(F, numba.njit(inline="always", error_model="numpy", nogil=True)(function))
+def _kernel(function: F, *fastmath: str) -> F:
+    if COMPILER in os.environ:  # the process that compiles: kernels call each other's
+        return cast(F, dispatcher(function, frozenset(fastmath)))
+    return cast(F, Kernel(function, frozenset(fastmath)))
 
 
-def compose(template: Kernel, **parts: Kernel) -> Kernel:
-    """Compile a plain function whose global names ``parts`` are bound to kernels.
-
-    The result is cached on disk under the names and the source files of its parts, so that a
-    second process loads it. (Numba caches neither closures over kernels nor kernels as arguments
-    in a way that another process finds again.)
-    """
-    return _composed(template, tuple(sorted(parts.items())))
+def mode() -> str:
+    """Return how kernels run: one of :data:`MODES`."""
+    return _mode
 
 
-@functools.lru_cache(maxsize=256)
-def _composed(template: Kernel, parts: tuple[tuple[str, Kernel], ...]) -> Kernel:
-    plain = {name: getattr(part, "py_func", part) for name, part in parts}
-    names = [f"{name}={part.__module__}.{part.__qualname__}" for name, part in plain.items()]
-    digest = hashlib.sha256(" ".join(names).encode()).hexdigest()[:16]
-    name = f"{template.__name__}_{digest}"
-    function = types.FunctionType(
-        template.__code__, template.__globals__ | dict(parts), name, template.__defaults__
-    )
-    function.__module__, function.__qualname__ = template.__module__, name
-    return _compiled(function, set(), *plain.values())
+def prepare() -> None:
+    """Load what kernels were seen to need; what is not on the disk is compiled behind from now."""
+    if mode() == "auto":
+        background.behind.load_all()
+        background.behind.begin()
 
 
-def _compiled(function: F, fastmath: set[str], *parts: Kernel) -> F:
-    kernel: Any
+@contextlib.contextmanager
+def using(name: str) -> Iterator[None]:
+    """Run kernels in this mode for a while, in all threads; for tests and measurements."""
+    before = mode()
+    _set_mode(name)
     try:
-        kernel = numba.njit(cache=True, fastmath=fastmath, **_OPTIONS)(function)
-    except RuntimeError:  # no folder to write to: compiled anew in every process
-        kernel = numba.njit(fastmath=fastmath, **_OPTIONS)(function)
-        return cast(F, kernel)
-    if hasattr(kernel, "_cache"):
-        # Numba asks whether the file of a kernel has changed, but not those of the kernels that
-        # it calls and that were compiled into it. So its cache has a version that tells all files:
-        # that is read first, and what belongs to another one is not even looked at.
-        cached = kernel._cache._cache_file
-        cached._version = f"{cached._version} {_stamp(function, *parts)}"
-        kernel._cache.load_overload = functools.partial(_load, kernel._cache)
-    return cast(F, kernel)
+        yield
+    finally:
+        _set_mode(before)
 
 
-def _load(cache: Any, *asked: Any) -> Any:
+def _set_mode(name: str) -> None:
+    global _mode
+    if name not in MODES:
+        raise InvalidInput("LONGRANK_KERNELS", f"be one of {', '.join(MODES)}", repr(name))
+    _mode = name
+    for kernel in Kernel.every:
+        compiled = name != "plain" and kernel._dispatcher is not None
+        kernel.run = kernel._dispatcher if compiled else _FIRST[name](kernel)
+
+
+_FIRST: dict[str, Callable[[Kernel], Function]] = {
+    "auto": lambda kernel: kernel.interpret,
+    "plain": lambda kernel: kernel.interpret,
+    "compiled": lambda kernel: kernel.wait,
+}
+_mode = "auto"
+
+
+class _Thread(threading.local):
+    interpreting = False
+
+
+_thread = _Thread()
+
+
+class _NotOnDisk(Exception):
+    pass
+
+
+def _refuse(*_: Any) -> None:
+    raise _NotOnDisk
+
+
+def dispatcher(function: Function, fastmath: frozenset[str]) -> Any:
+    """Return what numba makes of a function, with a cache on disk that all its callees renew."""
+    import numba
+
+    kernel: Any = numba.njit(  # type: ignore[call-overload]
+        cache=True,
+        fastmath=set(fastmath),
+        error_model="numpy",
+        nogil=True,
+        no_cfunc_wrapper=True,  # no kernel is called from C: a tenth less to compile
+    )(function)
+    # Numba asks whether the file of a kernel has changed, but not those of the kernels that it
+    # calls and that were compiled into it. So its cache has a version that tells all files: that
+    # is read first, and what belongs to another one is not even looked at.
+    files = kernel._cache._cache_file
+    files._version = f"{files._version} {_stamp()}"
+    kernel._cache.load_overload = functools.partial(_load, kernel._cache)
+    return kernel
+
+
+@functools.cache
+def _stamp() -> str:
+    """Return a digest of all kernels."""
+    files = (file.read_bytes() for file in sorted(_FOLDER.glob("*.py")))
+    return hashlib.sha256(b"".join(files)).hexdigest()
+
+
+def _load(cache: Any, *wanted: Any) -> Any:
     """Load a kernel from the disk; None, so that it is made anew, if its files are damaged."""
     try:
-        return type(cache).load_overload(cache, *asked)
+        return type(cache).load_overload(cache, *wanted)
     except Exception as error:  # truncated by a full disk or a power cut, say
         log.warning("a cached kernel in %s is damaged (%r): made anew", cache.cache_path, error)
         with contextlib.suppress(OSError):
@@ -101,33 +231,60 @@ def _load(cache: Any, *asked: Any) -> Any:
         return None
 
 
-def _stamp(*functions: Kernel) -> str:
-    """A digest of the kernels of this folder, and of the files of functions from elsewhere."""
-    stamp = _STAMP.copy()
-    for file in sorted({Path(function.__code__.co_filename) for function in functions}):
-        if file.parent != _FOLDER and file.exists():
-            stamp.update(file.read_bytes())
-    return stamp.hexdigest()
+def describe(arguments: tuple[Any, ...]) -> Types:
+    """Return the types of arguments as numba tells them apart, in plain tuples and texts."""
+    return tuple(map(_describe, arguments))
 
 
-class _Notice(event.Listener):
-    """Announce once in a process that kernels are being compiled, which can take seconds."""
-
-    said = False
-
-    def on_start(self, event: Any) -> None:
-        module = event.data["dispatcher"].py_func.__module__ or ""
-        if self.said or not module.startswith("longrank."):
-            return
-        self.said = True
-        text = "compiling for this machine, which takes some seconds and is kept for later"
-        log.info(text)
-        if not log.hasHandlers():  # otherwise standard error may be a log of another format
-            print(f"longrank: {text}", file=sys.stderr, flush=True)
-
-    def on_end(self, event: Any) -> None:
-        """Required by numba; there is nothing to report."""
+def _describe(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        flags = value.flags
+        layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+        return "array", value.dtype.str, value.ndim, layout, bool(flags.writeable)
+    if isinstance(value, np.generic):
+        return "scalar", value.dtype.str
+    if isinstance(value, tuple):
+        own = type(value)
+        name = None if own is tuple else f"{own.__module__}:{own.__qualname__}"
+        return "tuple", name, tuple(map(_describe, value))
+    return type(value).__name__
 
 
-# Not sent for a kernel that comes from the disk.
-event.register("numba:compile", _Notice())  # type: ignore[no-untyped-call]
+def numba_types(types: Types) -> tuple[Any, ...]:
+    """Return what numba calls these types."""
+    import numba
+
+    typeof: Function = numba.typeof
+    return tuple(typeof(_example(each)) for each in types)
+
+
+def _example(described: Any) -> Any:
+    """Make a value of a type: JSON may have made lists of the tuples."""
+    if isinstance(described, str):
+        return _PLAIN[described]
+    kind, name, *more = described
+    if kind == "scalar":
+        return np.zeros((), name)[()]
+    if kind == "tuple":
+        parts = tuple(map(_example, more[0]))
+        if name is None:
+            return parts
+        module, _, own = name.partition(":")
+        return getattr(importlib.import_module(module), own)(*parts)
+    ndim, layout, writeable = more
+    array = np.zeros((2,) * ndim, name, "F" if layout == "F" else "C")
+    if layout == "A":
+        array = np.zeros((4,) * ndim, name)[(slice(None, None, 2),) * ndim]
+    array.setflags(write=writeable)
+    return array
+
+
+_PLAIN: dict[str, Any] = {"int": 1, "float": 1.0, "bool": True, "NoneType": None}
+
+
+def _size(arguments: tuple[Any, ...]) -> int:
+    return max((each.size for each in arguments if isinstance(each, np.ndarray)), default=0)
+
+
+if "LONGRANK_KERNELS" in os.environ:
+    _set_mode(os.environ["LONGRANK_KERNELS"])

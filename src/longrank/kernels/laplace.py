@@ -150,10 +150,3 @@ def laplace_cascade(
         else:
             shrink_times(inverse, direction, factor, rows[i + 1], following)
             direction, following = following, direction
-
-
-@compiled
-def laplace_step(state: tuple[Vector, Matrix, float, float], rows: Matrix, succeeded: bool) -> None:
-    """``laplace_cascade`` in compiled runs: weights, inverse, prior, forgetting."""
-    weights, inverse, prior, forgetting = state
-    laplace_cascade(weights, inverse, rows, succeeded, prior, forgetting)

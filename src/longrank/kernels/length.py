@@ -108,23 +108,6 @@ def values_ahead(
 
 
 @compiled
-def enough_to_go_on(rewards: Vector, losses: Vector) -> Vector:
-    """Find for every length a probability that makes each further try worthwhile. O(b).
-
-    A try after i others pays by itself if p rewards[i] + (1 - p) losses[i + 1] >= losses[i].
-    Where all remaining items are at least that likely to succeed, the longest sequence is best,
-    however patient the cascade is.
-    """
-    b = rewards.shape[0]
-    enough = np.zeros(b + 1)
-    for i in range(b - 1, -1, -1):
-        price = losses[i] - losses[i + 1]
-        needed = 0.0 if price <= 0.0 else price / (rewards[i] - losses[i + 1])
-        enough[i] = max(enough[i + 1], needed * (1.0 + 1e-9))
-    return enough
-
-
-@compiled
 def probe_is_due(given_up: int) -> bool:
     """Whether to try an item although giving up looks best, after giving up so often.
 
@@ -137,25 +120,3 @@ def probe_is_due(given_up: int) -> bool:
     while 2 * doubling <= given_up and doubling < 8 * _MAX_GAP:
         doubling *= 2
     return given_up % (doubling // 8) == 0
-
-
-@compiled
-def committed_length(
-    chances: Vector,
-    rewards: Vector,
-    losses: Vector,
-    probing: bool,
-    given_up: NDArray[np.int64],
-    patience: float = 1.0,
-) -> int:
-    """Choose the length to commit to: the best one, or that of a probe.
-
-    Counts in ``given_up`` how often no try was worth anything: see ``record_decision``.
-    """
-    length = best_length(chances, rewards, losses, patience)
-    if not probing or length > 1 or chances.shape[0] == 0:
-        return length
-    length = max(length, int(probe_is_due(given_up[0])))
-    if sequence_values(chances[:length], rewards, losses, patience)[length] <= losses[0]:
-        given_up[0] += 1
-    return length

@@ -147,25 +147,3 @@ def grow_and_fit(
         shrink(inverse, direction, 1.0 / (1.0 + square))
         _add_curvature(curvature, rows[i], weights, link, direction)
     return fit_likelihood(rows, successes, penalties, link, weights, curvature)
-
-
-@compiled
-def likelihood_step(
-    state: tuple[Vector, Matrix, Matrix, Vector, int, Matrix, Flags, NDArray[np.int64]],
-    rows: Matrix,
-    succeeded: bool,
-) -> None:
-    """``grow_and_fit`` in compiled runs.
-
-    ``state`` is (weights, inverse, curvature, penalties, link, history, successes, seen), where
-    the history has room for all that will be observed and ``seen[0]`` rows of it are filled.
-    """
-    weights, inverse, curvature, penalties, link, history, successes, seen = state
-    first, end = seen[0], seen[0] + rows.shape[0]
-    history[first:end] = rows
-    successes[first:end] = False
-    successes[end - 1] = succeeded
-    grow_and_fit(
-        history[:end], successes[:end], first, penalties, link, weights, inverse, curvature
-    )
-    seen[0] = end

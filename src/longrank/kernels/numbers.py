@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,26 +118,6 @@ def code_rows(
             if size >= ENOUGH:
                 values[i, at + 1] = 1.0
     return keys, values, -1
-
-
-class Coding(NamedTuple):
-    """How the numbers of a side are coded: as for :func:`code_rows`, and how many were ``seen``."""
-
-    places: Indices
-    logs: NDArray[np.bool_]
-    codes: Keys
-    samples: Matrix
-    sizes: Indices
-    seen: Indices
-
-
-@compiled
-def code_raw(keys: Keys, numbers: Matrix, coding: Coding) -> tuple[Keys, Matrix]:
-    """Run ``code_rows`` in compiled runs, where each record has its own template."""
-    places, logs, codes, samples, sizes, _ = coding
-    index = np.arange(keys.shape[0])
-    coded, values, _ = code_rows(keys, index, numbers, places, logs, codes, samples, sizes)
-    return coded, values
 
 
 @compiled

@@ -22,10 +22,8 @@ from longrank.kernels.hash_table import (
     FREE,
     find,
     first_variance,
-    grow,
     join_groups,
     place,
-    room_for,
 )
 from longrank.kernels.laplace import implicit_residual
 from longrank.kernels.link import LOGISTIC, slope
@@ -39,7 +37,6 @@ Rows = tuple[Keys, Matrix, tuple[Keys, Vector]]  # keys and numbers, then those 
 Plan = tuple[Indices, Indices, Keys]  # left, right, groups
 Table = tuple[Keys, Matrix, Keys, Vector]  # keys, columns, keys of groups, variances of groups
 # The table, the group of each column, the sums of the groups, the counts, the largest size.
-State = tuple[Keys, Matrix, Keys, Vector, Indices, Matrix, Indices, int]
 
 _MIN_VARIANCE, _MAX_VARIANCE = 1e-4, 25.0
 _MIN_SLOPE = 1e-300  # far out the curve is flat
@@ -291,40 +288,6 @@ def greedy_sparse(
         order[ahead + j] = rest[j]
         means[ahead + j], scores[ahead + j] = mean_of[rest[j]], score_of[rest[j]]
     return order, means, scores
-
-
-@compiled
-def choose_sparse(
-    state: State,
-    rows: Rows,
-    plan: Plan,
-    bonus: Vector,
-    ceiling: float,
-    count: int,
-    foresight: int,
-) -> tuple[Indices, Vector]:
-    """Run ``greedy_sparse`` in compiled runs: order and scores."""
-    table = state[0], state[1], state[2], state[3]
-    order, _, scores = greedy_sparse(rows, plan, table, bonus, ceiling, count, foresight)
-    return order, scores
-
-
-@compiled
-def learn_growing(
-    state: State,
-    rows: Rows,
-    plan: Plan,
-    succeeded: bool,
-) -> State:
-    """Run ``learn_sparse`` in compiled runs, in a table that grows. Returns the state."""
-    keys, columns, group_keys, variances, group_of, sums, counts, limit = state
-    more = rows[0].shape[0] * plan[0].shape[0]
-    size = room_for(counts[0] + more, keys.shape[0], limit)
-    if size > keys.shape[0]:
-        keys, columns, group_of = grow(keys, columns, group_of, sums, counts, size)
-    table = keys, columns, group_keys, variances
-    learn_sparse(rows, plan, table, group_of, sums, counts, succeeded, np.empty(0), 0.0)
-    return keys, columns, group_keys, variances, group_of, sums, counts, limit
 
 
 @compiled

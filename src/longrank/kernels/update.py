@@ -129,12 +129,3 @@ def observe_cascade(
         observe_row(
             weights, inverse, rows[i], succeeded and i == last, radius, rate, link, direction
         )
-
-
-@compiled
-def newton_step(
-    state: tuple[Vector, Matrix, float, float, int], rows: Matrix, succeeded: bool
-) -> None:
-    """``observe_cascade`` in compiled runs: weights, inverse, radius, rate, link."""
-    weights, inverse, radius, rate, link = state
-    observe_cascade(weights, inverse, rows, succeeded, radius, rate, link)

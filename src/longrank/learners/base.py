@@ -136,14 +136,6 @@ class Learner(Part, ABC):
         read-only and were validated at ranking time.
         """
 
-    def compiled_step(self, capacity: int) -> kernels.Step | kernels.RecordStep | None:  # noqa: ARG002
-        """Return the same step for compiled runs that observe at most ``capacity`` items.
-
-        Starts from a copy of the current belief. None if there is no compiled step; subclasses do
-        not inherit it.
-        """
-        return None
-
     def state(self) -> Tree:
         """Return the complete belief, as a tree for :mod:`longrank.packing`."""
         return {

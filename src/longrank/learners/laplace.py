@@ -79,10 +79,6 @@ class Laplace(Learner):
         )
         self.updates += len(rows)
 
-    def compiled_step(self, capacity: int) -> kernels.Step:  # noqa: ARG002
-        belief = self.weights.copy(), self.inverse.copy()
-        return kernels.Step(kernels.laplace_step, (*belief, self.penalty, self.forgetting))
-
     def state(self) -> Tree:
         return super().state() | {
             "penalty": self.penalty,

@@ -69,14 +69,6 @@ class MaximumLikelihood(Learner):
             self._curvature,
         )
 
-    def compiled_step(self, capacity: int) -> kernels.Step:
-        seen = self.updates
-        rows, successes = np.empty((seen + capacity, self.dim)), np.empty(seen + capacity, np.bool_)
-        rows[:seen], successes[:seen] = self._rows[:seen], self._successes[:seen]
-        fit = self.weights.copy(), self.inverse.copy(), self._curvature.copy(), self._penalties
-        history = rows, successes, np.array([seen])
-        return kernels.Step(kernels.likelihood_step, (*fit, self.link.code, *history))
-
     def state(self) -> Tree:
         return super().state() | {
             "penalty": self.penalty,

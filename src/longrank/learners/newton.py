@@ -88,10 +88,6 @@ class OnlineNewton(Learner):
         )
         self.updates += len(rows)
 
-    def compiled_step(self, capacity: int) -> kernels.Step:  # noqa: ARG002
-        belief = self.weights.copy(), self.inverse.copy()
-        return kernels.Step(kernels.newton_step, (*belief, self.radius, self.rate, self.link.code))
-
     def state(self) -> Tree:
         settings = {"max_budget": self.max_budget, "radius": self.radius, "rate": self.rate}
         return super().state() | settings

@@ -30,10 +30,6 @@ class Ridge(Learner):
         )
         self.updates += len(rows)
 
-    def compiled_step(self, capacity: int) -> kernels.Step:  # noqa: ARG002
-        belief = self.weights.copy(), self.inverse.copy()
-        return kernels.Step(kernels.newton_step, (*belief, self.radius, self.rate, self.link.code))
-
     @classmethod
     def from_state(cls, state: Tree) -> Self:
         learner = cls(state["dim"])

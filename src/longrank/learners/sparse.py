@@ -129,19 +129,6 @@ class SparseLaplace(Learner):
         )
         self.updates += len(rows)
 
-    def compiled_step(self, capacity: int) -> kernels.RecordStep:  # noqa: ARG002
-        table = self._keys, self._table, self._group_keys, self._variances
-        state = *table, self._group_of, self._sums, self._counts, self.columns
-        return kernels.RecordStep(
-            kernels.choose_sparse, kernels.learn_growing, state, self._take_over
-        )
-
-    def _take_over(self, state: kernels.State, rows: int) -> None:
-        """Go on from the state of a compiled run that observed so many rows."""
-        self._keys, self._table, self._group_keys, self._variances = state[:4]
-        self._group_of, self._sums, self._counts = state[4:7]
-        self.updates += rows
-
     def state(self) -> Tree:
         used, groups = np.flatnonzero(self._keys), np.flatnonzero(self._group_keys)
         return {

@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from longrank import checks, kernels, notebook, packing
+from longrank import checks, notebook, packing
 from longrank.decision import Outcome, Ranking
 from longrank.errors import InvalidInput
 from longrank.features import Features
@@ -21,7 +21,6 @@ from longrank.payoffs import Payoffs
 
 Candidates = Any  # records, names or a frame of them; an array, or what becomes one
 Context = Mapping[str, Any]
-Chance = tuple[NDArray[np.bool_], NDArray[np.float64]]
 Seed = np.random.Generator | int
 PAIRS = (
     "hold pairs of a Ranking and an Outcome, or be a longrank.logs.History "
@@ -162,21 +161,6 @@ class Policy(Part, ABC):
         belief but not the history; for others, everything. The copy must not learn.
         """
         return copy.deepcopy(self)
-
-    def chance(self, sizes: Sequence[int]) -> Chance:
-        """Draw the random choices of coming rounds with sets of these sizes, all at once.
-
-        Which rounds are played at random, and for each item of all rounds the key by which it is
-        ordered then. It draws from the policy's generator just as ranking the rounds would.
-        """
-        return np.zeros(len(sizes), np.bool_), np.zeros(sum(sizes))
-
-    def compiled_rule(self) -> kernels.Rule | kernels.RecordRule | None:
-        """How it decides in compiled runs, with :meth:`chance` for what is random.
-
-        None where it is not compiled; subclasses do not inherit it.
-        """
-        return None
 
     @abstractmethod
     def state(self) -> Tree:

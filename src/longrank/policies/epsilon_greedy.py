@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from longrank import checks, kernels
+from longrank import checks
 from longrank.contents import real
 from longrank.decision import Ranking
 from longrank.features import Features
@@ -16,7 +15,7 @@ from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Candidates, Chance, Context
+from longrank.policies.base import Candidates, Context
 from longrank.policies.generators import generator_from_state, generator_state, saved_generator
 from longrank.policies.learning import LearningPolicy, unlearned
 from longrank.policies.random import random_order
@@ -108,18 +107,6 @@ class EpsilonGreedy(LearningPolicy, Randomised):
         return mixed_choices(
             self.epsilon, uniform_choices(len(prepared), count, along), greedy, along
         )
-
-    def chance(self, sizes: Sequence[int]) -> Chance:
-        rounds, keys = [], []
-        for size in sizes:
-            rounds.append(self.rng.random() < self.epsilon)
-            keys.append(self.rng.random(size) if rounds[-1] else np.zeros(size))
-        return np.array(rounds, np.bool_), np.concatenate([np.empty(0), *keys])
-
-    def compiled_rule(self) -> kernels.Rule | kernels.RecordRule:
-        if self.learner.sparse:
-            return kernels.RecordRule(np.zeros_like)
-        return kernels.Rule(kernels.mixed_rule)
 
     def state(self) -> Tree:
         return super().state() | {"epsilon": self.epsilon, "rng": generator_state(self.rng)}

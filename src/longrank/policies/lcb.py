@@ -5,9 +5,7 @@ from __future__ import annotations
 import sys
 from typing import ClassVar, Self
 
-import numpy as np
-
-from longrank import checks, kernels
+from longrank import checks
 from longrank.contents import real, whole
 from longrank.errors import InvalidInput
 from longrank.features import Features
@@ -83,14 +81,6 @@ class LCB(ConfidenceBound):
     def caution(self, value: float) -> None:
         self._caution = checks.real("caution", value, minimum=0.0)
         self.bonus = -self._caution
-
-    def compiled_rule(self) -> kernels.Rule | kernels.RecordRule:
-        if self.learner.sparse:
-            return kernels.RecordRule(lambda keys: np.full(len(keys), self.bonus), self.foresight)
-        settings = self.bonus, False, np.zeros(1, np.int64)
-        if self.foresight:
-            return kernels.Rule(kernels.foreseeing_rule, (*settings, self.foresight))
-        return kernels.Rule(kernels.optimistic_rule, settings)
 
     def state(self) -> Tree:
         return super().state() | {"caution": self.caution, "foresight": self.foresight}

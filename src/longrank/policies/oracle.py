@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from longrank import checks, kernels
+from longrank import checks
 from longrank.contents import COUNT, PART, flag
 from longrank.decision import Ranking
 from longrank.features import Coverage, Features
@@ -31,9 +31,6 @@ class Truth(Learner):
 
     def observe(self, rows: NDArray[np.float64], succeeded: bool) -> None:
         """Do nothing: the truth is known."""
-
-    def compiled_step(self, capacity: int) -> kernels.Step:  # noqa: ARG002
-        return kernels.Step(kernels.learn_nothing, (self.weights, self.inverse))
 
     @classmethod
     def from_state(cls, state: Tree) -> Self:
@@ -84,11 +81,6 @@ class Oracle(LearningPolicy):
 
     def _observe_costs(self, rows: Any, costs: NDArray[np.float64]) -> None:
         """Do nothing: what tries cost is known."""
-
-    def compiled_rule(self) -> kernels.Rule | None:
-        if self.exact:
-            return None
-        return kernels.Rule(kernels.optimistic_rule, (0.0, False, np.zeros(1, np.int64)))
 
     def state(self) -> Tree:
         state = super().state() | {"exact": self.exact}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import ClassVar, Self
 
 import numpy as np
@@ -18,7 +18,7 @@ from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Candidates, Chance, Context
+from longrank.policies.base import Candidates, Context
 from longrank.policies.generators import generator_from_state, generator_state, saved_generator
 from longrank.policies.learning import LearningPolicy, unlearned
 from longrank.policies.randomised import Choices, Order, Randomised
@@ -262,10 +262,6 @@ class PlackettLuce(LearningPolicy, Randomised):
         scores = learner.belief().score(rows)[0] if learner.sparse else rows @ learner.weights
         scores[prefix] = -math.inf
         return np.asarray(scores)
-
-    def chance(self, sizes: Sequence[int]) -> Chance:
-        keys = [self.rng.random(size) for size in sizes]
-        return np.ones(len(sizes), np.bool_), np.concatenate([np.empty(0), *keys])
 
     def state(self) -> Tree:
         return super().state() | {

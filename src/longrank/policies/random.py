@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from longrank import checks, kernels
+from longrank import checks
 from longrank.decision import Outcome, Ranking
 from longrank.errors import InvalidInput
 from longrank.explanation import Names
@@ -16,7 +15,7 @@ from longrank.features import Features, Plain
 from longrank.kernels.ranking import top
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Candidates, Chance, Context, Policy, Seed
+from longrank.policies.base import Candidates, Context, Policy, Seed
 from longrank.policies.generators import generator_from_state, generator_state, saved_generator
 from longrank.policies.randomised import Choices, Randomised, uniform_choices
 from longrank.schema import ID, Record, as_records, identities, positions, read_prices
@@ -80,13 +79,6 @@ class Random(Policy, Randomised):
         size = len(_read(items)[1])
         count = min(self._tries(payoffs, budget), size)
         return uniform_choices(size, count, checks.sequence("order", positions(items, order), size))
-
-    def chance(self, sizes: Sequence[int]) -> Chance:
-        keys = [self.rng.random(size) for size in sizes]
-        return np.ones(len(sizes), np.bool_), np.concatenate([np.empty(0), *keys])
-
-    def compiled_rule(self) -> kernels.Rule:
-        return kernels.Rule(kernels.random_rule)
 
     def state(self) -> Tree:
         return {"features": Plain().saved(), "rng": generator_state(self.rng)}

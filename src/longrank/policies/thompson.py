@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,7 +19,6 @@ from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Chance
 from longrank.policies.generators import generator_from_state, generator_state, saved_generator
 from longrank.policies.learning import LearningPolicy, unlearned
 
@@ -182,18 +180,6 @@ class Thompson(LearningPolicy):
         """How many standard deviations are added to each mean."""
         bonus = self.scale * drawn
         return np.abs(bonus) if self.optimistic else bonus
-
-    def chance(self, sizes: Sequence[int]) -> Chance:
-        at_random, keys = super().chance(sizes)
-        if self._each:
-            return at_random, self._deviates(self.rng, len(keys))
-        self.rng.standard_normal(len(sizes) * self.learner.dim)
-        return at_random, keys
-
-    def compiled_rule(self) -> kernels.RecordRule | None:
-        if not self.learner.sparse:
-            return None
-        return kernels.RecordRule(self._bonus)
 
     def state(self) -> Tree:
         return super().state() | {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
@@ -19,7 +18,6 @@ from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Chance
 from longrank.policies.confidence import ConfidenceBound
 from longrank.policies.generators import generator_from_state, generator_state, saved_generator
 from longrank.policies.learning import unlearned
@@ -168,25 +166,6 @@ class UCB(ConfidenceBound):
     def _marks(self) -> NDArray[np.bool_]:
         assert isinstance(self.features, Tabular)
         return self.features.marks()
-
-    def chance(self, sizes: Sequence[int]) -> Chance:
-        at_random, keys = super().chance(sizes)
-        if self.rng is not None:
-            looks = [_look(self.rng, size) for size in sizes]
-            keys = np.concatenate([np.zeros(0, np.bool_), *looks]).astype(np.float64)
-        return at_random, keys
-
-    def compiled_rule(self) -> kernels.Rule | kernels.RecordRule:
-        if self.rng is not None:
-            settled = self.bonus, _WIDE, self.probing, np.array([self.given_up]), self.foresight
-            prior = self.learner.prior
-            return kernels.Rule(kernels.looking_rule, (*settled, self._marks, prior))
-        if self.learner.sparse:
-            return kernels.RecordRule(lambda keys: np.full(len(keys), self.bonus), self.foresight)
-        settings = self.bonus, self.probing, np.array([self.given_up])
-        if self.foresight:
-            return kernels.Rule(kernels.foreseeing_rule, (*settings, self.foresight))
-        return kernels.Rule(kernels.optimistic_rule, settings)
 
     def state(self) -> Tree:
         return super().state() | {

@@ -127,10 +127,6 @@ class Schema(Part):
         for side, raw in (("candidate", rows.raw), ("context", rows.context_raw)):
             self.sides[side].observe(getattr(rows.layout, side), raw)
 
-    def coding(self) -> tuple[kernels.Coding, kernels.Coding]:
-        """Return how the numbers of candidates and context are coded in compiled runs."""
-        return self.sides["candidate"].coding(), self.sides["context"].coding()
-
     def view(self) -> Self:
         """Return a copy that shares nothing that :meth:`observe` writes."""
         viewed = object.__new__(type(self))

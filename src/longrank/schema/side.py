@@ -200,12 +200,6 @@ class Side:
                 self.norms = np.vstack([self.norms, np.zeros((1, 2))])
         self._coder = self._coder_of(self.known, self.widths)
 
-    def coding(self) -> kernels.Coding:
-        """Return how numbers are coded, with the samples that compiled runs go on writing."""
-        coder = self._coder
-        numbers = coder.places, coder.logs, coder.codes
-        return kernels.Coding(*numbers, self.samples, self.sizes, self.seen)
-
     def view(self) -> Self:
         """Return a copy that shares nothing that :meth:`observe` writes."""
         viewed = object.__new__(type(self))

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 from longrank.errors import LongrankError
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.keys import Keys
-from longrank.service.engine.warming import warm, warm_plans
+from longrank.service.engine.warming import warm
 from longrank.service.errors import ServiceError, Stopped
 from longrank.service.http.application import Application
 from longrank.service.http.limits import Limits
@@ -79,9 +79,6 @@ def build(
             warm(engine.models())
             service.readiness.warm = True
             log.info("ready: the log is replayed")
-            if any(model.stats.spent for model in engine.models()):
-                plans = (engine.stopping.is_set,)
-                threading.Thread(target=warm_plans, args=plans, name="longrank-plans").start()
         except Stopped as error:
             log.info("%s", error)
         except Exception as error:

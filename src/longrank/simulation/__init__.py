@@ -1,7 +1,6 @@
 """Simulation: worlds with a known truth, the loop, and metrics."""
 
 from longrank.simulation.checkout import CheckoutRound, CheckoutWorld
-from longrank.simulation.life import Life, live
 from longrank.simulation.loop import Run, simulate
 from longrank.simulation.metrics import (
     average_reward,
@@ -11,7 +10,7 @@ from longrank.simulation.metrics import (
     pseudo_regret,
     scaled_regret,
 )
-from longrank.simulation.stream import RecordStream, Stream, small_world
+from longrank.simulation.stream import Stream, StreamRun, run_stream, small_world
 from longrank.simulation.worlds import (
     CoverageWorld,
     LogisticWorld,
@@ -25,21 +24,20 @@ __all__ = [
     "CheckoutRound",
     "CheckoutWorld",
     "CoverageWorld",
-    "Life",
     "LogisticWorld",
     "PaymentWorld",
-    "RecordStream",
     "Round",
     "Run",
     "Stream",
+    "StreamRun",
     "TableWorld",
     "World",
     "average_reward",
     "cumulative_reward",
-    "live",
     "ncr",
     "ncr_published",
     "pseudo_regret",
+    "run_stream",
     "scaled_regret",
     "simulate",
     "small_world",

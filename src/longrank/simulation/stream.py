@@ -1,24 +1,21 @@
-"""Streams: all rounds of a finite world, as arrays or as records."""
+"""Streams: all rounds of a finite world in arrays, and policies that run through them."""
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank import checks, kernels
 from longrank.checks import unit_rows
-from longrank.errors import InvalidInput
-from longrank.features import Features
-from longrank.kernels import RecordSelection, Selection
+from longrank.decision import Outcome
 from longrank.links import LOGISTIC
 from longrank.payoffs import Payoffs
-from longrank.schema import Record, as_records, priced
-from longrank.simulation.worlds import IndependentRound, TableWorld, World
+from longrank.policies import Policy
+from longrank.simulation.worlds import TableWorld
 
 
 @dataclass(frozen=True)
@@ -33,8 +30,6 @@ class Stream:
         Round t has the items from ``starts[t]`` to ``starts[t + 1]``; shape (rounds + 1,).
     wins
         Whether each item succeeds, shape (n,).
-    choice
-        The items as prepared by :meth:`seen_through`; None if each run prepares them itself.
     costs
         Cost of an attempt with each item, shape (n,); None if all costs are in the payoffs.
     """
@@ -42,7 +37,6 @@ class Stream:
     items: NDArray[np.float64]
     starts: NDArray[np.int64]
     wins: NDArray[np.bool_]
-    choice: Selection | None = None
     costs: NDArray[np.float64] | None = None
 
     @classmethod
@@ -58,26 +52,12 @@ class Stream:
     def rounds(self) -> int:
         return len(self.starts) - 1
 
-    @property
-    def ends(self) -> NDArray[np.bool_]:
-        """Whether a round ends with an item: only if it succeeds."""
-        return self.wins
-
-    def given(self, t: int) -> dict[str, Any]:  # noqa: ARG002
-        """Return what ranking takes in round t besides the items: nothing."""
-        return {}
-
-    def seen_through(self, features: Features) -> Stream:
-        """Prepare the items with these features, once for several runs."""
-        return replace(self, choice=kernels.declared(features, "compiled_selection", self.items))
-
     def beginning(self, rounds: int) -> Stream:
         """Return the first rounds only; all, if there are no more."""
         starts = self.starts[: rounds + 1]
         end = starts[-1]
-        seen = None if self.choice is None else self.choice._replace(items=self.choice.items[:end])
         costs = None if self.costs is None else self.costs[:end]
-        return Stream(self.items[:end], starts, self.wins[:end], seen, costs)
+        return Stream(self.items[:end], starts, self.wins[:end], costs)
 
     def with_fees(self, low: float, high: float, seed: int) -> Stream:
         """Give each item of each round a cost of its own, drawn uniformly between two numbers."""
@@ -133,79 +113,50 @@ class Stream:
 
 
 @dataclass(frozen=True)
-class RecordStream:
-    """Rounds of records, one after the other.
+class StreamRun:
+    """What a policy earned, committed to, tried and spent in every round, and how it ended up.
 
-    Attributes
-    ----------
-    items
-        The candidates of all rounds.
-    contexts
-        The context of every round.
-    starts
-        Round t has the candidates from ``starts[t]`` to ``starts[t + 1]``; shape (rounds + 1,).
-    wins
-        Whether each candidate succeeds.
-    ends
-        Whether a candidate ends the round: it succeeds, or its failure is final.
-    choice
-        The records as encoded by :meth:`seen_through`; None if each run encodes them itself.
+    ``spent`` counts the costs of candidates; ``policy`` is the policy after the last round.
     """
 
-    items: list[Record]
-    contexts: list[Record]
-    starts: NDArray[np.int64]
-    wins: NDArray[np.bool_]
-    ends: NDArray[np.bool_]
-    choice: RecordSelection | None = None
-
-    def paid(self, payoffs: Payoffs, t: int) -> Payoffs:
-        """Return what round t pays, with the prices of its records."""
-        return priced(payoffs, self.items[self.starts[t] : self.starts[t + 1]])
-
-    @classmethod
-    def of(cls, world: World, rounds: int | None = None) -> RecordStream:
-        """Generate the rounds of a world of records with independent outcomes, by default all."""
-        count = world.rounds if rounds is None else checks.whole("rounds", rounds)
-        if count is None:
-            raise InvalidInput("rounds", "be given for an endless world", rounds)
-        items: list[Record] = []
-        contexts: list[Record] = []
-        starts, wins, ends = [0], [np.zeros(0, np.bool_)], [np.zeros(0, np.bool_)]
-        for t in range(count):
-            dealt = world.deal(t)
-            records = as_records(dealt.items)
-            if records is None or not isinstance(dealt, IndependentRound):
-                rule = "deal records whose outcomes are independent"
-                raise InvalidInput("world", rule, type(dealt).__name__)
-            items += records
-            contexts.append({} if dealt.context is None else dealt.context)
-            starts.append(len(items))
-            wins.append(dealt.draws < dealt.chances)
-            ends.append(_ending(dealt, wins[-1]))
-        flags = np.concatenate(wins), np.concatenate(ends)
-        return cls(items, contexts, np.array(starts, np.int64), *flags)
-
-    @property
-    def rounds(self) -> int:
-        return len(self.contexts)
-
-    def given(self, t: int) -> dict[str, Any]:
-        """Return what ranking takes in round t besides the items."""
-        return {"context": self.contexts[t]}
-
-    def seen_through(self, features: Features) -> RecordStream:
-        """Encode the records with these features, once for several runs."""
-        records = self.items, self.contexts
-        return replace(self, choice=kernels.declared(features, "compiled_selection", records))
+    rewards: NDArray[np.float64]
+    lengths: NDArray[np.int64]
+    tried: NDArray[np.int64]
+    spent: NDArray[np.float64]
+    policy: Policy
 
 
-def _ending(dealt: IndependentRound, wins: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """With which items a round ends: where it goes on after a failure, one can be tried twice."""
-    if type(dealt).play is IndependentRound.play:
-        return wins
-    twice = (dealt.play(np.array([i, i])) for i in range(len(wins)))
-    return np.array([outcome.tried == 1 for outcome in twice], np.bool_)
+def run_stream(policy: Policy, stream: Stream, payoffs: Payoffs) -> StreamRun:
+    """Run a policy through a stream: rank, play and learn. The policy itself does not change.
+
+    Ranks and learns as :func:`simulate` does in the world that the stream was made from, but
+    computes neither expected rewards nor the benchmark.
+
+    Examples
+    --------
+    >>> from longrank import named
+    >>> rng = np.random.default_rng(1)
+    >>> stream = Stream(rng.random((40, 3)) / 2, np.arange(0, 41, 4), rng.random(40) < 0.5)
+    >>> run = run_stream(named("ind", dim=3, max_budget=2), stream, Payoffs.vanilla(2))
+    >>> bool(run.policy.learner.updates == run.tried.sum())
+    True
+    """
+    policy, count = copy.deepcopy(policy), stream.rounds
+    lengths, tried = np.empty((2, count), np.int64)
+    run = StreamRun(np.empty(count), lengths, tried, np.zeros(count), policy)
+    for t, (start, end) in enumerate(pairwise(stream.starts.tolist())):
+        paid = stream.paid(payoffs, t)
+        ranking = policy.rank(stream.items[start:end], paid)
+        order = ranking.order
+        hits = np.flatnonzero(stream.wins[start:end][order])
+        outcome = Outcome(int(hits[0]) + 1, True) if hits.size else Outcome(len(order), False)
+        policy.learn(ranking, outcome)
+        lengths[t], tried[t] = len(order), outcome.tried
+        if paid.costs is not None:
+            run.spent[t] = paid.costs[order[: outcome.tried]].sum()
+            paid = paid.along(order)
+        run.rewards[t] = paid.reward(outcome)
+    return run
 
 
 def small_world(seed: int, rounds: int = 5_000) -> tuple[Stream, Payoffs, NDArray[np.bool_]]:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import logging
-import math
-import sys
 
 import msgspec
 import pytest
 from serving import DIM, asked, make, told
 
 from longrank.errors import InvalidInput
-from longrank.service.engine import decide
 from longrank.service.engine.engine import Engine
-from longrank.service.engine.model import Model, Stats, exact_sum
+from longrank.service.engine.model import Model
 from longrank.service.engine.views import Views
 from longrank.service.errors import StoreDamaged
 from longrank.service.store.sqlite import SqliteStore
 from longrank.service.upkeep import RETENTION, Upkeep
 
-HUGE = sys.float_info.max
 ROUND = msgspec.to_builtins(asked())
 
 
@@ -31,8 +27,7 @@ def engine(path, clock):
         yield engine
 
 
-@pytest.mark.parametrize("field", ["rewards", "losses"])
-@pytest.mark.parametrize("number", [1.7e308, -1.7e308, 1.1e12])
+@pytest.mark.parametrize(("field", "number"), [("rewards", 1.1e12), ("losses", -1.7e308)])
 def test_payoffs_have_a_bound(http, field, number):
     http.put("/v1/models/m", json={"policy": "ind", "dim": DIM})
     numbers = {"rewards": [1.0], "losses": [0.0, 0.0], field: [number] * (1 + (field == "losses"))}
@@ -40,44 +35,6 @@ def test_payoffs_have_a_bound(http, field, number):
     assert (refused.status_code, refused.json()["parameter"]) == (422, f"{field}[0]")
     with pytest.raises(InvalidInput, match=field):
         http.engine.decide("m", asked(**numbers))
-
-
-@pytest.mark.parametrize(
-    ("numbers", "total"),
-    [
-        ([HUGE, HUGE], HUGE),
-        ([-HUGE, -HUGE], -HUGE),
-        ([math.inf, 1.0], HUGE),
-        ([math.inf, -math.inf], 0.0),
-        ([math.nan, 1.0], 1.0),
-        ([HUGE, HUGE, -HUGE], HUGE),
-    ],
-)
-def test_sums_end_and_are_finite_whatever_is_added(numbers, total):
-    (found,) = exact_sum(*numbers)
-    assert found == pytest.approx(total)
-
-
-def test_statistics_of_rewards_that_earlier_versions_took_can_be_listed(
-    engine, monkeypatch, path, clock
-):
-    monkeypatch.setattr(decide, "MAX_PRICE", math.inf)
-    for i in range(250):  # more than there are bins
-        big = 1.7e308
-        engine.decide("bad", asked(f"x{i}", rewards=[big], losses=[-big, -big]))
-        engine.settle("bad", f"x{i}", told(1, i % 3 > 0))
-    shown = engine.describe(engine.model("bad"))
-    assert msgspec.json.decode(msgspec.json.encode(shown), type=type(shown)) == shown
-    assert all(map(math.isfinite, shown.stats.curve.reward))
-    engine.close()
-    with Engine(SqliteStore(path), clock=clock) as again:
-        assert len(again.models()) == 3
-
-
-def test_statistics_that_were_saved_infinite_are_shown_finite():
-    shown = Stats(outcomes=2, reward=math.inf, spent=math.nan, bins=[(2, -math.inf, 2, 0)]).shown(0)
-    assert (shown.total_reward, shown.total_spent) == (HUGE, 0.0)
-    assert shown.curve.reward == [-HUGE / 2]
 
 
 def test_a_model_that_cannot_be_described_is_listed_by_name(http, monkeypatch):

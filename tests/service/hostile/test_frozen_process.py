@@ -14,6 +14,7 @@ from serving import DIM, asked, free_port, make, told, until
 
 from longrank.service.engine.engine import Engine
 from longrank.service.errors import StoreFailed
+from longrank.service.store import sql
 from longrank.service.store.postgres import PostgresStore
 
 pytestmark = pytest.mark.postgres
@@ -35,7 +36,7 @@ def engines(database, clock):
 def stopped_within(store, *statements):
     """A session of a process that was stopped within a transaction."""
     session = store.connect(write=True)
-    session.begin()
+    session.execute(sql.BEGIN)
     for statement in statements:
         session.execute(statement)
     yield session
@@ -57,7 +58,7 @@ def test_a_process_stopped_within_a_transaction_holds_up_no_write(engines):
     with stopped_within(first.store, "UPDATE counter SET seq = seq + 1") as session:
         assert within(PATIENCE, lambda: second.decide("m", asked("x"))).id == "x"
         with pytest.raises(psycopg.Error):  # when it is woken
-            session.commit()
+            session.execute("COMMIT")
     second.follow()
     assert second.model("m").stats.decisions == 1
 

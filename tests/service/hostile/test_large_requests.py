@@ -13,7 +13,7 @@ from serving import ADMIN, DIM, asked, make, service, until
 
 from longrank.service import messages
 from longrank.service.client import _pause
-from longrank.service.engine import offers
+from longrank.service.engine import candidates
 from longrank.service.engine.model import Model
 from longrank.service.http import body, workers
 from longrank.service.http.limits import Limits, Quota
@@ -41,7 +41,7 @@ def gate(monkeypatch):
     def slowly(model, *args, **more):
         if model.name == "slow":
             entered.set()
-            assert gate.wait(60)
+            assert gate.wait(120)
         return rank(model, *args, **more)
 
     monkeypatch.setattr(Model, "rank", slowly)
@@ -57,12 +57,12 @@ def deciding(client, gate, count=1):
 
     def decide():
         url, body = f"{client.base_url}/v1/models/slow/decisions", ROUND
-        answers.append(httpx.post(url, json=body, headers=KEY, timeout=60.0).status_code)
+        answers.append(httpx.post(url, json=body, headers=KEY, timeout=120.0).status_code)
 
     threads = [threading.Thread(target=decide) for _ in range(count)]
     try:
         threads[0].start()
-        assert gate.entered.wait(60)
+        assert gate.entered.wait(120)
         for thread in threads[1:]:
             thread.start()
         yield answers
@@ -258,7 +258,7 @@ def test_turns_come_one_after_the_other():
     found, gate, order = Workers(1, 10), threading.Event(), []
 
     async def main():
-        first = asyncio.ensure_future(found.run(Turn(b"z", ""), lambda: gate.wait(60)))
+        first = asyncio.ensure_future(found.run(Turn(b"z", ""), lambda: gate.wait(120)))
         await asyncio.sleep(0)
         rest = [
             asyncio.ensure_future(found.run(Turn(key, ""), lambda key=key: order.append(key)))
@@ -293,9 +293,9 @@ def test_an_error_in_a_thread_is_the_callers():
 def test_many_candidates_are_packed_and_compared_in_pieces(monkeypatch):
     records = [{"id": f"c{i}", "x": i} for i in range(23)]
     request = messages.DecisionRequest(candidates=records)
-    whole = offers.read_records(request, None)
-    monkeypatch.setattr(offers, "TOGETHER", 5)
-    assert offers.read_records(request, None) == whole
-    assert offers.are_distinct(whole.ids)
-    assert not offers.are_distinct([*whole.ids, "c22"])
-    assert offers.are_distinct([])
+    whole = candidates.read_records(request, None)
+    monkeypatch.setattr(candidates, "TOGETHER", 5)
+    assert candidates.read_records(request, None) == whole
+    assert candidates.are_distinct(whole.ids)
+    assert not candidates.are_distinct([*whole.ids, "c22"])
+    assert candidates.are_distinct([])

@@ -5,9 +5,6 @@ from __future__ import annotations
 import io
 import json
 import logging
-import os
-import subprocess
-import sys
 import threading
 import warnings
 
@@ -86,39 +83,6 @@ def test_warnings_and_odd_text_are_lines_of_json(lines, monkeypatch):
     found = lines()
     assert "overflow encountered" in found[0]["message"]
     assert found[-1]["message"].endswith("\\udcff")
-
-
-SERVE = """
-import logging, sys
-from longrank.service.http.logs import configure_logging
-configure_logging("info")
-from longrank import kernels
-print(kernels.probability(0, 0.5))
-"""
-
-
-def run(folder, code=SERVE):
-    """The lines on standard error of a process with a cache of its own, and what it printed."""
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"NUMBA_CACHE_DIR": str(folder), "NUMBA_DISABLE_JIT": "0"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return [json.loads(line)["message"] for line in done.stderr.splitlines()], done.stdout
-
-
-@pytest.mark.parametrize(("suffix", "size"), [("nbi", 0), ("nbi", 0.5), ("nbc", 0), ("nbc", 0.5)])
-def test_a_truncated_cache_of_kernels_is_made_anew_and_said_in_json(tmp_path, suffix, size):
-    first, answer = run(tmp_path)
-    assert first[0].startswith("compiling")
-    for file in tmp_path.rglob(f"*.{suffix}"):
-        os.truncate(file, int(size * file.stat().st_size))
-    second, again = run(tmp_path)
-    assert again == answer
-    assert any("damaged" in line and "made anew" in line for line in second)
-    assert run(tmp_path) == ([], answer)
 
 
 def tiny_penalty():

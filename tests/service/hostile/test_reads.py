@@ -78,12 +78,12 @@ def test_slow_reads_leave_a_thread_to_others_until_all_are_slow(pool):
 
     def slow():
         entered.release()
-        return gate.wait(30)
+        return gate.wait(120)
 
     async def main():
         async def begin():
             reading = asyncio.ensure_future(pool.read(slow))
-            assert await asyncio.to_thread(entered.acquire, timeout=30)
+            assert await asyncio.to_thread(entered.acquire, timeout=120)
             return reading
 
         reading = [await begin() for _ in range(readers.MAX_READERS - 1)]

@@ -39,7 +39,7 @@ def slow(monkeypatch):
         learn(self, *args)
         if len(count) == 10:
             half.set()
-            go_on.wait(30)
+            go_on.wait(120)
 
     monkeypatch.setattr(Model, "settle", slowly)
     half.go_on, half.count = go_on, count
@@ -49,7 +49,7 @@ def slow(monkeypatch):
 def test_a_service_that_is_stopped_while_it_replays_stops_and_goes_on_from_there(log, slow, clock):
     engine, failures = Engine(SqliteStore(log), clock=clock), []
     with served(build(engine, admin=ADMIN, failed=failures.append)):
-        assert slow.wait(30)
+        assert slow.wait(120)
         stopping = threading.Thread(
             target=lambda: until(engine.stopping.is_set) or slow.go_on.set()
         )

@@ -71,7 +71,7 @@ def test_two_revocations_at_once_bring_neither_key_back(engine, clock, monkeypat
         return rows
 
     def revoke():
-        revoked.wait(10)
+        revoked.wait(120)
         keys.remove(number, second.id)
 
     monkeypatch.setattr(engine.store, "all_keys", slowly)

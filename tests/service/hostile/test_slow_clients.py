@@ -28,7 +28,7 @@ def _often(monkeypatch):
 
 
 def connect(client):
-    return socket.create_connection(("127.0.0.1", client.base_url.port), timeout=60)
+    return socket.create_connection(("127.0.0.1", client.base_url.port), timeout=120)
 
 
 def answer(wire):
@@ -123,7 +123,7 @@ def test_idle_connections_give_way_to_new_ones(path):
         client.close()
         idle = [stack.enter_context(connect(client)) for _ in range(20)]
         url = str(client.base_url)
-        assert httpx.get(f"{url}/v1/models", headers=KEY, timeout=60.0).status_code == 200
+        assert httpx.get(f"{url}/v1/models", headers=KEY, timeout=120.0).status_code == 200
         assert answer(idle[0]) is None
 
 
@@ -134,7 +134,7 @@ def test_where_all_connections_work_a_new_one_is_told_to_wait(path):
             wire = stack.enter_context(connect(client))
             wire.sendall(PUT + b"Expect: 100-continue\r\nContent-Length: 100\r\n\r\n")
             assert wire.recv(100).startswith(b"HTTP/1.1 100")
-        refused = httpx.get(f"{url}/healthz", timeout=60.0)
+        refused = httpx.get(f"{url}/healthz", timeout=120.0)
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
 
 
@@ -142,14 +142,14 @@ def test_a_key_has_its_share_of_the_connections(path):
     with service(path, models=("m",), max_connections_per_key=1) as client:
         assert client.get("/v1/models").status_code == 200
         key = client.post("/v1/models/m/keys").json()["key"]
-        with httpx.Client(base_url=client.base_url, timeout=60.0) as other:
+        with httpx.Client(base_url=client.base_url, timeout=120.0) as other:
             refused = other.get("/v1/models", headers=KEY)
             assert (refused.status_code, refused.headers["connection"]) == (429, "close")
             mine = {"Authorization": f"Bearer {key}"}
             assert other.get("/v1/models/m", headers=mine).status_code == 200
         client.close()
         url = f"{client.base_url}/v1/models"
-        until(lambda: httpx.get(url, headers=KEY, timeout=60.0).status_code == 200)
+        until(lambda: httpx.get(url, headers=KEY, timeout=120.0).status_code == 200)
 
 
 def test_an_answer_that_nobody_takes_is_given_up(path):

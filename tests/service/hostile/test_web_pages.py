@@ -25,7 +25,7 @@ KEY = {"Authorization": f"Bearer {ADMIN}"}
 def serving(path, **settings):
     with (
         served(build(Engine(SqliteStore(path)), **settings)) as url,
-        httpx.Client(base_url=url, timeout=60.0) as client,
+        httpx.Client(base_url=url, timeout=120.0) as client,
     ):
         until_ready(client)
         yield client

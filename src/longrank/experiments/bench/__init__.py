@@ -6,12 +6,11 @@ from longrank.experiments.bench.default import measure_default
 from longrank.experiments.bench.learning import measure_likelihood, measure_long
 from longrank.experiments.bench.measure import Measure, Times, alternate, ratio
 from longrank.experiments.bench.ranking import measure_dependent, measure_many
-from longrank.experiments.bench.rounds import measure_round, measure_simulated, measure_start
+from longrank.experiments.bench.rounds import measure_round, measure_start
 
 BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "round": measure_round,
     "default": measure_default,
-    "simulated": measure_simulated,
     "many": measure_many,
     "dependent": measure_dependent,
     "long": measure_long,

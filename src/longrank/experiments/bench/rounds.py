@@ -1,4 +1,4 @@
-"""A round: through the public interface, compiled as a whole, and the first of a process."""
+"""A round through the public interface, and the first of a process."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ from longrank import Outcome, Payoffs, Policy, named, unit_rows
 from longrank.experiments.bench.measure import Measure, Times, alternate, ratio
 from longrank.experiments.bench.reference import NumpyInd, Vector
 from longrank.links import LOGISTIC
-from longrank.simulation import Stream, live
 
 K, D, B, ROUNDS = 100, 10, 10, 200
-SIMULATED = 500  # rounds
 STARTS = 5  # processes with cached kernels
 
 Items = Vector
@@ -81,25 +79,6 @@ def measure_round() -> list[Measure]:
     taken = {name: time.per(ROUNDS) for name, time in times.items()}
     what = f"a round of Ind, k = {K}, d = {D}, b = {B}, against Ind in numpy"
     return [ratio(what, taken["longrank"], taken["numpy"], None, "numpy")]
-
-
-def measure_simulated() -> list[Measure]:
-    """A simulated round, compiled as a whole, against one X @ M^-1 by BLAS."""
-    dealt, payoffs = rounds(count=SIMULATED), Payoffs.exponential(B)
-    items = np.concatenate([x for x, _ in dealt])
-    wins = np.concatenate([y for _, y in dealt])
-    stream = Stream(items, np.arange(0, len(items) + 1, K), wins)
-    policy = named("ind", dim=D, max_budget=B, exploration=0.1, rate=5.0, radius=3.0)
-    sets, inverse, out = [x for x, _ in dealt], np.eye(D) + 0.01, np.empty((K, D))
-
-    def products() -> None:
-        for x in sets:
-            np.dot(x, inverse, out=out)
-
-    times = alternate({"ours": lambda: live(policy, stream, payoffs), "BLAS": products}, 15, 4)
-    what = f"a simulated round of Ind, k = {K}, d = {D}, b = {B}, against one X @ M^-1"
-    taken = {name: time.per(SIMULATED) for name, time in times.items()}
-    return [ratio(what, taken["ours"], taken["BLAS"], 5.0, "X @ M^-1")]
 
 
 CODE = """

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+import msgspec
+
 from longrank.errors import BadFile
-from longrank.service.engine import legacy
-from longrank.service.engine.model import Model, Spec, Stats, pack, read_spec
+from longrank.service.engine.model import Model, read_spec
 from longrank.service.errors import OtherVersion, Stopped, StoreDamaged, StoreFailed, Unknown
-from longrank.service.store.records import DECISION, OUTCOME, DecisionRecord, Entry
-from longrank.service.store.snapshots import Snapshot
+from longrank.service.store.records import DECISION, OUTCOME, DecisionRecord, Entry, Snapshot
 from longrank.service.store.sql import ModelRow
 from longrank.service.store.store import Store
 from longrank.service.store.writer import Append, acknowledge, refuse
@@ -34,13 +34,12 @@ def apply(model: Model, entry: Entry, recent: Recent, known: Any = None) -> None
     ``known`` is what the entry's draft knew (see :class:`Draft`), None to read it from the log.
     """
     if entry.kind == DECISION:
-        record, choice = known or (entry.decision(), None)
-        recent.remember(entry, record)
+        decision, choice = known or (entry.decision(), None)
+        recent.remember(entry.model, decision)
         if entry.seq > model.seq:
-            model.decide(entry.seq, entry.at, record, choice)
+            model.decide(entry.seq, decision, choice)
     elif entry.seq > model.seq:
-        outcome, record = known or (entry.outcome(), recent.decision_of(entry))
-        model.settle(entry.seq, entry.at, record, outcome)
+        model.settle(entry.seq, known or recent.settled(entry))
 
 
 # after each commit
@@ -130,7 +129,7 @@ class Applier:
         """Apply a batch to its model and publish the result; return whether that worked."""
         if self.broken is not None:
             return False
-        before, started, seq = model.stats.learned, time.perf_counter(), model.seq
+        before, started, seq = model.view.stats.learned, time.perf_counter(), model.seq
         try:
             for append in batch:
                 entry = append.result
@@ -144,7 +143,7 @@ class Applier:
             self.broken = f"model {model.name!r} could not learn entry {seq}"
             log.exception(self.broken)
             return False
-        learned = model.stats.learned - before
+        learned = model.view.stats.learned - before
         if learned:
             self._costs[model.number] = (time.perf_counter() - started) / learned
         return True
@@ -194,8 +193,7 @@ def replay(
     """Return the model that the log defines, from its newest good snapshot.
 
     ``fresh`` begins with the oldest one: the first, unless the log after it was dropped. With
-    ``progress`` snapshots are stored: those of a long replay, and the first one of a model that was
-    created without one, by a process of an older longrank. Unknown if the model has been deleted.
+    ``progress`` a long replay stores snapshots. Unknown if the model has been deleted.
     """
     spec = read_spec(row.spec, row.name)
 
@@ -203,13 +201,8 @@ def replay(
         return Model(row.model, row.name, row.created, spec, snapshot)
 
     try:
-        found = _snapshots(store, row.model, row.name)
-        first = _missing_first(row, spec, found)
-        if first is not None:
-            found.append(first)
-            if progress is not None:
-                store.save_snapshot(row.model, first)
-        model = _load(found[::-1] if fresh else found, row.name, row.floor, load)
+        stored = _snapshots(store, row.model, row.name)
+        model = _load(stored[::-1] if fresh else stored, row.name, row.floor, load)
         started = time.monotonic()
         catch_up(store, model, Recent(store, _MAX_REPLAYED), progress)
         if progress is not None and time.monotonic() - started > SAVING:
@@ -227,8 +220,8 @@ def catch_up(store: Store, model: Model, recent: Recent, progress: Progress | No
         entries = store.after(model.number, model.seq)
         floor = store.floor(model.number)
         if floor > model.seq:  # another process dropped decisions that this one had not applied
-            found = _snapshots(store, model.number, model.name)
-            _load(found, model.name, floor, model.restore)
+            stored = _snapshots(store, model.number, model.name)
+            _load(stored, model.name, floor, model.restore)
             continue
         if not entries:
             return
@@ -242,38 +235,6 @@ def catch_up(store: Store, model: Model, recent: Recent, progress: Progress | No
         model.publish()
 
 
-def upgrade(store: Store) -> None:
-    """Bring an outdated store to the present format: give every model its first snapshot."""
-    if store.outdated:
-        firsts = {}
-        for row in store.models():
-            try:
-                spec = read_spec(row.spec, row.name)
-                first = _missing_first(row, spec, _snapshots(store, row.model, row.name))
-            except OtherVersion:
-                continue  # the catalog says so, and goes on without it
-            if first is not None:
-                firsts[row.model] = first
-        store.upgrade(firsts)
-
-
-def _missing_first(
-    row: ModelRow, spec: Spec, found: list[Snapshot | StoreDamaged]
-) -> Snapshot | None:
-    """Return the first snapshot of a model of format 1 that has none in the store."""
-    if not legacy.is_spec(row.spec):
-        return None
-    if any(isinstance(snapshot, Snapshot) and snapshot.seq == 0 for snapshot in found):
-        return None
-    try:
-        return pack(legacy.make_policy(spec), Stats())
-    except Exception as error:  # it was made of this spec once, so the spec is not what it was
-        raise StoreDamaged(
-            f"model {row.name!r} cannot be made from its spec ({error!r}); restore the store from "
-            "a backup"
-        ) from error
-
-
 def _snapshots(store: Store, number: int, name: str) -> list[Snapshot | StoreDamaged]:
     try:
         return store.snapshots(number)
@@ -282,11 +243,11 @@ def _snapshots(store: Store, number: int, name: str) -> list[Snapshot | StoreDam
 
 
 def _load(
-    found: list[Snapshot | StoreDamaged], name: str, floor: int, load: Callable[[Snapshot], T]
+    stored: list[Snapshot | StoreDamaged], name: str, floor: int, load: Callable[[Snapshot], T]
 ) -> T:
     """Load the first good snapshot from which the log is complete."""
     other: OtherVersion | None = None
-    for snapshot in found:
+    for snapshot in stored:
         if isinstance(snapshot, StoreDamaged):
             log.warning("model %s: %s; using another one", name, snapshot)
         elif snapshot.seq >= floor:
@@ -310,13 +271,13 @@ class Recent:
 
     def __init__(self, store: Store, size: int) -> None:
         self.store, self._size = store, size
-        self._known: OrderedDict[tuple[int, str], tuple[Entry, DecisionRecord]] = OrderedDict()
+        self._known: OrderedDict[tuple[int, str], DecisionRecord] = OrderedDict()
         self._lock = threading.Lock()
 
-    def remember(self, entry: Entry, record: DecisionRecord) -> None:
-        """Keep a decision in memory, without the bytes that the record was read from."""
+    def remember(self, model: int, decision: DecisionRecord) -> None:
+        """Keep a decision in memory."""
         with self._lock:
-            self._known[entry.model, entry.id] = (Entry(*entry[:6], body=b""), record)
+            self._known[model, decision.id] = decision
             if len(self._known) > self._size:
                 self._known.popitem(last=False)
 
@@ -325,29 +286,29 @@ class Recent:
         for append in appends:
             entry, known = append.result, append.draft.known
             if append.draft.kind == DECISION and isinstance(entry, Entry):
-                self.remember(entry, known[0] if known else entry.decision())
+                self.remember(entry.model, known[0] if known else entry.decision())
 
-    def known(self, model: int, name: str) -> tuple[Entry, DecisionRecord] | None:
+    def known(self, model: int, name: str) -> DecisionRecord | None:
         """Return a decision by its id, None if it is not in memory."""
         return self._known.get((model, name))
 
-    def find(self, model: int, name: str) -> tuple[Entry, DecisionRecord] | None:
+    def find(self, model: int, name: str) -> DecisionRecord | None:
         """Return a decision by its id, None if there is none."""
-        known = self.known(model, name)
-        if known is not None:
-            return known
-        decided, _ = self.store.find(model, name)
-        return None if decided is None else (decided, decided.decision())
+        decision = self.known(model, name)
+        if decision is not None:
+            return decision
+        entry, _ = self.store.find(model, name)
+        return None if entry is None else entry.decision()
 
-    def decision_of(self, outcome: Entry) -> DecisionRecord:
-        """Return the decision that an outcome belongs to."""
-        found = self.find(outcome.model, outcome.id)
-        if found is None:
+    def settled(self, entry: Entry) -> DecisionRecord:
+        """Return the decision whose outcome an entry holds, with that outcome."""
+        decision = self.find(entry.model, entry.id)
+        if decision is None:
             raise StoreDamaged(
-                f"the outcome in log entry {outcome.seq} has lost its decision {outcome.id!r}; "
+                f"the outcome in log entry {entry.seq} has lost its decision {entry.id!r}; "
                 "restore the store from a backup"
             )
-        return found[1]
+        return msgspec.structs.replace(decision, outcome=entry.outcome())
 
     def clear(self) -> None:
         """Forget all decisions, as some are no longer in the store."""

@@ -9,12 +9,15 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import msgspec
+
 from longrank.errors import InvalidInput, LongrankError
 from longrank.policies import Policy, registry
 from longrank.policies.learning import LearningPolicy
 from longrank.schema import Number, Schema
 from longrank.service.engine.apply import Progress, replay
-from longrank.service.engine.model import Model, Spec, Stats, pack, read_spec
+from longrank.service.engine.model import Model, Spec, read_spec
+from longrank.service.engine.stats import Stats
 from longrank.service.errors import (
     Conflict,
     OtherVersion,
@@ -24,7 +27,7 @@ from longrank.service.errors import (
     Unknown,
 )
 from longrank.service.messages import ModelRequest, SchemaRequest
-from longrank.service.store.snapshots import Snapshot
+from longrank.service.store.records import Snapshot
 from longrank.service.store.sql import ModelRow
 from longrank.service.store.store import Store
 
@@ -91,7 +94,9 @@ class Catalog:
         first = _first(spec)
         model = _loaded(name, self._clock(), spec, first)
         try:
-            model.number = self._store.create_model(name, spec.packed(), model.created, first)
+            model.number = self._store.create_model(
+                name, msgspec.json.encode(spec), model.created, first
+            )
         except Conflict:  # another process or thread was faster
             self.refresh()
             return self.create(name, request)[0], False
@@ -169,7 +174,7 @@ class Catalog:
                 raise Conflict(f"the model {model.name!r} has another {part}; delete it first")
         if request != old:
             spec = Spec(request, model.spec.seed)
-            self._store.update_model(model.number, spec.packed())
+            self._store.update_model(model.number, msgspec.json.encode(spec))
             model.spec = spec
         return model
 
@@ -218,7 +223,7 @@ def _first(spec: Spec) -> Snapshot:
             )
             raise InvalidInput("policy", rule, repr(request.policy))
         _check_candidates(request, policy)
-        return pack(policy, Stats())
+        return Snapshot.of(0, policy.to_bytes(), Stats())
     except InvalidInput as error:
         if error.parameter == "name":
             raise InvalidInput("policy", error.rule, error.value) from None

@@ -6,14 +6,11 @@ import hashlib
 import math
 import random
 import re
-import struct
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 
 from longrank.decision import Ranking
@@ -21,19 +18,19 @@ from longrank.errors import InvalidInput
 from longrank.payoffs import Payoffs
 from longrank.rows import SparseRows
 from longrank.service import messages
+from longrank.service.engine.candidates import Offer, are_distinct, read_records, read_rows
 from longrank.service.engine.model import Model
-from longrank.service.engine.offers import Offer, Prices, are_distinct, read_records, read_rows
 from longrank.service.errors import Conflict, Duplicate, Unknown
 from longrank.service.messages import MAX_PRICE, DecisionRequest
-from longrank.service.store import records
-from longrank.service.store.receipts import PricesRecord, RowsRecord, Sequence
 from longrank.service.store.records import (
     DECISION,
     DecisionRecord,
     Draft,
     Entry,
-    MoneyRecord,
-    NamedRecord,
+    Matrix,
+    Plan,
+    SparseMatrix,
+    encode,
 )
 from longrank.service.store.store import Store
 
@@ -42,6 +39,7 @@ Reading = Callable[..., Awaitable[Any]]  # of the store: a function and its argu
 
 _ID = re.compile(messages.ID)
 MAX_ROWS = 1 << 20  # bytes of a decision about records that are learned from
+_NO_ROWS = Matrix(0, b"")
 
 
 def decide(
@@ -70,20 +68,25 @@ def decide(
         # it may have been decided before the model went into shadow mode
         missing = InvalidInput("baseline", "be given in shadow mode", None)
         return _repeat(model, name, checked.digest, store, read, missing)
-    draft = _draft(model, name, request, checked, now)
-    return _log(model, draft, checked.digest, store, append, read)
+    record, choice = _rank(model, name, request, checked, now)
+    body, known = encode(record), (record, choice)
+    draft = Draft(model.number, DECISION, name, now, record.expires, body, known)
+    return _log(model, draft, store, append, read)
 
 
 async def _log(
-    model: Model, draft: Draft, digest: bytes, store: Store, append: Appending, read: Reading
+    model: Model, draft: Draft, store: Store, append: Appending, read: Reading
 ) -> messages.DecisionAnswer:
+    record: DecisionRecord = draft.known[0]
     try:
-        return answer(await append(draft), draft.known[0], model.name)
+        await append(draft)
     except Duplicate:
         pass
+    else:
+        return answer(record, model.name)
     # the log takes no decision without its model
     missing = Unknown(f"there is no model {model.name!r}")
-    return await _repeat(model, draft.id, digest, store, read, missing)
+    return await _repeat(model, record.id, record.digest, store, read, missing)
 
 
 async def _repeat(
@@ -96,55 +99,47 @@ async def _repeat(
     record = existing.decision()
     if record.digest != digest:
         raise Conflict(f"the decision {name!r} was asked for with another content")
-    return answer(existing, record, model.name)
+    return answer(record, model.name)
 
 
-def _draft(
+def _rank(
     model: Model, name: str, request: DecisionRequest, checked: CheckedRequest, now: float
-) -> Draft:
-    spec, offered = model.spec.request, checked.offered
+) -> tuple[DecisionRecord, Ranking]:
+    """Return the record of a new decision, and the model's own choice."""
+    spec, offered, payoffs = model.spec.request, checked.offered, checked.payoffs
     ids, items, context = offered.ids, offered.items, offered.context
-    payoffs = checked.payoffs
     if offered.prices is not None and spec.dim:  # of records, policies read the prices themselves
         payoffs = payoffs.priced(*offered.prices)
-    choice, version, chance = model.rank(items, payoffs, checked.budget, name, context)
+    choice, learned, propensities = model.rank(items, payoffs, checked.budget, name, context)
     choice = _priced(choice, offered)
     ranking, proposal = choice, None
     if spec.mode == "shadow" and checked.baseline is not None:
-        proposal, chance = Sequence.of(choice, ids), None
+        proposal, propensities = Plan.of(choice, ids), None
         ranking = _priced(model.receipt(items, checked.baseline, payoffs, context), offered)
+    played, rows, sample = Plan.of(ranking, ids), ranking.features, ranking.sample
     record = DecisionRecord(
+        id=name,
+        created=now,
+        expires=now + (request.ttl or spec.ttl),
         digest=checked.digest,
         mode=spec.mode,
-        version=version,
-        played=Sequence.of(ranking, ids),
-        dim=ranking.dim,
-        rows=b"" if ranking.dim == 0 else ranking.features.tobytes(),
-        rewards=payoffs.rewards.tobytes(),
-        losses=payoffs.losses.tobytes(),
-        proposal=proposal,
+        learned=learned,
+        rewards=payoffs.rewards.tolist(),
+        losses=payoffs.losses.tolist(),
+        patience=payoffs.patience,
+        planned_patience=ranking.patience if payoffs.patience == 1.0 else payoffs.patience,
+        context=None if spec.dim else offered.shared,
         baseline=request.baseline,
-        candidates=ids if spec.store_candidates else None,
-        features=offered.packed if spec.store_candidates and spec.dim else None,
-        propensities=None if chance is None else chance.tobytes(),
-        named=None if spec.dim else _named(ranking, offered, everything=spec.store_candidates),
-        money=_money(
-            ranking,
-            None if proposal is None else choice,
-            payoffs.patience,
-            offered.prices if spec.store_candidates and spec.dim else None,
-            _expected(ranking, offered),
-        ),
-        sample=_carried(ranking),
+        played=played,
+        proposal=proposal,
+        expected=_expected(played, offered),
+        propensities=None if propensities is None else propensities.tolist(),
+        rows=Matrix.of(rows) if isinstance(rows, np.ndarray) else _NO_ROWS,
+        sparse=_sparse(rows) if isinstance(rows, SparseRows) else None,
+        sample=None if sample is None else Matrix.of(sample),
+        **(_stored(offered, arrays=spec.dim is not None) if spec.store_candidates else {}),
     )
-    expires = now + (request.ttl or spec.ttl)
-    body = records.pack_decision(record)
-    return Draft(model.number, DECISION, name, now, expires, body, (record, choice))
-
-
-def _carried(ranking: Ranking) -> tuple[int, bytes] | None:
-    """Return the candidates that a receipt carries, with their number of columns."""
-    return None if ranking.sample is None else (ranking.sample.shape[1], ranking.sample.tobytes())
+    return record, choice
 
 
 def _priced(ranking: Ranking, offered: Offer) -> Ranking:
@@ -154,114 +149,77 @@ def _priced(ranking: Ranking, offered: Offer) -> Ranking:
     return ranking.at_prices(Payoffs([], [0.0], *offered.prices))
 
 
-def _expected(ranking: Ranking, offered: Offer) -> list[int]:
+def _expected(played: Plan, offered: Offer) -> list[int]:
     """Return the tries whose cost is the policy's expectation, and not that of the request."""
-    if ranking.costs is None:
+    if played.costs is None:
         return []
-    given = 0.0 if offered.prices is None else offered.prices[0][ranking.order]
-    return np.flatnonzero(ranking.costs != given).tolist()
+    given = [0.0] * len(played.order)
+    if offered.prices is not None:
+        given = offered.prices[0][played.order].tolist()
+    return [i for i, cost in enumerate(played.costs) if cost != given[i]]
 
 
-def _money(
-    ranking: Ranking,
-    proposal: Ranking | None,
-    patience: float,
-    stored: Prices | None,
-    expected: list[int],
-) -> MoneyRecord | None:
-    """Return what a decision has in addition where candidates have prices; None if nothing.
-
-    ``stored`` are the prices of all candidates, where they are stored.
-    """
-    prices = PricesRecord.of(ranking)
-    learned = ranking.patience if patience == 1.0 > ranking.patience else None
-    if prices is None and patience == 1.0 and learned is None:
-        return None
-    costs, values = (None, None) if stored is None else (each.tobytes() for each in stored)
-    planned = None if proposal is None else PricesRecord.of(proposal)
-    return MoneyRecord(prices, planned, costs, values, patience, expected, learned)
-
-
-def _named(ranking: Ranking, offered: Offer, *, everything: bool) -> NamedRecord:
-    """Return what a decision about records has in addition."""
-    rows = ranking.features
-    sparse = RowsRecord.of(rows) if isinstance(rows, SparseRows) else None
-    if sparse is not None and sparse.size > MAX_ROWS:
+def _sparse(rows: SparseRows) -> SparseMatrix:
+    sparse = SparseMatrix.of(rows)
+    if sparse.size > MAX_ROWS:
         rule = f"have rows of at most {MAX_ROWS:,} bytes in a sequence"
         raise InvalidInput("candidates", rule, sparse.size)
-    return NamedRecord(sparse, offered.shared, offered.packed if everything else None)
+    return sparse
 
 
-# the answer: the same entry of the log always gives the same one
+def _stored(offered: Offer, *, arrays: bool) -> dict[str, Any]:
+    """Return what a record has of all candidates, where a model stores them."""
+    if not arrays:
+        return {"candidates": offered.ids, "records": offered.packed}
+    stored = {"candidates": offered.ids, "items": Matrix(offered.items.shape[1], offered.packed)}
+    if offered.prices is None:
+        return stored
+    costs, values = offered.prices
+    return stored | {"costs": costs.tolist(), "success_values": values.tolist()}
 
 
-def answer(entry: Entry, record: DecisionRecord, model: str) -> messages.DecisionAnswer:
+# the answer: the same record always gives the same one
+
+
+def answer(record: DecisionRecord, model: str) -> messages.DecisionAnswer:
     """Return the answer to a decision."""
-    values, prices, proposal = _numbers(record.played.values), record.prices, record.proposal
+    played, proposal = record.played, record.proposal
     return messages.DecisionAnswer(
-        id=entry.id,
+        id=record.id,
         model=model,
         mode=record.mode,  # type: ignore[arg-type]
-        sequence=_choices(record.played, prices),
-        expected_value=values[len(record.played.ids)],
-        values=values,
-        version=record.version,
-        created=entry.at,
-        expires=entry.expires,
-        proposal=None if proposal is None else _proposal(proposal, record.money),
-        loss_bound=_bound(prices),
+        **_plan(played),
+        version=record.learned,
+        created=record.created,
+        expires=record.expires,
+        proposal=None if proposal is None else messages.Proposal(**_plan(proposal)),
     )
 
 
-def _proposal(sequence: Sequence, money: MoneyRecord | None) -> messages.Proposal:
-    values, prices = _numbers(sequence.values), None if money is None else money.proposal
-    chosen = _choices(sequence, prices)
-    return messages.Proposal(chosen, values[len(sequence.ids)], values, _bound(prices))
+def _plan(plan: Plan) -> dict[str, Any]:
+    """Return a plan as fields of an answer, without NaN, which JSON does not have."""
+    values, bound = [_number(value) for value in plan.values], plan.loss_bound
+    return {
+        "sequence": [_choice(plan, i, values) for i in range(len(plan.ids))],
+        "expected_value": values[len(plan.ids)],
+        "values": values,
+        "loss_bound": messages.OPTIMAL if bound == 0.0 else _number(bound),
+    }
 
 
-def _bound(prices: PricesRecord | None) -> float | None:
-    if prices is None or prices.loss_bound == 0.0:
-        return messages.OPTIMAL
-    return None if math.isnan(prices.loss_bound) else prices.loss_bound
+def _choice(plan: Plan, i: int, values: list[float | None]) -> messages.Choice:
+    """Return a position of a sequence; ``values`` are those of the plan."""
+    numbers = plan.ids[i], i + 1, _number(plan.estimates[i]), _number(plan.optimistic[i])
+    reasons = [] if plan.reasons is None else [messages.Reason(*each) for each in plan.reasons[i]]
+    if plan.costs is None or plan.success_values is None:
+        return messages.Choice(*numbers, reasons)
+    before, after = values[i], values[i + 1]
+    adds = None if before is None or after is None else after - before
+    return messages.Choice(*numbers, reasons, plan.costs[i], plan.success_values[i], adds)
 
 
-def _choices(sequence: Sequence, prices: PricesRecord | None) -> list[messages.Choice]:
-    estimates, optimistic = _numbers(sequence.estimates), _numbers(sequence.optimistic)
-    choices = [
-        messages.Choice(name, i + 1, estimates[i], optimistic[i])
-        for i, name in enumerate(sequence.ids)
-    ]
-    if prices is not None:
-        choices = [
-            msgspec.structs.replace(choice, cost=cost, value=value, adds=adds)
-            for choice, cost, value, adds in zip(
-                choices,
-                _numbers(prices.costs),
-                _numbers(prices.values),
-                _steps(sequence),
-                strict=True,
-            )
-        ]
-    if sequence.reasons is None:
-        return choices
-    return [
-        msgspec.structs.replace(choice, reasons=[messages.Reason(*each) for each in some])
-        for choice, some in zip(choices, sequence.reasons, strict=True)
-    ]
-
-
-def _steps(sequence: Sequence) -> list[float | None]:
-    """Return what each try adds to the expected value."""
-    values = _numbers(sequence.values)[: len(sequence.ids) + 1]
-    return [
-        None if one is None or next_one is None else next_one - one
-        for one, next_one in pairwise(values)
-    ]
-
-
-def _numbers(data: bytes) -> list[float | None]:
-    """Return numbers for JSON: None in place of NaN."""
-    return [None if x != x else x for x in struct.unpack(f"<{len(data) // 8}d", data)]
+def _number(number: float) -> float | None:
+    return None if math.isnan(number) else number
 
 
 # checking a request
@@ -290,14 +248,12 @@ def check(request: DecisionRequest, offered: Offer, spec: messages.ModelRequest)
     if budget > max_budget:
         raise InvalidInput("budget", f"be at most the model's max_budget {max_budget}", budget)
     baseline = None if request.baseline is None else _baseline(request.baseline, ids, budget)
-    asked: tuple[Any, ...] = ids, request.rewards, request.losses, request.budget, request.ttl
-    asked += baseline, spec.dim
-    if request.patience is not None:
-        asked += (request.patience,)
-    if spec.dim and offered.prices is not None:
-        asked += tuple(prices.tobytes() for prices in offered.prices)
-    content = msgspec.msgpack.encode(asked) + offered.packed + offered.shared
-    digest = hashlib.sha256(content).digest()
+    prices = None if offered.prices is None else [prices.tobytes() for prices in offered.prices]
+    asked = (
+        (ids, request.rewards, request.losses, request.budget, request.ttl, request.patience),
+        (baseline, spec.dim, prices, offered.packed, offered.shared),
+    )
+    digest = hashlib.sha256(encode(asked)).digest()
     return CheckedRequest(offered, payoffs, budget, baseline, digest)
 
 

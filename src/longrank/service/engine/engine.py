@@ -6,13 +6,12 @@ import asyncio
 import logging
 import threading
 import time
-import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from longrank.service import messages
 from longrank.service.engine import decide, settle, views
-from longrank.service.engine.apply import Applier, Recent, upgrade
+from longrank.service.engine.apply import Applier, Recent
 from longrank.service.engine.catalog import Catalog
 from longrank.service.engine.clock import SteadyClock
 from longrank.service.engine.follower import Follower
@@ -26,7 +25,6 @@ log = logging.getLogger("longrank.service")
 MAX_RECENT = 2000  # decisions kept in memory
 MAX_WAIT = 3.0  # seconds that a write may wait, or another process go unheard, in a ready service
 MAX_BEHIND = 10.0  # seconds that the follower may take
-_RENAMED = {"decided": "decide", "settled": "settle", "settled_many": "settle_many"}
 T = TypeVar("T")
 
 
@@ -78,7 +76,6 @@ class Engine:
 
     def start(self) -> Engine:
         """Replay the log; the engine is ready afterwards."""
-        upgrade(self.store)
         self.store.clean()
         self._catalog.refresh()
         self.store.writer.committed = self._applier.committed
@@ -221,14 +218,6 @@ class Engine:
     ) -> list[messages.OutcomeAnswer | Exception]:
         """Log many outcomes at once; an error in place of one refused."""
         return asyncio.run(self.aio.settle_many(name, items))
-
-    def __getattr__(self, name: str) -> Any:
-        """Find the verbs of an event loop by the names that they had before ``aio``."""
-        if name not in _RENAMED:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        new = _RENAMED[name]
-        warnings.warn(f"Engine.{name} is now Engine.aio.{new}", DeprecationWarning, stacklevel=2)
-        return getattr(self.aio, new)
 
     def read(self, name: str, decision: str) -> messages.DecisionRead:
         """Return a decision with its explanation, outcome and history."""

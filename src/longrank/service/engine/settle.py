@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Sequence
+
+import msgspec
 
 from longrank.errors import InvalidInput
 from longrank.service import messages
@@ -13,8 +16,14 @@ from longrank.service.engine.decide import Appending, Reading
 from longrank.service.engine.model import Model
 from longrank.service.errors import Conflict, Duplicate, ServiceError, Unknown
 from longrank.service.messages import OutcomeRequest
-from longrank.service.store import records
-from longrank.service.store.records import OUTCOME, DecisionRecord, Draft, Entry, OutcomeRecord
+from longrank.service.store.records import (
+    OUTCOME,
+    DecisionRecord,
+    Draft,
+    Entry,
+    OutcomeRecord,
+    encode,
+)
 from longrank.service.store.store import Store
 
 log = logging.getLogger("longrank.service")
@@ -34,19 +43,19 @@ async def settle(
 
     ``read`` calls a function that reads the store; an event loop goes on meanwhile.
     """
-    found = recent.known(model.number, decision)
-    if found is None:
-        found = await read(recent.find, model.number, decision)
-    if found is None:
+    record = recent.known(model.number, decision)
+    if record is None:
+        record = await read(recent.find, model.number, decision)
+    if record is None:
         raise Unknown(f"there is no decision {decision!r}")
-    decided, record = found
-    now = clock()
-    frozen = model.spec.request.mode == "frozen"
-    outcome = check(request, record.played.ids, frozen=frozen, expired=now >= decided.expires)
+    outcome = check(request, record, clock(), frozen=model.spec.request.mode == "frozen")
     try:
-        return answer(await append(_draft(model, decision, outcome, record, now)), outcome, record)
+        await append(_draft(model, record, outcome))
     except Duplicate:
-        _, existing = await read(recent.store.find, model.number, decision)
+        pass
+    else:
+        return answer(outcome)
+    _, existing = await read(recent.store.find, model.number, decision)
     if existing is None:
         raise Unknown(f"there is no decision {decision!r}")
     before = existing.outcome()
@@ -55,7 +64,7 @@ async def settle(
             "expired and was recorded as failed" if before.automatic else "has a different outcome"
         )
         raise Conflict(f"the decision {decision!r} {how}")
-    return answer(existing, before, record, repeated=True)
+    return answer(before, repeated=True)
 
 
 async def settle_many(
@@ -96,93 +105,113 @@ def expire(
     TimeoutError if the model has not learned it after ``timeout`` seconds; it will all the same.
     """
     record = decided.decision()
+    tried = len(record.played.ids)
+    request = OutcomeRequest(tried=tried, succeeded=False, reason="no outcome")
     frozen = model.spec.request.mode == "frozen"
-    outcome = _missing(record.played.ids, frozen=frozen)
+    outcome = check(request, record, now, frozen=frozen, automatic=True)
     try:
-        store.append(_draft(model, decided.id, outcome, record, now)).result(timeout)
+        store.append(_draft(model, record, outcome)).result(timeout)
     except Duplicate:
         log.debug("model %s: the outcome of %s arrived as it expired", model.name, decided.id)
 
 
-def _draft(
-    model: Model, decision: str, outcome: OutcomeRecord, record: DecisionRecord, now: float
-) -> Draft:
-    body = records.pack_outcome(outcome)
-    return Draft(model.number, OUTCOME, decision, now, 0.0, body, (outcome, record))
+def _draft(model: Model, record: DecisionRecord, outcome: OutcomeRecord) -> Draft:
+    body, settled = encode(outcome), msgspec.structs.replace(record, outcome=outcome)
+    return Draft(model.number, OUTCOME, record.id, outcome.recorded, 0.0, body, settled)
 
 
-def answer(
-    entry: Entry, record: OutcomeRecord, decided: DecisionRecord, repeated: bool = False
-) -> messages.OutcomeAnswer:
+def answer(outcome: OutcomeRecord, *, repeated: bool = False) -> messages.OutcomeAnswer:
     """Return the answer to an outcome."""
     return messages.OutcomeAnswer(
-        id=entry.id,
-        outcome=observed(record),
-        reward=decided.reward(record),
-        recorded=entry.at,
-        learned=record.learn,
-        why=record.why,
-        attributable=record.attributable,
-        not_attributable=record.not_attributable,
-        reason=record.reason,
-        at=record.at,
+        id=outcome.id,
+        outcome=observed(outcome),
+        reward=outcome.reward,
+        recorded=outcome.recorded,
+        learned=outcome.learn,
+        why=outcome.why,
+        attributable=outcome.attributable,
+        not_attributable=outcome.not_attributable,
+        reason=outcome.reason,
+        at=outcome.at,
         repeated=repeated,
-        spent=decided.spent(record),
-        estimated=decided.estimated(record),
+        spent=outcome.spent,
+        estimated=outcome.estimated,
     )
 
 
-def observed(record: OutcomeRecord) -> messages.Observed:
+def observed(outcome: OutcomeRecord) -> messages.Observed:
     """Return what was reported of the tries."""
-    costs = None if record.costs is None else list(record.costs)
-    return messages.Observed(record.tried, record.succeeded, costs)
+    return messages.Observed(outcome.tried, outcome.succeeded, outcome.costs)
 
 
 # checking a request
 
 
-def check(request: OutcomeRequest, ids: list[str], *, frozen: bool, expired: bool) -> OutcomeRecord:
-    """Check a report about a sequence; InvalidInput says what is wrong with it."""
-    tried, succeeded = _observed(request, ids)
-    left_out = []
-    for given in request.not_attributable:
-        position = ids.index(given) + 1 if given in ids else given
-        if isinstance(position, str) or position > tried - succeeded:
-            raise InvalidInput("not_attributable", "name failures of this outcome", f"{given!r}")
-        left_out.append(position)
+def check(
+    request: OutcomeRequest,
+    record: DecisionRecord,
+    now: float,
+    *,
+    frozen: bool,
+    automatic: bool = False,
+) -> OutcomeRecord:
+    """Check a report about a decision; InvalidInput says what is wrong with it.
+
+    An ``automatic`` one stands for a report that did not come, and is never too late.
+    """
+    played = record.played
+    tried, succeeded = _observed(request, played.ids)
+    left_out = _left_out(request, played.ids, tried - succeeded)
+    expired = now >= record.expires and not automatic
     why = _why_not(request, left_out, tried, succeeded, frozen, expired)
+    paid = [] if played.costs is None else played.costs[:tried]
+    if request.costs is not None:
+        paid = _costs(request.costs, tried)
+    earned = [record.rewards[tried - 1] if succeeded else record.losses[tried]]
+    if succeeded and played.success_values is not None:
+        earned.append(played.success_values[tried - 1])
+    all_failed = not succeeded and tried == len(played.ids)
     return OutcomeRecord(
+        id=record.id,
+        recorded=now,
         tried=tried,
         succeeded=succeeded,
         learn=why is None,
+        reward=math.fsum([*earned, *(-cost for cost in paid)]),
+        spent=math.fsum(paid),
+        paid=paid,
+        reported=request.costs is not None,
+        estimated=request.costs is None and any(position < tried for position in record.expected),
+        gave_up=all_failed and tried < len(played.values) - 1,
         why=why,
         attributable=request.attributable,
         not_attributable=left_out,
         reason=request.reason,
         at=request.at,
-        costs=_costs(request.costs, tried),
+        automatic=automatic,
     )
 
 
-def _costs(given: list[float] | None, tried: int) -> tuple[float, ...] | None:
-    """Return what each try really cost, None if that is not known."""
-    if given is None:
-        return None
+def _left_out(request: OutcomeRequest, ids: list[str], failures: int) -> list[int]:
+    """Return the positions of failures that are not attributable."""
+    positions = []
+    for given in request.not_attributable:
+        position = ids.index(given) + 1 if given in ids else given
+        if isinstance(position, str) or position > failures:
+            raise InvalidInput("not_attributable", "name failures of this outcome", f"{given!r}")
+        positions.append(position)
+    return positions
+
+
+def _costs(given: list[float], tried: int) -> list[float]:
+    """Return what each try really cost."""
     if len(given) != tried:
         raise InvalidInput("costs", f"have {tried} numbers, one for each try", len(given))
     for i, cost in enumerate(given):
         if not 0.0 <= cost <= messages.MAX_PRICE:
             rule = f"be at least 0 and at most {messages.MAX_PRICE:g}"
             raise InvalidInput(f"costs[{i}]", rule, cost)
-    return tuple(map(float, given))
-
-
-def _missing(ids: list[str], *, frozen: bool) -> OutcomeRecord:
-    """Return the outcome in which all attempts failed."""
-    why = "frozen" if frozen else None if ids else "nothing was tried"
-    return OutcomeRecord(
-        len(ids), False, learn=why is None, why=why, reason="no outcome", automatic=True
-    )
+    return [float(cost) for cost in given]
 
 
 def _observed(request: OutcomeRequest, ids: list[str]) -> tuple[int, bool]:

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
+import msgspec
 
 from longrank.errors import InvalidInput
 from longrank.service import messages
 from longrank.service.engine import decide, settle
-from longrank.service.engine.model import Model, finite
-from longrank.service.engine.series import (
+from longrank.service.engine.model import Model
+from longrank.service.engine.stats import (
     COST,
     DECISIONS,
     EMPTY,
@@ -30,8 +30,7 @@ from longrank.service.engine.series import (
     Span,
 )
 from longrank.service.errors import Unknown
-from longrank.service.store.receipts import doubles
-from longrank.service.store.records import DecisionRecord, Entry
+from longrank.service.store.records import DecisionRecord, joined, state_hash
 from longrank.service.store.store import Store
 
 OTHERS = "(others)"
@@ -63,8 +62,8 @@ class Views:
             keep=request.keep,
             store_candidates=request.store_candidates,
             created=model.created,
-            version=view.version,
-            state_hash=view.state_hash(),
+            version=view.stats.learned,
+            state_hash=state_hash(view.policy.to_bytes()),
             stats=view.stats.shown(self.pending(model)),
             currency=request.currency,
             patience=request.patience,
@@ -154,21 +153,21 @@ class Views:
         entry, settled = self._store.find(model.number, decision)
         if entry is None:
             raise Unknown(f"there is no decision {decision!r}")
-        now, record = self._clock(), entry.decision()
-        short = decide.answer(entry, record, model.name)
-        outcome = None if settled is None else settle.answer(settled, settled.outcome(), record)
+        now, record = self._clock(), joined(entry, settled)
+        short = decide.answer(record, model.name)
+        outcome = None if record.outcome is None else settle.answer(record.outcome)
         return messages.DecisionRead(
             **{name: getattr(short, name) for name in short.__struct_fields__},
-            rewards=doubles(record.rewards).tolist(),
-            losses=doubles(record.losses).tolist(),
-            status=_status(entry, settled, now),
+            rewards=record.rewards,
+            losses=record.losses,
+            status=_status(record, now),
             explanation=_explain(record, model.spec.request.currency),
             outcome=outcome.outcome if outcome else None,
             outcome_record=outcome,
-            history=_history(entry, settled, outcome, now),
-            context=record.context,
+            history=_history(record, now),
+            context=None if record.context is None else msgspec.json.decode(record.context),
             patience=record.planned_patience,
-            result=_result(entry, record, settled, now),
+            result=_result(record, now),
             stopped=_stopped(record),
         )
 
@@ -185,15 +184,15 @@ class Views:
         shown: list[messages.DecisionSummary] = []
         while True:
             count = limit + 1 if wanted == ANY else PAGE
-            found = self._store.latest(model.number, before, count)
-            for entry, settled in found:
+            page = self._store.latest(model.number, before, count)
+            for pair in page:
                 if len(shown) == limit or looked == MAX_LOOKED:
                     return messages.DecisionList(shown, str(before))
-                looked, before = looked + 1, entry.seq
-                summary = _summary(entry, settled, now)
+                looked, before = looked + 1, pair[0].seq
+                summary = _summary(joined(*pair), now)
                 if wanted.fits(summary):
                     shown.append(summary)
-            if len(found) < count:
+            if len(page) < count:
                 return messages.DecisionList(shown, None)
 
 
@@ -229,7 +228,7 @@ def summary(model: Model) -> messages.ModelSummary:
         decisions=stats.decisions,
         outcomes=stats.outcomes,
         success_rate=stats.successes / stats.outcomes if stats.outcomes else None,
-        total_reward=finite(stats.reward),
+        total_reward=stats.reward,
         last=stats.series.last,
     )
 
@@ -259,11 +258,11 @@ def _stopped(record: DecisionRecord) -> str:
     """Say in a sentence why a sequence ends where it does."""
     if record.mode == "shadow":
         return "The caller's own sequence was played."
-    values = doubles(record.played.values)
+    values = record.played.values
     end, budget = len(record.played.ids), len(values) - 1
     if end == budget:
         return f"It uses the whole budget of {budget} {'try' if budget == 1 else 'tries'}."
-    if np.any(values[end + 1 :] > values[end]):
+    if any(value > values[end] for value in values[end + 1 :]):
         return (
             f"It stops after {end} of {budget} tries, as drawn at random: a longer sequence has a "
             "higher expected value."
@@ -275,21 +274,18 @@ def _stopped(record: DecisionRecord) -> str:
     )
 
 
-def _result(
-    entry: Entry, record: DecisionRecord, settled: Entry | None, now: float
-) -> messages.Result:
-    if settled is None:
-        return "expired" if now >= entry.expires else "pending"
-    outcome = settled.outcome()
-    if outcome.succeeded:
+def _result(record: DecisionRecord, now: float) -> messages.Result:
+    if record.outcome is None:
+        return "expired" if now >= record.expires else "pending"
+    if record.outcome.succeeded:
         return "succeeded"
-    return "gave_up" if record.gave_up(outcome) else "declined"
+    return "gave_up" if record.outcome.gave_up else "declined"
 
 
-def _status(entry: Entry, settled: Entry | None, now: float) -> Status:
-    if settled is not None:
+def _status(record: DecisionRecord, now: float) -> Status:
+    if record.outcome is not None:
         return "settled"
-    return "expired" if now >= entry.expires else "pending"
+    return "expired" if now >= record.expires else "pending"
 
 
 def _explain(record: DecisionRecord, currency: str | None) -> str:
@@ -305,37 +301,34 @@ def _explain(record: DecisionRecord, currency: str | None) -> str:
     return "\n".join(lines)
 
 
-def _history(
-    entry: Entry, settled: Entry | None, outcome: messages.OutcomeAnswer | None, now: float
-) -> list[messages.Event]:
+def _history(record: DecisionRecord, now: float) -> list[messages.Event]:
     """List what happened to a decision, in order."""
-    events = [messages.Event(entry.seq, entry.at, "decided", "ranked and logged")]
-    if now >= entry.expires and (settled is None or settled.at >= entry.expires):
-        events.append(messages.Event(entry.seq, entry.expires, "expired", "no outcome until then"))
-    if settled is not None and outcome is not None:
-        result = "succeeded" if outcome.outcome.succeeded else "failed"
-        learned = "learned" if outcome.learned else f"not learned: {outcome.why}"
-        tried = outcome.outcome.tried
-        detail = f"{result} after {tried} {'try' if tried == 1 else 'tries'}; {learned}"
-        events.append(messages.Event(settled.seq, settled.at, "outcome", detail))
+    seq, expires, outcome = record.seq, record.expires, record.outcome
+    events = [messages.Event(seq, record.created, "decided", "ranked and logged")]
+    if now >= expires and (outcome is None or outcome.recorded >= expires):
+        events.append(messages.Event(seq, expires, "expired", "no outcome until then"))
+    if outcome is not None:
+        result = "succeeded" if outcome.succeeded else "failed"
+        learned = "learned" if outcome.learn else f"not learned: {outcome.why}"
+        tries = "1 try" if outcome.tried == 1 else f"{outcome.tried} tries"
+        detail = f"{result} after {tries}; {learned}"
+        events.append(messages.Event(outcome.seq, outcome.recorded, "outcome", detail))
     return events
 
 
-def _summary(entry: Entry, settled: Entry | None, now: float) -> messages.DecisionSummary:
+def _summary(record: DecisionRecord, now: float) -> messages.DecisionSummary:
     """Return a decision for a list."""
-    record = entry.decision()
-    value = record.played.value
-    found = settled.outcome() if settled is not None else None
+    value, outcome = record.played.value, record.outcome
     return messages.DecisionSummary(
-        id=entry.id,
-        created=entry.at,
-        expires=entry.expires,
+        id=record.id,
+        created=record.created,
+        expires=record.expires,
         sequence=record.played.ids,
         expected_value=None if value != value else value,
-        status=_status(entry, settled, now),
-        outcome=settle.observed(found) if found else None,
-        result=_result(entry, record, settled, now),
-        reward=finite(record.reward(found)) if found else None,
-        spent=finite(record.spent(found)) if found else None,
+        status=_status(record, now),
+        outcome=None if outcome is None else settle.observed(outcome),
+        result=_result(record, now),
+        reward=None if outcome is None else outcome.reward,
+        spent=None if outcome is None else outcome.spent,
         proposal=None if record.proposal is None else record.proposal.ids,
     )

@@ -13,7 +13,8 @@ from prometheus_client.registry import Collector
 
 from longrank import __version__
 from longrank.service.engine.engine import Engine
-from longrank.service.engine.model import Model, exact_sum
+from longrank.service.engine.model import Model
+from longrank.service.engine.stats import exact_sum
 
 log = logging.getLogger("longrank.service")
 OTHERS = "(others)"  # no model has this name

@@ -17,17 +17,18 @@ import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import psycopg
 
 from longrank.service.errors import StoreDamaged, StoreFailed, sentence
 from longrank.service.store import sql
-from longrank.service.store.snapshots import Snapshot
+from longrank.service.store.records import Snapshot
 from longrank.service.store.sql import Session
 from longrank.service.store.store import Store
 
-LOCK = 0x6C72  # "lr": the class of the advisory locks of versions up to 0.4.0; 0 guards the schema
+LOCK = 0x6C72  # "lr": the class of the advisory lock that guards the schema
 UPKEEP = LOCK + 1  # the class of the leases
 IDLE = 2.0  # seconds that a process may be silent within a transaction
 LEASE = 3.0  # seconds that it may be silent and keep its leases
@@ -64,26 +65,14 @@ class PostgresSession:
     """A connection to the database."""
 
     def __init__(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
-        self.connection = connection
+        self._connection = connection
 
-    def execute(self, sql: str, args: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        cursor = self.connection.execute(_translated(sql), args or None, prepare=True)
+    def execute(self, sql: str, args: Sequence[Any] = (), /) -> list[tuple[Any, ...]]:
+        cursor = self._connection.execute(_translated(sql), args or None, prepare=bool(args))
         return cursor.fetchall() if cursor.description is not None else []
 
-    def change(self, sql: str, args: Sequence[Any]) -> int:
-        return self.connection.execute(_translated(sql), args, prepare=True).rowcount
-
-    def begin(self) -> None:
-        self.connection.execute("BEGIN")
-
-    def commit(self) -> None:
-        self.connection.execute("COMMIT")
-
-    def rollback(self) -> None:
-        self.connection.execute("ROLLBACK")
-
     def close(self) -> None:
-        self.connection.close()
+        self._connection.close()
 
 
 class PostgresStore(Store):
@@ -93,10 +82,6 @@ class PostgresStore(Store):
     failures = (psycopg.Error, OSError)
     blob, key = "BYTEA", "BIGINT PRIMARY KEY"
     exists = "SELECT 1 FROM to_regclass(?) AS found WHERE found IS NOT NULL"
-    column = (
-        "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass(?) AND attname = ? "
-        "AND NOT attisdropped"
-    )
 
     def __init__(self, url: str, *, max_queued: int = 4096) -> None:
         self._url = url
@@ -242,23 +227,14 @@ class _Leases:
 
 
 def _transact(session: Session, work: Callable[[Session], T]) -> T:
-    session.begin()
-    try:
-        result = work(session)
-    except BaseException:
-        with suppress(psycopg.Error, OSError):
-            session.rollback()
-        raise
-    session.commit()
+    """Do work in a transaction; who lends the session closes it after a failure."""
+    session.execute(sql.BEGIN)
+    result = work(session)
+    session.execute("COMMIT")
     return result
 
 
-_known: dict[str, str] = {}
-
-
+@cache
 def _translated(sql: str) -> str:
-    """Replace ``?`` by psycopg's placeholder."""
-    found = _known.get(sql)
-    if found is None:
-        found = _known[sql] = sql.replace("?", "%s")
-    return found
+    """Return a statement in PostgreSQL's words, with psycopg's placeholder."""
+    return sql.replace("?", "%s").removesuffix(" IMMEDIATE")

@@ -1,213 +1,292 @@
-"""Records of the log: decisions and outcomes, in entries with a checksum."""
+"""What a store holds: decisions with their outcomes, the log's entries, and snapshots.
+
+:class:`DecisionRecord` is the one record of a decision. It is built when the decision is made, is
+what the log keeps and a replay reads, and answers of the API and rows of an export are made of its
+fields. A new field is one line here (with a default, at the end) and one where it is filled in.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import math
 import struct
-from collections import abc
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
-from longrank.decision import Outcome, Ranking
-from longrank.payoffs import Payoffs
+from longrank.decision import Outcome, Prices, Ranking
+from longrank.errors import BadFile
+from longrank.explanation import Names
+from longrank.rows import SparseRows
 from longrank.service.errors import OtherVersion, StoreDamaged
-from longrank.service.store.receipts import PricesRecord, RowsRecord, Sequence, doubles
 
-T = TypeVar("T")
-DECISION, OUTCOME = 0, 1
-VERSION = 4  # of the records' layout
-_PRICES = 3  # that of decisions without a sample and of outcomes, which has not changed
-_RECORDS = 2  # that of decisions about records without prices, which has not changed
-_ARRAYS = 1  # that of decisions about arrays and of outcomes, without prices, which has not changed
-_PAIR = b"\x92"  # MessagePack's mark of an array of two: a version and a record
+T = TypeVar("T", bound="Versioned")
+VERSION = 1  # of the layout of decisions, outcomes and snapshots
+DECISION, OUTCOME = 0, 1  # kinds of entries
 _HEAD = struct.Struct("<qqqdd")
+encode = msgspec.msgpack.Encoder().encode
 
 
-class MoneyRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What a decision has in addition where candidates have prices, or cascades a patience.
+class Versioned(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A record that begins with the version of its layout."""
 
-    ``costs`` and ``values`` are those of all candidates, where these are stored and are arrays:
-    records have them as fields. ``expected`` are the tries whose cost was not given, but is what
-    the policy expected, counted from 0. ``patience`` is that of the payoffs, ``learned`` the one
-    that it was planned with where the policy has learned another.
-    """
-
-    played: PricesRecord | None = None
-    proposal: PricesRecord | None = None
-    costs: bytes | None = None
-    values: bytes | None = None
-    patience: float = 1.0
-    expected: list[int] = []
-    learned: float | None = None
-
-
-class NamedRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What a decision about records has in addition.
-
-    ``rows`` are those of the sequence, None where the policy does not learn from them. ``context``
-    and ``candidates`` are JSON as they were given; of the candidates all are stored, or none.
-    """
-
-    rows: RowsRecord | None
-    context: bytes
-    candidates: bytes | None
-
-
-class DecisionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A decision in the log: all that repeating the answer, learning and explaining need.
-
-    ``propensities`` are there where the policy is randomised and its own choice was played: the
-    probability of each prefix of the sequence, and last that of the whole sequence. ``named`` is
-    there where candidates are records, ``money`` where the round has more than rewards and losses.
-    ``sample`` are some of the candidates, where the receipt carries them.
-    """
-
-    digest: bytes
-    mode: str
     version: int
-    played: Sequence
-    dim: int
-    rows: bytes
-    rewards: bytes
-    losses: bytes
-    proposal: Sequence | None = None
-    baseline: list[str] | None = None
-    candidates: list[str] | None = None
-    features: bytes | None = None
-    propensities: bytes | None = None
-    named: NamedRecord | None = None
-    money: MoneyRecord | None = None
-    sample: tuple[int, bytes] | None = None
+
+
+class Matrix(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Rows of numbers: how many columns, and little-endian float64."""
+
+    columns: int
+    numbers: bytes
+
+    @classmethod
+    def of(cls, rows: NDArray[np.floating]) -> Matrix:
+        return cls(rows.shape[1], rows.astype("<f8", copy=False).tobytes())
+
+    def array(self, count: int = -1) -> NDArray[np.float64]:
+        """Return them as an array that owns its memory; ``count`` rows if there are no columns."""
+        return np.frombuffer(self.numbers, "<f8").astype(np.float64).reshape(count, self.columns)
+
+
+class SparseMatrix(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Sparse rows: see :class:`longrank.rows.SparseRows`. The arrays are little-endian."""
+
+    candidate: list[tuple[str, str, int]]
+    context: list[tuple[str, str, int]]
+    keys: bytes
+    numbers: bytes
+    context_keys: bytes
+    context_numbers: bytes
+    raw: bytes
+    context_raw: bytes
+
+    @classmethod
+    def of(cls, rows: SparseRows) -> SparseMatrix:
+        arrays = (getattr(rows, name).astype(_KINDS[name], copy=False) for name in _KINDS)
+        layout = rows.layout
+        return cls(
+            list(layout.candidate), list(layout.context), *(each.tobytes() for each in arrays)
+        )
 
     @property
-    def ranking(self) -> Ranking:
-        """The receipt that a policy learns from."""
-        count, named, names = len(self.played.ids), self.named, None
-        if named is not None:
-            names = self.played.names(None if named.rows is None else named.rows.rows(count))
-        rows = doubles(self.rows).reshape(count, self.dim)
-        ranking = self.played.ranking(rows, names, self.prices)
-        if self.sample is None:
-            return ranking
-        columns, numbers = self.sample
-        return ranking.carry(doubles(numbers).reshape(-1, columns))
+    def size(self) -> int:
+        """The number of bytes of its arrays."""
+        return sum(len(getattr(self, name)) for name in _KINDS)
+
+    def rows(self, count: int) -> SparseRows:
+        """Return the rows of so many candidates; StoreDamaged if they do not fit together."""
+        try:
+            arrays = {
+                name: np.frombuffer(getattr(self, name), kind) for name, kind in _KINDS.items()
+            }
+            for name in ("keys", "numbers", "raw"):
+                arrays[name] = arrays[name].reshape(count, len(arrays[name]) // max(count, 1))
+            return SparseRows.from_state(
+                {"candidate": self.candidate, "context": self.context} | arrays
+            )
+        except (BadFile, ValueError) as error:
+            raise StoreDamaged(f"the rows of a decision do not fit together: {error}") from error
+
+
+_KINDS = {
+    "keys": "<u8",
+    "numbers": "<f8",
+    "context_keys": "<u8",
+    "context_numbers": "<f8",
+    "raw": "<f8",
+    "context_raw": "<f8",
+}
+
+
+class Plan(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A sequence to try, with a number for each try; NaN where a policy has no belief.
+
+    ``values`` are the expected values of the lengths 0, 1, ..., up to the budget. ``costs``,
+    ``success_values`` and ``loss_bound`` are there where candidates have prices, ``reasons`` where
+    they are records: see :class:`longrank.Ranking`.
+    """
+
+    ids: list[str]
+    order: list[int]
+    estimates: list[float]
+    optimistic: list[float]
+    values: list[float]
+    costs: list[float] | None = None
+    success_values: list[float] | None = None
+    loss_bound: float = 0.0
+    reasons: list[list[tuple[str, float]]] | None = None
+
+    @classmethod
+    def of(cls, ranking: Ranking, ids: list[str]) -> Plan:
+        indices, optimistic, estimates, values = ranking.arrays()
+        order, reasons = indices.tolist(), ranking.reasons
+        costs, worth = ranking.costs, ranking.success_values
+        return cls(
+            [ids[i] for i in order],
+            order,
+            estimates.tolist(),
+            optimistic.tolist(),
+            values.tolist(),
+            None if costs is None else costs.tolist(),
+            None if worth is None else worth.tolist(),
+            ranking.loss_bound,
+            reasons if any(reasons) else None,
+        )
 
     @property
-    def prices(self) -> PricesRecord | None:
-        """What the tries of the sequence cost; None where candidates have no prices."""
-        return None if self.money is None else self.money.played
+    def value(self) -> float:
+        """The expected value of the sequence."""
+        return self.values[len(self.ids)]
 
-    @property
-    def context(self) -> dict[str, Any] | None:
-        """What all candidates of the round shared; None where they were arrays."""
-        if self.named is None:
-            return None
-        found: dict[str, Any] = msgspec.json.decode(self.named.context)
-        return found
-
-    @property
-    def choice(self) -> Ranking:
-        """The model's own choice, which in shadow mode is not what was played."""
-        if self.proposal is None:
-            return self.ranking
-        return self.proposal.ranking(np.empty((len(self.proposal.ids), self.dim)))
-
-    @property
-    def payoffs(self) -> Payoffs:
-        """The payoffs of the round."""
-        return Payoffs(doubles(self.rewards), doubles(self.losses), patience=self.patience)
-
-    @property
-    def patience(self) -> float:
-        """That of the payoffs, as they were given."""
-        return 1.0 if self.money is None else self.money.patience
-
-    @property
-    def planned_patience(self) -> float:
-        """That of the plan: given, or learned by the policy."""
-        learned = None if self.money is None else self.money.learned
-        return self.patience if learned is None else learned
-
-    def observed(self, outcome: OutcomeRecord) -> tuple[Ranking, Outcome]:
-        """Return what to learn from: without the failures that are not attributable."""
-        ranking, tried, costs = self.ranking, outcome.tried, outcome.costs
-        if outcome.attributable and not outcome.not_attributable:
-            return ranking, Outcome(tried, outcome.succeeded, costs)
-        last = tried if outcome.succeeded else 0
-        left_out = set(outcome.not_attributable if outcome.attributable else range(1, tried + 1))
-        kept = [i for i in range(tried) if i + 1 == last or i + 1 not in left_out]
-        if costs is not None:
-            costs = tuple(costs[i] for i in kept)
-        return ranking.subset(kept), Outcome(len(kept), outcome.succeeded, costs)
-
-    @property
-    def is_short(self) -> bool:
-        """Whether the sequence leaves tries of the budget unused."""
-        return len(self.played.ids) < len(self.played.values) // 8 - 1
-
-    def gave_up(self, outcome: OutcomeRecord) -> bool:
-        """Return whether all that was to be tried failed, and the sequence left tries unused.
-
-        A failure after all tries of the budget, or one that ended the cascade, is declined.
-        """
-        return not outcome.succeeded and outcome.tried == len(self.played.ids) and self.is_short
-
-    def reward(self, outcome: OutcomeRecord) -> float:
-        """Return what an outcome earned, net of what its tries cost; rounded once."""
-        tried, prices, parts = outcome.tried, self.prices, []
-        if not outcome.succeeded:
-            parts.append(_number(self.losses, tried))
-        else:
-            parts.append(_number(self.rewards, tried - 1))
-            if prices is not None:
-                parts.append(_number(prices.values, tried - 1))
-        return math.fsum([*parts, *(-cost for cost in self.paid(outcome))])
-
-    def spent(self, outcome: OutcomeRecord) -> float:
-        """Return what the tries of an outcome cost; rounded once."""
-        return math.fsum(self.paid(outcome))
-
-    def estimated(self, outcome: OutcomeRecord) -> bool:
-        """Return whether that counts a cost which nobody told, but the policy expected."""
-        if outcome.costs is not None or self.money is None:
-            return False
-        return any(position < outcome.tried for position in self.money.expected)
-
-    def paid(self, outcome: OutcomeRecord) -> abc.Sequence[float]:
-        """Return what each try cost: really, if that was reported, or as planned."""
-        if outcome.costs is not None:
-            return outcome.costs
-        return () if self.prices is None else doubles(self.prices.costs)[: outcome.tried].tolist()
+    def ranking(self, rows: NDArray[np.float64], names: Names | None = None) -> Ranking:
+        """Return the receipt, with these rows to learn from."""
+        prices = None
+        if self.costs is not None:
+            prices = Prices(np.array(self.costs), np.array(self.success_values), self.loss_bound)
+        return Ranking(
+            np.array(self.order, np.int64),
+            np.array(self.optimistic),
+            np.array(self.estimates),
+            np.array(self.values),
+            rows,
+            names,
+            prices,
+        )
 
 
-class OutcomeRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """An outcome in the log; ``learn`` was decided when it arrived, so that replay is exact."""
+class OutcomeRecord(Versioned, frozen=True, array_like=True, gc=False, kw_only=True):
+    """What became of a decision, and what it earned, as it was counted when it was recorded.
 
+    ``recorded`` is when it arrived, ``at`` when the caller says that it happened; ``automatic``
+    says that none arrived in time. ``learn`` says whether the model learns from it, ``why`` why it
+    does not. ``paid`` is what each try cost: really where that was ``reported``, else as planned;
+    empty without prices. ``reward`` is net of ``spent``, which counts costs that nobody told but
+    the policy expected where it is ``estimated``. ``gave_up`` says that all that was to be tried
+    failed, and the sequence left tries unused; a failure after all tries of the budget, or one
+    that ended the cascade, is declined. ``seq`` is its number in the log.
+    """
+
+    version: int = VERSION
+    id: str
+    recorded: float
     tried: int
     succeeded: bool
     learn: bool
+    reward: float
+    spent: float
+    paid: list[float]
+    reported: bool = False
+    estimated: bool = False
+    gave_up: bool = False
     why: str | None = None
     attributable: bool = True
     not_attributable: list[int] = []
     reason: str | None = None
     at: float | None = None
     automatic: bool = False
-    costs: tuple[float, ...] | None = None
+    seq: int = 0
+
+    @property
+    def costs(self) -> list[float] | None:
+        """What each try really cost; None if that was not reported."""
+        return self.paid if self.reported else None
 
     @property
     def content(self) -> tuple[Any, ...]:
         """What two reports of the same outcome must agree on."""
         told = self.tried, self.succeeded, self.attributable, self.reason, self.at, self.costs
-        return *told, tuple(sorted(set(self.not_attributable)))
+        return *told, sorted(set(self.not_attributable))
+
+
+class DecisionRecord(Versioned, frozen=True, array_like=True, gc=False, kw_only=True):
+    """A decision: what was offered, what was chosen and why, and what became of it.
+
+    ``digest`` identifies the content of the request, ``learned`` is the number of outcomes that the
+    model had learned from, ``seq`` the decision's number in the log.
+
+    The round: ``rewards``, ``losses`` and ``patience`` are those of the payoffs,
+    ``planned_patience`` the one that the policy planned with. All ``candidates`` (their ids) are
+    there where the model stores them; then so are their ``items``, ``costs`` and
+    ``success_values`` where they are arrays, or their ``records`` as JSON. ``context`` is JSON, and
+    None where candidates are arrays. ``baseline`` is the caller's own sequence.
+
+    The choice: ``played`` and, in shadow mode, the model's own ``proposal``. ``expected`` are the
+    tries whose cost was not given, but is what the policy expected, counted from 0.
+    ``propensities`` are there where a randomised policy's own choice was played: the probability of
+    each prefix of the sequence, and last that of the whole sequence. ``rows`` or ``sparse`` are
+    learned from; ``sample`` are some of the candidates, where the receipt carries them.
+
+    ``outcome`` has an entry of its own in the log: see :func:`joined`.
+    """
+
+    version: int = VERSION
+    id: str
+    created: float
+    expires: float
+    digest: bytes
+    mode: str
+    learned: int
+    rewards: list[float]
+    losses: list[float]
+    patience: float = 1.0
+    planned_patience: float = 1.0
+    candidates: list[str] | None = None
+    items: Matrix | None = None
+    costs: list[float] | None = None
+    success_values: list[float] | None = None
+    records: bytes | None = None
+    context: bytes | None = None
+    baseline: list[str] | None = None
+    played: Plan
+    proposal: Plan | None = None
+    expected: list[int] = []
+    propensities: list[float] | None = None
+    rows: Matrix
+    sparse: SparseMatrix | None = None
+    sample: Matrix | None = None
+    outcome: OutcomeRecord | None = None
+    seq: int = 0
+
+    @property
+    def ranking(self) -> Ranking:
+        """The receipt that a policy learns from."""
+        played, names = self.played, None
+        count = len(played.ids)
+        if self.context is not None:
+            rows = None if self.sparse is None else self.sparse.rows(count)
+            names = Names(list(played.ids), rows, played.reasons or [[] for _ in played.ids])
+        ranking = played.ranking(self.rows.array(count), names)
+        return ranking if self.sample is None else ranking.carry(self.sample.array())
+
+    @property
+    def choice(self) -> Ranking:
+        """The model's own choice, which in shadow mode is not what was played."""
+        if self.proposal is None:
+            return self.ranking
+        return self.proposal.ranking(np.empty((len(self.proposal.ids), self.rows.columns)))
+
+    def observed(self) -> tuple[Ranking, Outcome]:
+        """Return what to learn from: without the failures that are not attributable."""
+        ranking, ended = self.ranking, self.outcome
+        assert ended is not None
+        tried, costs = ended.tried, tuple(ended.paid) if ended.reported else None
+        if ended.attributable and not ended.not_attributable:
+            return ranking, Outcome(tried, ended.succeeded, costs)
+        last = tried if ended.succeeded else 0
+        left_out = set(ended.not_attributable if ended.attributable else range(1, tried + 1))
+        kept = [i for i in range(tried) if i + 1 == last or i + 1 not in left_out]
+        costs = costs and tuple(costs[i] for i in kept)
+        return ranking.subset(kept), Outcome(len(kept), ended.succeeded, costs)
+
+
+# entries of the log
 
 
 class Draft(NamedTuple):
     """An entry to append; ``known`` is what the engine need not read from the body again.
 
-    Of a decision it is the record and the model's own choice, of an outcome both records.
+    Of a decision it is the record and the model's own choice, of an outcome the decision with it.
     """
 
     model: int
@@ -237,31 +316,22 @@ class Entry(NamedTuple):
 
     def decision(self) -> DecisionRecord:
         """Read the decision in the body."""
-        return self._read(_read_decision)
+        return self._read(_decision)
 
     def outcome(self) -> OutcomeRecord:
         """Read the outcome in the body."""
-        return self._read(_read_outcome)
+        return self._read(_outcome)
 
     def _read(self, decoder: msgspec.msgpack.Decoder[T]) -> T:
-        """Read the record in the body, after its version."""
-        body: bytes | memoryview = self.body
-        if (
-            self.body[:1] == _PAIR
-        ):  # else from before records had a version: the layout is that of 1
-            if self.body[1] > VERSION:
-                raise OtherVersion(
-                    f"log entry {self.seq} ({self.id!r}) has version {self.body[1]}; this longrank "
-                    f"reads versions up to {VERSION}: upgrade longrank"
-                )
-            body = memoryview(self.body)[2:]
-        try:
-            return decoder.decode(body)
-        except msgspec.DecodeError as error:  # its checksum says that it is as it was written
-            raise OtherVersion(
-                f"log entry {self.seq} ({self.id!r}) was written by another version of longrank: "
-                f"{error}"
-            ) from error
+        record = read_version(self.body, decoder, f"log entry {self.seq} ({self.id!r})")
+        msgspec.structs.force_setattr(record, "seq", self.seq)
+        return record
+
+
+def joined(decided: Entry, settled: Entry | None) -> DecisionRecord:
+    """Return a decision with its outcome, if it has one, from their entries."""
+    record = decided.decision()
+    return record if settled is None else msgspec.structs.replace(record, outcome=settled.outcome())
 
 
 def checked(row: tuple[Any, ...]) -> Entry:
@@ -286,29 +356,60 @@ def blob(value: Any) -> bytes:
     raise StoreDamaged("a column of the store holds no bytes; restore the store from a backup")
 
 
-def _number(data: bytes, index: int) -> float:
-    number: float
-    (number,) = struct.unpack_from("<d", data, 8 * index)
-    return number
+# snapshots
 
 
-def pack_decision(record: DecisionRecord) -> bytes:
-    """Return the body of a decision's entry; without prices it is as it was before there were."""
-    if record.sample is not None:
-        return encode((VERSION, record))
-    fields = msgspec.structs.astuple(record)
-    if record.money is not None:
-        return encode((_PRICES, fields[:-1]))
-    return encode((_ARRAYS if record.named is None else _RECORDS, fields[:-2]))
+class Snapshot(Versioned, frozen=True, array_like=True):
+    """A model after entry ``seq`` of the log: its policy's bytes and its statistics, packed."""
+
+    seq: int
+    state_hash: str
+    policy: bytes
+    stats: msgspec.Raw
+
+    @classmethod
+    def of(cls, seq: int, policy: bytes, stats: msgspec.Struct) -> Snapshot:
+        return cls(VERSION, seq, state_hash(policy), policy, msgspec.Raw(encode(stats)))
+
+    def packed(self) -> tuple[bytes, bytes]:
+        """Return its bytes and their SHA-256."""
+        body = encode(self)
+        return body, hashlib.sha256(body).digest()
 
 
-def pack_outcome(record: OutcomeRecord) -> bytes:
-    """Return the body of an outcome's entry; without costs it is as it was before there were."""
-    if record.costs is not None:
-        return encode((_PRICES, record))
-    return encode((_ARRAYS, msgspec.structs.astuple(record)[:-1]))
+def state_hash(policy: bytes) -> str:
+    """Return the SHA-256 of a policy's bytes, in hex."""
+    return hashlib.sha256(policy).hexdigest()
 
 
-encode = msgspec.msgpack.Encoder().encode
-_read_decision = msgspec.msgpack.Decoder(DecisionRecord)
-_read_outcome = msgspec.msgpack.Decoder(OutcomeRecord)
+def read_snapshot(seq: int, body: bytes, total: bytes) -> Snapshot | StoreDamaged:
+    """Unpack a snapshot; return an error that says what is wrong with a damaged one.
+
+    One of a newer version is not damaged, and is refused.
+    """
+    if hashlib.sha256(body).digest() != total:
+        return StoreDamaged(f"snapshot {seq} is damaged: its checksum does not match its content")
+    snapshot = read_version(body, _snapshot, f"snapshot {seq}")
+    if snapshot.seq != seq or state_hash(snapshot.policy) != snapshot.state_hash:
+        return StoreDamaged(f"snapshot {seq} does not fit together")
+    return snapshot
+
+
+def read_version(body: bytes, decoder: msgspec.msgpack.Decoder[T], what: str) -> T:
+    """Decode a record; OtherVersion if this longrank cannot: a checksum says it is not damaged."""
+    try:
+        written = _version.decode(body).version
+        if 1 <= written <= VERSION:
+            return decoder.decode(body)
+        detail = (
+            f"has version {written}; this longrank reads versions up to {VERSION}: upgrade longrank"
+        )
+    except msgspec.DecodeError as error:
+        detail = f"was written by another version of longrank: {error}"
+    raise OtherVersion(f"{what} {detail}")
+
+
+_version = msgspec.msgpack.Decoder(Versioned)
+_decision = msgspec.msgpack.Decoder(DecisionRecord)
+_outcome = msgspec.msgpack.Decoder(OutcomeRecord)
+_snapshot = msgspec.msgpack.Decoder(Snapshot)

@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from longrank.service.errors import Conflict, Duplicate, StoreDamaged
-from longrank.service.store.records import DECISION, OUTCOME, Draft, Entry, blob, checked
-from longrank.service.store.snapshots import Snapshot, read_snapshot
+from longrank.service.store.records import (
+    DECISION,
+    OUTCOME,
+    Draft,
+    Entry,
+    Snapshot,
+    blob,
+    checked,
+    read_snapshot,
+)
 
-FORMAT = 2  # 1 had no first snapshots
 MAX_SNAPSHOTS = 3  # of each model, beside the first; older ones are deleted
 Settled = tuple[Entry, Entry | None]  # a decision and its outcome
+BEGIN = "BEGIN IMMEDIATE"
 
 
 class Session(Protocol):
-    """A connection to a database."""
+    """A connection to a database. Closing it undoes a transaction that is not committed."""
 
-    def execute(self, sql: str, args: Any = ()) -> list[tuple[Any, ...]]:
+    def execute(self, sql: str, args: Any = (), /) -> Iterable[tuple[Any, ...]]:
         """Run one statement with ``?`` for arguments; return its rows."""
-
-    def change(self, sql: str, args: Any) -> int:
-        """Run one statement that changes rows; return how many it changed."""
-
-    def begin(self) -> None:
-        """Begin a transaction that writes."""
-
-    def commit(self) -> None:
-        """Make the transaction durable."""
-
-    def rollback(self) -> None:
-        """Undo the transaction."""
 
     def close(self) -> None:
         """Close the connection."""
@@ -75,7 +71,7 @@ SCHEMA = {
     "models": "TABLE models(model BIGINT PRIMARY KEY, name TEXT NOT NULL UNIQUE, "
     "created DOUBLE PRECISION NOT NULL, floor BIGINT NOT NULL, spec {blob} NOT NULL)",
     "keys": "TABLE keys(digest {blob} PRIMARY KEY, model BIGINT NOT NULL, "
-    "id TEXT NOT NULL, created DOUBLE PRECISION NOT NULL)",
+    "id TEXT NOT NULL, created DOUBLE PRECISION NOT NULL, expires DOUBLE PRECISION)",
     "log": "TABLE log(seq {key}, model BIGINT NOT NULL, "
     "kind BIGINT NOT NULL, id TEXT NOT NULL, at DOUBLE PRECISION NOT NULL, "
     "expires DOUBLE PRECISION NOT NULL, body {blob} NOT NULL, sum {blob} NOT NULL)",
@@ -87,51 +83,37 @@ SCHEMA = {
     "events": "TABLE events(event TEXT PRIMARY KEY, at DOUBLE PRECISION NOT NULL, "
     "who TEXT NOT NULL, what TEXT NOT NULL, model TEXT NOT NULL, detail TEXT NOT NULL)",
     "events_order": "INDEX events_order ON events(at, event)",
-    # states for processes of versions up to 0.4.0, which do not apply the log themselves
-    "published": "TABLE published(model BIGINT PRIMARY KEY, seq BIGINT NOT NULL, "
-    "body {blob} NOT NULL, sum {blob} NOT NULL)",
 }
-# Columns of later versions, which those before neither read nor write.
-COLUMNS = {("keys", "expires"): "DOUBLE PRECISION"}
+# What brings a store of version 1 to 2, of 2 to 3, and so on. The version of a store is the number
+# of migrations that it has had, plus one; a migration's table in SCHEMA is as it is afterwards.
+MIGRATIONS: list[Callable[[Session], None]] = []
 
 
-def prepare(session: Session, blob: str, key: str, exists: str, column: str) -> int:
-    """Create what is missing; return the version of the format.
+def prepare(session: Session, blob: str, key: str, exists: str) -> None:
+    """Create the tables, or bring those of an older version to the present one.
 
-    ``blob`` and ``key`` are the database's names of these types; ``exists`` and ``column`` are the
-    statements that find a table or an index by its name, and a column by its table's and its own.
-    Where nothing is missing no table is locked, so that a process that starts stops no other.
+    ``blob`` and ``key`` are the database's names of these types, ``exists`` is the statement that
+    finds a table by its name. Where nothing is to be done no table is locked, so that a process
+    that starts stops no other.
     """
-    session.begin()
-    known = bool(session.execute(exists, ("format",)))
-    version = int(session.execute("SELECT version FROM format")[0][0]) if known else FORMAT
-    if not 1 <= version <= FORMAT:
-        session.rollback()
+    session.execute(BEGIN)
+    current = 1 + len(MIGRATIONS)
+    if not list(session.execute(exists, ("format",))):
+        for what in SCHEMA.values():
+            session.execute(f"CREATE {what.format(blob=blob, key=key)}")
+        session.execute("INSERT INTO format(version) VALUES(?)", (current,))
+        session.execute("INSERT INTO counter(seq, model) VALUES(0, 0)")
+    ((version,),) = session.execute("SELECT version FROM format")
+    if not 1 <= version <= current:
         raise StoreDamaged(
             f"the store has format version {version}; this longrank reads versions up to "
-            f"{FORMAT}: upgrade longrank"
+            f"{current}: upgrade longrank"
         )
-    for name, what in SCHEMA.items():
-        if not session.execute(exists, (name,)):
-            session.execute(f"CREATE {what.format(blob=blob, key=key)}")
-    for (table, name), kind in COLUMNS.items():
-        if not session.execute(column, (table, name)):
-            session.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
-    if not known:
-        session.execute("INSERT INTO format(version) VALUES(?)", (FORMAT,))
-        session.execute("INSERT INTO counter(seq, model) VALUES(0, 0)")
-    session.commit()
-    return version
-
-
-def upgrade(session: Session, firsts: Mapping[int, tuple[bytes, bytes]]) -> None:
-    """Turn a store of format 1 into one of format 2: add the models' first snapshots, packed.
-
-    Another process may have done so meanwhile, and may have deleted a model; both are fine.
-    """
-    session.execute("UPDATE format SET version = ? WHERE version < ?", (FORMAT, FORMAT))
-    for model, (body, total) in firsts.items():
-        _insert_snapshot(session, model, 0, body, total)
+    for migrate in MIGRATIONS[version - 1 :]:
+        migrate(session)
+    if version < current:
+        session.execute("UPDATE format SET version = ?", (current,))
+    session.execute("COMMIT")
 
 
 def probe(session: Session, alone: bool) -> None:
@@ -141,8 +123,6 @@ def probe(session: Session, alone: bool) -> None:
 
 
 # models
-
-_MODEL_TABLES = ("models", "keys", "snapshots", "published")  # and the log
 
 
 def models(session: Session) -> list[ModelRow]:
@@ -154,7 +134,7 @@ def models(session: Session) -> list[ModelRow]:
 def floor(session: Session, model: int) -> int:
     """Return the entry after which a model's log is complete; 0 where there is no such model."""
     rows = session.execute("SELECT floor FROM models WHERE model = ?", (model,))
-    return int(rows[0][0]) if rows else 0
+    return next((int(lowest) for (lowest,) in rows), 0)
 
 
 def create_model(
@@ -170,7 +150,7 @@ def create_model(
         "INSERT INTO models(model, name, created, floor, spec) VALUES(?, ?, ?, 0, ?) "
         "ON CONFLICT DO NOTHING RETURNING model"
     )
-    if not session.execute(sql, (model, name, created, spec)):
+    if not list(session.execute(sql, (model, name, created, spec))):
         raise Conflict(f"there is a model {name!r} already")
     _insert_snapshot(session, model, 0, body, total)
     return model
@@ -183,7 +163,7 @@ def update_model(session: Session, model: int, spec: bytes) -> None:
 
 def delete_model(session: Session, model: int) -> None:
     """Delete a model with its keys and snapshots; its log is left over."""
-    for table in _MODEL_TABLES:
+    for table in ("models", "keys", "snapshots"):
         session.execute(f"DELETE FROM {table} WHERE model = ?", (model,))
 
 
@@ -202,9 +182,9 @@ def delete_log(session: Session, model: int, limit: int) -> int:
     """Delete some entries of a model that has been deleted; count them."""
     sql = (
         "DELETE FROM log WHERE seq IN (SELECT seq FROM log WHERE model = ? AND model NOT IN "
-        "(SELECT model FROM models) ORDER BY seq LIMIT ?)"
+        "(SELECT model FROM models) ORDER BY seq LIMIT ?) RETURNING seq"
     )
-    return session.change(sql, (model, limit))
+    return len(list(session.execute(sql, (model, limit))))
 
 
 # keys
@@ -229,7 +209,7 @@ def expire_key(session: Session, model: int, name: str, at: float, event: EventR
         "UPDATE keys SET expires = CASE WHEN expires < ? THEN expires ELSE ? END "
         "WHERE model = ? AND id = ? RETURNING id"
     )
-    found = bool(session.execute(sql, (at, at, model, name)))
+    found = bool(list(session.execute(sql, (at, at, model, name))))
     if found:
         add_event(session, event)
     return found
@@ -238,7 +218,7 @@ def expire_key(session: Session, model: int, name: str, at: float, event: EventR
 def delete_key(session: Session, model: int, name: str, event: EventRow) -> bool:
     """Delete a key; return whether it existed."""
     sql = "DELETE FROM keys WHERE model = ? AND id = ? RETURNING id"
-    found = bool(session.execute(sql, (model, name)))
+    found = bool(list(session.execute(sql, (model, name))))
     if found:
         add_event(session, event)
     return found
@@ -272,34 +252,26 @@ _MAX_ROWS = 128
 _APPENDS = {
     count: f"INSERT INTO log({_COLUMNS}) SELECT * FROM (VALUES "
     + ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?)"] * count)
-    + f") AS v WHERE {_PARENT} ON CONFLICT DO NOTHING"
+    + f") AS v WHERE {_PARENT} ON CONFLICT DO NOTHING RETURNING seq"
     for count in (2**power for power in range(_MAX_ROWS.bit_length()))
 }
 
 
 def last_seq(session: Session) -> int:
     """Return the number of the newest entry of any model."""
-    return int(session.execute("SELECT seq FROM counter")[0][0])
+    ((seq,),) = session.execute("SELECT seq FROM counter")
+    return int(seq)
 
 
 def append(session: Session, drafts: list[Draft]) -> list[Entry | Duplicate]:
-    """Append drafts; return the entry of each, or Duplicate where it could not be appended."""
-    # the row's lock makes the order of numbers that of commits
-    sql = "UPDATE counter SET seq = seq + ? RETURNING seq"
-    first = session.execute(sql, (len(drafts),))[0][0] - len(drafts) + 1
-    entries = [Entry(first + i, *draft[:6]) for i, draft in enumerate(drafts)]
-    inserted = _insert(session, entries)
-    return [
-        entry if entry.seq in inserted else Duplicate(f"{entry.id} cannot be appended")
-        for entry in entries
-    ]
-
-
-def _insert(session: Session, entries: list[Entry]) -> set[int]:
-    """Insert entries; return the numbers of those that are in the log now.
+    """Append drafts; return the entry of each, or Duplicate where it could not be appended.
 
     Many rows go into one statement, as each statement costs a change of threads.
     """
+    # the row's lock makes the order of numbers that of commits
+    sql = "UPDATE counter SET seq = seq + ? RETURNING seq"
+    ((last,),) = session.execute(sql, (len(drafts),))
+    entries = [Entry(seq, *draft[:6]) for seq, draft in enumerate(drafts, last - len(drafts) + 1)]
     inserted: set[int] = set()
     first = 0
     while first < len(entries):
@@ -307,12 +279,11 @@ def _insert(session: Session, entries: list[Entry]) -> set[int]:
         chunk = entries[first : first + count]
         first += count
         args = [value for entry in chunk for value in (*entry, entry.checksum())]
-        if session.change(_APPENDS[count], args) == count:
-            inserted.update(entry.seq for entry in chunk)
-            continue
-        sql = "SELECT seq FROM log WHERE seq >= ? AND seq <= ?"
-        inserted.update(seq for (seq,) in session.execute(sql, (chunk[0].seq, chunk[-1].seq)))
-    return inserted
+        inserted.update(seq for (seq,) in session.execute(_APPENDS[count], args))
+    return [
+        entry if entry.seq in inserted else Duplicate(f"{entry.id} cannot be appended")
+        for entry in entries
+    ]
 
 
 # reading the log
@@ -342,13 +313,13 @@ def numbers(session: Session, model: int, names: Sequence[str]) -> dict[str, int
     return found
 
 
-def after(session: Session, model: int, seq: int, limit: int) -> list[Entry]:
+def after(session: Session, model: int, seq: int, limit: int = 1000) -> list[Entry]:
     """Return a model's entries after ``seq``, in order."""
     sql = f"SELECT {_COLUMNS} FROM log WHERE model = ? AND seq > ? ORDER BY seq LIMIT ?"
     return [checked(row) for row in session.execute(sql, (model, seq, limit))]
 
 
-def after_of_all(session: Session, seq: int, last: int = 2**62) -> list[Entry]:
+def between(session: Session, seq: int, last: int = 2**62) -> list[Entry]:
     """Return the entries of all models after ``seq`` and up to ``last``, in order."""
     sql = f"SELECT {_COLUMNS} FROM log WHERE seq > ? AND seq <= ? ORDER BY seq"
     return [checked(row) for row in session.execute(sql, (seq, last))]
@@ -373,7 +344,7 @@ def latest(session: Session, model: int, before: int | None, limit: int) -> list
         f"SELECT {_COLUMNS} FROM log WHERE model = ? AND kind = 0 AND seq < ? "
         "ORDER BY seq DESC LIMIT ?"
     )
-    return _settled(session, session.execute(sql, (model, below, limit)))
+    return _settled(session, list(session.execute(sql, (model, below, limit))))
 
 
 def oldest(session: Session, model: int, after: int, limit: int) -> list[Settled]:
@@ -381,25 +352,28 @@ def oldest(session: Session, model: int, after: int, limit: int) -> list[Settled
     sql = (
         f"SELECT {_COLUMNS} FROM log WHERE model = ? AND kind = 0 AND seq > ? ORDER BY seq LIMIT ?"
     )
-    return _settled(session, session.execute(sql, (model, after, limit)))
+    return _settled(session, list(session.execute(sql, (model, after, limit))))
 
 
-def _settled(session: Session, rows: list[tuple[Any, ...]]) -> list[Settled]:
+def _settled(session: Session, rows: Iterable[tuple[Any, ...]]) -> list[Settled]:
     sql = f"SELECT {_COLUMNS} FROM log WHERE model = ? AND id = ? AND kind = 1"
     result: list[Settled] = []
     for entry in map(checked, rows):
         found = session.execute(sql, (entry.model, entry.id))
-        result.append((entry, checked(found[0]) if found else None))
+        result.append((entry, next(map(checked, found), None)))
     return result
 
 
 def pending(session: Session, model: int, now: float) -> int:
     """Count decisions that have no outcome and have not expired."""
     sql = f"SELECT count(*) FROM log d WHERE model = ? AND kind = 0 AND expires > ? AND {_OPEN}"
-    return int(session.execute(sql, (model, now))[0][0])
+    ((waiting,),) = session.execute(sql, (model, now))
+    return int(waiting)
 
 
-def overdue(session: Session, model: int, since: float, now: float, limit: int) -> list[Entry]:
+def overdue(
+    session: Session, model: int, since: float, now: float, limit: int = 500
+) -> list[Entry]:
     """Return decisions without an outcome that expired after ``since`` and by ``now``."""
     sql = (
         f"SELECT {_COLUMNS} FROM log d WHERE model = ? AND kind = 0 AND expires > ? "
@@ -411,7 +385,8 @@ def overdue(session: Session, model: int, since: float, now: float, limit: int) 
 def count(session: Session, model: int) -> int:
     """Count the decisions of a model that are in the log."""
     sql = "SELECT count(*) FROM log WHERE model = ? AND kind = 0"
-    return int(session.execute(sql, (model,))[0][0])
+    ((stored,),) = session.execute(sql, (model,))
+    return int(stored)
 
 
 class Old(NamedTuple):
@@ -449,7 +424,7 @@ def drop(session: Session, model: int, ids: Sequence[str], upto: int) -> int:
         f"DELETE FROM log WHERE model = ? AND id IN ({listed}) AND NOT EXISTS({late}) "
         "RETURNING kind"
     )
-    kinds = session.execute(sql, (model, *ids, upto))
+    kinds = list(session.execute(sql, (model, *ids, upto)))
     if kinds:
         raised = "UPDATE models SET floor = ? WHERE model = ? AND floor < ?"
         session.execute(raised, (upto, model, upto))

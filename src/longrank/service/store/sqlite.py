@@ -3,48 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import apsw
 
 from longrank.service.errors import Stopped, StoreDamaged, StoreFailed
-from longrank.service.store.sql import Session
 from longrank.service.store.store import Store
 
 MIN_VERSION = (3, 51, 3)  # older ones can corrupt a write-ahead log of several connections
 CHECKPOINT_PAGES = 8000  # 32 MB
 _STEPS = 10_000  # of SQLite's machine, a millisecond or so, between two looks whether to stop
 CHECKED_BYTES = 1 << 30  # larger files are read in full by `longrank doctor` only
-
-
-class SqliteSession:
-    """A connection to the file."""
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self.connection = connection
-
-    def execute(self, sql: str, args: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        return self.connection.execute(sql, args).fetchall()
-
-    def change(self, sql: str, args: Sequence[Any]) -> int:
-        self.connection.execute(sql, args)
-        return self.connection.changes()
-
-    def begin(self) -> None:
-        self.connection.execute("BEGIN IMMEDIATE")
-
-    def commit(self) -> None:
-        self.connection.execute("COMMIT")
-
-    def rollback(self) -> None:
-        if self.connection.in_transaction:
-            self.connection.execute("ROLLBACK")
-
-    def close(self) -> None:
-        self.connection.close()
 
 
 class SqliteStore(Store):
@@ -80,10 +51,7 @@ class SqliteStore(Store):
             self._release()
             raise
 
-    def connect(self, *, write: bool) -> Session:
-        return SqliteSession(self._open(write=write))
-
-    def _open(self, *, write: bool = False) -> apsw.Connection:
+    def connect(self, *, write: bool = False) -> apsw.Connection:
         connection = apsw.Connection(str(self.path), vfs=self._vfs)
         try:
             connection.set_busy_timeout(10_000)
@@ -108,9 +76,9 @@ class SqliteStore(Store):
         return super().failed(error)
 
     def verify(self, stopping: Callable[[], bool] = lambda: False) -> None:
-        session = SqliteSession(self._open())
+        session = self.connect()
         try:
-            session.connection.set_progress_handler(stopping, _STEPS)
+            session.set_progress_handler(stopping, _STEPS)
             for (found,) in session.execute("PRAGMA integrity_check(1)"):
                 if found != "ok":
                     raise StoreDamaged(f"{self.path} is damaged: {found}; restore it from a backup")

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 import threading
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 from urllib.parse import unquote
 
 from longrank.service.errors import Busy, Stopped, StoreDamaged, StoreFailed, sentence
 from longrank.service.store import sql
-from longrank.service.store.records import Draft, Entry
-from longrank.service.store.snapshots import Snapshot
-from longrank.service.store.sql import EventRow, KeyRow, ModelRow, Session, Settled
+from longrank.service.store.records import Draft, Entry, Snapshot
+from longrank.service.store.sql import Session
 from longrank.service.store.writer import Writer
 
 BATCH = 1000  # rows that are deleted in one transaction
@@ -29,14 +28,11 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _PASSWORD = re.compile(r"\bpassword\s*=\s*('[^']*'|[^\s&]*)", re.IGNORECASE)
 
 
-def open_store(where: str, *, max_queued: int = 4096, most_waiting: int | None = None) -> Store:
+def open_store(where: str, *, max_queued: int = 4096) -> Store:
     """Open a SQLite file by its path, or a PostgreSQL database by its URL.
 
-    More than ``max_queued`` writes that wait are refused. ``most_waiting`` is its former name.
+    More than ``max_queued`` writes that wait are refused.
     """
-    if most_waiting is not None:
-        warnings.warn("most_waiting is now max_queued", DeprecationWarning, stacklevel=2)
-        max_queued = most_waiting
     try:
         if where.startswith(POSTGRES):
             from longrank.service.store.postgres import PostgresStore
@@ -73,20 +69,38 @@ def hide_password(text: str, where: str) -> str:
     return text
 
 
+def _reads(work: Callable[Concatenate[Session, P], T]) -> Callable[Concatenate[Store, P], T]:
+    """Make a method of a function that reads with a session."""
+
+    @wraps(work)
+    def method(self: Store, /, *args: P.args, **more: P.kwargs) -> T:
+        return self._read(work, *args, **more)
+
+    return method
+
+
+def _writes(work: Callable[Concatenate[Session, P], T]) -> Callable[Concatenate[Store, P], T]:
+    """Make a method of a function that writes with a session, in a transaction."""
+
+    @wraps(work)
+    def method(self: Store, /, *args: P.args, **more: P.kwargs) -> T:
+        return self._write(work, *args, **more)
+
+    return method
+
+
 class Store(ABC):
     """Models, keys, the log and snapshots. Subclasses say how to connect.
 
     Every method may be called from any thread. Reads use a connection of a pool; writes go through
-    the one :class:`Writer`. ``exclusive`` says that no other process writes here, ``outdated``
-    that an older longrank made the store, and :meth:`upgrade` is due.
+    the one :class:`Writer`. What :mod:`sql` says of a function holds for the method of that name.
+    ``exclusive`` says that no other process writes here.
     """
 
     exclusive = True
-    outdated = False
     failures: tuple[type[Exception], ...] = ()
     blob, key = "BLOB", "INTEGER PRIMARY KEY"
     exists = "SELECT 1 FROM sqlite_master WHERE name = ?"
-    column = "SELECT 1 FROM pragma_table_info(?) WHERE name = ?"
 
     def __init__(self, *, max_queued: int = 4096) -> None:
         self._closed = False
@@ -155,18 +169,9 @@ class Store(ABC):
 
     # models and keys
 
-    def models(self) -> list[ModelRow]:
-        """List the models by name."""
-        return self._read(sql.models)
-
-    def upgrade(self, firsts: Mapping[int, Snapshot]) -> None:
-        """Bring an outdated store to the present format; ``firsts`` are the first snapshots."""
-        self._write(sql.upgrade, {model: first.packed() for model, first in firsts.items()})
-        self.outdated = False
-
-    def floor(self, model: int) -> int:
-        """Return the entry after which a model's log is complete."""
-        return self._read(sql.floor, model)
+    models = _reads(sql.models)
+    floor = _reads(sql.floor)
+    update_model = _writes(sql.update_model)
 
     def create_model(self, name: str, spec: bytes, created: float, first: Snapshot) -> int:
         """Create a model and its first snapshot, with which a replay begins, in one transaction.
@@ -174,10 +179,6 @@ class Store(ABC):
         Return its number, which is never reused; Conflict if the name is taken.
         """
         return self._write(sql.create_model, name, spec, created, *first.packed())
-
-    def update_model(self, model: int, spec: bytes) -> None:
-        """Replace a model's spec."""
-        self._write(sql.update_model, model, spec)
 
     def delete_model(self, model: int) -> None:
         """Delete a model with its keys, snapshots and log, of the log a part at a time."""
@@ -193,29 +194,15 @@ class Store(ABC):
         while self._write(sql.delete_log, model, BATCH) == BATCH:
             pass
 
-    def all_keys(self) -> list[KeyRow]:
-        """List all keys, oldest first."""
-        return self._read(sql.keys)
-
-    def add_key(self, key: KeyRow, event: EventRow) -> None:
-        """Add a key."""
-        self._write(sql.add_key, key, event)
-
-    def expire_key(self, model: int, name: str, at: float, event: EventRow) -> bool:
-        """Let a key expire at a time, unless it does so earlier; return whether it existed."""
-        return self._write(sql.expire_key, model, name, at, event)
-
-    def delete_key(self, model: int, name: str, event: EventRow) -> bool:
-        """Delete a key; return whether it existed."""
-        return self._write(sql.delete_key, model, name, event)
+    all_keys = _reads(sql.keys)
+    add_key = _writes(sql.add_key)
+    expire_key = _writes(sql.expire_key)
+    delete_key = _writes(sql.delete_key)
+    events = _reads(sql.events)
 
     def keys_stamp(self) -> object:
         """Return what changes when a key is made, changed or deleted; None if it is not known."""
         return None
-
-    def events(self, limit: int) -> list[EventRow]:
-        """List the latest events of keys, newest first: who did what."""
-        return self._read(sql.events, limit)
 
     # the log
 
@@ -223,53 +210,18 @@ class Store(ABC):
         """Append to the log: see :meth:`Writer.append`."""
         return self.writer.append(draft)
 
-    def find(self, model: int, name: str) -> tuple[Entry | None, Entry | None]:
-        """Return a decision and its outcome, by the decision's id."""
-        return self._read(sql.find, model, name)
-
-    def numbers(self, model: int, names: Sequence[str]) -> dict[str, int]:
-        """Return the numbers of decisions in the log by their ids; what is not there has none."""
-        return self._read(sql.numbers, model, names)
-
-    def after(self, model: int, seq: int, limit: int = 1000) -> list[Entry]:
-        """Return a model's entries after ``seq``, in order."""
-        return self._read(sql.after, model, seq, limit)
-
-    def last_seq(self) -> int:
-        """Return the number of the newest entry of any model."""
-        return self._read(sql.last_seq)
-
-    def heads(self, seq: int, limit: int = 1000) -> list[tuple[int, int, int]]:
-        """Return number, model and size of the entries of all models after ``seq``, in order."""
-        return self._read(sql.heads, seq, limit)
-
-    def between(self, seq: int, last: int) -> list[Entry]:
-        """Return the entries of all models after ``seq`` and up to ``last``, in order."""
-        return self._read(sql.after_of_all, seq, last)
-
-    def dropped_beyond(self, seq: int) -> list[int]:
-        """Return the models whose log has been dropped beyond entry ``seq``."""
-        return self._read(sql.dropped_beyond, seq)
-
-    def latest(self, model: int, before: int | None, limit: int) -> list[Settled]:
-        """Return decisions with their outcomes, newest first."""
-        return self._read(sql.latest, model, before, limit)
-
-    def oldest(self, model: int, after: int, limit: int) -> list[Settled]:
-        """Return decisions with their outcomes, oldest first."""
-        return self._read(sql.oldest, model, after, limit)
-
-    def pending(self, model: int, now: float) -> int:
-        """Count decisions that have no outcome and have not expired."""
-        return self._read(sql.pending, model, now)
-
-    def overdue(self, model: int, since: float, now: float, limit: int = 500) -> list[Entry]:
-        """Return decisions without an outcome that expired after ``since`` and by ``now``."""
-        return self._read(sql.overdue, model, since, now, limit)
-
-    def count(self, model: int) -> int:
-        """Count the decisions of a model that are in the log."""
-        return self._read(sql.count, model)
+    find = _reads(sql.find)
+    numbers = _reads(sql.numbers)
+    after = _reads(sql.after)
+    last_seq = _reads(sql.last_seq)
+    heads = _reads(sql.heads)
+    between = _reads(sql.between)
+    dropped_beyond = _reads(sql.dropped_beyond)
+    latest = _reads(sql.latest)
+    oldest = _reads(sql.oldest)
+    pending = _reads(sql.pending)
+    overdue = _reads(sql.overdue)
+    count = _reads(sql.count)
 
     def drop(
         self, model: int, before: float, now: float, upto: int, limit: int | None = None
@@ -299,13 +251,11 @@ class Store(ABC):
 
     # snapshots
 
+    snapshots = _reads(sql.snapshots)
+
     def save_snapshot(self, model: int, snapshot: Snapshot) -> None:
         """Store a snapshot; delete all but the newest few and the first."""
         self._write(sql.save_snapshot, model, snapshot.seq, *snapshot.packed())
-
-    def snapshots(self, model: int) -> list[Snapshot | StoreDamaged]:
-        """List a model's snapshots, newest first; an error in place of a damaged one."""
-        return self._read(sql.snapshots, model)
 
     # inside
 
@@ -330,8 +280,7 @@ class Store(ABC):
         return self.writer.call(lambda session: work(session, *args, **more))
 
     def _prepare(self, session: Session) -> None:
-        finding = self.exists, self.column
-        self.outdated = sql.prepare(session, self.blob, self.key, *finding) < sql.FORMAT
+        sql.prepare(session, self.blob, self.key, self.exists)
 
 
 class _Pool:

@@ -198,14 +198,12 @@ class Writer:
         session, self._session = self._session, None
         if session is not None:
             with suppress(*self._failures):
-                session.rollback()
-            with suppress(*self._failures):
                 session.close()
 
     def _reopen(self) -> sql.Session:
         session = self._connect()
         try:
-            missed = sql.after_of_all(session, self._last) if self._alone else []
+            missed = sql.between(session, self._last) if self._alone else []
         except BaseException:
             session.close()
             raise
@@ -252,7 +250,7 @@ class _Gathering:
 
 def _transact(session: sql.Session, batch: list[Append | _Call]) -> None:
     """Append all drafts and make all calls in one transaction; set the result of each."""
-    session.begin()
+    session.execute(sql.BEGIN)
     appends = [item for item in batch if isinstance(item, Append)]
     if appends:
         results = sql.append(session, [item.draft for item in appends])
@@ -264,7 +262,7 @@ def _transact(session: sql.Session, batch: list[Append | _Call]) -> None:
                 call.result = call.work(session)
             except ServiceError as error:
                 call.result = error
-    session.commit()
+    session.execute("COMMIT")
 
 
 def refuse(items: Sequence[Append | _Call], error: Exception) -> None:

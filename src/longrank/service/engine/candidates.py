@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -275,8 +274,7 @@ def _vectors(candidates: Sequence[Any], dim: int) -> list[Candidate]:
 def _items(rows: list[list[float]], dim: int) -> NDArray[np.floating]:
     if not rows:
         return np.empty((0, dim))
-    quick = matrix(rows)
-    items = checks.floats("features", rows, 2) if quick is None else quick
+    items = checks.floats("features", rows, 2)
     if items.shape[1] == 0:
         raise InvalidInput("features", "have at least one column", 0)
     return items
@@ -290,42 +288,3 @@ def _unpacked(packed: Packed, count: int) -> NDArray[np.floating]:
         raise InvalidInput("features.data", rule, f"{len(packed.data)} bytes")
     items = np.frombuffer(packed.data, kind).reshape(count, total // count if count else 0)
     return items.astype(kind.newbyteorder("="))
-
-
-# rows of numbers as an array, by way of MessagePack
-
-_DOUBLE = b"\xcb"  # the byte before the eight bytes of a float
-_encode = msgspec.msgpack.Encoder().encode
-
-
-def matrix(rows: list[list[float]]) -> NDArray[np.float64] | None:
-    """Return the rows as an array, None unless all are floats in rows of one length.
-
-    NumPy looks at each object of a list by itself. In MessagePack, rows of floats have one size
-    and lie at equal distances, so that an array can be laid over them: in a third of the time.
-    """
-    try:
-        data, row = _encode(rows), _row(len(rows[0]))
-    except (TypeError, ValueError, OverflowError):
-        return None  # not even numbers
-    start = _mark(len(rows))
-    if len(data) != start + len(rows) * row.itemsize:
-        return None
-    found = np.frombuffer(data, row, offset=start)
-    cells = found["cells"]
-    if found["mark"].tobytes() != data[start : start + _mark(len(rows[0]))] * len(rows):
-        return None
-    if cells["mark"].tobytes() != _DOUBLE * cells.size:
-        return None
-    return cells["number"].astype(np.float64)
-
-
-@lru_cache(maxsize=64)
-def _row(columns: int) -> np.dtype[np.void]:
-    cell = np.dtype([("mark", "u1"), ("number", ">f8")])
-    return np.dtype([("mark", "u1", _mark(columns)), ("cells", cell, columns)])
-
-
-def _mark(length: int) -> int:
-    """Return the number of bytes before the elements of an array of this length."""
-    return 1 if length < 16 else 3 if length < 1 << 16 else 5

@@ -1,17 +1,23 @@
-"""A model's numbers over time: buckets that merge as they age, so that memory stays bounded."""
+"""A model's statistics: counters, numbers over time, and changes of candidates.
+
+All of it depends on the log only: a replay gives the same.
+"""
 
 from __future__ import annotations
 
 import math
 import struct
 from collections.abc import Sequence
-from functools import cache
 from typing import NamedTuple
 
 import msgspec
 
-from longrank.service.engine import drift
+from longrank.service.messages import Curve, ModelStats, PositionStats
 from longrank.service.store.records import DecisionRecord, OutcomeRecord
+
+MAX_BINS = 200  # of the curve
+
+# numbers over time: buckets that merge as they age, so that memory stays bounded
 
 # Width of a bucket in seconds, and the age up to which buckets of this width are kept. Each width
 # divides the next one, so that an older bucket is the sum of younger ones.
@@ -57,7 +63,7 @@ class Series(msgspec.Struct, array_like=True):
     It depends on the log only: a replay gives the same. Copies share all buckets but the last,
     which alone changes; so a copy is cheap however long the history is. ``places`` says where in a
     bucket the numbers of a candidate begin, ``oldest`` is the width of the last tier's buckets.
-    ``watched`` is what :mod:`drift` knows of each candidate, ``marks`` are the changes it noticed.
+    ``watched`` is what is known of each candidate's drift, ``marks`` are the changes noticed.
     """
 
     places: dict[str, int] = {}
@@ -68,38 +74,31 @@ class Series(msgspec.Struct, array_like=True):
     watched: Numbers = []
     marks: list[Mark] = []
 
-    def decide(self, at: float, decision: DecisionRecord) -> None:
+    def decide(self, decision: DecisionRecord) -> None:
         """Count a decision."""
-        numbers, ids = self._bucket(at), decision.played.ids
+        numbers, played = self._bucket(decision.created), decision.played
+        ids = played.ids
         numbers[DECISIONS] += 1.0
         if not ids:
             numbers[EMPTY] += 1.0
             return
-        if decision.is_short:
+        if len(ids) < len(played.values) - 1:
             numbers[SHORT] += 1.0
         place = self.places.get(ids[0]) or self._place(ids[0])
         numbers[place + FIRST] += 1.0
 
-    def settle(
-        self,
-        at: float,
-        decision: DecisionRecord,
-        outcome: OutcomeRecord,
-        reward: float,
-        paid: Sequence[float],
-    ) -> None:
-        """Count an outcome and the tries that it tells about; ``paid`` is what they cost."""
-        numbers, played = self._bucket(at), decision.played
+    def settle(self, decision: DecisionRecord, outcome: OutcomeRecord) -> None:
+        """Count an outcome and the tries that it tells about."""
+        at, played, paid = outcome.recorded, decision.played, outcome.paid
+        numbers = self._bucket(at)
         tried, succeeded = outcome.tried, outcome.succeeded
         numbers[OUTCOMES] += 1.0
-        numbers[REWARD] += reward
-        if succeeded:
-            numbers[SUCCESSES] += 1.0
-        elif decision.gave_up(outcome):
-            numbers[GAVE_UP] += 1.0
+        numbers[REWARD] += outcome.reward
+        numbers[SUCCESSES] += succeeded
+        numbers[GAVE_UP] += outcome.gave_up
         learned = outcome.attributable and not outcome.not_attributable
-        estimates = _unpacking(tried).unpack_from(played.estimates)
-        for i, (name, estimate) in enumerate(zip(played.ids, estimates, strict=False), 1):
+        for i in range(1, tried + 1):
+            name, estimate = played.ids[i - 1], played.estimates[i - 1]
             place = self.places.get(name) or self._place(name)
             good = succeeded and i == tried
             numbers[place + TRIED] += 1.0
@@ -116,7 +115,7 @@ class Series(msgspec.Struct, array_like=True):
                     numbers[bin + 1] += estimate
                     numbers[bin + 2] += good
             if learned:
-                self._watch(name, at, good, estimate)
+                self._look_for_change(name, at, good, estimate)
 
     @property
     def last(self) -> float | None:
@@ -130,16 +129,16 @@ class Series(msgspec.Struct, array_like=True):
             self.places, self.start, numbers, self.tiers, self.oldest, watched, self.marks
         )
 
-    def _watch(self, name: str, at: float, good: bool, estimate: float) -> None:
+    def _look_for_change(self, name: str, at: float, good: bool, estimate: float) -> None:
         """Look for a change of a candidate that has numbers of its own."""
         own = self.places.get(name)
         if own is None:
             return
-        place = (own - _NAMES) // _WIDTH * drift.WIDTH
-        missing = place + drift.WIDTH - len(self.watched)
+        place = (own - _NAMES) // _WIDTH * WATCHED
+        missing = place + WATCHED - len(self.watched)
         if missing > 0:
             self.watched.extend([0.0] * missing)
-        change = drift.watch(self.watched, place, at, good, estimate)
+        change = detect_change(self.watched, place, at, good, estimate)
         if change is not None:
             marks = [*self.marks, Mark(name, *change)]  # copies keep theirs
             self.marks = sorted(marks, key=lambda mark: mark.at)[-MAX_MARKS:]
@@ -234,14 +233,12 @@ class Span(NamedTuple):
 
     def total(self, which: int) -> list[float]:
         """Return a number of the model in each bucket."""
-        return [_finite(numbers[which]) for _, numbers in self.buckets]
+        return [numbers[which] for _, numbers in self.buckets]
 
     def candidate(self, number: int, which: int) -> list[float]:
         """Return a number of a candidate in each bucket."""
         place = _NAMES + _WIDTH * number + which
-        return [
-            _finite(numbers[place]) if place < len(numbers) else 0.0 for _, numbers in self.buckets
-        ]
+        return [numbers[place] if place < len(numbers) else 0.0 for _, numbers in self.buckets]
 
     def calibration(self) -> list[tuple[float, float, float]]:
         """Return tries, sum of estimates and successes by tenths of the estimate."""
@@ -253,11 +250,6 @@ class Span(NamedTuple):
     def others(self) -> bool:
         """Return whether there were more candidates than have numbers of their own."""
         return any(len(numbers) > _NAMES + _WIDTH * MAX_NAMES for _, numbers in self.buckets)
-
-
-@cache
-def _unpacking(count: int) -> struct.Struct:
-    return struct.Struct(f"<{count}d")
 
 
 def pack(numbers: Numbers) -> bytes:
@@ -291,5 +283,192 @@ def _add(numbers: Numbers, more: Sequence[float]) -> None:
             numbers[i] += number
 
 
-def _finite(number: float) -> float:
-    return number if math.isfinite(number) else 0.0
+# drift: whether a candidate's success fell or recovered, by Page's sums after every try
+
+MIN_TRIES = 30  # before a first change can be told
+MIN_FAILING = 8  # tries, most of them failed, before a recovery can be told
+
+# The state of a candidate: tries and successes since its last change, and whether it fell then.
+# After these, of each sum of evidence: the sum, tries and successes since it was last 0, and when
+# that was. An outage, a decline, a recovery: by what factor the odds of a success change, and at
+# which logarithm of the likelihood ratio that is told.
+_TRIED, _SUCCEEDED, _FELL = range(3)
+_SUMS = tuple(
+    (3 + 4 * i, factor, limit, math.log(factor))
+    for i, (factor, limit) in enumerate(((1.0 / 6.0, 11.0), (1.0 / 3.0, 9.0), (6.0, 11.0)))
+)
+_OUTAGE, _CLEAR = 3, 4.0  # a decline that ends in so much evidence of an outage is told as one
+WATCHED = 3 + 4 * len(_SUMS)
+
+
+def detect_change(
+    state: list[float], place: int, at: float, good: bool, estimate: float
+) -> tuple[float, float, float] | None:
+    """Take account of a try; return a fall or a recovery that it makes certain.
+
+    That is: when it began, the rate before, and the rate since.
+
+    A failure counts as evidence by how unlikely it was by the candidate's rate so far, and by the
+    model's ``estimate`` for this very context, whichever is less: where the policy sends harder
+    cases to a candidate, the model knows. But a model may expect a recovery before anybody tries
+    (a status field tells), so what fell recovers by its own rate alone.
+    """
+    state[place + _TRIED] += 1.0
+    state[place + _SUCCEEDED] += good
+    for offset, factor, limit, log in _SUMS:
+        own, rise = place + offset, factor > 1.0
+        if good is not rise and not state[own]:
+            continue  # nothing that would begin it
+        if rise and not state[place + _FELL]:
+            break
+        tried = state[place + _TRIED] - state[own + 1] - 1.0
+        if tried < (MIN_FAILING if rise else MIN_TRIES):
+            continue
+        succeeded = state[place + _SUCCEEDED] - state[own + 2] - good
+        rate = (succeeded + 1.0) / (tried + 2.0)
+        if 0.0 <= estimate < rate and not rise:
+            rate = max(estimate, 0.001)
+        if not state[own]:
+            state[own + 3] = at
+        # after the change the odds are factor times as large: p' = factor p / (1 - p + factor p)
+        state[own] += (log if good else 0.0) - math.log(1.0 - rate + factor * rate)
+        state[own + 1] += 1.0
+        state[own + 2] += good
+        if state[own] <= 0.0:
+            state[own : own + 4] = [0.0] * 4
+        elif state[own] > limit:
+            if not rise and state[place + _OUTAGE] > _CLEAR:
+                own = place + _OUTAGE
+            _, n, s, began = state[own : own + 4]
+            tried, succeeded = state[place + _TRIED] - n, state[place + _SUCCEEDED] - s
+            state[place : place + WATCHED] = [n, s, float(not rise)] + [0.0] * (WATCHED - 3)
+            return began, succeeded / tried, s / n
+    return None
+
+
+# counters
+
+
+class Stats(msgspec.Struct, array_like=True):
+    """Counters of a model's decisions, in log order; full bins of the curve merge in pairs.
+
+    ``reward`` and ``spent`` are sums that are rounded once: what is missing from them is in
+    ``reward_rest`` and ``spent_rest``. ``estimated`` outcomes count expected costs in both.
+    """
+
+    decisions: int = 0
+    lengths: int = 0
+    empty: int = 0
+    outcomes: int = 0
+    learned: int = 0
+    successes: int = 0
+    reward: float = 0.0
+    played: int = 0
+    tried: list[int] = []
+    succeeded: list[int] = []
+    size: int = 1
+    bins: list[tuple[int, float, int, int]] = []
+    spent: float = 0.0
+    reward_rest: list[float] = []
+    spent_rest: list[float] = []
+    estimated: int = 0
+    gave_up: int = 0
+    series: Series = msgspec.field(default_factory=Series)
+
+    def decide(self, decision: DecisionRecord) -> None:
+        """Count a decision."""
+        self.series.decide(decision)
+        self.decisions += 1
+        self.lengths += len(decision.played.ids)
+        self.empty += not decision.played.ids
+
+    def settle(self, decision: DecisionRecord) -> None:
+        """Count the outcome of a decision."""
+        outcome = decision.outcome
+        assert outcome is not None
+        self.series.settle(decision, outcome)
+        self.outcomes += 1
+        self.learned += outcome.learn
+        self.successes += outcome.succeeded
+        self.gave_up += outcome.gave_up
+        self.reward, *self.reward_rest = exact_sum(self.reward, *self.reward_rest, outcome.reward)
+        if outcome.paid:
+            self.spent, *self.spent_rest = exact_sum(self.spent, *self.spent_rest, outcome.spent)
+        self.estimated += outcome.estimated
+        missing = outcome.tried - len(self.tried)
+        if missing > 0:
+            self.tried.extend([0] * missing)
+            self.succeeded.extend([0] * missing)
+        for i in range(outcome.tried):
+            self.tried[i] += 1
+        if outcome.succeeded:
+            self.succeeded[outcome.tried - 1] += 1
+        self._bin(outcome.reward, len(decision.played.ids), outcome.gave_up)
+
+    def _bin(self, reward: float, length: int, gave_up: bool) -> None:
+        if self.bins and self.bins[-1][0] < self.size:
+            count, total, lengths, given_up = self.bins[-1]
+            self.bins[-1] = (count + 1, total + reward, lengths + length, given_up + gave_up)
+            return
+        if len(self.bins) == MAX_BINS:
+            pairs = zip(self.bins[::2], self.bins[1::2], strict=True)
+            self.bins = [(a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]) for a, b in pairs]
+            self.size *= 2
+        self.bins.append((1, reward, length, int(gave_up)))
+
+    def copy(self) -> Stats:
+        """Return a copy that does not change as this one goes on counting."""
+        tried, succeeded, bins = self.tried.copy(), self.succeeded.copy(), self.bins.copy()
+        series = self.series.copy()
+        return msgspec.structs.replace(
+            self, tried=tried, succeeded=succeeded, bins=bins, series=series
+        )
+
+    def shown(self, pending: int) -> ModelStats:
+        """Return the statistics as an answer."""
+        outcomes, bins = self.outcomes, self.bins
+        reward, spent = self.reward, self.spent
+        return ModelStats(
+            decisions=self.decisions,
+            outcomes=outcomes,
+            pending=pending,
+            expired=max(0, self.decisions - outcomes - pending),
+            learned=self.learned,
+            not_learned=outcomes - self.learned,
+            empty=self.empty,
+            total_reward=reward,
+            mean_reward=reward / outcomes if outcomes else None,
+            total_spent=spent,
+            mean_spent=spent / outcomes if outcomes else None,
+            mean_length=self.lengths / self.decisions if self.decisions else None,
+            success_rate=self.successes / outcomes if outcomes else None,
+            give_ups=self.gave_up,
+            declined=outcomes - self.successes - self.gave_up,
+            by_position=[
+                PositionStats(i + 1, n, self.succeeded[i], self.succeeded[i] / n if n else None)
+                for i, n in enumerate(self.tried)
+            ],
+            estimated=self.estimated,
+            curve=Curve(
+                size=self.size,
+                outcomes=[count for count, _, _, _ in bins],
+                reward=[total / count for count, total, _, _ in bins],
+                length=[lengths / count for count, _, lengths, _ in bins],
+                give_ups=[given_up / count for count, _, _, given_up in bins],
+            ),
+        )
+
+
+def exact_sum(*numbers: float) -> list[float]:
+    """Add numbers without any error: the sum rounded, what that misses rounded, and so on.
+
+    The result is the same in whatever order they are added, now or later.
+
+    >>> exact_sum(0.1, 0.2)
+    [0.30000000000000004, -2.7755575615628914e-17]
+    """
+    rest, parts = list(numbers), []
+    while part := math.fsum(rest):
+        parts.append(part)
+        rest.append(-part)
+    return parts or [0.0]

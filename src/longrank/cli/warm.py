@@ -1,0 +1,75 @@
+"""``longrank warm``."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longrank.cli.terminal import console, counted
+from longrank.errors import InvalidInput
+from longrank.kernels import behind, compilation
+
+
+def warm(
+    policies: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FILE]...", help="Saved policies; without any, all that longrank has."
+        ),
+    ] = None,
+) -> None:
+    """Compile now what would otherwise be compiled behind the first decisions.
+
+    longrank begins as plain Python, and a separate process compiles it for this machine meanwhile.
+    That takes about a minute, once; after `longrank warm`, a service is at full speed from its
+    first decision. In an image for other machines of the same kind, set `NUMBA_CPU_NAME=generic`.
+
+    Example: `longrank warm`
+
+    Example: `longrank warm policy.longrank`
+    """
+    if not behind.available():
+        rule = "be installed to compile anything (pip install numba)"
+        raise InvalidInput("numba", rule, "nothing: everything runs as plain Python, more slowly")
+    jobs = behind.behind
+    jobs.patience = float("inf")  # nothing is compiled before all of it is known
+    with compilation.using("auto"), counted() as bar:
+        task = bar.add_task("looking what is needed", total=None)
+        for name in _exercised(policies or []):
+            bar.update(task, description=f"looking what is needed: {name}")
+        jobs.load_all()
+        total = len(jobs.wanted)
+        bar.update(task, total=total or 1, description="compiling", completed=0 if total else 1)
+        for job, left in jobs.make_all():
+            bar.update(task, description=f"compiled {job}", completed=total - left)
+    ready, failed = len(jobs.ready), len(jobs.failed)
+    console.print(f"{ready} kernels are ready, {total} of them were compiled now.", highlight=False)
+    for job, reason in jobs.failed.items():
+        console.print(f"{job}: {reason}", markup=False, highlight=False)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _exercised(files: list[Path]) -> Iterator[str]:
+    """Use policies in every way, and say which."""
+    from longrank import load, logs, recommended, warming
+    from longrank.logs.example import example
+
+    for file in files:
+        yield str(file)
+        policy = load(file)
+        warming.exercise(policy, warming.columns_of(policy))
+    if files:
+        return
+    for name, policy in warming.built_in():
+        yield name
+        warming.exercise(policy, warming.columns_of(policy))
+    yield "the evaluation of logs"
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder, "log.jsonl")
+        logs.write(log, example(60))
+        logs.evaluate(log, {"recommended": recommended()})

@@ -1,0 +1,202 @@
+"""What happens behind interpreted kernels: their compiled forms are loaded, or made and loaded.
+
+Nothing happens until plain Python has taken :data:`PATIENCE` seconds in this process, so a short
+script neither imports numba nor starts a process. Then a thread takes what was wanted, the most
+expensive first, loads it from numba's cache on disk, and asks a separate process of low priority
+(:mod:`longrank.kernels.compiler`) for what is not there yet.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib.util
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+PATIENCE = 0.2  # seconds of plain Python before anything is compiled
+COMPILER = "LONGRANK_COMPILER"  # set in the environment of the process that compiles
+
+log = logging.getLogger("longrank")
+
+
+class Job(NamedTuple):
+    """A kernel to compile, and the types of its arguments."""
+
+    module: str
+    name: str
+    types: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        return f"{self.module.rpartition('.')[2]}.{self.name}"
+
+
+Load = Callable[[], bool]  # takes the compiled form from the disk, if it is there
+
+
+class Behind:
+    """What is wanted, what is there, and what cannot be had."""
+
+    def __init__(self) -> None:
+        self.wanted: dict[Job, tuple[float, Load]] = {}  # seconds spent without it
+        self.ready: set[Job] = set()
+        self.failed: dict[Job, str] = {}
+        self.patience = PATIENCE
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._process = _Process()
+        self._announced: set[bool] = set()
+
+    def want(self, job: Job, load: Load, seconds: float) -> None:
+        """Note that a kernel ran as plain Python for so long."""
+        if job in self.failed or job in self.ready:
+            return
+        with self._changed:
+            spent, _ = self.wanted.get(job, (0.0, load))
+            self.wanted[job] = spent + seconds, load
+            self.patience -= seconds
+            if self.patience <= 0.0:
+                self._start()
+
+    def begin(self) -> None:
+        """Compile without waiting any longer: for a service, say."""
+        with self._changed:
+            self.patience = 0.0
+            if self.wanted:
+                self._start()
+
+    def _start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="longrank-kernels", daemon=True)
+            self._thread.start()
+        self._changed.notify_all()
+
+    def _work(self) -> None:
+        while available():
+            with self._changed:
+                self._changed.wait_for(lambda: self.wanted)
+                job = max(self.wanted, key=lambda each: self.wanted[each][0])
+                load = self.wanted[job][1]
+            self.make(job, load)
+
+    def make(self, job: Job, load: Load, waited_for: bool = False) -> bool:
+        """Load a compiled form, made first if need be; return whether it is there."""
+        if job not in self.ready and job not in self.failed:
+            try:
+                if not load():
+                    self._announce(waited_for)
+                    self._process.compile(job)
+                    if not load():
+                        raise OSError("numba found no folder for its cache: set NUMBA_CACHE_DIR")
+                self.ready.add(job)
+            except Exception as error:
+                self.failed[job] = str(error)
+                log.warning("kernel %s is not compiled and stays slow: %s", job, error)
+        with self._changed:
+            self.wanted.pop(job, None)
+            self._changed.notify_all()
+        return job in self.ready
+
+    def load_all(self) -> int:
+        """Load what was wanted so far and is on the disk; return how many are not."""
+        for job, (_, load) in list(self.wanted.items()):
+            if available() and load():
+                self.ready.add(job)
+                self.wanted.pop(job, None)
+        return len(self.wanted)
+
+    def make_all(self) -> Iterator[tuple[Job, int]]:
+        """Compile what was wanted so far; yield each kernel with how many are left after it."""
+        while self.wanted and available():
+            job = next(iter(self.wanted))
+            load = self.wanted[job][1]
+            self.make(job, load)
+            yield job, len(self.wanted)
+
+    def _announce(self, waited_for: bool) -> None:
+        """Say once that something is compiled, and once that somebody waits for it."""
+        if waited_for not in self._announced:
+            self._announced.add(waited_for)
+            which = "which takes some seconds and is kept for later" if waited_for else "meanwhile"
+            log.info("compiling for this machine, %s", which)
+            if waited_for and not log.hasHandlers():  # else it may be a log of another format
+                print(f"longrank: compiling for this machine, {which}", file=sys.stderr, flush=True)
+
+
+class _Process:
+    """The process that compiles; one job at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: subprocess.Popen[str] | None = None
+
+    def compile(self, job: Job) -> None:
+        with self._lock:
+            if self._running is None or self._running.poll() is not None:
+                self.close()
+                self._running = _spawn()
+            inward, outward = self._running.stdin, self._running.stdout
+            assert inward is not None
+            assert outward is not None
+            try:
+                inward.write(json.dumps(job) + "\n")
+                inward.flush()
+                answer = outward.readline()
+            except BrokenPipeError:
+                answer = ""
+        if not answer:
+            raise ChildProcessError("the process that compiles has died")
+        problem = json.loads(answer)
+        if problem:
+            raise RuntimeError(problem)
+
+    def close(self) -> None:
+        """Let it end by itself, as soon as it has finished what it does now."""
+        process, self._running = self._running, None
+        if process is not None:
+            for pipe in (process.stdin, process.stdout):
+                with contextlib.suppress(OSError):
+                    pipe.close()  # type: ignore[union-attr]
+            if process.poll() is None:
+                process.returncode = 0  # nobody waits for it, and that is no mistake
+
+
+def _spawn() -> subprocess.Popen[str]:
+    package = str(Path(__file__).parents[2])
+    path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "longrank.kernels.compiler"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=os.environ | {COMPILER: "1", "PYTHONPATH": path},
+        start_new_session=True,  # an interrupt from the keyboard is not meant for it
+    )
+
+
+def available() -> bool:
+    """Return whether there is a compiler, and it may be used; does not import it."""
+    disabled = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
+    return not disabled and importlib.util.find_spec("numba") is not None
+
+
+behind = Behind()
+
+
+def _renew() -> None:
+    """Forget the thread and the process of the parent, in a process that was forked."""
+    global behind
+    behind = Behind()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)
+atexit.register(lambda: behind._process.close())

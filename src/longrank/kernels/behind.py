@@ -95,21 +95,26 @@ class Behind:
                     self._process.compile(job)
                     if not load():
                         raise OSError("numba found no folder for its cache: set NUMBA_CACHE_DIR")
-                self.ready.add(job)
+                self._done(job)
             except Exception as error:
                 self.failed[job] = str(error)
                 log.warning("kernel %s is not compiled and stays slow: %s", job, error)
         with self._changed:
             self.wanted.pop(job, None)
-            self._changed.notify_all()
         return job in self.ready
+
+    def _done(self, job: Job) -> None:
+        with self._changed:
+            self.ready.add(job)
+            self.wanted.pop(job, None)
 
     def load_all(self) -> int:
         """Load what was wanted so far and is on the disk; return how many are not."""
-        for job, (_, load) in list(self.wanted.items()):
-            if available() and load():
-                self.ready.add(job)
-                self.wanted.pop(job, None)
+        with self._changed:
+            jobs = list(self.wanted.items()) if available() else []
+        for job, (_, load) in jobs:
+            if load():
+                self._done(job)
         return len(self.wanted)
 
     def make_all(self) -> Iterator[tuple[Job, int]]:
@@ -161,11 +166,13 @@ class _Process:
         """Let it end by itself, as soon as it has finished what it does now."""
         process, self._running = self._running, None
         if process is not None:
-            for pipe in (process.stdin, process.stdout):
-                with contextlib.suppress(OSError):
-                    pipe.close()  # type: ignore[union-attr]
+            assert process.stdin is not None
+            with contextlib.suppress(OSError):
+                process.stdin.close()
             if process.poll() is None:
                 process.returncode = 0  # nobody waits for it, and that is no mistake
+            elif process.stdout is not None:  # nobody reads
+                process.stdout.close()
 
 
 def _spawn() -> subprocess.Popen[str]:

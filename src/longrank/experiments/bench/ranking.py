@@ -13,7 +13,7 @@ from longrank.experiments.bench import reference
 from longrank.experiments.bench.measure import Measure, Play, alternate, ratio
 from longrank.experiments.bench.reference import Matrix, Vector
 from longrank.experiments.bench.rounds import playing, rounds, through
-from longrank.features.many import PART, THREADS
+from longrank.planning.contenders import PART, THREADS
 from longrank.policies.learning import LearningPolicy
 
 K, LENGTH, TOPICS = 1_000, 100, 30  # of dependent rankings

@@ -28,29 +28,35 @@ class Part:
         The version of the state's layout. Increase it with every change of the layout, and add a
         migration.
     migrations
-        ``migrations[n]`` turns a state of version n into one of version n + 1. States without a
-        version (written before versions existed) have version 0.
+        ``migrations[n]`` turns a state of version n into one of version n + 1.
+    settings
+        What the constructor takes and a state keeps, by name, with the rule for each: see
+        :mod:`longrank.contents`. The part has an attribute of each name.
     contents
-        What a state of the current layout contains: see :mod:`longrank.contents`. It is checked
-        before ``from_state`` sees the state. A class that defines its own ``state`` without
-        declaring contents has none.
+        What a state of the current layout contains, by default the settings and the contents of the
+        base class. It is checked before ``from_state`` sees the state. A class that defines its own
+        ``state`` without declaring either has none.
     """
 
     kind: ClassVar[str]
     version: ClassVar[int] = 1
     migrations: ClassVar[Mapping[int, Callable[[Tree], Tree]]] = {}
+    settings: ClassVar[Contents] = {}
     contents: ClassVar[Contents] = {}
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
         if "kind" not in cls.__dict__:
             cls.kind = cls.__name__
-        if "state" in cls.__dict__ and "contents" not in cls.__dict__:
-            cls.contents = {}
+        if "contents" not in cls.__dict__:
+            if "settings" in cls.__dict__:
+                cls.contents = cls.contents | cls.settings
+            elif "state" in cls.__dict__:
+                cls.contents = {}
 
     def state(self) -> Tree:
         """Return everything needed to rebuild it, as a tree for :mod:`longrank.packing`."""
-        raise TypeError(f"{type(self).__name__} must implement state()")
+        return {name: getattr(self, name) for name in self.settings}
 
     def saved(self) -> Tree:
         """Return the state together with its kind and version, as it is written to files."""
@@ -61,8 +67,8 @@ class Part:
         """Bring a state up to the current layout, and validate its contents."""
         if not isinstance(state, dict):
             raise BadFile(f"{cls.kind!r} has no state, but a {type(state).__name__}")
-        found = state.get("version", 0)
-        if type(found) is not int or found < 0:
+        found = state.get("version")
+        if type(found) is not int or found < 1:
             raise BadFile(f"{cls.kind!r} has no valid version: {show(found)}")
         if found > cls.version:
             raise BadFile(
@@ -70,10 +76,9 @@ class Part:
                 f"reads versions up to {cls.version}: upgrade {cls.__module__.partition('.')[0]}"
             )
         for old in range(found, cls.version):
-            if old in cls.migrations:
-                state = cls.migrations[old](state)
-            elif old > 0:  # what was written before versions may already be of version 1
+            if old not in cls.migrations:
                 raise BadFile(f"{cls.kind!r} has no migration from version {old} to {old + 1}")
+            state = cls.migrations[old](state)
         check(repr(cls.kind), cls.contents, state)
         return {**state, "version": cls.version}
 

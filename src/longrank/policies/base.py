@@ -167,10 +167,6 @@ class Policy(Part, ABC):
         """
         return copy.deepcopy(self)
 
-    @abstractmethod
-    def state(self) -> Tree:
-        """Return the complete state of the policy, as a tree for :mod:`longrank.packing`."""
-
     @classmethod
     @abstractmethod
     def from_state(cls, state: Tree, features: Features) -> Self:

@@ -46,12 +46,8 @@ class LearningPolicy(Policy):
         The belief about what succeeds.
     features
         How an item is represented, given the items above it.
-    settings
-        What the constructor takes besides these two, by name, with the rule for each in a file
-        (:mod:`longrank.contents`): an attribute of that name has the value.
     """
 
-    settings: ClassVar[Contents] = {}
     contents: ClassVar[Contents] = {
         "learner": PART,
         "given_up": COUNT,
@@ -65,11 +61,6 @@ class LearningPolicy(Policy):
     given_up: int = 0
     patience: Patience | None = None  # of cascades, where it is learned
     costs: Costs | None = None  # of tries, where outcomes told them
-
-    def __init_subclass__(cls, **more: Any) -> None:
-        if "settings" in cls.__dict__ and "contents" not in cls.__dict__:
-            cls.contents = LearningPolicy.contents | cls.settings
-        super().__init_subclass__(**more)
 
     def __init__(self, learner: Learner, features: Features | None, patient: bool = False) -> None:
         self.learner = learner
@@ -264,10 +255,9 @@ class LearningPolicy(Policy):
             "patience": None if self.patience is None else self.patience.state(),
             "costs": None if self.costs is None else self.costs.state(),
         }
-        for name in self.settings:
-            value = getattr(self, name)
-            drawn = isinstance(value, np.random.Generator)
-            state[name] = generator_state(value) if drawn else value
+        state |= super().state()
+        if self.rng is not None:
+            state["rng"] = generator_state(self.rng)
         return state
 
     @classmethod

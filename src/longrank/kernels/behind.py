@@ -145,7 +145,7 @@ class _Process:
     def compile(self, job: Job) -> None:
         with self._lock:
             if self._running is None or self._running.poll() is not None:
-                self.close()
+                self._leave()
                 self._running = _spawn()
             inward, outward = self._running.stdin, self._running.stdout
             assert inward is not None
@@ -164,15 +164,20 @@ class _Process:
 
     def close(self) -> None:
         """Let it end by itself, as soon as it has finished what it does now."""
+        if self._lock.acquire(blocking=False):
+            self._leave()
+            self._lock.release()
+        elif self._running is not None and self._running.stdin is not None:
+            self._running.stdin.close()  # a thread reads the other pipe, and would hold us up
+
+    def _leave(self) -> None:
         process, self._running = self._running, None
         if process is not None:
-            assert process.stdin is not None
-            with contextlib.suppress(OSError):
-                process.stdin.close()
+            for pipe in (process.stdin, process.stdout):
+                with contextlib.suppress(OSError):
+                    pipe.close()  # type: ignore[union-attr]
             if process.poll() is None:
                 process.returncode = 0  # nobody waits for it, and that is no mistake
-            elif process.stdout is not None:  # nobody reads
-                process.stdout.close()
 
 
 def _spawn() -> subprocess.Popen[str]:

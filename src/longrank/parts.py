@@ -64,9 +64,10 @@ class Part:
         if type(version) is not int or version < 1:
             raise BadFile(f"{cls.kind!r} has no valid version: {show(version)}")
         if version > cls.version:
+            package = cls.__module__.partition(".")[0]
             raise BadFile(
                 f"{cls.kind!r} was saved in version {version} of its layout, and the installed "
-                f"code reads versions up to {cls.version}: upgrade {cls.__module__.partition('.')[0]}"
+                f"code reads versions up to {cls.version}: upgrade {package}"
             )
         for old in range(version, cls.version):
             if old not in cls.migrations:

@@ -24,8 +24,8 @@ from longrank import (
     recommended,
     unit_rows,
 )
-from longrank.belief import Belief
-from longrank.features.many import Many
+from longrank.planning import scores_of
+from longrank.planning.contenders import LARGE, find_best
 from longrank.policies import load
 
 COSTLY = Payoffs.linear(3, attempt_cost=0.1)
@@ -119,9 +119,11 @@ def test_very_many_candidates_are_narrowed_without_a_mistake(bonus):
     for row in unit_rows(rng.normal(size=(80, 4)) * [4.0, 1.0, 1.0, 0.1]):
         learner.observe(row[None], bool(rng.random() < 0.5))
     items = unit_rows(rng.normal(size=(60_000, 4)))
-    belief: Belief = learner.belief(bonus)
-    order = Many(items).greedy(belief, 5)[0]
-    assert order.tolist() == np.argsort(-belief.hope(items)[1], kind="stable")[:5].tolist()
+    items, belief = np.tile(items, (2, 1)), learner.belief()
+    assert items.size >= LARGE
+    scores = scores_of(*belief.score(items), bonus, belief.ceiling)
+    order = find_best(items, belief, bonus, 5)[0]
+    assert order.tolist() == np.argsort(-scores, kind="stable")[:5].tolist()
 
 
 def test_it_is_saved_and_explained_and_set_anew(tmp_path):

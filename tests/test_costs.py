@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from longrank import UCB, InvalidInput, OnlineNewton, Outcome, Payoffs, load, recommended, unit_rows
-from longrank.features.many import LARGE
+from longrank.features.plain import LARGE
 from longrank.learners import Costs
 from longrank.policies import learning
 from longrank.simulation import Stream
@@ -86,7 +86,7 @@ def test_free_tries_and_outliers_leave_the_expectation_sane():
     policy = recommended()
     for cost in (0.0, 0.0, 0.1, 1e12, *[0.1] * 60):
         policy.learn(policy.receipt(["a"], PAYOFFS, [0]), Outcome(1, False, [cost]))
-    rows = policy.features.prepare(["a"], None).rows
+    rows = policy.features.encode(["a"], None).rows
     assert 0.01 < policy.costs.expect(rows, 0.0)[0] < 10.0
 
 

@@ -53,20 +53,17 @@ WHOLE_FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_every_form_of_the_same_numbers_ranks_alike(make_policy, play, form):
-    one, other = make_policy(), make_policy()
-    play(one, range(6))
-    play(other, range(6))
-    assert one.rank(FORMS[form](EIGHTHS), PAYOFFS) == other.rank(EIGHTHS, PAYOFFS)
+# One policy for each way in which candidates become rows.
+WAYS = ["ucb/newton-logistic/plain", "epsilon-greedy/maximum", "recommended", "random"]
 
 
-@pytest.mark.parametrize("form", WHOLE_FORMS)
-def test_every_form_of_the_same_whole_numbers_ranks_alike(make_policy, play, form):
-    one, other = make_policy(), make_policy()
-    play(one, range(6))
-    play(other, range(6))
-    assert one.rank(WHOLE_FORMS[form](ONE_HOT), PAYOFFS) == other.rank(ONE_HOT, PAYOFFS)
+@pytest.mark.parametrize("items", [EIGHTHS, ONE_HOT], ids=["numbers", "whole numbers"])
+@pytest.mark.parametrize("make_policy", WAYS, indirect=True)
+def test_every_form_of_the_same_numbers_ranks_alike(policy, play, items):
+    play(policy, range(6))
+    expected = policy.propose(items, PAYOFFS)
+    for form, make in (FORMS | (WHOLE_FORMS if items is ONE_HOT else {})).items():
+        assert policy.propose(make(items), PAYOFFS) == expected, form
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -149,10 +146,10 @@ def refused(policy, call, message):
     assert policy.to_bytes() == before
 
 
-@pytest.mark.parametrize("message", BAD)
-def test_bad_input_is_refused_in_one_sentence_and_changes_nothing(policy, play, message):
+def test_bad_input_is_refused_in_one_sentence_and_changes_nothing(policy, play):
     play(policy, range(4))
-    refused(policy, BAD[message], message)
+    for message, call in BAD.items():
+        refused(policy, call, message)
 
 
 def test_items_of_another_length_are_refused_and_change_nothing(believer, play):

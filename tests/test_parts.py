@@ -62,8 +62,8 @@ class Flipped(Plain):
 
     kind = "flipped"
 
-    def prepare(self, items, dim, lazy=False):
-        return super().prepare(-np.asarray(items), dim, lazy)
+    def encode(self, items, dim, lazy=False):
+        return super().encode(-np.asarray(items), dim, lazy)
 
 
 class Careful(UCB):

@@ -29,13 +29,12 @@ from longrank import (
     SparseLaplace,
     Thompson,
     load,
-    packing,
     recommended,
     unit_rows,
 )
 from longrank.errors import BadFile
-from longrank.planners import best_dependent, plan_rolling
-from longrank.policies import from_bytes
+from longrank.planning import Optimism, Round, best_dependent, decide
+from longrank.planning.priced import plan_priced
 from longrank.policies.oracle import Truth
 from longrank.schema import priced
 from longrank.simulation import CheckoutWorld, CoverageWorld, LogisticWorld
@@ -293,7 +292,7 @@ def test_the_exact_oracle_of_dependent_outcomes_finds_the_best_of_all_sequences(
         topics, u, payoffs = covered(rng, k)
         features = Coverage(np.eye(len(u)))
         ranking = Oracle(u, features=features, exact=True).rank(topics, payoffs)
-        prepared = features.prepare(topics, len(u))
+        prepared = features.encode(topics, len(u))
         best = max(dependent_value(order, prepared, u, payoffs) for order in all_sequences(k, 4))
         assert ranking.value == pytest.approx(best, abs=1e-12)
         assert dependent_value(ranking.order, prepared, u, payoffs) == pytest.approx(best)
@@ -308,10 +307,12 @@ def test_planning_anew_after_each_failure_is_near_the_optimum_and_above_the_like
     for _ in range(60):
         topics, u, payoffs = covered(rng, 8)
         features, truth = Coverage(np.eye(len(u))), Truth(u)
-        prepared = features.prepare(topics, len(u))
-        exact = best_dependent(prepared, features, truth, payoffs, 4)
-        rolling = plan_rolling(features, prepared, truth.belief(), payoffs, 4)[0]
-        likeliest = features.greedy(prepared, truth.belief(), 4)[0]
+        prepared = features.encode(topics, len(u))
+        dealt = Round(features, prepared, payoffs, 4)
+        exact = best_dependent(dealt, truth)
+        rolling = plan_priced(truth, dealt, Optimism())[0][0]
+        free = dealt._replace(payoffs=Payoffs.vanilla(4))
+        likeliest = decide(truth, free, Optimism()).order
         best, planned, naive = (
             max(dependent_value(order[:n], prepared, u, payoffs) for n in range(5))
             for order in (exact, rolling, likeliest)
@@ -581,39 +582,6 @@ def test_expected_rewards_with_fees_are_the_mean_of_what_is_earned():
     assert dealt.value(order, paid) == pytest.approx(np.mean(earned), abs=4.0 * error)
     every = [np.array(each, np.int64) for each in all_sequences(4, 3)]
     assert dealt.optimum(paid) == pytest.approx(max(dealt.value(each, paid) for each in every))
-
-
-# -- files of earlier versions --------------------------------------------------------------------
-
-
-def test_a_policy_that_knows_cost_as_a_field_since_before_prices_goes_on_with_it():
-    def dealt(t):
-        return [{"id": name, "cost": (t + i) % 3 * 0.3} for i, name in enumerate("abc")]
-
-    declared = recommended(schema=Schema({"cost": "number"}))
-    for t in range(20):
-        ranking = declared.rank(dealt(t), VANILLA)
-        declared.learn(ranking, Outcome(1, dealt(t)[ranking.order[0]]["cost"] > 0.5))
-    tree = packing.unpack(declared.to_bytes(), "policy")
-    policy = tree["policy"]
-    policy["features"]["schema"]["fields"] = {}  # inferred, as 0.3.0 did
-    policy["version"] = 2
-    del policy["patience"]
-    old = from_bytes(packing.pack(tree))
-    assert old.patience is None
-    assert old.schema.sides["candidate"].prices == {"value"}
-    ranking = old.rank(dealt(0), VANILLA)
-    assert ranking.costs is None
-    assert any("cost" in text for text, _ in ranking.reasons[0])
-    old.learn(ranking, Outcome(1, False))
-    again = from_bytes(old.to_bytes())
-    assert again.rank(dealt(1), VANILLA) == old.rank(dealt(1), VANILLA)
-    with_value = [record | {"value": 0.5} for record in dealt(2)]
-    assert again.rank(with_value, VANILLA).success_values.tolist() == [0.5] * 3
-    fresh = recommended()
-    fresh.learn(fresh.rank(dealt(0), VANILLA), Outcome(1, True))
-    assert fresh.rank(dealt(0), VANILLA).costs is not None
-    assert [name for name, *_ in fresh.schema.sides["candidate"].fields()] == ["id"]
 
 
 @pytest.mark.parametrize("schema", [Schema({"cost": "number"}), Schema(ignore=["cost"])])

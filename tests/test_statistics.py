@@ -84,9 +84,9 @@ def topics(items):
 class Alone(Plain):
     """The rows of Dep for items with nothing above them, wherever they stand."""
 
-    def prepare(self, items, dim, lazy=False):
+    def encode(self, items, dim, lazy=False):
         c = topics(np.asarray(items))
-        return super().prepare((2 * c - 1) / np.sqrt(c.shape[1]), dim, lazy)
+        return super().encode((2 * c - 1) / np.sqrt(c.shape[1]), dim, lazy)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

@@ -22,6 +22,7 @@ from longrank.logs.evaluation.estimators import (
     self_normalised,
 )
 from longrank.logs.evaluation.intervals import IntervalSettings
+from longrank.logs.evaluation.sample import Sample
 
 SETTINGS = [
     Setting("Plackett-Luce", "Plackett-Luce", COSTLY),
@@ -32,10 +33,9 @@ SETTINGS = [
 
 def judged(setting: Setting, seed: int) -> list[Estimate]:
     """The candidate by the estimators that rest on weights."""
-    found = setting.evidence(seed)
-    settings = IntervalSettings(resamples=500, seed=seed)
+    sample = Sample(setting.evidence(seed), IntervalSettings(resamples=500, seed=seed))
     kinds = (importance, self_normalised, doubly_robust, doubly_robust_normalised)
-    return [replace(kind(found, settings), estimator=kind.__name__) for kind in kinds]
+    return [replace(kind(sample), estimator=kind.__name__) for kind in kinds]
 
 
 def main() -> None:

@@ -24,10 +24,9 @@ from exact_world import LOGS, World, logged_by, true_value
 from small_world import believing
 
 from longrank import PlackettLuce
-from longrank.logs.evaluation.estimators import robust_terms
 from longrank.logs.evaluation.evidence import Evidence
 from longrank.logs.evaluation.intervals import IntervalSettings
-from longrank.logs.evaluation.judging import Judged
+from longrank.logs.evaluation.sample import Sample
 from longrank.logs.evaluation.sequences import mixture
 
 
@@ -38,11 +37,12 @@ def asked(world: World, found: Evidence, rounds: int, seed: int) -> tuple[str, b
     what is played as soon as that against it has. (On some days it may refuse to answer.)
     """
     here = found.take(world.sample(rounds, np.random.default_rng(seed)))
-    bets = Judged(here, IntervalSettings(), "refuse").against_log()[:2]
+    sample = Sample(here, IntervalSettings())
+    bets = sample.against_log()[:2]
     grown = [bool(mixture(each, 1.0).max() >= math.log(20.0)) for each in bets]
     answers = {(True, False): "promote", (False, True): "keep", (True, True): "both"}
     earned = here.earned - here.earnable[:, 0] * (here.final_masses - 1.0) - here.rewards
-    tests = (_significant(terms) for terms in (earned, robust_terms(here) - here.rewards))
+    tests = (_significant(terms) for terms in (earned, sample.terms - here.rewards))
     return answers.get((grown[0], grown[1]), "not enough data"), *tests
 
 

@@ -22,10 +22,12 @@ from together import each, options
 
 from longrank import Outcome, Payoffs, PlackettLuce
 from longrank.logs import History, fit
+from longrank.logs.batch import Batch
 from longrank.logs.decision import Decision
 from longrank.logs.evaluation.estimators import doubly_robust, doubly_robust_normalised
 from longrank.logs.evaluation.evidence import gather
 from longrank.logs.evaluation.intervals import IntervalSettings
+from longrank.logs.evaluation.sample import Sample
 from longrank.policies import Randomised
 from longrank.simulation import LogisticWorld
 from longrank.simulation.worlds import Round
@@ -35,14 +37,19 @@ BASE = Payoffs.linear(3, attempt_cost=0.05, give_up=-0.1)
 ORDERS = [order for n in range(BASE.budget + 1) for order in permutations(range(ITEMS), n)]
 
 
-class Sample(History):
+class InMemory(History):
     """Decisions in memory."""
 
     def __init__(self, sampled: list[Decision]) -> None:
         self.name, self.schema, self._sampled = "sample", None, sampled
 
+    missing = 0
+
     def decisions(self) -> Iterator[Decision]:
         return iter(self._sampled)
+
+    def batches(self) -> Iterator[Batch]:
+        yield Batch.of(self._sampled)
 
     def __len__(self) -> int:
         return len(self._sampled)
@@ -50,6 +57,8 @@ class Sample(History):
 
 class Remembered(Randomised):
     """A policy that does not learn, with all its choices computed once."""
+
+    rng = None
 
     def __init__(self, policy: PlackettLuce) -> None:
         self.policy, self._known = policy, {}
@@ -106,7 +115,7 @@ class Market:
         """A log."""
         rounds, decisions, chances, _, _ = self.world()
         rng = np.random.default_rng(seed)
-        return Sample([
+        return InMemory([
             replace(decisions[i], outcome=self.outcome(rounds[i // len(ORDERS)], decisions[i], rng))
             for i in rng.choice(len(decisions), DECISIONS, p=chances)
         ])  # fmt: skip
@@ -142,7 +151,7 @@ def judged(market: Market, seed: int) -> dict[str, tuple[float, float, float]]:
     }
     result = {name: (value, np.nan, np.nan) for name, value in plain.items()}
     for kind in (doubly_robust, doubly_robust_normalised):
-        estimate = kind(found, IntervalSettings())
+        estimate = kind(Sample(found, IntervalSettings()))
         result[kind.__name__] = estimate.value, estimate.low, estimate.high
     return result
 

@@ -39,6 +39,7 @@ from longrank.logs import History, fit
 from longrank.logs.evaluation.evidence import gather_all
 from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.judging import judge as verdict
+from longrank.logs.evaluation.sample import Sample
 from longrank.policies import Randomised
 
 Rows = list[dict[str, Any]]
@@ -422,7 +423,7 @@ def judge(name: str, size: int, seed: int) -> dict[str, Judged]:
     gathered = gather_all(judged_by(name), history, fit(history), draws=0)
     judged = {}
     for target, found in gathered.items():
-        one = verdict(found[""], IntervalSettings(), target, world.treatment)
+        one = verdict(Sample(found[""], IntervalSettings(), world.treatment), target)
         how = f"{one.estimator}, {one.method}"
         judged[target] = Judged(one.value, one.low, one.high, one.refused, how)
     return judged

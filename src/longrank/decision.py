@@ -113,6 +113,8 @@ class Ranking:
         "_tries",
         "from_elsewhere",
     )
+    _prices: Prices | None
+    _sample: Matrix | None
 
     def __init__(
         self,
@@ -130,7 +132,8 @@ class Ranking:
         numbers[max_tries : max_tries + s] = estimates
         numbers[2 * max_tries : 3 * max_tries + 1] = values
         numbers[3 * max_tries + 1 : 3 * max_tries + 1 + features.size] = features.ravel()
-        self._fill(order, numbers, features.shape[1], max_tries, names, prices)
+        self._fill(order, numbers, features.shape[1], max_tries, names)
+        self.planned(1.0, prices=prices)
 
     @staticmethod
     def allocate(max_tries: int, dim: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -147,7 +150,7 @@ class Ranking:
     ) -> Ranking:
         """Wrap what :meth:`allocate` allocated, once filled; ``order`` cut to its length."""
         ranking = cls.__new__(cls)
-        ranking._fill(order, numbers, dim, len(numbers) // (3 + dim), names, None)
+        ranking._fill(order, numbers, dim, len(numbers) // (3 + dim), names)
         return ranking
 
     @classmethod
@@ -182,33 +185,36 @@ class Ranking:
 
     def at_prices(self, payoffs: Payoffs, loss_bound: float = math.nan) -> Ranking:
         """Return it with the costs and values of its candidates, if the payoffs have them."""
-        costs, values, priced = payoffs.costs, payoffs.success_values, self
+        costs, values, order = payoffs.costs, payoffs.success_values, self._order
+        priced, prices = Ranking.__new__(Ranking), None
+        priced._fill(order, self._numbers, self._dim, self._tries, self._names)
         if costs is not None and values is not None:
-            order = self._order
-            priced = Ranking(
-                order,
-                self.probabilities,
-                self.estimates,
-                self.values,
-                self._dense,
-                self._names,
-                Prices(costs[order], values[order], loss_bound),
-            )
-        return priced.planned(payoffs.patience, self._stop, self._sample)
+            prices = Prices(costs[order], values[order], loss_bound)
+        return priced.planned(payoffs.patience, self._stop, self._sample, prices)
 
-    def planned(self, patience: float, stop: str = "", sample: Matrix | None = None) -> Ranking:
+    def planned(
+        self,
+        patience: float,
+        stop: str = "",
+        sample: Matrix | None = None,
+        prices: Prices | None = None,
+    ) -> Ranking:
         """Add to a new receipt how it was planned, which :meth:`explain` tells; return it.
 
         ``stop`` are words on where it stops, if chance had a part in that; neither it nor the
         patience is stored.
         """
         self._patience, self._stop = patience, stop
+        if prices is not None:
+            prices.costs.setflags(write=False)
+            prices.values.setflags(write=False)
+            self._prices = prices
         return self if sample is None else self.carry(sample)
 
     def carry(self, sample: Matrix) -> Ranking:
         """Add to a new receipt some of the candidates as they came: see :attr:`sample`."""
         sample.setflags(write=False)
-        self._sample: Matrix | None = sample
+        self._sample = sample
         return self
 
     @property
@@ -223,16 +229,12 @@ class Ranking:
         dim: int,
         max_tries: int,
         names: Names | None,
-        prices: Prices | None,
     ) -> None:
         order.setflags(write=False)
         numbers.setflags(write=False)
         self._order, self._numbers, self._dim, self._names = order, numbers, dim, names
-        self._tries, self._prices, self._sample = max_tries, prices, None
+        self._tries, self._prices, self._sample = max_tries, None, None
         self._patience, self._stop, self.from_elsewhere = 1.0, "", False
-        if prices is not None:
-            prices.costs.setflags(write=False)
-            prices.values.setflags(write=False)
 
     @property
     def order(self) -> NDArray[np.int64]:

@@ -10,7 +10,6 @@ from sklearn.mixture import GaussianMixture
 
 from every_part import FEATURES, POLYNOMIALS
 from longrank import (
-    LOGISTIC,
     BadFile,
     Coverage,
     InvalidInput,
@@ -21,7 +20,6 @@ from longrank import (
     Records,
     Schema,
 )
-from longrank.belief import Belief
 from longrank.features import from_state
 from longrank.packing import pack, unpack
 from longrank.testing import FeaturesContract, SparseFeaturesContract
@@ -62,11 +60,6 @@ class TestRecords(SparseFeaturesContract):
         self.make_features = RECORD_MAPS[request.param]
 
 
-def greedy(features, prepared, count, bonus=0.5):
-    belief = Belief(np.array([1.0, -0.5, 0.3, 2.0]), np.eye(4), bonus, math.inf, LOGISTIC.code)
-    return features.greedy(prepared, belief, count)
-
-
 @pytest.mark.parametrize("state", [{}, {"kind": "none"}, {"kind": "Plain"}])
 def test_an_unknown_map_is_refused(state):
     with pytest.raises(
@@ -79,17 +72,14 @@ def test_an_unknown_map_is_refused(state):
 # -- coverage -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("bonus", [0.0, 0.5])
 @pytest.mark.parametrize("grid", [None, 16])
-def test_a_gain_of_remaining_times_topics_is_the_compiled_one(bonus, grid):
+def test_a_gain_of_remaining_times_topics_is_the_compiled_one(grid):
     items = np.random.default_rng(2).random((12, 4))
     items = items if grid is None else np.floor(items * grid) / grid
     compiled, own = Coverage(np.eye(4)), Coverage(np.eye(4), gain=lambda r, c: r * c)
-    prepared = compiled.prepare(items, 4)
-    for one, other in zip(
-        greedy(compiled, prepared, 12, bonus), greedy(own, prepared, 12, bonus), strict=True
-    ):
-        np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-15 if grid is None else 0.0)
+    encoded, order = compiled.encode(items, 4), np.random.default_rng(3).permutation(12)
+    one, other = compiled.along(encoded, order), own.along(encoded, order)
+    np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-15 if grid is None else 0.0)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +93,7 @@ def test_a_gain_of_remaining_times_topics_is_the_compiled_one(bonus, grid):
 def test_gains_add_up_to_the_coverage_of_the_set(gain, covered):
     items = np.random.default_rng(3).random((6, 4)) * [0.1, 0.4, 1.0, 1.0]
     features = Coverage(np.eye(4), gain=gain)
-    rows = features.along(features.prepare(items, 4), np.arange(6))
+    rows = features.along(features.encode(items, 4), np.arange(6))
     gains = (rows * math.sqrt(4) + 1.0) / 2.0
     for n in range(7):
         np.testing.assert_allclose(gains[:n].sum(axis=0), covered(items[:n]), atol=1e-14)
@@ -112,14 +102,14 @@ def test_gains_add_up_to_the_coverage_of_the_set(gain, covered):
 def test_a_matrix_of_topics_is_multiplied_with_the_items():
     matrix = np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]])
     features = Coverage(matrix)
-    np.testing.assert_allclose(features.prepare([[0.5, 0.25]], 3), [[0.5, 0.25, 0.375]])
+    np.testing.assert_allclose(features.encode([[0.5, 0.25]], 3), [[0.5, 0.25, 0.375]])
     with pytest.raises(InvalidInput, match=r"^items must have 2 columns, as many as topics has"):
-        features.prepare([[0.5, 0.5, 0.5]], 3)
+        features.encode([[0.5, 0.5, 0.5]], 3)
 
 
 def test_coverage_that_is_off_by_rounding_is_cut():
     features = Coverage(lambda items: items)
-    assert features.prepare([[1.0 + 1e-9, -1e-9]], 2).tolist() == [[1.0, 0.0]]
+    assert features.encode([[1.0 + 1e-9, -1e-9]], 2).tolist() == [[1.0, 0.0]]
 
 
 BAD_TOPICS = {
@@ -134,7 +124,7 @@ BAD_TOPICS = {
 @pytest.mark.parametrize("message", BAD_TOPICS)
 def test_topics_that_are_no_coverage_are_refused(message):
     with pytest.raises(InvalidInput, match=f"^{message}$"):
-        Coverage(BAD_TOPICS[message]).prepare(ITEMS, 4)
+        Coverage(BAD_TOPICS[message]).encode(ITEMS, 4)
 
 
 @pytest.mark.parametrize(
@@ -148,9 +138,8 @@ def test_topics_that_are_no_coverage_are_refused(message):
 )
 def test_gains_that_are_no_coverage_are_refused(gain, message):
     features = Coverage(np.eye(3), gain=gain)
-    belief = Belief(np.ones(3), np.eye(3), 0.0, math.inf, LOGISTIC.code)
     with pytest.raises(InvalidInput, match=rf"^gain\(\.\.\.\) must {message}$"):
-        features.greedy(features.prepare(np.eye(3), 3), belief, 2)
+        features.next_rows(features.encode(np.eye(3), 3), [])
 
 
 @pytest.mark.parametrize(
@@ -211,12 +200,12 @@ def test_parts_that_make_no_mixture_are_refused(message):
 
 def test_a_mixture_refuses_items_of_another_length_and_too_few_of_them():
     with pytest.raises(InvalidInput, match=r"^items must have 2 columns, got 3$"):
-        Coverage(Mixture([1] * 3, np.ones((3, 2)), EYES)).prepare(np.zeros((1, 3)), 3)
+        Coverage(Mixture([1] * 3, np.ones((3, 2)), EYES)).encode(np.zeros((1, 3)), 3)
     with pytest.raises(InvalidInput, match=r"^items must have at least 3 rows, got 2$"):
         Mixture.fit(np.eye(2), 3, 0)
 
 
 def test_plain_rows_are_the_items():
     features = Plain()
-    rows = features.along(features.prepare(ITEMS.astype(np.float32), 4), np.array([4, 2]))
+    rows = features.along(features.encode(ITEMS.astype(np.float32), 4), np.array([4, 2]))
     np.testing.assert_array_equal(rows, ITEMS.astype(np.float32)[[4, 2]])

@@ -42,7 +42,7 @@ def settled(dim: int, deal, seed: int = 0):
 
 def test_a_number_counts_by_where_it_lies_in_its_column():
     policy = settled(5, lambda t: mixed(50, t))
-    rows = policy.features.rows(policy.features.prepare(mixed(500, 99), None))
+    rows = policy.features.rows(policy.features.encode(mixed(500, 99), None))
     tail, shifted, flag, few, constant = rows[:, :5].T
     order = np.argsort(mixed(500, 99)[:, 0])
     assert (np.diff(tail[order]) >= 0.0).all()
@@ -64,7 +64,7 @@ def test_embeddings_are_taken_as_they_are_in_any_unit(size):
     features = settled(6, lambda t: embeddings(50, t, size)).features
     items = embeddings(300, 99, size)
     items[7] = 0.0
-    rows = features.rows(features.prepare(items, None))
+    rows = features.rows(features.encode(items, None))
     np.testing.assert_allclose(rows[:, :6], items / size, atol=1e-12)
     assert set(features.shapes[0]) == {PRODUCT}
     assert len(features.shapes[0]) == 21
@@ -97,7 +97,7 @@ def test_which_of_two_numbers_counts_as_one_stays_as_the_sample_grows():
     seen = set()
     for t in range(40):
         features = policy.features
-        ones = features.rows(features.prepare(np.vstack([probe, deal(t)]), None))[:2, 0] > 0.0
+        ones = features.rows(features.encode(np.vstack([probe, deal(t)]), None))[:2, 0] > 0.0
         seen.add(tuple(ones.tolist()))
         policy.learn(policy.rank(deal(t), PAYOFFS), Outcome(1, t % 3 == 0))
     assert policy.features.settled
@@ -132,7 +132,7 @@ def test_shapes_are_products_bends_and_levels_of_what_is_a_number():
     }
     assert (first[kinds == LEVEL] == 3).all()
     assert (kinds == LEVEL).sum() == 5
-    rows = features.rows(features.prepare(mixed(500, 99), None))
+    rows = features.rows(features.encode(mixed(500, 99), None))
     levels = rows[:, features.first_length :][:, kinds == LEVEL]
     assert ((levels > 0.0).sum(axis=1) == 1).all()
 
@@ -148,7 +148,7 @@ def test_many_columns_have_products_of_their_leading_directions():
     kinds, first, _, _ = features.shapes
     assert 3 <= len(features.directions) <= 16
     assert (first[kinds == PRODUCT] >= 40).all()
-    scored = features.rows(features.prepare(deal(99), None))[:, :40]
+    scored = features.rows(features.encode(deal(99), None))[:, :40]
     along = scored @ features.directions.T
     share = np.var(along[:, :3], axis=0) / np.var(along, axis=0).max()
     assert (share > 0.2).all()
@@ -207,10 +207,10 @@ def test_a_full_sample_is_carried_no_longer_and_rows_stay_as_they_are():
     assert policy.features.settled
     assert len(policy.features.sample) == SAMPLE
     assert policy.rank(mixed(50, 99), PAYOFFS).sample is None
-    rows = policy.features.rows(policy.features.prepare(mixed(20, 5), None))
+    rows = policy.features.rows(policy.features.encode(mixed(20, 5), None))
     for t in range(100, 110):
         policy.learn(policy.rank(mixed(50, t), PAYOFFS), Outcome(1, True))
-    again = policy.features.rows(policy.features.prepare(mixed(20, 5), None))
+    again = policy.features.rows(policy.features.encode(mixed(20, 5), None))
     assert rows.tobytes() == again.tobytes()
 
 
@@ -222,7 +222,7 @@ def test_context_columns_are_understood_over_rounds():
         return np.column_stack([np.eye(6), np.full(6, rng.normal())])
 
     policy = settled(7, deal)
-    first, second = (policy.features.prepare(deal(t), None).rows[0, 6] for t in (101, 102))
+    first, second = (policy.features.encode(deal(t), None).rows[0, 6] for t in (101, 102))
     assert first != second
 
 
@@ -255,7 +255,7 @@ def test_a_damaged_state_is_refused(part, value):
 
 def test_bad_input_is_refused():
     with pytest.raises(InvalidInput, match=r"^items must have 2 columns, got 3$"):
-        Tabular(2).prepare(np.zeros((1, 3)), None)
+        Tabular(2).encode(np.zeros((1, 3)), None)
     with pytest.raises(InvalidInput, match=r"^dim must be"):
         Tabular(0)
 

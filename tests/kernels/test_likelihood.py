@@ -83,45 +83,47 @@ KINDS = ("random", "separable", "all failed", "all succeeded", "near-parallel", 
 
 
 @pytest.mark.parametrize("link", LINKS)
-@pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_growing_history_is_fitted_like_a_cold_one(kind, penalty, link):
-    rng = np.random.default_rng(1)
-    d = int(rng.integers(1, 6))
-    rows, successes = history(rng, 30, d, kind)
-    weights, inverse, curvature = fresh(d, penalty)
-    seen = 0
-    while seen < len(rows):
-        first, seen = seen, min(len(rows), seen + int(rng.integers(1, 6)))
-        past, flags = rows[:seen], successes[:seen]
-        grow_and_fit(past, flags, first, same(weights, penalty), link, weights, inverse, curvature)
-        expected = cold_fit(past, flags, penalty, link)
-        atol = 1e-8 * max(1.0, np.abs(expected).max())
-        np.testing.assert_allclose(weights, expected, rtol=0.0, atol=atol)
-    outer = penalty * np.eye(d) + rows.T @ rows
-    np.testing.assert_allclose(inverse @ outer, np.eye(d), rtol=0.0, atol=1e-6)
-    np.testing.assert_array_equal(inverse, inverse.T)
+def test_a_growing_history_is_fitted_like_a_cold_one(kind, link):
+    for penalty in PENALTIES:
+        rng = np.random.default_rng(1)
+        d = int(rng.integers(1, 6))
+        rows, successes = history(rng, 30, d, kind)
+        weights, inverse, curvature = fresh(d, penalty)
+        seen = 0
+        while seen < len(rows):
+            first, seen = seen, min(len(rows), seen + int(rng.integers(1, 6)))
+            past, flags = rows[:seen], successes[:seen]
+            grow_and_fit(
+                past, flags, first, same(weights, penalty), link, weights, inverse, curvature
+            )
+            expected = cold_fit(past, flags, penalty, link)
+            atol = 1e-8 * max(1.0, np.abs(expected).max())
+            np.testing.assert_allclose(weights, expected, rtol=0.0, atol=atol)
+        outer = penalty * np.eye(d) + rows.T @ rows
+        np.testing.assert_allclose(inverse @ outer, np.eye(d), rtol=0.0, atol=1e-6)
+        np.testing.assert_array_equal(inverse, inverse.T)
 
 
 @pytest.mark.parametrize("link", LINKS)
-@pytest.mark.parametrize("penalty", PENALTIES)
-def test_a_surprise_after_a_long_certainty_is_fitted_too(penalty, link):
-    rows, successes = np.ones((15, 1)), np.zeros(15, bool)
-    weights, inverse, curvature = fresh(1, penalty)
-    grow_and_fit(
-        rows[:14],
-        successes[:14],
-        0,
-        same(weights, penalty),
-        link,
-        weights,
-        inverse,
-        curvature,
-    )
-    successes[14] = True
-    grow_and_fit(rows, successes, 14, same(weights, penalty), link, weights, inverse, curvature)
-    expected = cold_fit(rows, successes, penalty, link)
-    np.testing.assert_allclose(weights, expected, rtol=0.0, atol=1e-8)
+def test_a_surprise_after_a_long_certainty_is_fitted_too(link):
+    for penalty in PENALTIES:
+        rows, successes = np.ones((15, 1)), np.zeros(15, bool)
+        weights, inverse, curvature = fresh(1, penalty)
+        grow_and_fit(
+            rows[:14],
+            successes[:14],
+            0,
+            same(weights, penalty),
+            link,
+            weights,
+            inverse,
+            curvature,
+        )
+        successes[14] = True
+        grow_and_fit(rows, successes, 14, same(weights, penalty), link, weights, inverse, curvature)
+        expected = cold_fit(rows, successes, penalty, link)
+        np.testing.assert_allclose(weights, expected, rtol=0.0, atol=1e-8)
 
 
 @pytest.mark.parametrize("link", LINKS)
@@ -145,13 +147,13 @@ def test_no_history_leaves_everything_at_zero(link):
 
 
 @pytest.mark.parametrize("link", LINKS)
-@pytest.mark.parametrize("tiny", [0.0, 5e-324, 1e-170])
-def test_rows_of_almost_nothing_teach_nothing(tiny, link):
-    weights, inverse, curvature = fresh(2, 1.0)
-    rows, successes = np.full((3, 2), tiny), np.array([True, False, True])
-    grow_and_fit(rows, successes, 0, same(weights, 1.0), link, weights, inverse, curvature)
-    np.testing.assert_allclose(weights, 0.0, atol=1e-160)
-    np.testing.assert_array_equal(inverse, np.eye(2))
+def test_rows_of_almost_nothing_teach_nothing(link):
+    for tiny in (0.0, 5e-324, 1e-170):
+        weights, inverse, curvature = fresh(2, 1.0)
+        rows, successes = np.full((3, 2), tiny), np.array([True, False, True])
+        grow_and_fit(rows, successes, 0, same(weights, 1.0), link, weights, inverse, curvature)
+        np.testing.assert_allclose(weights, 0.0, atol=1e-160)
+        np.testing.assert_array_equal(inverse, np.eye(2))
 
 
 @pytest.mark.parametrize("link", LINKS)
@@ -165,14 +167,14 @@ def test_a_fit_that_is_done_takes_two_passes(link):
 
 
 @pytest.mark.parametrize("link", LINKS)
-@pytest.mark.parametrize("start", [-30.0, 3.0, 300.0])
-def test_the_fit_does_not_depend_on_where_it_starts(start, link):
-    rows, successes = history(np.random.default_rng(3), 25, 3, "random")
-    weights, _, curvature = fresh(3, 0.1)
-    weights += start
-    fit_likelihood(rows, successes, same(weights, 0.1), link, weights, curvature)
-    expected = cold_fit(rows, successes, 0.1, link)
-    np.testing.assert_allclose(weights, expected, rtol=0.0, atol=1e-8)
+def test_the_fit_does_not_depend_on_where_it_starts(link):
+    for start in (-30.0, 3.0, 300.0):
+        rows, successes = history(np.random.default_rng(3), 25, 3, "random")
+        weights, _, curvature = fresh(3, 0.1)
+        weights += start
+        fit_likelihood(rows, successes, same(weights, 0.1), link, weights, curvature)
+        expected = cold_fit(rows, successes, 0.1, link)
+        np.testing.assert_allclose(weights, expected, rtol=0.0, atol=1e-8)
 
 
 def test_a_fit_from_far_off_ends_in_time_and_the_next_one_goes_on():

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from longrank import Outcome, Payoffs, recommended
-from longrank.features import many
 from longrank.kernels.foresight import foresee
 from longrank.kernels.looks import choose_looking, count_contenders, screen_looking
 from longrank.kernels.tabular import expand_columns, expand_rows
+from longrank.planning import contenders
 from longrank.policies.ucb import _look
 
 PAYOFFS = Payoffs.exponential(5)
@@ -50,7 +50,7 @@ def test_lazy_widths_choose_what_all_exact_widths_choose(policy, foresight):
     rng = np.random.default_rng(1)
     weights, inverse = policy.learner.weights, policy.learner.inverse
     for _ in range(20):
-        prepared = policy.features.prepare(candidates(rng, 60), None)
+        prepared = policy.features.encode(candidates(rng, 60), None)
         columns, none = expand_columns(prepared.items, prepared.view), np.zeros(60, np.bool_)
         wide = 0.5, 3.0, policy.features.marks(), policy.learner.prior
         found = choose_looking(columns, weights, inverse, none, wide, 5, foresight)
@@ -67,7 +67,7 @@ def test_of_many_the_best_by_exact_scores_are_foreseen(policy):
     rng = np.random.default_rng(5)
     weights, inverse, prior = policy.learner.weights, policy.learner.inverse, policy.learner.prior
     for bonus in (0.0, 0.2, 2.0):
-        prepared = policy.features.prepare(candidates(rng, 400), None)
+        prepared = policy.features.encode(candidates(rng, 400), None)
         columns, none = prepared.rows.T.copy(), np.zeros(400, np.bool_)
         optimism = bonus, 3.0, policy.features.marks(), prior
         found = choose_looking(columns, weights, inverse, none, optimism, 5, 5)
@@ -82,11 +82,11 @@ def test_of_many_the_best_by_exact_scores_are_foreseen(policy):
 
 @pytest.mark.parametrize("tied", [200, 4_096])
 def test_screening_many_candidates_changes_nothing(policy, monkeypatch, tied):
-    monkeypatch.setattr(many, "PART", 700)  # several parts
-    monkeypatch.setattr(many, "TIED", tied)  # with 200, as if bounds left too many
+    monkeypatch.setattr(contenders, "PART", 700)  # several parts
+    monkeypatch.setattr(contenders, "TIED", tied)  # with 200, as if bounds left too many
     items = candidates(np.random.default_rng(2), 3_000).astype(np.float32)
     ranking = policy.propose(items, PAYOFFS, rng=3)
-    prepared = policy.features.prepare(items, None)
+    prepared = policy.features.encode(items, None)
     columns = expand_columns(prepared.items, prepared.view)
     looks = _look(np.random.default_rng(3), 3_000)
     weights, inverse = policy.learner.weights, policy.learner.inverse
@@ -99,7 +99,7 @@ def test_screening_many_candidates_changes_nothing(policy, monkeypatch, tied):
 
 @pytest.mark.parametrize("size", [0.05, 5.0])  # with products that matter little, and much
 def test_screening_wide_candidates_changes_nothing(monkeypatch, size):
-    monkeypatch.setattr(many, "PART", 3_000)
+    monkeypatch.setattr(contenders, "PART", 3_000)
     rng = np.random.default_rng(7)
     policy, payoffs = recommended(dim=20, rng=0), Payoffs.exponential(4)
     for _ in range(20):
@@ -112,7 +112,7 @@ def test_screening_wide_candidates_changes_nothing(monkeypatch, size):
     weights[policy.features.dim + 1 :] *= size
     items = rng.normal(size=(7_000, 20)).astype(np.float32)
     ranking = policy.propose(items, payoffs, rng=3, probe=False)
-    columns = policy.features.prepare(items, None).rows.T.copy()
+    columns = policy.features.encode(items, None).rows.T.copy()
     looks = _look(np.random.default_rng(3), 7_000)
     order, rows, *_ = choose_looking(
         columns, weights, policy.learner.inverse, looks, optimism(policy), 4, policy.foresight
@@ -124,7 +124,7 @@ def test_screening_wide_candidates_changes_nothing(monkeypatch, size):
 
 def test_screening_keeps_few_of_many(policy):
     rng = np.random.default_rng(4)
-    prepared = policy.features.prepare(candidates(rng, 5_000), None)
+    prepared = policy.features.encode(candidates(rng, 5_000), None)
     few = count_contenders(5)
     best, some, bounds = screen_looking(
         prepared.items,
@@ -142,7 +142,7 @@ def test_screening_keeps_few_of_many(policy):
 
 
 def test_rows_and_columns_are_the_same_numbers_whatever_stands_beside_them(policy):
-    prepared = policy.features.prepare(candidates(np.random.default_rng(6), 450), None)
+    prepared = policy.features.encode(candidates(np.random.default_rng(6), 450), None)
     columns = expand_columns(prepared.items, prepared.view)
     assert expand_rows(prepared.items, prepared.view).tobytes() == columns.T.tobytes()
     alone = expand_columns(prepared.items[7:8], prepared.view)

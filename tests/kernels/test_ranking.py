@@ -29,14 +29,14 @@ def widths(rows, inverse):
     return np.sqrt(np.einsum("ki,ij,kj->k", rows, inverse, rows))
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_the_worst_row_has_the_largest_norm(shape, dtype):
-    items = np.random.default_rng(1).normal(size=shape).astype(dtype)
-    squares = np.square(items.astype(float)).sum(axis=1)
-    row, square = worst_row(items)
-    assert row == squares.argmax()
-    assert square == pytest.approx(squares.max(), rel=1e-14)
+def test_the_worst_row_has_the_largest_norm():
+    for dtype in (np.float64, np.float32):
+        for shape in SHAPES:
+            items = np.random.default_rng(1).normal(size=shape).astype(dtype)
+            squares = np.square(items.astype(float)).sum(axis=1)
+            row, square = worst_row(items)
+            assert row == squares.argmax()
+            assert square == pytest.approx(squares.max(), rel=1e-14)
 
 
 def test_of_equal_rows_the_first_is_the_worst():
@@ -63,15 +63,15 @@ def test_squares_of_float32_do_not_overflow():
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("shape", [*SHAPES, (0, 3)])
-def test_means_and_widths_are_those_of_the_formula(shape, dtype):
-    rng = np.random.default_rng(2)
-    rows = rng.normal(size=shape).astype(dtype)
-    weights, inverse = belief(rng, shape[1])
-    found = score_rows(rows, weights, inverse)
-    wide = rows.astype(float)
-    np.testing.assert_allclose(found[0], wide @ weights, rtol=1e-12, atol=1e-13)
-    np.testing.assert_allclose(found[1], widths(wide, inverse), rtol=1e-12)
+def test_means_and_widths_are_those_of_the_formula(dtype):
+    for shape in [*SHAPES, (0, 3)]:
+        rng = np.random.default_rng(2)
+        rows = rng.normal(size=shape).astype(dtype)
+        weights, inverse = belief(rng, shape[1])
+        found = score_rows(rows, weights, inverse)
+        wide = rows.astype(float)
+        np.testing.assert_allclose(found[0], wide @ weights, rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(found[1], widths(wide, inverse), rtol=1e-12)
 
 
 @pytest.mark.parametrize("row", [0.0, 5e-324, 1e-200])
@@ -106,41 +106,41 @@ def test_the_top_is_a_stable_sort_at_every_count(name):
         np.testing.assert_array_equal(top(scores, count), expected[:count])
 
 
-@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("known", ["all", "some", "nothing"])
-def test_one_row_and_many_rows_are_scored_alike_to_the_last_bit(shape, known):
-    rng = np.random.default_rng(15)
-    weights, inverse = belief(rng, shape[1])
-    if known != "all":
-        inverse[1:, 0] = inverse[0, 1:] = 0.0  # zeros may be skipped
-    if known == "nothing":
-        inverse = np.diag(np.diag(inverse))
-    rows = rng.normal(size=shape)
-    means, sizes = score_rows(rows, weights, inverse)
-    one_by_one = [_score_row(row, weights, inverse, np.empty(shape[1])) for row in rows]
-    assert list(zip(means, sizes, strict=True)) == one_by_one
+def test_one_row_and_many_rows_are_scored_alike_to_the_last_bit(known):
+    for shape in SHAPES:
+        rng = np.random.default_rng(15)
+        weights, inverse = belief(rng, shape[1])
+        if known != "all":
+            inverse[1:, 0] = inverse[0, 1:] = 0.0  # zeros may be skipped
+        if known == "nothing":
+            inverse = np.diag(np.diag(inverse))
+        rows = rng.normal(size=shape)
+        means, sizes = score_rows(rows, weights, inverse)
+        one_by_one = [_score_row(row, weights, inverse, np.empty(shape[1])) for row in rows]
+        assert list(zip(means, sizes, strict=True)) == one_by_one
 
 
 @pytest.mark.parametrize("ceiling", [math.inf, 0.5])
-@pytest.mark.parametrize("bonus", [0.0, 0.7])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("shape", [*SHAPES, (0, 2)])
-def test_greedy_without_a_prefix_is_sorting(shape, dtype, bonus, ceiling):
-    rng = np.random.default_rng(5)
-    items = rng.normal(size=shape).astype(dtype)
-    weights, inverse = belief(rng, shape[1])
-    means, sizes = score_rows(items, weights, inverse)
-    scores = np.minimum(means + bonus * sizes, ceiling)
-    for count in {0, shape[0] // 2, shape[0]}:
-        best = np.argsort(-scores, kind="stable")[:count]
-        order, rows, found_means, found_scores = greedy_plain(
-            items, weights, inverse, bonus, ceiling, count
-        )
-        np.testing.assert_array_equal(order, best)
-        np.testing.assert_array_equal(rows, items[best])
-        np.testing.assert_array_equal(found_means, means[best])
-        np.testing.assert_array_equal(found_scores, scores[best])
-        assert rows.dtype == np.float64
+def test_greedy_without_a_prefix_is_sorting(dtype, ceiling):
+    for bonus in (0.0, 0.7):
+        for shape in [*SHAPES, (0, 2)]:
+            rng = np.random.default_rng(5)
+            items = rng.normal(size=shape).astype(dtype)
+            weights, inverse = belief(rng, shape[1])
+            means, sizes = score_rows(items, weights, inverse)
+            scores = np.minimum(means + bonus * sizes, ceiling)
+            for count in {0, shape[0] // 2, shape[0]}:
+                best = np.argsort(-scores, kind="stable")[:count]
+                order, rows, found_means, found_scores = greedy_plain(
+                    items, weights, inverse, bonus, ceiling, count
+                )
+                np.testing.assert_array_equal(order, best)
+                np.testing.assert_array_equal(rows, items[best])
+                np.testing.assert_array_equal(found_means, means[best])
+                np.testing.assert_array_equal(found_scores, scores[best])
+                assert rows.dtype == np.float64
 
 
 def coverage_rows(topics, prefix):
@@ -182,27 +182,27 @@ def test_greedy_takes_the_best_item_given_those_above_it(name, bonus):
         assert scores[i] == pytest.approx(score[order[i]], rel=1e-12, abs=1e-13)
 
 
-@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e4, 1e12])
-@pytest.mark.parametrize("spread", [1e-9, 1.0, 1e9])
 @pytest.mark.parametrize("ceiling", [math.inf, 0.5])
-def test_greedy_chooses_as_if_every_item_were_scored_at_every_position(scale, spread, ceiling):
-    rng = np.random.default_rng(14)
-    topics = rng.random((25, 6)) * rng.choice([0.0, 0.01, 0.5, 1.0], (25, 6))
-    topics[20:] = topics[:5]  # ties
-    weights, inverse = belief(rng, 6)
-    weights, inverse = scale * weights, spread * inverse
-    order, rows, means, scores = greedy_coverage(topics, weights, inverse, 0.7, ceiling, 25)
-    remaining, free = np.ones(6), np.ones(25, bool)
-    for i in range(25):
-        candidates = (2.0 * topics * remaining - 1.0) * (1.0 / math.sqrt(6))
-        scored = [_score_row(row, weights, inverse, np.empty(6)) for row in candidates]
-        mean, width = np.array(scored).T
-        score = np.where(free, np.minimum(mean + 0.7 * width, ceiling), -math.inf)
-        best = int(np.argmax(score))
-        assert (order[i], means[i], scores[i]) == (best, mean[best], score[best])
-        np.testing.assert_array_equal(rows[i], candidates[best])
-        free[best] = False
-        remaining *= 1.0 - topics[best]
+def test_greedy_chooses_as_if_every_item_were_scored_at_every_position(ceiling):
+    for spread in (1e-9, 1.0, 1e9):
+        for scale in (1e-12, 1.0, 1e4, 1e12):
+            rng = np.random.default_rng(14)
+            topics = rng.random((25, 6)) * rng.choice([0.0, 0.01, 0.5, 1.0], (25, 6))
+            topics[20:] = topics[:5]  # ties
+            weights, inverse = belief(rng, 6)
+            weights, inverse = scale * weights, spread * inverse
+            order, rows, means, scores = greedy_coverage(topics, weights, inverse, 0.7, ceiling, 25)
+            remaining, free = np.ones(6), np.ones(25, bool)
+            for i in range(25):
+                candidates = (2.0 * topics * remaining - 1.0) * (1.0 / math.sqrt(6))
+                scored = [_score_row(row, weights, inverse, np.empty(6)) for row in candidates]
+                mean, width = np.array(scored).T
+                score = np.where(free, np.minimum(mean + 0.7 * width, ceiling), -math.inf)
+                best = int(np.argmax(score))
+                assert (order[i], means[i], scores[i]) == (best, mean[best], score[best])
+                np.testing.assert_array_equal(rows[i], candidates[best])
+                free[best] = False
+                remaining *= 1.0 - topics[best]
 
 
 @pytest.mark.parametrize("count", [0, 1, 4, 9])

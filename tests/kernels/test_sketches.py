@@ -46,7 +46,7 @@ def features_of(sample):
 def test_a_guide_finds_what_halving_finds():
     rng = np.random.default_rng(0)
     sample = columns(rng, 256)
-    view = features_of(sample).prepare(sample, None).view
+    view = features_of(sample).encode(sample, None).view
     guides, *curves = view[0]
     assert set(guides[:, -2]) > {1, KNOTS}  # columns with and without a guide
     items = np.concatenate(
@@ -59,7 +59,7 @@ def test_a_guide_finds_what_halving_finds():
 
 
 def assert_bounds_hold(items, features, rng):
-    prepared = features.prepare(items, None)
+    prepared = features.encode(items, None)
     rows, view, k = prepared.rows, prepared.view, len(items)
     for size in (0.0, 0.3, 3.0):
         weights = size * rng.normal(size=features.length)
@@ -91,9 +91,7 @@ def test_so_it_is_for_embeddings_whose_curves_are_straight(dim):
     rng = np.random.default_rng(2)
     items = unit_rows(rng.normal(size=(700, dim)))
     features = features_of(items[:256])
-    turns = sketch(features.prepare(items, None).view, np.zeros(features.length), BONUS, PRIOR)[0][
-        1
-    ]
+    turns = sketch(features.encode(items, None).view, np.zeros(features.length), BONUS, PRIOR)[0][1]
     assert (np.count_nonzero(turns, axis=1) == 1).all()
     beyond = np.where(rng.random((700, 1)) < 0.2, 3.0, 1.0)  # numbers that no row of the sample had
     assert_bounds_hold((items * beyond).astype(np.float32), features, rng)

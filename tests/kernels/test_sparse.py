@@ -179,6 +179,15 @@ def test_it_does_so_while_its_table_grows():
     np.testing.assert_allclose(means, expected, rtol=1e-9, atol=1e-11)
 
 
+def foresee(learner, rows, bonus, foresight, ceiling=np.inf):
+    given = rows.arrays(), rows.plan[:3], learner.belief().table, bonus, ceiling, len(rows)
+    chosen = kernels.foresee_sparse(*given, foresight)
+    if foresight == 0:
+        for one, other in zip(chosen, kernels.greedy_sparse(*given), strict=True):
+            np.testing.assert_array_equal(one, other)
+    return chosen
+
+
 @settings(max_examples=12)
 @given(st.integers(0, 10**6), st.integers(0, 15), st.integers(1, 8))
 def test_it_chooses_what_a_copy_that_fails_would_choose(seed, rounds, k):
@@ -186,7 +195,7 @@ def test_it_chooses_what_a_copy_that_fails_would_choose(seed, rounds, k):
     rows = deck.deal(k)
     rows.numbers[rows.numbers == 0.0] = 0.5
     for foresight in (0, 1, 3, k):
-        order, _, means, scores = learner.belief(0.6).foresee(rows, k, foresight)
+        order, means, scores = foresee(learner, rows, np.full(k, 0.6), foresight)
         expected = twin.choose(entries(rows), 0.6, k, foresight)
         np.testing.assert_allclose(scores, expected[1], rtol=1e-9, atol=1e-10)
         assert sorted(order.tolist()) == list(range(k))
@@ -198,12 +207,12 @@ def test_a_bonus_of_each_row_and_a_ceiling_count():
     rows = deck.deal(6)
     means, widths = learner.score(rows)
     bonus = np.array([0.0, 2.0, -1.0, 0.3, 9.0, 1.0])
-    order, _, found, scores = learner.belief(bonus).foresee(rows, 6, 0)
+    order, found, scores = foresee(learner, rows, bonus, 0)
     expected = means + bonus * widths
     assert order.tolist() == np.argsort(-expected, kind="stable").tolist()
     np.testing.assert_array_equal(found, means[order])
     np.testing.assert_array_equal(scores, expected[order])
-    low = learner.belief(bonus)._replace(ceiling=-50.0).foresee(rows, 6, 2)
+    low = foresee(learner, rows, bonus, 2, ceiling=-50.0)
     assert low[0].tolist() == list(range(6))
 
 

@@ -34,18 +34,18 @@ def unit(rng, n, d):
 
 @pytest.mark.parametrize("link", CURVES)
 @pytest.mark.parametrize(("radius", "rate"), [(1.0, 5.0), (0.05, 1.0), (math.inf, 1.0)])
-@pytest.mark.parametrize("d", [1, 2, 6])
-def test_many_steps_agree_with_the_pseudo_code(d, radius, rate, link):
-    rng = np.random.default_rng(1)
-    w, M = np.zeros(d), 3.0 * np.eye(d)
-    weights, inverse, scratch = np.zeros(d), np.eye(d) / 3.0, np.empty(d)
-    for x in unit(rng, 60, d):
-        success = bool(rng.random() < 0.6)
-        w, M = step(w, M, x, success, radius, rate, link)
-        observe_row(weights, inverse, x, success, radius, rate, link, scratch)
-    np.testing.assert_allclose(weights, w, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(inverse, np.linalg.inv(M), rtol=1e-10, atol=1e-12)
-    np.testing.assert_array_equal(inverse, inverse.T)
+def test_many_steps_agree_with_the_pseudo_code(radius, rate, link):
+    for d in (1, 2, 6):
+        rng = np.random.default_rng(1)
+        w, M = np.zeros(d), 3.0 * np.eye(d)
+        weights, inverse, scratch = np.zeros(d), np.eye(d) / 3.0, np.empty(d)
+        for x in unit(rng, 60, d):
+            success = bool(rng.random() < 0.6)
+            w, M = step(w, M, x, success, radius, rate, link)
+            observe_row(weights, inverse, x, success, radius, rate, link, scratch)
+        np.testing.assert_allclose(weights, w, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(inverse, np.linalg.inv(M), rtol=1e-10, atol=1e-12)
+        np.testing.assert_array_equal(inverse, inverse.T)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -59,13 +59,15 @@ def test_a_score_beyond_the_radius_is_projected_onto_it(sign):
     np.testing.assert_allclose(weights, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("tiny", [0.0, 5e-324, 1e-170])
-@pytest.mark.parametrize("success", [True, False])
-def test_rows_of_almost_nothing_teach_nothing(tiny, success):
-    weights, inverse = np.array([0.5, -0.5]), np.eye(2)
-    observe_row(weights, inverse, np.full(2, tiny), success, 1.0, 4.0, LOGISTIC, np.empty(2))
-    np.testing.assert_allclose(weights, [0.5, -0.5], rtol=1e-15)
-    np.testing.assert_array_equal(inverse, np.eye(2))
+def test_rows_of_almost_nothing_teach_nothing():
+    for success in (True, False):
+        for tiny in (0.0, 5e-324, 1e-170):
+            weights, inverse = np.array([0.5, -0.5]), np.eye(2)
+            observe_row(
+                weights, inverse, np.full(2, tiny), success, 1.0, 4.0, LOGISTIC, np.empty(2)
+            )
+            np.testing.assert_allclose(weights, [0.5, -0.5], rtol=1e-15)
+            np.testing.assert_array_equal(inverse, np.eye(2))
 
 
 @pytest.mark.parametrize("link", [LOGISTIC, PROBIT])
@@ -76,19 +78,19 @@ def test_a_saturated_score_moves_only_when_it_is_wrong(link, success):
     assert (weights == before).all() == success
 
 
-@pytest.mark.parametrize("n", [0, 1, 5])
-@pytest.mark.parametrize("succeeded", [True, False])
 @pytest.mark.parametrize("frozen", [True, False])
-def test_a_cascade_is_failures_and_perhaps_a_last_success(n, succeeded, frozen):
-    rows = unit(np.random.default_rng(3), n, 4)
-    rows.flags.writeable = not frozen
-    one, other = ([np.zeros(4), np.eye(4) / 2.0] for _ in range(2))
-    observe_cascade(*one, rows, succeeded, 1.0, 5.0, LOGISTIC)
-    for i, row in enumerate(rows):
-        success = succeeded and i == n - 1
-        observe_row(*other, row, success, 1.0, 5.0, LOGISTIC, np.empty(4))
-    for a, b in zip(one, other, strict=True):
-        np.testing.assert_array_equal(a, b)
+def test_a_cascade_is_failures_and_perhaps_a_last_success(frozen):
+    for succeeded in (True, False):
+        for n in (0, 1, 5):
+            rows = unit(np.random.default_rng(3), n, 4)
+            rows.flags.writeable = not frozen
+            one, other = ([np.zeros(4), np.eye(4) / 2.0] for _ in range(2))
+            observe_cascade(*one, rows, succeeded, 1.0, 5.0, LOGISTIC)
+            for i, row in enumerate(rows):
+                success = succeeded and i == n - 1
+                observe_row(*other, row, success, 1.0, 5.0, LOGISTIC, np.empty(4))
+            for a, b in zip(one, other, strict=True):
+                np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize("d", [1, 4])

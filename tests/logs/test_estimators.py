@@ -14,6 +14,7 @@ from longrank.logs.evaluation.estimators import doubly_robust, importance, self_
 from longrank.logs.evaluation.evidence import gather
 from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.outcome_model import calibration
+from longrank.logs.evaluation.sample import Sample
 from longrank.simulation import LogisticWorld
 
 
@@ -67,11 +68,11 @@ def test_the_formulas_of_open_bandit_pipeline_give_the_same_values():
     before = np.concatenate([np.ones((120, 1)), iw[:, :-1]], axis=1)
     taken = np.take_along_axis(q_hat, action[:, :, None], axis=2)[:, :, 0]
     cascade_dr = (iw * (reward - taken) + before * (dist * q_hat).sum(axis=2)).sum() / 120
-    settings = IntervalSettings(resamples=2)
-    assert importance(found, settings).value == pytest.approx((reward * iw).sum() / 120, abs=1e-9)
+    sample = Sample(found, IntervalSettings(resamples=2))
+    assert importance(sample).value == pytest.approx((reward * iw).sum() / 120, abs=1e-9)
     snrips = (reward * iw / iw.mean(axis=0)).sum() / 120
-    assert self_normalised(found, settings).value == pytest.approx(snrips, abs=1e-9)
-    robust = doubly_robust(found, settings)
+    assert self_normalised(sample).value == pytest.approx(snrips, abs=1e-9)
+    robust = doubly_robust(sample)
     assert robust.value == pytest.approx(cascade_dr, abs=1e-9)
 
 
@@ -90,7 +91,7 @@ def test_weights_that_are_off_by_chance_are_noted():
     for average in (0.85, 1.0, 1.2):
         weights = np.random.default_rng(0).exponential(size=(400, 1))
         weights *= average / weights.mean()
-        noted = "".join(importance(weighted(weights), settings).notes)
+        noted = "".join(importance(Sample(weighted(weights), settings)).notes)
         assert (f"average {average:.2f} instead of 1" in noted) == (average != 1.0)
 
 

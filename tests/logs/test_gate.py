@@ -19,9 +19,9 @@ from longrank import PlackettLuce, cli
 from longrank.errors import InvalidInput
 from longrank.logs import History, fit, gate, write
 from longrank.logs.evaluation.evidence import gather
-from longrank.logs.evaluation.gate import Passage, watch
+from longrank.logs.evaluation.gate import GateDecision, check_gate
 from longrank.logs.evaluation.intervals import IntervalSettings
-from longrank.logs.evaluation.judging import Judged
+from longrank.logs.evaluation.sample import Sample
 from longrank.logs.evaluation.sequences import constant_lower, mixture
 from longrank.logs.evaluation.verdict import Difference
 
@@ -89,9 +89,9 @@ def test_the_capital_is_expected_not_to_grow_if_the_mean_is_no_larger(points, mo
 
 def test_what_later_decisions_pay_does_not_change_what_earlier_looks_saw():
     found = evidence(SOME).take(growing(np.random.default_rng(0)))
-    whole = Judged(found, SETTINGS, "refuse", EARNABLE).against_log()
+    whole = Sample(found, SETTINGS, "refuse", EARNABLE).against_log()
     for n in (30, 41, 200):
-        part = Judged(found.take(np.arange(n)), SETTINGS, "refuse", EARNABLE).against_log()
+        part = Sample(found.take(np.arange(n)), SETTINGS, "refuse", EARNABLE).against_log()
         for ours, theirs in zip(part[:2], whole[:2], strict=True):
             np.testing.assert_array_equal(ours, theirs[:n])
 
@@ -102,18 +102,18 @@ def test_an_equal_policy_is_seldom_promoted_while_payoffs_grow():
     for _ in range(streams):
         here = found.take(growing(rng))
         parts = [here.take(np.arange(n)) for n in range(40, 241, 40)]
-        looks = [watch(part, SETTINGS, earnable=EARNABLE) for part in parts]
+        looks = [check_gate(part, SETTINGS, earnable=EARNABLE) for part in parts]
         promoted += "promote" in [one.answer for one in looks]
     assert promoted <= 0.05 * streams
 
 
 def test_where_decisions_can_earn_different_amounts_it_must_be_told_which():
     found = evidence(SOME).take(growing(np.random.default_rng(0)))
-    passage = watch(found, SETTINGS)
-    assert passage.answer == "not enough data"
-    assert "differs between decisions" in passage.reason
+    decision = check_gate(found, SETTINGS)
+    assert decision.answer == "not enough data"
+    assert "differs between decisions" in decision.reason
     with pytest.raises(InvalidInput, match=r"earnable must hold .* 0 to 32"):
-        watch(found, SETTINGS, earnable=(0.0, 20.0))
+        check_gate(found, SETTINGS, earnable=(0.0, 20.0))
 
 
 def test_rare_decisions_of_great_worth_do_not_promote_who_fails_there():
@@ -127,7 +127,9 @@ def test_rare_decisions_of_great_worth_do_not_promote_who_fails_there():
         rare, item = rng.random(150) < 0.02, rng.integers(3, size=150)
         won = np.where(rare, item > 0, item == 0)
         here = found.take(6 * rare + 2 * item + won)
-        looks = [watch(here.take(np.arange(n)), SETTINGS, earnable=(0.0, 100.0)) for n in (50, 150)]
+        looks = [
+            check_gate(here.take(np.arange(n)), SETTINGS, earnable=(0.0, 100.0)) for n in (50, 150)
+        ]
         promoted += "promote" in [one.answer for one in looks]
     assert promoted <= 3
 
@@ -144,7 +146,7 @@ def test_a_log_that_has_become_better_than_the_policy_is_not_given_up_for_it():
             item = liked if rng.random() < 0.7 else int(rng.integers(3))
             won = bool(rng.random() < wins[item])
             stream.append(4 * item + 2 * won + (item == liked))
-        promoted += watch(found.take(np.array(stream)), SETTINGS).answer == "promote"
+        promoted += check_gate(found.take(np.array(stream)), SETTINGS).answer == "promote"
     assert promoted <= 2
 
 
@@ -158,7 +160,7 @@ def test_what_the_log_hardly_ever_plays_does_not_promote():
     for _ in range(100):
         items = np.where(rng.random(400) < 1e-4, 2, rng.integers(2, size=400))
         here = found.take(2 * items + ((items < 2) & (rng.random(400) < 0.8)))
-        promoted += watch(here, SETTINGS).answer == "promote"
+        promoted += check_gate(here, SETTINGS).answer == "promote"
     assert promoted <= 5
 
 
@@ -173,13 +175,13 @@ def test_a_log_that_learns_does_not_promote_a_policy_that_is_no_better():
             item = liked if rng.random() < 0.94 else item
             stream.append(4 * item + 2 * won + (item == liked))
             liked = item if won else int(rng.integers(3))
-        promoted += watch(found.take(np.array(stream)), SETTINGS).answer == "promote"
+        promoted += check_gate(found.take(np.array(stream)), SETTINGS).answer == "promote"
     assert promoted <= 5
 
 
 def grown(found):
     """The logarithm of the capital against the claim that the policy earns no more."""
-    return mixture(Judged(found, SETTINGS, "refuse").against_log()[0], 1.0)
+    return mixture(Sample(found, SETTINGS, "refuse").against_log()[0], 1.0)
 
 
 def test_it_finds_a_better_policy_sooner_than_by_a_single_bet():
@@ -192,7 +194,7 @@ def test_it_finds_a_better_policy_sooner_than_by_a_single_bet():
     assert np.mean(promoted) >= 0.35
     for stream in streams[:5]:
         now = grown(stream)[-1] >= math.log(20.0)
-        assert (watch(stream, SETTINGS).answer == "promote") == now
+        assert (check_gate(stream, SETTINGS).answer == "promote") == now
 
 
 def test_bounds_at_all_times_are_those_of_now():
@@ -205,7 +207,7 @@ def test_bounds_at_all_times_are_those_of_now():
 def test_its_answer_in_json_has_no_number_that_json_lacks(monkeypatch, tmp_path):
     write(tmp_path / "log.jsonl", [row(t, t % 3, 1.0 / 3.0, True) for t in range(9)])
     greedy([3.0, 0.0, 0.0]).save(tmp_path / "mine.longrank")
-    told = Passage("not enough data", Difference("mine", "log", math.nan, -math.inf, math.inf))
+    told = GateDecision("not enough data", Difference("mine", "log", math.nan, -math.inf, math.inf))
     monkeypatch.setattr(
         sys.modules["longrank.cli.evaluate"], "ask_gate", lambda *_, **__: {"mine": told}
     )
@@ -223,8 +225,8 @@ def test_outcomes_that_are_missing_at_random_keep_their_weights_while_the_log_gr
         item = int(rng.integers(3))
         won = bool(rng.random() < 0.5)
         rows.append(row(t, item, 1.0 / 3.0, won if rng.random() < 0.9 - 0.2 * item else None))
-    whole = Judged(evidence(rows), SETTINGS, "at random")
-    part = Judged(evidence(rows[:120]), SETTINGS, "at random")
+    whole = Sample(evidence(rows), SETTINGS, "at random")
+    part = Sample(evidence(rows[:120]), SETTINGS, "at random")
     np.testing.assert_array_equal(part.known, whole.known[:120])
     np.testing.assert_array_equal(part.against_log()[0], whole.against_log()[0][:120])
     answer = gate(rows, {"x": greedy([3.0, 0.0, 0.0])}, missing="at random")["x"].answer

@@ -10,7 +10,7 @@ from small_world import believing, chance, logged
 
 from longrank import PlackettLuce
 from longrank.logs import History, OutcomeModel, evaluate
-from longrank.logs.evaluation.estimators import doubly_robust, importance, robust_variance
+from longrank.logs.evaluation.estimators import doubly_robust, importance
 from longrank.logs.evaluation.evidence import gather
 from longrank.logs.evaluation.intervals import (
     IntervalSettings,
@@ -24,6 +24,7 @@ from longrank.logs.evaluation.intervals import (
     score,
 )
 from longrank.logs.evaluation.outcome_model import Seen
+from longrank.logs.evaluation.sample import Sample, robust_variance
 
 RUNS, ROUNDS = 400, 400
 
@@ -42,7 +43,8 @@ def test_intervals_cover_the_truth_as_often_as_they_say(log):
         rows = world.sample(ROUNDS, rng)
         settings = IntervalSettings(resamples=200, seed=seed)
         here = found.take(rows)
-        for i, one in enumerate((importance(here, settings), doubly_robust(here, settings))):
+        sample = Sample(here, settings)
+        for i, one in enumerate((importance(sample), doubly_robust(sample))):
             covered[i] += one.low <= truth <= one.high
     # what leaves room for the unseen, or holds for every number, covers more than it says
     assert (covered >= stats.binom.ppf(0.001, RUNS, 0.95)).all(), covered / RUNS

@@ -23,7 +23,7 @@ from longrank.logs.evaluation.insights import (
     raise_costs,
     what_if,
 )
-from longrank.logs.evaluation.summary import currency_of
+from longrank.logs.evaluation.report import currency_of
 from longrank.logs.evaluation.verdict import LOGGED
 from longrank.logs.example import example
 

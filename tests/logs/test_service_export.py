@@ -139,7 +139,7 @@ def test_a_warm_start_from_the_export_gives_the_state_of_the_service(lived, lear
     if name == "recommended":  # rows grow: late outcomes are learned by what is known by then
         items = np.random.default_rng(1).uniform(-0.57, 0.57, (200, DIM))
         chances = [
-            each.learner.belief().score(each.features.rows(each.features.prepare(items, None)))[0]
+            each.learner.belief().score(each.features.rows(each.features.encode(items, None)))[0]
             for each in (model.policy, policy)
         ]
         assert policy.learner.dim == model.policy.learner.dim

@@ -15,12 +15,13 @@ from typer.testing import CliRunner
 
 from longrank import Payoffs, PlackettLuce, Random, cli
 from longrank.logs import History, evaluate, fit, gate, write
-from longrank.logs.evaluation.estimators import Scaled, importance, mean_reward, scaled
+from longrank.logs.evaluation.estimators import importance
 from longrank.logs.evaluation.evidence import gather
-from longrank.logs.evaluation.gate import watch
+from longrank.logs.evaluation.gate import check_gate
 from longrank.logs.evaluation.insights import raise_costs, what_if
-from longrank.logs.evaluation.intervals import IntervalSettings
-from longrank.logs.evaluation.judging import Judged, comparable, differ, judge
+from longrank.logs.evaluation.intervals import IntervalSettings, mean_interval
+from longrank.logs.evaluation.judging import comparable, differ, judge
+from longrank.logs.evaluation.sample import Sample, betting_bounds
 from longrank.logs.evaluation.sequences import lower
 from longrank.logs.evaluation.support import no_support, wrong_propensities
 from longrank.logs.evaluation.verdict import Difference
@@ -75,7 +76,7 @@ def test_it_covers_the_truth_at_few_decisions(log, temperature, n):
     more = truth - world.chances @ found.rewards
     covered, gained = 0, 0
     for _ in range(150):
-        verdict = judge(sampled(world, found, n, rng), SETTINGS)
+        verdict = judge(Sample(sampled(world, found, n, rng), SETTINGS))
         covered += verdict.low <= truth <= verdict.high
         gained += verdict.gain.low <= more <= verdict.gain.high
     assert min(covered, gained) >= 0.93 * 150
@@ -179,7 +180,7 @@ def test_lengths_that_the_log_never_played_are_known_by_its_prefixes_or_refused(
     for _ in range(100):
         here = sampled(world, found, n, rng)
         assert "no support" in no_support(here) or not here.masses[:, 0].any()
-        verdict = judge(here, SETTINGS)
+        verdict = judge(Sample(here, SETTINGS))
         covered += bool(verdict.refused) or verdict.low <= truth <= verdict.high
     assert covered >= 93
 
@@ -202,7 +203,7 @@ def test_propensities_at_half_their_value_are_refused_and_no_value_is_above_what
         row["prefix_propensities"] = [each / 2.0 for each in row["prefix_propensities"]]
     found = evaluate(rows, {"x": JUDGED["chance"]()}, resamples=2)
     assert "propensities in the log are too small" in found.verdicts["x"].refused
-    estimate = importance(weighted(np.full((400, 1), 1.04)), SETTINGS)
+    estimate = importance(Sample(weighted(np.full((400, 1), 1.04)), SETTINGS))
     assert estimate.value <= estimate.high <= 1.0
     assert any("limited to what can be earned" in note for note in estimate.notes)
 
@@ -217,9 +218,9 @@ def test_a_model_is_a_point_with_its_calibration():
 
 
 def test_no_interval_has_no_width():
-    failed = mean_reward(np.full(200, -0.1), (-0.1, 1.0), SETTINGS)
-    assert (failed.low, failed.value) == pytest.approx((-0.1, -0.1))
-    assert -0.1 < failed.high < 0.0
+    low, high, _ = mean_interval(np.full(200, -0.1), (-0.1, 1.0), SETTINGS)
+    assert low == pytest.approx(-0.1)
+    assert -0.1 < high < 0.0
     rows = [(0, t % 3, 1.0 / 3.0, False) for t in range(200)]
     found = evaluate(one_try(rows), {"x": always(0)}, resamples=50)
     for one in (*found[:-1], found.verdicts["x"]):
@@ -248,9 +249,11 @@ def test_differences_between_policies_are_paired():
     narrow, covered = [], []
     for seed in range(40):
         a, b = (sampled(world, e, 1500, np.random.default_rng(seed)) for e in (first, second))
-        found = differ(comparable(a, SETTINGS), comparable(b, SETTINGS), SETTINGS)
+        samples = Sample(a, SETTINGS), Sample(b, SETTINGS)
+        alone, other = map(judge, samples)
+        sides = comparable(samples[0], alone), comparable(samples[1], other)
+        found = differ(*sides, SETTINGS)
         if found.method == "normal":
-            alone = judge(a, SETTINGS)
             narrow.append((found.high - found.low) / (alone.high - alone.low))
             covered.append(found.low <= truth <= found.high)
     assert len(covered) > 20
@@ -305,7 +308,7 @@ def test_few_decisions_do_not_promise_more_than_is_possible():
     for row in rows[::30]:
         row["rewards"] = [20.0]
     judged = gather(always(0), History(rows), fit(History(rows)))
-    verdict = judge(judged, IntervalSettings(interval="betting"), "x")
+    verdict = judge(Sample(judged, IntervalSettings(interval="betting")), "x")
     assert verdict.method == verdict.gain.method == "betting"
     possible = float((judged.bounds[:, 1] - judged.rewards).mean())
     assert verdict.gain.high < possible + 1.0
@@ -316,11 +319,13 @@ def test_the_value_of_few_decisions_is_bounded_by_what_is_certain():
     for row in rows[::30]:
         row["rewards"] = [20.0]
     judged = gather(always(0), History(rows), fit(History(rows)))
-    known = scaled(judged, np.ones(300))
-    alone = known._replace(sure=0.0 * known.sure, lost=0.0 * known.lost)
-    assert known.interval(0.05)[1] < 0.6 * alone.interval(0.05)[1]
-    verdict = judge(judged, IntervalSettings(interval="betting"), "x")
-    assert (verdict.low, verdict.high) == known.interval(0.05)
+    sample = Sample(judged, IntervalSettings(interval="betting"))
+    earned, missed, *certain = sample.scaled()
+    known = betting_bounds(earned, missed, *certain, 0.05)
+    alone = betting_bounds(earned, missed, *(0.0 * each for each in certain), 0.05)
+    assert known[1] < 0.6 * alone[1]
+    verdict = judge(Sample(judged, IntervalSettings(interval="betting")), "x")
+    assert (verdict.low, verdict.high) == sample.betting_interval(0.05)
     assert judged.bounds[:, 1].mean() < verdict.high
 
 
@@ -328,9 +333,9 @@ def test_what_is_not_known_is_not_certain():
     """Decisions without an outcome count neither for nor against."""
     rows = one_try([(t % 2, t % 3, 1.0 / 3.0, None if t % 4 == 0 else True) for t in range(60)])
     found = gather(always(0), History(rows), fit(History(rows)))
-    missed = Judged(found, IntervalSettings(), "bounds").surely_missed()
-    assert not missed[~found.observed].any()
-    assert not scaled(found, found.observed.astype(float)).lost[~found.observed].any()
+    sample = Sample(found, IntervalSettings(), "bounds")
+    assert not sample.surely_missed()[~found.observed].any()
+    assert not sample.scaled()[3][~found.observed].any()
 
 
 def covered(rows, drawn, policy, value, more, **settings):
@@ -342,7 +347,7 @@ def covered(rows, drawn, policy, value, more, **settings):
         n = len(numbers)
         names = ("decisions", "with_items", "with_payoffs", "with_propensity", "with_prefix")
         log = replace(found.log, randomised=n, **dict.fromkeys(names, n))
-        verdict = judge(replace(found.take(numbers), log=log), IntervalSettings(**settings))
+        verdict = judge(Sample(replace(found.take(numbers), log=log), IntervalSettings(**settings)))
         gain = verdict.gain
         hits += verdict.low <= value <= verdict.high, gain.low <= more <= gain.high
     return hits / len(drawn)
@@ -406,10 +411,9 @@ def test_a_log_that_learned_is_not_said_to_be_worse_than_it_was():
 
 def test_what_is_certain_counts_where_weights_know_nothing():
     nothing, n = np.zeros(1000), 1000
-    known = Scaled(nothing, nothing, np.full(n, 0.4), np.full(n, 0.5), -1.0, 2.0)
-    low, high = known.interval(0.05)
-    assert -0.25 < low < -0.2  # the value is 0.4 to 0.5 of the way from -1 to 1
-    assert 0.0 < high < 0.05
+    low, high = betting_bounds(nothing, nothing, np.full(n, 0.4), np.full(n, 0.5), 0.05)
+    assert 0.375 < low < 0.4
+    assert 0.5 < high < 0.525
 
 
 def test_the_gain_is_also_told_as_a_share_of_what_was_played():
@@ -440,7 +444,7 @@ def test_the_gate_seldom_promotes_a_policy_that_is_no_better():
     promoted = 0
     for _ in range(60):
         here = sampled(world, found, 600, rng)
-        promoted += watch(here, SETTINGS).answer == "promote"
+        promoted += check_gate(here, SETTINGS).answer == "promote"
     assert promoted <= 3
 
 

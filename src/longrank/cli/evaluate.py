@@ -24,11 +24,11 @@ from longrank.cli.run import Backend
 from longrank.cli.terminal import console, counted
 from longrank.document import plain_number, rounded
 from longrank.errors import InvalidInput, unknown
-from longrank.logs import Estimate, Evaluation, History, Passage, Verdict, learn_from
+from longrank.logs import Estimate, Evaluation, GateDecision, History, Verdict, learn_from
 from longrank.logs import evaluate as estimate
 from longrank.logs import gate as ask_gate
 from longrank.logs import report as write_report
-from longrank.logs.evaluation.summary import currency_of
+from longrank.logs.evaluation.report import currency_of
 from longrank.logs.evaluation.verdict import LOGGED
 from longrank.policies import Policy, load, registry
 
@@ -217,18 +217,18 @@ def _gate(
         raise InvalidInput("policy", rule, ", ".join(map(repr, specs)))
     name = Path(specs[0]).stem
     how: dict[str, Any] = {"confidence": confidence, "missing": missing, "earnable": earnable}
-    passage = ask_gate(history, {name: load(specs[0])}, **how)[name]
-    _write(json, {"answer": passage.answer, "sentence": str(passage)} | _plain(passage))
+    decision = ask_gate(history, {name: load(specs[0])}, **how)[name]
+    _write(json, {"answer": decision.answer, "sentence": str(decision)} | _plain(decision))
     if str(json) != "-":
-        console.print(str(passage), highlight=False, markup=False, soft_wrap=True)
-    raise typer.Exit(GATE[passage.answer])
+        console.print(str(decision), highlight=False, markup=False, soft_wrap=True)
+    raise typer.Exit(GATE[decision.answer])
 
 
-def _plain(passage: Passage) -> dict[str, Any]:
-    gain = passage.gain
+def _plain(decision: GateDecision) -> dict[str, Any]:
+    gain = decision.gain
     known = {"value": gain.value, "low": gain.low, "high": gain.high}
     told = {name: one if math.isfinite(one) else None for name, one in known.items()}
-    return {"policy": gain.policy, "gain": told, "reason": passage.reason}
+    return {"policy": gain.policy, "gain": told, "reason": decision.reason}
 
 
 def _write(path: Path | None, found: dict[str, Any]) -> None:

@@ -29,7 +29,6 @@ EXTRAS = {
         "msgspec",
         "prometheus_client",
         "psycopg",
-        "pyarrow",
         "starlette",
         "uvicorn",
     ),

@@ -84,7 +84,7 @@ def covered_stream(task: str, seed: int, topics: int, folder: str | None) -> Str
     """
     plain = stream(task, seed, folder)
     with one_thread("topics"):
-        covered = Coverage(mixture(task, topics, folder)).prepare(plain.items, topics)
+        covered = Coverage(mixture(task, topics, folder)).encode(plain.items, topics)
     return replace(plain, items=covered)
 
 

@@ -9,27 +9,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from longrank import kernels
-from longrank.belief import Belief
 from longrank.decision import Ranking
 from longrank.packing import Tree
 from longrank.parts import Part
-from longrank.payoffs import Payoffs
 
-Prepared = Any  # has a length; what it is, is each map's own affair
-Greedy = tuple[
-    NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]
-]  # order, rows, means, scores along it
-
-Outline = tuple[NDArray[np.float64], NDArray[np.float64]]  # means and squared norms of rows
+Encoded = Any  # has a length; what it is, is each map's own affair
 
 
 class Features(Part, ABC):
     """Base class of feature maps: turn items into the rows that a learner scores and learns from.
 
-    A row may depend on the items above it, so choosing is greedy: at each position, the item with
-    the best score given those already chosen. If rows do not depend on the prefix, this is
-    sorting.
+    Your own map implements :meth:`encode`, :meth:`along`, :meth:`state` and :meth:`from_state`. A
+    row may depend on the items above it.
 
     Attributes
     ----------
@@ -53,99 +44,43 @@ class Features(Part, ABC):
     first_length: int = 0
 
     @abstractmethod
-    def prepare(self, items: ArrayLike, dim: int | None, lazy: bool = False) -> Prepared:
+    def encode(self, items: ArrayLike, dim: int | None, lazy: bool = False) -> Encoded:
         """Validate the items and convert them to the form that the other methods take.
 
-        ``dim`` is the length of the rows that the learner expects (None: any). With ``lazy``,
-        :meth:`greedy` may validate very many items as it reads them.
+        ``dim`` is the length of the rows that the learner expects (None: any). With ``lazy``, very
+        many items may be validated later, in the pass that scores them.
         """
 
     def check(self, items: ArrayLike) -> None:
-        """Validate items as :meth:`prepare` does."""
-        self.prepare(items, None)
+        """Validate items as :meth:`encode` does."""
+        self.encode(items, None)
 
     @abstractmethod
-    def greedy(self, prepared: Prepared, belief: Belief, count: int) -> Greedy:
-        """Choose the ``count`` best items by their scores, one after the other."""
-
-    def decide(
-        self,
-        prepared: Prepared,
-        belief: Belief,
-        payoffs: Payoffs,
-        minimum: int,
-        chosen: NDArray[np.int64],
-        numbers: NDArray[np.float64],
-    ) -> int:
-        """Truncate the greedy order at the best length (at least ``minimum`` items).
-
-        Returns the length, and fills a receipt: see :func:`longrank.kernels.decide`.
-        """
-        greedy, link = self.greedy(prepared, belief, len(chosen)), belief.link
-        rewards, losses, patience = payoffs.rewards, payoffs.losses, payoffs.patience
-        return kernels.decide(*greedy, rewards, losses, link, minimum, chosen, numbers, patience)
-
-    @abstractmethod
-    def along(self, prepared: Prepared, order: NDArray[np.int64]) -> NDArray[np.float64]:
+    def along(self, candidates: Encoded, order: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the rows of the items in a given order. Shape (len(order), dim)."""
 
-    def price(self, payoffs: Payoffs, prepared: Prepared) -> Payoffs:
-        """Return the payoffs of the round, with the costs and values of the items."""
-        if payoffs.costs is not None:
-            payoffs.check_prices(len(prepared))
-        return payoffs
-
-    def without_cost(self, prepared: Prepared, payoffs: Payoffs) -> NDArray[np.bool_]:
-        """Return the items whose cost is given neither by the payoffs nor by the items."""
-        return np.full(len(prepared), payoffs.costs is None)
-
-    def rows(self, prepared: Prepared) -> NDArray[np.float64]:
+    def rows(self, candidates: Encoded) -> NDArray[np.float64]:
         """Return the rows of all items in the given order, if they are independent."""
-        return self.along(prepared, np.arange(len(prepared)))
+        return self.along(candidates, np.arange(len(candidates)))
 
-    def some(self, prepared: Prepared, chosen: NDArray[np.int64]) -> Prepared:
-        """Return a subset of the prepared items, for features with an :meth:`outline`."""
-        raise NotImplementedError(f"{type(self).__name__} has no outline")
-
-    def outline(
-        self,
-        prepared: Prepared,  # noqa: ARG002
-        weights: NDArray[np.float64],  # noqa: ARG002
-    ) -> Outline | None:
-        """Return the means and squared norms of all rows, if there are many.
-
-        These bound the scores without computing all rows. None by default.
-        """
-        return None
-
-    def next_rows(self, prepared: Prepared, prefix: Sequence[int]) -> Any:
+    def next_rows(self, candidates: Encoded, prefix: Sequence[int]) -> Any:
         """Return the row that every item would have if it came next after ``prefix``.
 
         If rows depend on the items above, the rows of the prefix itself are 0.
         """
         if self.independent:
-            return self.rows(prepared)
-        first = self.along(prepared, np.zeros(min(len(prepared), 1), np.int64))
-        rows = np.zeros((len(prepared), first.shape[1]))
-        for item in set(range(len(prepared))) - set(prefix):
-            rows[item] = self.along(prepared, np.array([*prefix, item], np.int64))[-1]
+            return self.rows(candidates)
+        first = self.along(candidates, np.zeros(min(len(candidates), 1), np.int64))
+        rows = np.zeros((len(candidates), first.shape[1]))
+        for item in set(range(len(candidates))) - set(prefix):
+            rows[item] = self.along(candidates, np.array([*prefix, item], np.int64))[-1]
         return rows
-
-    def receipt(
-        self,
-        prepared: Prepared,  # noqa: ARG002
-        order: NDArray[np.int64],
-        numbers: NDArray[np.float64],
-        belief: Belief,
-    ) -> Ranking:
-        """Return the receipt of a decision that :meth:`decide` filled."""
-        return Ranking.from_buffer(order, numbers, len(belief.weights))
 
     def recall(self, ranking: Ranking, count: int) -> Any:
         """Return the first ``count`` rows of a receipt, for the learner."""
         return ranking.rows(count)
 
-    def carried(self, prepared: Prepared) -> NDArray[np.float64] | None:  # noqa: ARG002
+    def carried(self, candidates: Encoded) -> NDArray[np.float64] | None:  # noqa: ARG002
         """Return the candidates that a receipt carries for :meth:`adapt`; none by default."""
         return None
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
-from longrank.belief import Belief
 from longrank.contents import PART, check, numbers, one_of, optional
 from longrank.errors import BadFile, InvalidInput
-from longrank.features.base import Features, Greedy, Prepared
+from longrank.features.base import Encoded, Features
 from longrank.features.mixture import Mixture
 from longrank.packing import Tree
 
@@ -50,7 +49,7 @@ class Coverage(Features):
     --------
     >>> import numpy as np
     >>> features = Coverage(np.eye(2))
-    >>> features.along(features.prepare([[1.0, 0.0], [0.5, 0.5]], 2), np.array([0, 1]))
+    >>> features.along(features.encode([[1.0, 0.0], [0.5, 0.5]], 2), np.array([0, 1]))
     array([[ 0.70710678, -0.70710678],
            [-0.70710678,  0.        ]])
     """
@@ -73,12 +72,12 @@ class Coverage(Features):
         self.topics: Topics = topics
         self.gain = gain
 
-    def prepare(
+    def encode(
         self,
         items: ArrayLike,
         dim: int | None,
         lazy: bool = False,  # noqa: ARG002
-    ) -> Prepared:
+    ) -> Encoded:
         array = checks.items(items, None, unit=False)
         if len(array) == 0:
             return np.empty((0, dim or 0))
@@ -94,43 +93,35 @@ class Coverage(Features):
             raise InvalidInput("topics(items)", "lie between 0 and 1", shown)
         return np.clip(covered, 0.0, 1.0)
 
-    def greedy(self, prepared: Prepared, belief: Belief, count: int) -> Greedy:
-        weights, inverse, bonus, ceiling, _ = belief
+    def along(self, candidates: Encoded, order: NDArray[np.int64]) -> NDArray[np.float64]:
         if self.gain is None:
-            return kernels.greedy_coverage(prepared, weights, inverse, bonus, ceiling, count)
-        remaining = np.ones(prepared.shape[1])
-        order, means, scores = np.empty(count, np.int64), np.empty(count), np.empty(count)
-        rows = np.empty((count, prepared.shape[1]))
-        free = np.ones(len(prepared), np.bool_)
-        for position in range(count):
-            gains = self._gains(remaining, prepared)
-            candidates = _centred(gains)
-            mean, width = kernels.score_rows(candidates, weights, inverse)
-            score = np.minimum(mean + bonus * width, ceiling)
-            best = int(np.argmax(np.where(free, score, -np.inf)))
-            order[position], means[position], scores[position] = best, mean[best], score[best]
-            rows[position] = candidates[best]
-            free[best] = False
-            remaining -= gains[best]
-        return order, rows, means, scores
-
-    def along(self, prepared: Prepared, order: NDArray[np.int64]) -> NDArray[np.float64]:
-        if self.gain is None:
-            return kernels.coverage_along(prepared, order)
-        remaining = np.ones(prepared.shape[1])
-        rows = np.empty((len(order), prepared.shape[1]))
+            return kernels.coverage_along(candidates, order)
+        remaining = np.ones(candidates.shape[1])
+        rows = np.empty((len(order), candidates.shape[1]))
         for position, item in enumerate(order):
-            gains = self._gains(remaining, prepared[item : item + 1])
+            gains = self._gains(remaining, candidates[item : item + 1])
             rows[position] = _centred(gains)[0]
             remaining -= gains[0]
         return rows
 
-    def _gains(self, remaining: NDArray[np.float64], prepared: Prepared) -> Matrix:
+    def next_rows(self, candidates: Encoded, prefix: Sequence[int]) -> Matrix:
+        remaining = np.ones(candidates.shape[1])
+        for item in prefix:
+            if self.gain is None:
+                remaining *= 1.0 - candidates[item]
+            else:
+                remaining -= self._gains(remaining, candidates[item : item + 1])[0]
+        gains = candidates * remaining if self.gain is None else self._gains(remaining, candidates)
+        rows = _centred(gains)
+        rows[list(prefix)] = 0.0
+        return rows
+
+    def _gains(self, remaining: NDArray[np.float64], candidates: Encoded) -> Matrix:
         assert self.gain is not None
-        left = np.broadcast_to(remaining, prepared.shape)
-        gains = np.asarray(self.gain(left, prepared), np.float64)
-        if gains.shape != prepared.shape:
-            raise InvalidInput("gain(...)", f"have shape {prepared.shape}", gains.shape)
+        left = np.broadcast_to(remaining, candidates.shape)
+        gains = np.asarray(self.gain(left, candidates), np.float64)
+        if gains.shape != candidates.shape:
+            raise InvalidInput("gain(...)", f"have shape {candidates.shape}", gains.shape)
         outside = ~((gains >= 0.0) & (gains <= left))
         if outside.any():
             shown = gains[outside][0]

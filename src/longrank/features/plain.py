@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
-from longrank.belief import Belief
-from longrank.features.base import Features, Greedy, Outline, Prepared
-from longrank.features.many import LARGE, Many, outline
+from longrank.features.base import Encoded, Features
 from longrank.packing import Tree
-from longrank.payoffs import Payoffs
+
+LARGE = 1 << 18  # numbers of an array that is validated in the pass that scores it
+
+
+class Unchecked:
+    """Very many items, of which only the shape was validated."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: NDArray[np.floating]) -> None:
+        self.items = items
+
+    def __len__(self) -> int:
+        return len(self.items)
 
 
 class Plain(Features):
@@ -22,59 +33,21 @@ class Plain(Features):
     independent = True
     kind = "plain"
 
-    def prepare(self, items: ArrayLike, dim: int | None, lazy: bool = False) -> Prepared:
+    def encode(self, items: ArrayLike, dim: int | None, lazy: bool = False) -> Encoded:
         array = checks.shaped(items, dim)
-        many = array.size >= LARGE
-        if not (many and lazy):
-            row, square = kernels.worst_row(array)
-            if not square <= checks.UNIT:
-                checks.rows(array, row, square, unit=True)
-        return Many(array) if many else array
+        if lazy and array.size >= LARGE:
+            return Unchecked(array)
+        row, square = kernels.worst_row(array)
+        if not square <= checks.UNIT:
+            checks.rows(array, row, square, unit=True)
+        return array
 
-    def greedy(self, prepared: Prepared, belief: Belief, count: int) -> Greedy:
-        if isinstance(prepared, Many):
-            return prepared.greedy(belief, count)
-        weights, inverse, bonus, ceiling, _ = belief
-        return kernels.greedy_plain(prepared, weights, inverse, bonus, ceiling, count)
+    def along(self, candidates: Encoded, order: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.ascontiguousarray(self.rows(candidates)[order], np.float64)
 
-    def decide(
-        self,
-        prepared: Prepared,
-        belief: Belief,
-        payoffs: Payoffs,
-        minimum: int,
-        chosen: NDArray[np.int64],
-        numbers: NDArray[np.float64],
-    ) -> int:
-        if type(prepared) is Many:
-            return super().decide(prepared, belief, payoffs, minimum, chosen, numbers)
-        weights, inverse, bonus, ceiling, link = belief
-        return kernels.decide_plain(
-            prepared,
-            weights,
-            inverse,
-            bonus,
-            ceiling,
-            payoffs.rewards,
-            payoffs.losses,
-            link,
-            minimum,
-            chosen,
-            numbers,
-            payoffs.patience,
-        )
-
-    def along(self, prepared: Prepared, order: NDArray[np.int64]) -> NDArray[np.float64]:
-        items = prepared.items if isinstance(prepared, Many) else prepared
-        return np.ascontiguousarray(items[order], np.float64)
-
-    def some(self, prepared: Prepared, chosen: NDArray[np.int64]) -> Prepared:
-        return (prepared.items if isinstance(prepared, Many) else prepared)[chosen]
-
-    def outline(self, prepared: Prepared, weights: NDArray[np.float64]) -> Outline | None:
-        if not isinstance(prepared, Many):
-            return None
-        return outline(kernels.outline_plain, prepared.items, weights)
+    def rows(self, candidates: Encoded) -> NDArray[Any]:
+        rows: NDArray[Any] = candidates.items if type(candidates) is Unchecked else candidates
+        return rows
 
     def state(self) -> Tree:
         return {}

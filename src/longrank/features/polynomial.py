@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
-from longrank.belief import Belief
 from longrank.contents import whole
 from longrank.errors import InvalidInput
-from longrank.features.base import Features, Greedy, Prepared
+from longrank.features.base import Encoded, Features
 from longrank.packing import Tree
 
 
@@ -46,12 +45,12 @@ class Polynomial(Features):
         """Return the length of a row for items of ``dim`` numbers: the ``dim`` of the learner."""
         return dim + 1 + (dim * (dim + 1) // 2 if self.degree == 2 else 0)
 
-    def prepare(
+    def encode(
         self,
         items: ArrayLike,
         dim: int | None,
         lazy: bool = False,  # noqa: ARG002
-    ) -> Prepared:
+    ) -> Encoded:
         array = checks.shaped(items, None)
         if len(array) == 0:
             return np.empty((0, dim or 0))
@@ -64,15 +63,11 @@ class Polynomial(Features):
             checks.rows(array, row, square, unit=True)
         return kernels.expand(array, self.degree == 2)
 
-    def greedy(self, prepared: Prepared, belief: Belief, count: int) -> Greedy:
-        weights, inverse, bonus, ceiling, _ = belief
-        return kernels.greedy_plain(prepared, weights, inverse, bonus, ceiling, count)
+    def along(self, candidates: Encoded, order: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.ascontiguousarray(candidates[order])
 
-    def along(self, prepared: Prepared, order: NDArray[np.int64]) -> NDArray[np.float64]:
-        return np.ascontiguousarray(prepared[order])
-
-    def rows(self, prepared: Prepared) -> NDArray[np.float64]:
-        return np.asarray(prepared, np.float64)  # prepared is the rows
+    def rows(self, candidates: Encoded) -> NDArray[np.float64]:
+        return np.asarray(candidates, np.float64)  # they are the rows
 
     def state(self) -> Tree:
         return {"degree": self.degree}

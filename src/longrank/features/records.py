@@ -8,12 +8,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.belief import SparseBelief
 from longrank.contents import PART
 from longrank.decision import Ranking
 from longrank.errors import InvalidInput
 from longrank.explanation import Names, Reasons
-from longrank.features.base import Features, Greedy
+from longrank.features.base import Features
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
 from longrank.rows import LISTS, Slot, SparseRows
@@ -22,16 +21,13 @@ from longrank.schema.prices import COST
 from longrank.schema.values import is_missing
 
 
-class PreparedRecords:
+class RecordRound:
     """The candidates of a round: records, context and rows."""
 
-    __slots__ = ("best", "context", "records", "rows")
-
-    best: tuple[SparseRows, NDArray[np.float64]] | None  # the chosen rows, what spoke for them
+    __slots__ = ("context", "records", "rows")
 
     def __init__(self, records: list[Record], context: Record, rows: SparseRows) -> None:
         self.records, self.context, self.rows = records, context, rows
-        self.best = None
 
     def __len__(self) -> int:
         return len(self.records)
@@ -59,14 +55,14 @@ class Records(Features):
         if not isinstance(self.schema, Schema):
             raise InvalidInput("schema", "be a longrank.Schema", type(schema).__name__)
 
-    def prepare(
+    def encode(
         self,
         items: Any,
         dim: int | None,  # noqa: ARG002
         lazy: bool = False,  # noqa: ARG002
         *,
         context: Mapping[str, Any] | None = None,
-    ) -> PreparedRecords:
+    ) -> RecordRound:
         records = as_records(items)
         if records is None:
             rule = (
@@ -77,73 +73,46 @@ class Records(Features):
         if context is not None and not isinstance(context, Mapping):
             raise InvalidInput("context", "be a dictionary", type(context).__name__)
         shared = {} if context is None else context
-        return PreparedRecords(records, shared, self.schema.encode(records, shared))
+        return RecordRound(records, shared, self.schema.encode(records, shared))
 
-    def greedy(self, prepared: PreparedRecords, belief: Any, count: int) -> Greedy:
-        greedy: Greedy = belief.foresee(prepared.rows, count, 0)
-        return greedy
+    def along(self, candidates: RecordRound, order: NDArray[np.int64]) -> Any:
+        return candidates.rows.take(order)
 
-    def decide(
-        self,
-        prepared: PreparedRecords,
-        belief: Any,
-        payoffs: Payoffs,
-        minimum: int,
-        chosen: NDArray[np.int64],
-        numbers: NDArray[np.float64],
-    ) -> int:
-        assert isinstance(belief, SparseBelief)
-        length, rows, added = belief.decide(
-            prepared.rows,
-            payoffs.rewards,
-            payoffs.losses,
-            minimum,
-            chosen,
-            numbers,
-            payoffs.patience,
-        )
-        prepared.best = rows, added
-        return length
+    def rows(self, candidates: RecordRound) -> Any:
+        return candidates.rows
 
-    def along(self, prepared: PreparedRecords, order: NDArray[np.int64]) -> Any:
-        return prepared.rows.take(order)
-
-    def price(self, payoffs: Payoffs, prepared: PreparedRecords) -> Payoffs:
-        if have_prices(prepared.records):
+    def price(self, candidates: RecordRound, payoffs: Payoffs) -> Payoffs:
+        """Return the payoffs of a round, with the costs and values in its records."""
+        if have_prices(candidates.records):
             names = self.schema.sides["candidate"].prices
-            payoffs = read_prices(payoffs, prepared.records, names)
-        return super().price(payoffs, prepared)
+            payoffs = read_prices(payoffs, candidates.records, names)
+        return payoffs
 
-    def without_cost(self, prepared: PreparedRecords, payoffs: Payoffs) -> NDArray[np.bool_]:
-        if payoffs.costs is not None or COST not in self.schema.sides["candidate"].prices:
-            return super().without_cost(prepared, payoffs)
-        return np.array([is_missing(each.get(COST)) for each in prepared.records], np.bool_)
+    def without_cost(self, candidates: RecordRound) -> NDArray[np.bool_]:
+        """Return which records do not say what a try costs."""
+        if COST not in self.schema.sides["candidate"].prices:
+            return np.ones(len(candidates), np.bool_)
+        return np.array([is_missing(each.get(COST)) for each in candidates.records], np.bool_)
 
-    def rows(self, prepared: PreparedRecords) -> Any:
-        return prepared.rows
-
-    def receipt(
+    def name(
         self,
-        prepared: PreparedRecords,
+        candidates: RecordRound,
         order: NDArray[np.int64],
-        numbers: NDArray[np.float64],
-        belief: Any,
-    ) -> Ranking:
-        assert isinstance(belief, SparseBelief)
-        found, prepared.best = prepared.best, None
-        if found is None:
-            rows = prepared.rows.take(order)
-            found = rows, belief.contributions(rows)
-        rows, added = found
+        rows: SparseRows,
+        added: NDArray[np.float64],
+    ) -> Names:
+        """Return ids, rows and reasons of an order, for its receipt.
+
+        ``rows`` are those of the order, and ``added`` is what each field adds to their means.
+        """
         assert rows.plan is not None
-        chosen = [dict(prepared.records[i]) for i in order.tolist()]
-        context = dict(prepared.context)
+        chosen = [dict(candidates.records[i]) for i in order.tolist()]
+        context = dict(candidates.context)
         if rows.plan.lists:
             for fields, some in ((rows.layout.candidate, chosen), (rows.layout.context, [context])):
                 _copy_lists(fields, some)
         reasons = Reasons(added, rows.plan, chosen, context)
-        names = Names(identities(prepared.records, order.tolist()), rows, reasons)
-        return Ranking.from_buffer(order, numbers, 0, names)
+        return Names(identities(candidates.records, order.tolist()), rows, reasons)
 
     def recall(self, ranking: Ranking, count: int) -> Any:
         rows = ranking.rows(count)

@@ -12,16 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
-from longrank.belief import Belief
 from longrank.contents import numbers, whole, wholes
 from longrank.decision import Ranking
 from longrank.errors import BadFile, InvalidInput
-from longrank.features.base import Features, Greedy, Outline, Prepared
-from longrank.features.many import outline, screen
+from longrank.features.base import Encoded, Features
 from longrank.features.scale import EMBEDDED, ENOUGH, LATER, REACH, Scale, rounded
 from longrank.kernels import BEND, LEVEL, PRODUCT
 from longrank.packing import Tree
-from longrank.payoffs import Payoffs
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -36,7 +33,7 @@ _MAX = sys.float_info.max
 _CARRIED = 8_192  # numbers that a receipt carries for the sample, unless a few rows have more
 
 
-class _Round:
+class Numbers:
     """The candidates of a round, as they came, and how they become rows."""
 
     def __init__(self, items: NDArray[np.floating], view: kernels.View) -> None:
@@ -125,18 +122,18 @@ class Tabular(Features):
         """Whether the sample is full, so that rows no longer grow."""
         return len(self.sample) == SAMPLE
 
-    def prepare(
+    def encode(
         self,
         items: ArrayLike,
         dim: int | None,  # noqa: ARG002
         lazy: bool = False,  # noqa: ARG002
-    ) -> Prepared:
+    ) -> Encoded:
         array, found = self._checked(items), self._scale
         if found is None:
             first = self.sample if len(self.sample) else _some(array, ENOUGH)
             found = Scale.fit(np.concatenate([first, _some(array, SAMPLE)]))
         view = found.curves, found.scale, self.directions, self.offsets, self.shapes
-        return _Round(array, view)
+        return Numbers(array, view)
 
     def check(self, items: ArrayLike) -> None:
         self._checked(items)
@@ -152,64 +149,12 @@ class Tabular(Features):
             checks.rows(array, row, square, unit=False)
         return array
 
-    def greedy(self, prepared: Prepared, belief: Belief, count: int) -> Greedy:
-        weights, inverse, bonus, ceiling, _ = belief
-        return kernels.greedy_plain(prepared.rows, weights, inverse, bonus, ceiling, count)
+    def along(self, candidates: Encoded, order: NDArray[np.int64]) -> Matrix:
+        return kernels.expand_rows(candidates.items[order], candidates.view)
 
-    def decide_looking(
-        self,
-        prepared: Prepared,
-        belief: Belief,
-        payoffs: Payoffs,
-        minimum: int,
-        chosen: NDArray[np.int64],
-        numbers: Vector,
-        looks: NDArray[np.bool_],
-        optimism: kernels.Optimism,
-        foresight: int,
-    ) -> int:
-        """Decide with foresight and looks, and fill a receipt as :meth:`decide` does.
-
-        Of many candidates only those are expanded at length that can be chosen.
-        """
-        items, some = prepared.items, None
-        if len(items) > kernels.CONTENDERS:  # no fewer are contenders
-            few = kernels.count_contenders(len(chosen))
-            if len(items) > few:
-                some = screen(items, looks, prepared.view, belief, optimism, few)
-                items, looks = items[some], looks[some]
-        length = kernels.decide_looking(
-            items,
-            prepared.view,
-            belief.weights,
-            belief.inverse,
-            looks,
-            optimism,
-            foresight,
-            payoffs.rewards,
-            payoffs.losses,
-            belief.link,
-            minimum,
-            chosen,
-            numbers,
-            payoffs.patience,
-        )
-        if some is not None:
-            chosen[:] = some[chosen]
-        return length
-
-    def along(self, prepared: Prepared, order: NDArray[np.int64]) -> Matrix:
-        return kernels.expand_rows(prepared.items[order], prepared.view)
-
-    def rows(self, prepared: Prepared) -> Matrix:
-        rows: Matrix = prepared.rows
+    def rows(self, candidates: Encoded) -> Matrix:
+        rows: Matrix = candidates.rows
         return rows
-
-    def some(self, prepared: Prepared, chosen: NDArray[np.int64]) -> Prepared:
-        return _Round(prepared.items[chosen], prepared.view)
-
-    def outline(self, prepared: Prepared, weights: Vector) -> Outline | None:
-        return outline(kernels.outline_tabular, prepared.items, prepared.view, weights)
 
     def marks(self) -> NDArray[np.bool_]:
         """Which columns of a row mark candidates: numbers of two values, and levels."""
@@ -224,22 +169,12 @@ class Tabular(Features):
         self._marks = marked
         return marked
 
-    def receipt(
-        self,
-        prepared: Prepared,
-        order: NDArray[np.int64],
-        numbers: Vector,
-        belief: Belief,
-    ) -> Ranking:
-        ranking, sample = super().receipt(prepared, order, numbers, belief), self.carried(prepared)
-        return ranking if sample is None else ranking.carry(sample)
-
-    def carried(self, prepared: Prepared) -> Matrix | None:
+    def carried(self, candidates: Encoded) -> Matrix | None:
         wanted = SAMPLE - len(self.sample)
-        if not wanted or not len(prepared):
+        if not wanted or not len(candidates):
             return None
         wanted = min(wanted, ENOUGH if len(self.sample) < ENOUGH else LATER)
-        return _some(prepared.items, min(wanted, max(_CARRIED // self.dim, LATER)))
+        return _some(candidates.items, min(wanted, max(_CARRIED // self.dim, LATER)))
 
     def recall(self, ranking: Ranking, count: int) -> Matrix:
         rows = ranking.rows(count)

@@ -95,21 +95,26 @@ class Behind:
                     self._process.compile(job)
                     if not load():
                         raise OSError("numba found no folder for its cache: set NUMBA_CACHE_DIR")
-                self.ready.add(job)
+                self._done(job)
             except Exception as error:
                 self.failed[job] = str(error)
                 log.warning("kernel %s is not compiled and stays slow: %s", job, error)
         with self._changed:
             self.wanted.pop(job, None)
-            self._changed.notify_all()
         return job in self.ready
+
+    def _done(self, job: Job) -> None:
+        with self._changed:
+            self.ready.add(job)
+            self.wanted.pop(job, None)
 
     def load_all(self) -> int:
         """Load what was wanted so far and is on the disk; return how many are not."""
-        for job, (_, load) in list(self.wanted.items()):
-            if available() and load():
-                self.ready.add(job)
-                self.wanted.pop(job, None)
+        with self._changed:
+            jobs = list(self.wanted.items()) if available() else []
+        for job, (_, load) in jobs:
+            if load():
+                self._done(job)
         return len(self.wanted)
 
     def make_all(self) -> Iterator[tuple[Job, int]]:
@@ -140,7 +145,7 @@ class _Process:
     def compile(self, job: Job) -> None:
         with self._lock:
             if self._running is None or self._running.poll() is not None:
-                self.close()
+                self._leave()
                 self._running = _spawn()
             inward, outward = self._running.stdin, self._running.stdout
             assert inward is not None
@@ -159,6 +164,13 @@ class _Process:
 
     def close(self) -> None:
         """Let it end by itself, as soon as it has finished what it does now."""
+        if self._lock.acquire(blocking=False):
+            self._leave()
+            self._lock.release()
+        elif self._running is not None and self._running.stdin is not None:
+            self._running.stdin.close()  # a thread reads the other pipe, and would hold us up
+
+    def _leave(self) -> None:
         process, self._running = self._running, None
         if process is not None:
             for pipe in (process.stdin, process.stdout):

@@ -125,7 +125,7 @@ def decide_sparse(
     Also returns the atoms of the chosen rows, keys and numbers, and their ``contributions``.
     """
     count = chosen.shape[0]
-    order, means, scores = greedy_sparse(rows, plan, table, bonus, ceiling, count, 0)
+    order, means, scores = greedy_sparse(rows, plan, table, bonus, ceiling, count)
     none = np.empty((count, 0))
     n = decide(
         order, none, means, scores, rewards, losses, link, minimum, chosen, numbers, patience

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from longrank.kernels.compilation import compiled
 from longrank.kernels.laplace import foreseen_failure
-from longrank.kernels.ranking import Greedy, add_columns, score_rows
-from longrank.kernels.screening import largest
+from longrank.kernels.ranking import Greedy, add_columns, optimistic, score_rows
 from longrank.kernels.update import times_row
 
 Vector = NDArray[np.float64]
@@ -19,7 +18,7 @@ Matrix = NDArray[np.float64]
 
 @compiled
 def greedy_foreseeing(
-    items: Matrix, weights: Vector, inverse: Matrix, bonus: float, count: int, foresight: int
+    items: Matrix, weights: Vector, inverse: Matrix, bonuses: Vector, count: int, foresight: int
 ) -> Greedy:
     """Choose ``count`` items, each by what would be believed if all above it had failed.
 
@@ -27,8 +26,7 @@ def greedy_foreseeing(
     """
     k = items.shape[0]
     means, widths = score_rows(items, weights, inverse)
-    columns, bonuses = np.ascontiguousarray(items.T), np.full(k, bonus)
-    exact = np.ones(k, np.bool_)
+    columns, exact = np.ascontiguousarray(items.T), np.ones(k, np.bool_)
     return foresee(columns, means, widths * widths, exact, inverse, bonuses, count, foresight)
 
 
@@ -43,18 +41,19 @@ def pull(columns: Matrix, item: int, inverse: Matrix, row: Vector, direction: Ve
 @compiled
 def first_largest(scores: Vector) -> int:
     """Find the largest score, the first of equals."""
-    best = largest(scores)
-    for item in range(scores.shape[0]):
-        if scores[item] == best:
-            return item
-    return 0
+    best = 0
+    for item in range(1, scores.shape[0]):
+        if scores[item] > scores[best]:
+            best = item
+    return best
 
 
 @compiled
 def fill_scores(mean_of: Vector, square_of: Vector, bonuses: Vector, score_of: Vector) -> None:
-    """Fill mean + bonus * width. O(k)."""
+    """Fill the scores of items. O(k)."""
     for item in range(score_of.shape[0]):
-        score_of[item] = mean_of[item] + bonuses[item] * math.sqrt(max(square_of[item], 0.0))
+        width = math.sqrt(max(square_of[item], 0.0))
+        score_of[item] = optimistic(mean_of[item], width, bonuses[item], math.inf)
 
 
 @compiled
@@ -104,7 +103,8 @@ def foresee(
                 for above in range(failed):
                     square -= factors[above] * products[above, best] * products[above, best]
                 square_of[best] = square
-                score_of[best] = mean_of[best] + bonuses[best] * math.sqrt(max(square, 0.0))
+                width = math.sqrt(max(square, 0.0))
+                score_of[best] = optimistic(mean_of[best], width, bonuses[best], math.inf)
                 continue
         order[position] = best
         means[position], scores[position] = mean_of[best], score_of[best]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from longrank.kernels.compilation import compiled
 from longrank.kernels.foresight import fill_scores, first_largest, foresee, pull
 from longrank.kernels.order_dp import take
-from longrank.kernels.ranking import Greedy, score_columns, top
+from longrank.kernels.ranking import Greedy, optimistic, score_columns, top
 from longrank.kernels.screening import replace_smallest
 from longrank.kernels.sketches import Sketch, block_size, bound_scores
 from longrank.kernels.tabular import BLOCK, View, expand_columns
@@ -253,7 +253,8 @@ def screen_looking(
             if means[i] > best[0]:
                 replace_smallest(best, means[i])
         for i in range(means.shape[0]):
-            bound = math.inf if looks[start + i] else means[i] + bonus * math.sqrt(squares[i])
+            bound = optimistic(means[i], math.sqrt(squares[i]), bonus, math.inf)
+            bound = math.inf if looks[start + i] else bound
             if bound >= best[0]:
                 chosen[found], bounds[found] = start + i, bound
                 found += 1

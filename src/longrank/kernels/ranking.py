@@ -15,6 +15,16 @@ Order = NDArray[np.int64]
 Greedy = tuple[Order, Matrix, Vector, Vector]  # order, rows, means, scores
 
 
+@compiled
+def optimistic(mean: float, width: float, bonus: float, ceiling: float) -> float:
+    """Compute the score of a row: its mean, and ``bonus`` times its width, up to the ceiling.
+
+    This is all that optimism is. ``bonus`` is the square root of the paper's alpha, a draw, or less
+    than 0 for a lower bound.
+    """
+    return min(mean + bonus * width, ceiling)
+
+
 @reordered
 def worst_row(items: NDArray[np.floating]) -> tuple[int, float]:
     """Find the row with the largest squared norm, or the first that is not finite. O(k d)."""
@@ -199,13 +209,13 @@ def greedy_plain(
     ceiling: float,
     count: int,
 ) -> Greedy:
-    """Choose the best ``count`` items by mean + bonus * width: independent greedy is sorting.
+    """Choose the best ``count`` items by their scores: independent greedy is sorting.
 
-    O(k d^2 + k log count). ``bonus`` is the square root of the paper's alpha.
+    O(k d^2 + k log count).
     """
     means, scores = score_rows(items, weights, inverse)
     for i in range(scores.shape[0]):
-        scores[i] = min(means[i] + bonus * scores[i], ceiling)
+        scores[i] = optimistic(means[i], scores[i], bonus, ceiling)
     order = top(scores, count)
     rows = np.empty((count, items.shape[1]))
     for i in range(count):
@@ -312,7 +322,7 @@ def greedy_coverage(
     for position in range(count):
         likeliest, reach = -1, -math.inf
         for item in range(k):
-            bound = mean_of[item] + bonus * width_of[item]
+            bound = optimistic(mean_of[item], width_of[item], bonus, math.inf)
             if bound > reach:
                 likeliest, reach = item, bound
         best, best_score = likeliest, -math.inf
@@ -323,14 +333,14 @@ def greedy_coverage(
                 some[0], found, item = likeliest, 1, 0
             else:
                 while item < k and found < some.shape[0]:
-                    bound = min(mean_of[item] + bonus * width_of[item], ceiling)
+                    bound = optimistic(mean_of[item], width_of[item], bonus, ceiling)
                     if width_of[item] >= 0.0 and item != likeliest and bound >= best_score - slack:
                         some[found] = item
                         found += 1
                     item += 1
             _score_some(topics, remaining, some[:found], weights, inverse, mean_of, width_of)
             for one in some[:found]:
-                score = min(mean_of[one] + bonus * width_of[one], ceiling)
+                score = optimistic(mean_of[one], width_of[one], bonus, ceiling)
                 if score > best_score or (score == best_score and one < best):
                     best, best_score = one, score
         order[position], means[position], scores[position] = best, mean_of[best], best_score

@@ -27,7 +27,7 @@ from longrank.kernels.hash_table import (
 )
 from longrank.kernels.laplace import implicit_residual
 from longrank.kernels.link import LOGISTIC, slope
-from longrank.kernels.ranking import top
+from longrank.kernels.ranking import optimistic, top
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -208,7 +208,29 @@ def learn_sparse(
 
 
 @compiled
+def _score_bonuses(
+    rows: Rows, plan: Plan, table: Table, bonus: Vector, ceiling: float
+) -> tuple[Vector, Vector, Vector]:
+    """Compute the means, squared widths and scores of rows. O(k n)."""
+    mean_of, square_of = score_sparse(rows, plan, table)
+    score_of = np.empty(mean_of.shape[0])
+    for i in range(score_of.shape[0]):
+        score_of[i] = optimistic(mean_of[i], math.sqrt(square_of[i]), bonus[i], ceiling)
+    return mean_of, square_of, score_of
+
+
+@compiled
 def greedy_sparse(
+    rows: Rows, plan: Plan, table: Table, bonus: Vector, ceiling: float, count: int
+) -> tuple[Indices, Vector, Vector]:
+    """Choose the best ``count`` rows by their scores: order, means and scores. O(k n)."""
+    mean_of, _, score_of = _score_bonuses(rows, plan, table, bonus, ceiling)
+    order = top(score_of, count)
+    return order, mean_of[order], score_of[order]
+
+
+@compiled
+def foresee_sparse(
     rows: Rows,
     plan: Plan,
     table: Table,
@@ -217,24 +239,17 @@ def greedy_sparse(
     count: int,
     foresight: int,
 ) -> tuple[Indices, Vector, Vector]:
-    """Choose ``count`` rows by mean + bonus * width: order, means and scores. O(k n + count k n).
+    """Choose ``count`` rows, each as if those above it had failed. O(count k n).
 
-    With foresight each position is chosen as if those above it had failed: the step of
-    ``learn_sparse`` on a failure changes the columns of the failed row, and so every row that
-    shares one in the same entry; a tag or a word that stands elsewhere in a row is not foreseen.
-    The priors stay as they are.
+    The step of ``learn_sparse`` on a failure changes the columns of the failed row, and so every
+    row that shares one in the same entry; a tag or a word that stands elsewhere in a row is not
+    foreseen. The priors stay as they are.
     """
     row_keys, row_numbers, context = rows
     left, right, groups = plan
     keys, columns, group_keys, variances = table
     k, n = row_keys.shape[0], left.shape[0]
-    mean_of, square_of = score_sparse(rows, plan, table)
-    score_of = np.empty(k)
-    for i in range(k):
-        score_of[i] = min(mean_of[i] + bonus[i] * math.sqrt(square_of[i]), ceiling)
-    if foresight == 0:
-        order = top(score_of, count)
-        return order, mean_of[order], score_of[order]
+    mean_of, square_of, score_of = _score_bonuses(rows, plan, table, bonus, ceiling)
     ahead = min(foresight, count)
     order, means, scores = np.empty(count, np.int64), np.empty(count), np.empty(count)
     precisions = _precisions(group_keys, variances, groups)
@@ -282,7 +297,7 @@ def greedy_sparse(
                     mean_of[i] += by_mean[p] * x
                     square_of[i] += by_spread[p] * x * x
             width = math.sqrt(max(square_of[i], 0.0))
-            score_of[i] = min(mean_of[i] + bonus[i] * width, ceiling)
+            score_of[i] = optimistic(mean_of[i], width, bonus[i], ceiling)
     rest = top(score_of, count - ahead)
     for j in range(rest.shape[0]):
         order[ahead + j] = rest[j]

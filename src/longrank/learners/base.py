@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
-from longrank.belief import Belief
 from longrank.contents import COUNT, MAX_NUMBER, Contents, covariance, numbers, one_of, real, whole
 from longrank.errors import InvalidInput
 from longrank.links import LINKS, Link
@@ -29,7 +28,32 @@ def checked_penalty(value: float) -> float:
 SAVED_PENALTY = real(1.0 / MAX_NUMBER)
 
 
-_new = tuple.__new__
+class Belief(NamedTuple):
+    """A normal belief about the weights: what planning needs to know of a learner.
+
+    The mean of a row x is x.weights, its width sqrt(x' inverse x), and the link turns a score into
+    a probability. The arrays are the learner's own: read them, do not write.
+
+    Attributes
+    ----------
+    weights
+        The mean, shape (dim,).
+    inverse
+        The covariance M^-1, shape (dim, dim), symmetric.
+    ceiling
+        Scores above it count as equal.
+    link
+        The code of the curve, for the kernels.
+    """
+
+    weights: NDArray[np.float64]
+    inverse: NDArray[np.float64]
+    ceiling: float
+    link: int
+
+    def score(self, rows: NDArray[np.floating]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return means and widths of rows, shape (k, dim)."""
+        return kernels.score_rows(rows, self.weights, self.inverse)
 
 
 class Learner(Part, ABC):
@@ -86,11 +110,9 @@ class Learner(Part, ABC):
         self.inverse = np.eye(self.dim) / self.prior
         self.updates = 0
 
-    def belief(self, bonus: float = 0.0) -> Belief:
-        """Return what ranking needs: the current belief, with this exploration bonus."""
-        link = self.link
-        # What Belief(...) does, in half the time: this is called in every round.
-        return _new(Belief, (self.weights, self.inverse, bonus, link.ceiling, link.code))
+    def belief(self) -> Belief:
+        """Return what ranking needs: the current belief."""
+        return Belief(self.weights, self.inverse, self.link.ceiling, self.link.code)
 
     def extend(self, dim: int) -> None:
         """Accept longer rows from now on; nothing is known about the new columns."""

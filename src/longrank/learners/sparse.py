@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks, kernels
-from longrank.belief import SparseBelief
 from longrank.contents import COUNT, array, numbers, optional, whole, wholes
 from longrank.errors import BadFile
 from longrank.kernels.hash_table import MAX_GROUPS, SHARED
@@ -23,6 +22,36 @@ _NO_COSTS = np.empty(0)
 _MAX_COLUMNS = 1 << 40
 _MIN_VARIANCE = 1e-9  # of a group; that of the first is 0 as long as nothing shares it
 _SPARSE = 64  # places of a table for each column in use, at most, beyond those of the default
+
+
+class SparseBelief(NamedTuple):
+    """A diagonal normal belief about the columns of sparse rows.
+
+    Attributes
+    ----------
+    table
+        The columns and groups, for :mod:`longrank.kernels.sparse`.
+    ceiling, link
+        As for :class:`longrank.learners.Belief`.
+    """
+
+    table: tuple[NDArray[np.uint64], NDArray[np.float64], NDArray[np.uint64], NDArray[np.float64]]
+    ceiling: float
+    link: int
+
+    def score(self, rows: SparseRows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return means and widths of rows."""
+        assert rows.plan is not None
+        means, squares = kernels.score_sparse(rows.arrays(), rows.plan[:3], self.table)
+        return means, np.sqrt(squares)
+
+    def contributions(self, rows: SparseRows) -> NDArray[np.float64]:
+        """Return what each label of the plan adds to the mean of each row."""
+        assert rows.plan is not None
+        plan = rows.plan
+        return kernels.contributions(
+            rows.arrays(), plan[:3], self.table, plan.labels, len(plan.names)
+        )
 
 
 class SparseLaplace(Learner):
@@ -86,9 +115,9 @@ class SparseLaplace(Learner):
         """Number of columns replaced by new ones."""
         return int(self._counts[2])
 
-    def belief(self, bonus: Any = 0.0) -> SparseBelief:  # type: ignore[override]
+    def belief(self) -> SparseBelief:  # type: ignore[override]
         table = self._keys, self._table, self._group_keys, self._variances
-        return SparseBelief(table, bonus, self.link.ceiling, self.link.code)
+        return SparseBelief(table, self.link.ceiling, self.link.code)
 
     def score(self, features: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         return self.belief().score(features)

@@ -15,11 +15,11 @@ from __future__ import annotations
 from longrank.logs.abilities import Ability, Checked, check
 from longrank.logs.columns import COLUMNS
 from longrank.logs.decision import Decision
-from longrank.logs.evaluation.comparison import evaluate, gate
+from longrank.logs.evaluation.comparison import evaluate
 from longrank.logs.evaluation.estimators import ESTIMATORS, Estimate
-from longrank.logs.evaluation.gate import Passage
+from longrank.logs.evaluation.gate import GateDecision, gate
 from longrank.logs.evaluation.outcome_model import OutcomeModel, calibration, fit
-from longrank.logs.evaluation.summary import report
+from longrank.logs.evaluation.report import report
 from longrank.logs.evaluation.verdict import Difference, Evaluation, Verdict
 from longrank.logs.history import History, learn_from
 from longrank.logs.recording import record, write
@@ -35,9 +35,9 @@ __all__ = [
     "Difference",
     "Estimate",
     "Evaluation",
+    "GateDecision",
     "History",
     "OutcomeModel",
-    "Passage",
     "Verdict",
     "Violation",
     "calibration",

@@ -96,7 +96,7 @@ class Decision:
     def observed_by(self, features: Features | None) -> tuple[Ranking, Outcome]:
         """Return the same with rows that ``features`` makes of the candidates."""
         if features is not None and features.grows and self.items is not None:
-            prepared = features.prepare(self.items, None)
+            prepared = features.encode(self.items, None)
             ranking, outcome = self.observed(features.along(prepared, self.order))
             return ranking.planned(self.patience, sample=features.carried(prepared)), outcome
         return self.observed(None if features is None else self.rows_by(features))
@@ -107,10 +107,10 @@ class Decision:
             if self.candidates is None:
                 rule = "be records for this policy (one made with dim takes arrays)"
                 raise InvalidInput("candidates", rule, "none")
-            prepared = features.prepare(self.candidates, None, context=self.context)
+            prepared = features.encode(self.candidates, None, context=self.context)
             return prepared.rows.take(self.order)
         if self.items is not None:
-            return features.along(features.prepare(self.items, None), self.order)
+            return features.along(features.encode(self.items, None), self.order)
         if self.features is None:
             rule = "be present for a policy on arrays (recommended() takes records)"
             raise InvalidInput("items", rule, "none")

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, notebook, packing
+from longrank.contents import Broken, Contents, Sizes, array, show, tree, whole
 from longrank.decision import Outcome, Ranking
 from longrank.errors import InvalidInput
 from longrank.features import Features
@@ -21,6 +22,7 @@ from longrank.payoffs import Payoffs
 
 Candidates = Any  # records, names or a frame of them; an array, or what becomes one
 Context = Mapping[str, Any]
+Chance = tuple[NDArray[np.bool_], NDArray[np.float64]]
 Seed = np.random.Generator | int
 PAIRS = (
     "hold pairs of a Ranking and an Outcome, or be a longrank.logs.History "
@@ -234,3 +236,47 @@ def _iterate(history: Any) -> Iterator[Any]:
     if isinstance(history, str | bytes | os.PathLike) or not isinstance(history, Iterable):
         raise InvalidInput("history", PAIRS, type(history).__name__)
     return iter(history)
+
+
+def _odd(value: Any, sizes: Sizes) -> None:
+    """An odd number of 128 bits: with an even one a generator can repeat itself forever."""
+    whole(0, 2**128 - 1)(value, sizes)
+    if value % 2 == 0:
+        raise Broken("be odd", show(value))
+
+
+_WORD = {"has_uint32": whole(0, 1), "uinteger": whole(0, 2**32 - 1)}
+_PCG = {"state": tree({"state": whole(0, 2**128 - 1), "inc": _odd})} | _WORD
+_GENERATORS: dict[str, Contents] = {
+    "PCG64": _PCG,
+    "PCG64DXSM": _PCG,
+    "MT19937": {"state": tree({"key": array(np.uint32, 624), "pos": whole(0, 624)})},
+    "Philox": {
+        "state": tree({"counter": array(np.uint64, 4), "key": array(np.uint64, 2)}),
+        "buffer": array(np.uint64, 4),
+        "buffer_pos": whole(0, 4),
+    }
+    | _WORD,
+    "SFC64": {"state": tree({"state": array(np.uint64, 4)})} | _WORD,
+}
+
+
+def generator_state(rng: np.random.Generator) -> Tree:
+    """Return the state of a generator, as a tree for :mod:`longrank.packing`."""
+    state: Tree = dict(rng.bit_generator.state)
+    return state
+
+
+def saved_generator(value: Any, sizes: Sizes) -> None:
+    """The state of one of numpy's generators: a rule of :mod:`longrank.contents`."""
+    name = value.get("bit_generator") if isinstance(value, dict) else None
+    if not isinstance(name, str) or name not in _GENERATORS:
+        raise Broken(f"be of a known random generator, {', '.join(_GENERATORS)}", show(name))
+    tree(_GENERATORS[name])(value, sizes)
+
+
+def generator_from_state(state: Tree) -> np.random.Generator:
+    """Return a generator that continues from a state."""
+    bits = getattr(np.random, state["bit_generator"])()
+    bits.state = state
+    return np.random.Generator(bits)

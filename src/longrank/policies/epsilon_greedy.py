@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,13 +11,11 @@ from longrank import checks
 from longrank.contents import real
 from longrank.decision import Ranking
 from longrank.features import Features
-from longrank.features.base import Prepared
 from longrank.learners import Learner
-from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Candidates, Context
-from longrank.policies.generators import generator_from_state, generator_state, saved_generator
-from longrank.policies.learning import LearningPolicy, unlearned
+from longrank.planning import Round, follow
+from longrank.policies.base import Candidates, Context, saved_generator
+from longrank.policies.learning import LearningPolicy
 from longrank.policies.random import random_order
 from longrank.policies.randomised import (
     Choices,
@@ -48,11 +46,7 @@ class EpsilonGreedy(LearningPolicy, Randomised):
     """
 
     version = 2
-    migrations: ClassVar = LearningPolicy.migrations | {1: unlearned}
-    contents: ClassVar = LearningPolicy.contents | {
-        "epsilon": real(0.0, 1.0),
-        "rng": saved_generator,
-    }
+    settings: ClassVar = {"epsilon": real(0.0, 1.0), "rng": saved_generator}
 
     def __init__(
         self,
@@ -76,19 +70,12 @@ class EpsilonGreedy(LearningPolicy, Randomised):
     def epsilon(self, value: float) -> None:
         self._epsilon = checks.real("epsilon", value, minimum=0.0, maximum=1.0)
 
-    def _draw(
-        self,
-        prepared: Prepared,
-        count: int,
-        payoffs: Payoffs,
-        minimum: int,
-        rng: np.random.Generator,
-    ) -> Ranking:
+    def _decide(self, dealt: Round, rng: np.random.Generator | None) -> Ranking:
+        assert rng is not None
         if rng.random() < self.epsilon:
-            order = random_order(rng, len(prepared), count)
-            return self._along(prepared, order, payoffs, count)
-        best = self._best(prepared, count, payoffs, minimum)
-        return best.planned(payoffs.patience)
+            order = random_order(rng, len(dealt.candidates), dealt.tries)
+            return follow(self.learner, dealt._replace(minimum=dealt.tries), order)
+        return super()._decide(dealt, rng)
 
     def choices(
         self,
@@ -99,23 +86,9 @@ class EpsilonGreedy(LearningPolicy, Randomised):
         *,
         context: Context | None = None,
     ) -> Choices:
-        prepared = self._prepare(items, context)
-        count = min(self._tries(payoffs, budget, self.learner.max_budget), len(prepared))
-        along = checks.sequence("order", positions(items, order), len(prepared))
-        best = self._best(prepared, count, self._payoffs(prepared, payoffs)).order
-        greedy = certain_choices(best, len(prepared), along)
-        return mixed_choices(
-            self.epsilon, uniform_choices(len(prepared), count, along), greedy, along
-        )
-
-    def state(self) -> Tree:
-        return super().state() | {"epsilon": self.epsilon, "rng": generator_state(self.rng)}
-
-    @classmethod
-    def from_state(cls, state: Tree, features: Features) -> Self:
-        return cls(
-            cls._learner(state),
-            features=features,
-            epsilon=state["epsilon"],
-            rng=generator_from_state(state["rng"]),
-        )._resumed(state)
+        dealt = self._deal(items, payoffs, budget, context)
+        size, count = len(dealt.candidates), dealt.tries
+        along = checks.sequence("order", positions(items, order), size)
+        best = super()._decide(dealt, None).order
+        greedy = certain_choices(best, size, along)
+        return mixed_choices(self.epsilon, uniform_choices(size, count, along), greedy, along)

@@ -13,7 +13,6 @@ from longrank.parts import Kinds
 from longrank.policies.base import Policy
 from longrank.policies.epsilon_greedy import EpsilonGreedy
 from longrank.policies.lcb import LCB
-from longrank.policies.learning import LearningPolicy
 from longrank.policies.oracle import Oracle
 from longrank.policies.plackett_luce import PlackettLuce
 from longrank.policies.random import Random
@@ -52,10 +51,7 @@ def from_bytes(data: bytes, *, features: Features | None = None, source: str = "
         if features is None:
             kept = state.get("features")
             features = feature_maps.Plain() if kept is None else feature_maps.from_state(kept)
-        policy = kind.from_state(state, features)
-        if isinstance(policy, LearningPolicy):
-            policy.given_up = state["given_up"]
-        return policy
+        return kind.from_state(state, features)
     except _UNFIT as error:
         if isinstance(error, BadFile):
             raise BadFile(f"{source}: {error}") from error

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from longrank import checks
 from longrank.contents import real, whole
 from longrank.errors import InvalidInput
 from longrank.features import Features
 from longrank.learners import Learner
-from longrank.packing import Tree
-from longrank.policies.confidence import ConfidenceBound
+from longrank.policies.ucb import ConfidenceBound
 
 
 class LCB(ConfidenceBound):
@@ -52,10 +51,7 @@ class LCB(ConfidenceBound):
     """
 
     online: ClassVar[bool] = False
-    contents: ClassVar = ConfidenceBound.contents | {
-        "caution": real(0.0, sys.float_info.max),
-        "foresight": whole(),
-    }
+    settings: ClassVar = {"caution": real(0.0, sys.float_info.max), "foresight": whole()}
 
     def __init__(
         self,
@@ -81,15 +77,3 @@ class LCB(ConfidenceBound):
     def caution(self, value: float) -> None:
         self._caution = checks.real("caution", value, minimum=0.0)
         self.bonus = -self._caution
-
-    def state(self) -> Tree:
-        return super().state() | {"caution": self.caution, "foresight": self.foresight}
-
-    @classmethod
-    def from_state(cls, state: Tree, features: Features) -> Self:
-        return cls(
-            cls._learner(state),
-            features=features,
-            caution=state["caution"],
-            foresight=state["foresight"],
-        )._resumed(state)

@@ -1,10 +1,10 @@
-"""A policy with a belief: the one routine that ranks, and the one that learns."""
+"""A policy with a belief: how it ranks, learns and is saved."""
 
 from __future__ import annotations
 
 import copy
 import inspect
-import math
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,25 +15,30 @@ from longrank.contents import COUNT, PART, Contents, listed, optional, tree
 from longrank.decision import Outcome, Ranking
 from longrank.errors import BadFile, InvalidInput
 from longrank.features import Features, Plain, Records, Tabular
-from longrank.features.base import Greedy, Prepared
+from longrank.features.base import Encoded
 from longrank.learners import Costs, Learner
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.planners import find_contenders, plan_independent, plan_rolling
-from longrank.policies.base import Candidates, Context, Policy, Seed, without_context
-from longrank.policies.patience import Patience
+from longrank.planning import Optimism, Round, decide, follow
+from longrank.policies.base import (
+    Candidates,
+    Context,
+    Policy,
+    Seed,
+    generator_from_state,
+    generator_state,
+    without_context,
+)
 from longrank.schema import Schema, positions
 
 _PART = 1 << 12  # candidates whose costs are expected at once
 
 
-def unlearned(state: Tree) -> Tree:
-    """Migrate a state that was saved before patience and costs were learned."""
-    return {"patience": None, "costs": None} | state
-
-
 class LearningPolicy(Policy):
     """A policy that ranks by what a learner believes, and lets it learn.
+
+    A subclass says in :meth:`optimism` what it adds to a mean, or draws; everything else is here
+    and in :mod:`longrank.planning`.
 
     Attributes
     ----------
@@ -41,10 +46,12 @@ class LearningPolicy(Policy):
         The belief about what succeeds.
     features
         How an item is represented, given the items above it.
+    settings
+        What the constructor takes besides these two, by name, with the rule for each in a file
+        (:mod:`longrank.contents`): an attribute of that name has the value.
     """
 
-    # Before versions: given_up came with probing; the first policies had neither.
-    migrations: ClassVar = {0: lambda state: {"given_up": 0} | state}
+    settings: ClassVar[Contents] = {}
     contents: ClassVar[Contents] = {
         "learner": PART,
         "given_up": COUNT,
@@ -58,6 +65,11 @@ class LearningPolicy(Policy):
     given_up: int = 0
     patience: Patience | None = None  # of cascades, where it is learned
     costs: Costs | None = None  # of tries, where outcomes told them
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        if "settings" in cls.__dict__ and "contents" not in cls.__dict__:
+            cls.contents = LearningPolicy.contents | cls.settings
+        super().__init_subclass__(**more)
 
     def __init__(self, learner: Learner, features: Features | None, patient: bool = False) -> None:
         self.learner = learner
@@ -94,46 +106,62 @@ class LearningPolicy(Policy):
         rng: Seed | None = None,
         probe: bool = True,
     ) -> Ranking:
-        tries, draws = self._tries(payoffs, budget, self.learner.max_budget), self.rng is not None
-        # A refusal must come before a draw, and neither foresight nor a plan scans as it checks.
+        dealt = self._deal(items, payoffs, budget, context)
+        if probe and self.probing and self.given_up and kernels.probe_is_due(self.given_up):
+            dealt = dealt._replace(minimum=min(1, dealt.tries))
+        return self._decide(dealt, None if self.rng is None else self._generator(rng))
+
+    def _deal(
+        self, items: Candidates, payoffs: Payoffs, budget: int | None, context: Context | None
+    ) -> Round:
+        """Encode the candidates of a round, and find out what it pays."""
+        tries = self._tries(payoffs, budget, self.learner.max_budget)
+        # A refusal must come before a draw, and neither foresight nor a plan scans and checks.
         plans = payoffs.costs is not None or self.costs is not None
-        lazy = not (draws or self.foresight or plans)
-        prepared = self._prepare(items, context, lazy)
-        count = min(tries, len(prepared))
-        payoffs = self._payoffs(prepared, payoffs)
-        may = self.probing and self.given_up and probe and count  # seldom, and a kernel takes time
-        due = bool(may) and kernels.probe_is_due(self.given_up)
-        if draws:
-            return self._draw(prepared, count, payoffs, int(due), self._generator(rng))
-        return self._choose(prepared, count, payoffs, int(due))
+        candidates = self._encode(items, context, not (plans or self.rng or self.foresight))
+        paid = self._price(candidates, payoffs)
+        return Round(self.features, candidates, paid, min(tries, len(candidates)))
 
-    def _prepare(self, items: Candidates, context: Context | None, lazy: bool = False) -> Prepared:
+    def _encode(self, items: Candidates, context: Context | None, lazy: bool = False) -> Encoded:
         if self.features.sparse:
-            return self.features.prepare(items, None, lazy, context=context)  # type: ignore[call-arg]
-        return self.features.prepare(without_context(items, context), self.learner.dim, lazy)
+            return self.features.encode(items, None, context=context)  # type: ignore[call-arg]
+        return self.features.encode(without_context(items, context), self.learner.dim, lazy)
 
-    def _payoffs(self, prepared: Prepared, payoffs: Payoffs) -> Payoffs:
+    def _price(self, candidates: Encoded, payoffs: Payoffs) -> Payoffs:
         """Return what the round pays, with the prices of records and the patience learned."""
-        given, payoffs = payoffs, self.features.price(payoffs, prepared)
-        if self.costs is not None and self.costs.count and len(prepared):
-            unknown = self.features.without_cost(prepared, given)
+        known = payoffs.costs is not None
+        if isinstance(self.features, Records):
+            payoffs = self.features.price(candidates, payoffs)
+        payoffs.check_prices(len(candidates))
+        if self.costs is not None and self.costs.count and not known and len(candidates):
+            unknown = np.ones(len(candidates), np.bool_)
+            if isinstance(self.features, Records):
+                unknown = self.features.without_cost(candidates)
             if unknown.any():
-                expected = self._expected_costs(self.costs, prepared)
-                costs, values = payoffs.prices(len(prepared))[:2]
+                expected = self._expected_costs(self.costs, candidates)
+                costs, values = payoffs.prices(len(candidates))[:2]
                 payoffs = payoffs.priced(np.where(unknown, expected, costs), values)
         if self.patience is not None and self.patience.stopped and payoffs.patience == 1.0:
             payoffs = payoffs.patient(self.patience.now)
         return payoffs
 
-    def _expected_costs(self, costs: Costs, prepared: Prepared) -> NDArray[np.float64]:
+    def _expected_costs(self, costs: Costs, candidates: Encoded) -> NDArray[np.float64]:
         """Return what a try of each candidate is expected to cost, of very many part by part."""
-        features, size = self.features, len(prepared)
+        features, size = self.features, len(candidates)
         if features.sparse or not features.independent or size <= _PART:
-            return costs.expect(features.next_rows(prepared, []), self._thrift)
+            return costs.expect(features.next_rows(candidates, []), self._thrift)
         parts = np.split(np.arange(size), range(_PART, size, _PART))
         return np.concatenate(
-            [costs.expect(features.along(prepared, part), self._thrift) for part in parts]
+            [costs.expect(features.along(candidates, part), self._thrift) for part in parts]
         )
+
+    def _decide(self, dealt: Round, rng: np.random.Generator | None) -> Ranking:
+        """Decide about an encoded round; ``rng`` is None for policies that draw nothing."""
+        return decide(self.learner, dealt, self.optimism(len(dealt.candidates), rng))
+
+    def optimism(self, size: int, rng: np.random.Generator | None) -> Optimism:  # noqa: ARG002
+        """Return what is added to the means of ``size`` candidates."""
+        return Optimism(self.bonus, foresight=self.foresight)
 
     @property
     def uses_learned_costs(self) -> bool:
@@ -206,11 +234,13 @@ class LearningPolicy(Policy):
         *,
         context: Context | None = None,
     ) -> Ranking:
-        prepared = self._prepare(items, context)
-        indices = checks.sequence("order", positions(items, order), len(prepared))
-        if len(indices) > payoffs.budget:
-            raise InvalidInput("order", f"have at most {payoffs.budget} numbers", len(indices))
-        return self._along(prepared, indices, self._payoffs(prepared, payoffs), len(indices))
+        candidates = self._encode(items, context)
+        indices = checks.sequence("order", positions(items, order), len(candidates))
+        count = len(indices)
+        if count > payoffs.budget:
+            raise InvalidInput("order", f"have at most {payoffs.budget} numbers", count)
+        paid = self._price(candidates, payoffs)
+        return follow(self.learner, Round(self.features, candidates, paid, count, count), indices)
 
     def view(self) -> Self:
         viewed = object.__new__(type(self))
@@ -224,173 +254,58 @@ class LearningPolicy(Policy):
             viewed.rng = copy.deepcopy(self.rng)
         return viewed
 
-    def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs, minimum: int) -> Ranking:
-        """Choose which items to try: at most ``count``, at least ``minimum``."""
-        return self._best(prepared, count, payoffs, minimum)
-
-    def _draw(
-        self,
-        prepared: Prepared,
-        count: int,
-        payoffs: Payoffs,
-        minimum: int,
-        rng: np.random.Generator,  # noqa: ARG002
-    ) -> Ranking:
-        """Choose by chance which items to try, as in :meth:`_choose`: for policies that draw."""
-        return self._choose(prepared, count, payoffs, minimum)
-
-    def _best(
-        self,
-        prepared: Prepared,
-        count: int,
-        payoffs: Payoffs,
-        minimum: int = 0,
-        belief: Any = None,
-    ) -> Ranking:
-        """Play the best by the belief for as long as that pays (at least ``minimum`` items)."""
-        if belief is None:
-            belief = self.learner.belief(self.bonus)
-        if payoffs.costs is not None:
-            return self._planned(prepared, count, payoffs, minimum, belief)
-        chosen, numbers = Ranking.allocate(count, self.learner.dim)
-        length = self.features.decide(prepared, belief, payoffs, minimum, chosen, numbers)
-        return self.features.receipt(prepared, chosen[:length], numbers, belief)
-
-    def _planned(
-        self,
-        prepared: Prepared,
-        count: int,
-        payoffs: Payoffs,
-        minimum: int,
-        belief: Any,
-        some: NDArray[np.int64] | None = None,
-    ) -> Ranking:
-        """Plan a round in which candidates have costs and values of their own.
-
-        Where contenders were found already, ``some`` are they, and the belief is about them.
-        """
-        if minimum:  # no probe where not even a certain success would pay
-            costs, values, rewards, losses, _ = payoffs.prices(len(prepared))
-            minimum = int((rewards[0] + values - costs > losses[0]).any())
-        greedy, bound = self._plan(prepared, count, payoffs, belief, some)
-        return self._decide(prepared, greedy, payoffs, minimum, bound)
-
-    def _plan(
-        self,
-        prepared: Prepared,
-        count: int,
-        payoffs: Payoffs,
-        belief: Any,
-        some: NDArray[np.int64] | None = None,
-    ) -> tuple[Greedy, float]:
-        """Plan by a belief; also return what the plan may miss, NaN where that is not known."""
-        features, bound = self.features, math.nan
-        if some is None and not features.sparse:
-            some = self._contenders(prepared, count, payoffs, belief)
-            belief = belief if some is None else belief.take(some)
-        left, paid = prepared, payoffs
-        if some is not None:
-            left, paid = features.some(prepared, some), payoffs.after(0, some)
-        if features.independent and not self.foresight:
-            greedy, bound = plan_independent(features, left, belief, paid, count)
-        else:
-            greedy = plan_rolling(features, left, belief, paid, count, self.foresight, self.learner)
-        if some is not None:
-            greedy = (some[greedy[0]], *greedy[1:])
-        return greedy, bound
-
-    def _contenders(
-        self,
-        prepared: Prepared,
-        count: int,
-        payoffs: Payoffs,
-        belief: Any,
-        widest: NDArray[np.float64] | None = None,
-    ) -> NDArray[np.int64] | None:
-        """Find the few of very many candidates that a plan can contain; None for all."""
-        few = kernels.count_contenders(count) if self.foresight else count
-        return find_contenders(self.features, prepared, belief, payoffs, count, few, widest)
-
-    def _along(
-        self,
-        prepared: Prepared,
-        order: NDArray[np.int64],
-        payoffs: Payoffs,
-        minimum: int = 0,
-        bound: float = math.nan,
-    ) -> Ranking:
-        """Play a given order for as long as that pays by its means (at least ``minimum`` items)."""
-        rows = self.features.along(prepared, order)
-        means, _ = self.learner.belief().score(rows)
-        dense = np.empty((len(order), 0)) if self.features.sparse else rows
-        return self._decide(prepared, (order, dense, means, means), payoffs, minimum, bound)
-
-    def _decide(
-        self,
-        prepared: Prepared,
-        greedy: Greedy,
-        payoffs: Payoffs,
-        minimum: int = 0,
-        bound: float = math.nan,
-    ) -> Ranking:
-        """Truncate an order at the best length by its scores (at least ``minimum`` items).
-
-        ``bound`` is what the best length of this order may miss of the optimum.
-        """
-        learner, order = self.learner, greedy[0]
-        chosen, numbers = Ranking.allocate(len(order), learner.dim)
-        paid = payoffs.along(order) if payoffs.has_prices else payoffs
-        rewards, losses, link = paid.rewards, paid.losses, learner.link.code
-        length = kernels.decide(
-            *greedy, rewards, losses, link, minimum, chosen, numbers, payoffs.patience
-        )
-        ranking = self.features.receipt(prepared, chosen[:length], numbers, learner.belief())
-        if minimum and payoffs.has_prices:
-            bound += float(ranking.values.max()) - ranking.value
-        return ranking.at_prices(payoffs, bound)
-
     def state(self) -> Tree:
-        return {
+        state = {
             "learner": self.learner.saved(),
             "features": self.features.saved(),
             "given_up": self.given_up,
             "patience": None if self.patience is None else self.patience.state(),
             "costs": None if self.costs is None else self.costs.state(),
         }
+        for name in self.settings:
+            value = getattr(self, name)
+            drawn = isinstance(value, np.random.Generator)
+            state[name] = generator_state(value) if drawn else value
+        return state
 
-    def _resumed(self, state: Tree) -> Self:
-        """Take over what was learned of early stops and of costs."""
+    @classmethod
+    def from_state(cls, state: Tree, features: Features) -> Self:
+        settings = {name: state[name] for name in cls.settings}
+        if settings.get("rng") is not None:
+            settings["rng"] = generator_from_state(settings["rng"])
+        policy = cls(learners.from_state(state["learner"]), features=features, **settings)
+        policy._restore(state)
+        return policy
+
+    def _restore(self, state: Tree) -> None:
+        """Take over what was learned of giving up, of early stops and of costs."""
         patience, costs = state["patience"], state["costs"]
-        self.patience = None if patience is None else Patience.from_state(patience)
+        self.given_up = state["given_up"]
+        self.patience = None if patience is None else Patience(*patience)
         if costs is not None:
             self.costs = Costs.from_state(costs)
             if (self.costs.dim, self.costs.columns > 0) != (self.learner.dim, self.learner.sparse):
                 raise BadFile("the learner and what it expects of costs do not fit together")
-        return self
-
-    @staticmethod
-    def _learner(state: Tree) -> Learner:
-        return learners.from_state(state["learner"])
 
     def __repr__(self) -> str:
         parts = [repr(self.learner), f"features={self.features!r}"]
-        parts += [f"{name}={value!r}" for name, value in self._settings().items()]
+        parts += [f"{name}={value!r}" for name, value in self._given().items()]
         return f"{type(self).__name__}({', '.join(parts)})"
 
-    def _settings(self) -> dict[str, object]:
+    def _given(self) -> dict[str, object]:
         """Return the numbers and flags that the constructor was given, except defaults."""
-        found: dict[str, object] = {}
+        given: dict[str, object] = {}
         for name, parameter in inspect.signature(type(self)).parameters.items():
             value = self.patience is not None if name == "patient" else getattr(self, name, None)
             if isinstance(value, bool | int | float | str) and value != parameter.default:
-                found[name] = value
-        return found
+                given[name] = value
+        return given
 
     def _shown(self) -> list[tuple[str, object]]:
         rows: list[tuple[str, object]] = [
             ("learner", repr(self.learner)),
             ("features", repr(self.features)),
-            *self._settings().items(),
+            *self._given().items(),
             ("tries learned from", f"{self.learner.updates:,}"),
         ]
         if self.patience is not None:
@@ -399,3 +314,38 @@ class LearningPolicy(Policy):
                 ("failures after which it went on", f"{went_on:,} of {went_on + stopped:,}")
             )
         return rows
+
+
+class Patience:
+    """Share of failures after which a cascade continued, if attempts were left.
+
+    A final decline and a reader who leaves are early stops: the outcome reports fewer attempts
+    than the sequence had, and no success. Until the first of them the patience is exactly 1.
+    """
+
+    __slots__ = ("stopped", "went_on")
+
+    def __init__(self, went_on: int = 0, stopped: int = 0) -> None:
+        self.went_on, self.stopped = went_on, stopped
+
+    @property
+    def now(self) -> float:
+        """The current estimate, above 0 and at most 1."""
+        return kernels.patience_of(self.went_on, self.stopped)
+
+    def observe(self, length: int, outcome: Outcome) -> None:
+        """Count the failures of a sequence of this length."""
+        if outcome.tried:
+            self.went_on += outcome.tried - 1
+            self.stopped += not outcome.succeeded and outcome.tried < length
+
+    def __repr__(self) -> str:
+        return f"Patience({self.now:.4g}, went on {self.went_on} times, stopped {self.stopped})"
+
+    def copy(self) -> Self:
+        """Return an independent copy."""
+        return type(self)(self.went_on, self.stopped)
+
+    def state(self) -> Sequence[int]:
+        """Return the counts."""
+        return [self.went_on, self.stopped]

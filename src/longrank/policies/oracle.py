@@ -11,12 +11,10 @@ from longrank import checks
 from longrank.contents import COUNT, PART, flag
 from longrank.decision import Ranking
 from longrank.features import Coverage, Features
-from longrank.features.base import Prepared
 from longrank.learners import Learner
 from longrank.links import LINKS, LOGISTIC, Link, sigmoid
 from longrank.packing import Tree
-from longrank.payoffs import Payoffs
-from longrank.planners import best_dependent
+from longrank.planning import Round, best_dependent, follow
 from longrank.policies.learning import LearningPolicy
 
 
@@ -72,12 +70,10 @@ class Oracle(LearningPolicy):
         super().__init__(Truth(weights, link), features)
         self.exact = bool(exact)
 
-    def _choose(self, prepared: Prepared, count: int, payoffs: Payoffs, minimum: int) -> Ranking:
+    def _decide(self, dealt: Round, rng: np.random.Generator | None) -> Ranking:
         if not (self.exact and isinstance(self.features, Coverage)):
-            best = self._best(prepared, count, payoffs, minimum)
-            return best.planned(payoffs.patience)
-        order = best_dependent(prepared, self.features, self.learner, payoffs, count)
-        return self._along(prepared, order, payoffs, bound=0.0)
+            return super()._decide(dealt, rng)
+        return follow(self.learner, dealt, best_dependent(dealt, self.learner), bound=0.0)
 
     def _observe_costs(self, rows: Any, costs: NDArray[np.float64]) -> None:
         """Do nothing: what tries cost is known."""

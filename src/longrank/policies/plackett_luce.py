@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,13 +14,11 @@ from longrank import checks, kernels
 from longrank.contents import real
 from longrank.decision import Ranking
 from longrank.features import Features
-from longrank.features.base import Prepared
 from longrank.learners import Learner
-from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Candidates, Context
-from longrank.policies.generators import generator_from_state, generator_state, saved_generator
-from longrank.policies.learning import LearningPolicy, unlearned
+from longrank.planning import Round, follow
+from longrank.policies.base import Candidates, Context, saved_generator
+from longrank.policies.learning import LearningPolicy
 from longrank.policies.randomised import Choices, Order, Randomised
 from longrank.schema import positions
 
@@ -68,8 +66,7 @@ class PlackettLuce(LearningPolicy, Randomised):
     """
 
     version = 2
-    migrations: ClassVar = LearningPolicy.migrations | {1: unlearned}
-    contents: ClassVar = LearningPolicy.contents | {
+    settings: ClassVar = {
         "temperature": real(above=0.0, maximum=sys.float_info.max),
         "rng": saved_generator,
     }
@@ -96,38 +93,31 @@ class PlackettLuce(LearningPolicy, Randomised):
     def temperature(self, value: float) -> None:
         self._temperature = checks.real("temperature", value, above=0.0)
 
-    def _draw(
-        self,
-        prepared: Prepared,
-        count: int,
-        payoffs: Payoffs,
-        minimum: int,  # noqa: ARG002
-        rng: np.random.Generator,
-    ) -> Ranking:
-        order = self._sequence(prepared, count, payoffs, rng)
+    def _decide(self, dealt: Round, rng: np.random.Generator | None) -> Ranking:
+        assert rng is not None
+        order = self._sequence(dealt, rng)
         length = len(order)
-        scores = self._scores(prepared, order)  # for what longer sequences would have been worth
-        best = np.argsort(-scores, kind="stable")[: count - length].tolist()
+        scores = self._scores(dealt, order)  # for what longer sequences would have been worth
+        best = np.argsort(-scores, kind="stable")[: dealt.tries - length].tolist()
         whole = np.array(order + best, np.int64)
-        along = self._along(prepared, whole, payoffs, count)
-        return along.subset(range(length)).planned(payoffs.patience, ", drawn at random")
+        along = follow(self.learner, dealt._replace(minimum=dealt.tries), whole)
+        drawn = along.subset(range(length))
+        return drawn.planned(dealt.payoffs.patience, ", drawn at random")
 
-    def _sequence(
-        self, prepared: Prepared, count: int, payoffs: Payoffs, rng: np.random.Generator
-    ) -> list[int]:
+    def _sequence(self, dealt: Round, rng: np.random.Generator) -> list[int]:
         """Draw action by action, until STOP is drawn."""
-        draws = rng.random(len(prepared))  # position i takes the i-th
-        if self._is_compiled(payoffs):
-            world = self._world(prepared, payoffs, count)
-            drawn: list[int] = kernels.draw_actions(*world, draws).tolist()
+        size, count = len(dealt.candidates), dealt.tries
+        draws = rng.random(size)  # position i takes the i-th
+        if self._is_compiled(dealt):
+            drawn: list[int] = kernels.draw_actions(*self._world(dealt), draws).tolist()
             return drawn
         order: list[int] = []
-        steps = self._steps(prepared, payoffs, count)
+        steps = self._steps(dealt)
         while len(order) < count:
             chances = steps(order)
             action = int(np.searchsorted(np.cumsum(chances), draws[len(order)], side="right"))
             action = min(action, int(np.flatnonzero(chances)[-1]))  # the sum may fall short of 1
-            if action == len(prepared):
+            if action == size:
                 break
             order.append(action)
         return order
@@ -141,10 +131,7 @@ class PlackettLuce(LearningPolicy, Randomised):
         rng: np.random.Generator,
         context: Context | None = None,
     ) -> Order:
-        prepared = self._prepare(items, context)
-        count = min(self._tries(payoffs, budget, self.learner.max_budget), len(prepared))
-        payoffs = self._payoffs(prepared, payoffs)
-        return np.array(self._sequence(prepared, count, payoffs, rng), np.int64)
+        return np.array(self._sequence(self._deal(items, payoffs, budget, context), rng), np.int64)
 
     def choices(
         self,
@@ -155,51 +142,49 @@ class PlackettLuce(LearningPolicy, Randomised):
         *,
         context: Context | None = None,
     ) -> Choices:
-        prepared = self._prepare(items, context)
-        count = min(self._tries(payoffs, budget, self.learner.max_budget), len(prepared))
-        payoffs = self._payoffs(prepared, payoffs)
-        actions = checks.sequence("order", positions(items, order), len(prepared))
-        if self._is_compiled(payoffs):
-            return kernels.action_chances(*self._world(prepared, payoffs, count), actions)
+        dealt = self._deal(items, payoffs, budget, context)
+        size, count = len(dealt.candidates), dealt.tries
+        actions = checks.sequence("order", positions(items, order), size)
+        if self._is_compiled(dealt):
+            return kernels.action_chances(*self._world(dealt), actions)
         along = actions.tolist()
-        table = np.zeros((len(along) + 1, len(prepared) + 1))
-        steps = self._steps(prepared, payoffs, count)
+        table = np.zeros((len(along) + 1, size + 1))
+        steps = self._steps(dealt)
         for i in range(min(count, len(along)) + 1):
             table[i] = steps(along[:i])
             if i < len(along) and table[i, along[i]] == 0.0:
                 break
         return table
 
-    def _is_compiled(self, payoffs: Payoffs) -> bool:
+    def _is_compiled(self, dealt: Round) -> bool:
         """Whether kernels draw: where no row depends on the items above it, and none has prices."""
-        return self.features.independent and not payoffs.has_prices
+        return self.features.independent and not dealt.payoffs.has_prices
 
-    def _world(self, prepared: Prepared, payoffs: Payoffs, count: int) -> _World:
+    def _world(self, dealt: Round) -> _World:
         """Return what the kernels draw by."""
-        estimates = self._estimates(prepared, [])
+        payoffs, estimates = dealt.payoffs, self._estimates(dealt, [])
         planned = payoffs.rewards, payoffs.losses, payoffs.patience
-        return estimates, *planned, count, self.temperature
+        return estimates, *planned, dealt.tries, self.temperature
 
-    def _estimates(self, prepared: Prepared, prefix: list[int]) -> NDArray[np.float64]:
+    def _estimates(self, dealt: Round, prefix: list[int]) -> NDArray[np.float64]:
         """Return the probability of success of every item, were it to come next."""
-        chances = self.learner.link.probability(self._scores(prepared, prefix))
+        chances = self.learner.link.probability(self._scores(dealt, prefix))
         return np.clip(chances, _CLIP, 1.0 - _CLIP)
 
-    def _steps(
-        self, prepared: Prepared, payoffs: Payoffs, count: int
-    ) -> Callable[[list[int]], NDArray[np.float64]]:
+    def _steps(self, dealt: Round) -> Callable[[list[int]], NDArray[np.float64]]:
         """Return what gives, after each prefix, the probabilities of the next action, STOP last.
 
         Shape (k + 1,). Where no row depends on the items above it, all are scored once.
         """
-        size, once = len(prepared), self.features.independent
-        known = self._estimates(prepared, []) if once else np.empty(0)
+        size, count, payoffs = len(dealt.candidates), dealt.tries, dealt.payoffs
+        once = self.features.independent
+        known = self._estimates(dealt, []) if once else np.empty(0)
 
         def step(prefix: list[int]) -> NDArray[np.float64]:
             tried = len(prefix)
             if tried == count:
                 return _stop(size)
-            estimates = known.copy() if once else self._estimates(prepared, prefix)
+            estimates = known.copy() if once else self._estimates(dealt, prefix)
             estimates[prefix] = 0.0
             if payoffs.has_prices:
                 return self._next_priced(estimates, payoffs, count, prefix)
@@ -256,27 +241,12 @@ class PlackettLuce(LearningPolicy, Randomised):
             odds[size] = _log_odds(needed(losses[0]))[best] - _log_odds(ahead)[best]
         return self._share(odds)
 
-    def _scores(self, prepared: Prepared, prefix: list[int]) -> NDArray[np.float64]:
+    def _scores(self, dealt: Round, prefix: list[int]) -> NDArray[np.float64]:
         """Return the mean of every item, were it to come next; -inf for those above."""
-        learner, rows = self.learner, self.features.next_rows(prepared, prefix)
+        learner, rows = self.learner, self.features.next_rows(dealt.candidates, prefix)
         scores = learner.belief().score(rows)[0] if learner.sparse else rows @ learner.weights
         scores[prefix] = -math.inf
         return np.asarray(scores)
-
-    def state(self) -> Tree:
-        return super().state() | {
-            "temperature": self.temperature,
-            "rng": generator_state(self.rng),
-        }
-
-    @classmethod
-    def from_state(cls, state: Tree, features: Features) -> Self:
-        return cls(
-            cls._learner(state),
-            features=features,
-            temperature=state["temperature"],
-            rng=generator_from_state(state["rng"]),
-        )._resumed(state)
 
 
 def _values(

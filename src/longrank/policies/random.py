@@ -15,8 +15,15 @@ from longrank.features import Features, Plain
 from longrank.kernels.ranking import top
 from longrank.packing import Tree
 from longrank.payoffs import Payoffs
-from longrank.policies.base import Candidates, Context, Policy, Seed
-from longrank.policies.generators import generator_from_state, generator_state, saved_generator
+from longrank.policies.base import (
+    Candidates,
+    Context,
+    Policy,
+    Seed,
+    generator_from_state,
+    generator_state,
+    saved_generator,
+)
 from longrank.policies.randomised import Choices, Randomised, uniform_choices
 from longrank.schema import ID, Record, as_records, identities, positions, read_prices
 

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import sys
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank import checks, kernels
-from longrank.belief import Belief
+from longrank import checks
 from longrank.contents import flag, real, whole
-from longrank.decision import Ranking
 from longrank.errors import InvalidInput
 from longrank.features import Features
-from longrank.features.base import Prepared
 from longrank.learners import Learner
-from longrank.packing import Tree
-from longrank.payoffs import Payoffs
-from longrank.policies.generators import generator_from_state, generator_state, saved_generator
-from longrank.policies.learning import LearningPolicy, unlearned
+from longrank.planning import Optimism
+from longrank.policies.base import saved_generator
+from longrank.policies.learning import LearningPolicy
 
 _RARE = 1.6448536269514722  # one normal number in ten is larger
 
@@ -55,15 +50,8 @@ class Thompson(LearningPolicy):
         is to continue after a failure, and to plan with that.
     """
 
-    # Version 1 knew neither optimism nor probing; in version 2 the tail was always 4; version 3
-    # did not foresee.
     version = 4
-    migrations: ClassVar = {
-        1: lambda state: {"optimistic": False, "probing": False, "tail": 6.0} | state,
-        2: lambda state: {"tail": 4.0} | unlearned(state),
-        3: lambda state: {"foresight": 0} | state,
-    }
-    contents: ClassVar = LearningPolicy.contents | {
+    settings: ClassVar = {
         "scale": real(0.0, sys.float_info.max),
         "rng": saved_generator,
         "optimistic": flag,
@@ -109,48 +97,13 @@ class Thompson(LearningPolicy):
     def scale(self, value: float) -> None:
         self._scale = checks.real("scale", value, minimum=0.0)
 
-    def _draw(
-        self,
-        prepared: Prepared,
-        count: int,
-        payoffs: Payoffs,
-        minimum: int,
-        rng: np.random.Generator,
-    ) -> Ranking:
-        drawn = self._by_draws(prepared, count, payoffs, minimum, rng)
-        return drawn.planned(payoffs.patience, ", by scores drawn at random")
-
-    def _by_draws(
-        self,
-        prepared: Prepared,
-        count: int,
-        payoffs: Payoffs,
-        minimum: int,
-        rng: np.random.Generator,
-    ) -> Ranking:
-        if self.learner.sparse:
-            belief: Any = self.learner.belief(self._bonus(self._deviates(rng, len(prepared))))  # type: ignore[arg-type]
-            return self._best(prepared, count, payoffs, minimum, belief)
-        if self.optimistic:
-            bonus = self._bonus(self._deviates(rng, len(prepared)))
-            belief = self.learner.belief()._replace(bonus=bonus)
-            if payoffs.has_prices:
-                return self._planned(prepared, count, payoffs, minimum, belief)
-            rows, inverse = self.features.rows(prepared), belief.inverse
-            means, widths = belief.score(rows)
-            columns, exact = np.ascontiguousarray(rows.T), np.ones(len(rows), np.bool_)
-            greedy = kernels.foresee(
-                columns, means, widths**2, exact, inverse, bonus, count, self.foresight
-            )
-            return self._decide(prepared, greedy, payoffs, minimum)
-        certain = self._draw_weights(rng)
-        if payoffs.has_prices:
-            greedy, bound = self._plan(prepared, count, payoffs, certain)
-        else:
-            greedy, bound = self.features.greedy(prepared, certain, count), math.nan
-        order, rows, _, scores = greedy
-        means, _ = self.learner.belief().score(rows)
-        return self._decide(prepared, (order, rows, means, scores), payoffs, minimum, bound)
+    def optimism(self, size: int, rng: np.random.Generator | None) -> Optimism:
+        assert rng is not None
+        words = ", by scores drawn at random"
+        if self._each:
+            bonus = self._bonus(self._deviates(rng, size))
+            return Optimism(bonus, foresight=self.foresight, words=words)
+        return Optimism(weights=self._draw_weights(rng), words=words)
 
     @property
     def _each(self) -> bool:
@@ -161,13 +114,11 @@ class Thompson(LearningPolicy):
     def _thrift(self) -> float:
         return self.scale
 
-    def _draw_weights(self, rng: np.random.Generator) -> Belief:
-        """Draw weights, and be certain of them."""
+    def _draw_weights(self, rng: np.random.Generator) -> NDArray[np.float64]:
         learner = self.learner
         spread, axes = np.linalg.eigh(learner.inverse)
         deviations = np.sqrt(np.maximum(spread, 0.0)) * rng.standard_normal(learner.dim)
-        drawn = learner.weights + self.scale * (axes @ deviations)
-        return learner.belief()._replace(weights=drawn, inverse=np.zeros_like(learner.inverse))
+        return np.asarray(learner.weights + self.scale * (axes @ deviations))
 
     def _deviates(self, rng: np.random.Generator, count: int) -> NDArray[np.float64]:
         """Draw how far each score lies from its mean, in deviations before they are scaled."""
@@ -180,26 +131,3 @@ class Thompson(LearningPolicy):
         """How many standard deviations are added to each mean."""
         bonus = self.scale * drawn
         return np.abs(bonus) if self.optimistic else bonus
-
-    def state(self) -> Tree:
-        return super().state() | {
-            "scale": self.scale,
-            "rng": generator_state(self.rng),
-            "optimistic": self.optimistic,
-            "probing": self.probing,
-            "tail": self.tail,
-            "foresight": self.foresight,
-        }
-
-    @classmethod
-    def from_state(cls, state: Tree, features: Features) -> Self:
-        return cls(
-            cls._learner(state),
-            features=features,
-            scale=state["scale"],
-            rng=generator_from_state(state["rng"]),
-            optimistic=state["optimistic"],
-            probing=state["probing"],
-            tail=state["tail"],
-            foresight=state["foresight"],
-        )._resumed(state)

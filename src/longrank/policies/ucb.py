@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank import checks, kernels
+from longrank import checks
 from longrank.contents import flag, optional, real, whole
-from longrank.decision import Ranking
 from longrank.errors import InvalidInput
 from longrank.features import Features, Tabular
-from longrank.features.base import Prepared
 from longrank.learners import Learner
-from longrank.packing import Tree
-from longrank.payoffs import Payoffs
-from longrank.policies.confidence import ConfidenceBound
-from longrank.policies.generators import generator_from_state, generator_state, saved_generator
-from longrank.policies.learning import unlearned
+from longrank.planning import Optimism
+from longrank.policies.base import saved_generator
+from longrank.policies.learning import LearningPolicy
 
 _LOOKS = 3  # candidates of a round that are looked at
 _WIDE = 1.5  # standard deviations that are added to one of them, if little is known of it
@@ -32,6 +28,22 @@ def _look(rng: np.random.Generator, size: int) -> NDArray[np.bool_]:
     for share in drawn.tolist() if size else ():  # one by one: so few are slower as an array
         looks[int(share * size)] = True
     return looks
+
+
+class ConfidenceBound(LearningPolicy):
+    """Rank by means plus ``bonus`` standard deviations, with or without foresight."""
+
+    def __init__(
+        self, learner: Learner, features: Features | None, foresight: int, patient: bool
+    ) -> None:
+        super().__init__(learner, features, patient)
+        self.foresight = checks.whole("foresight", foresight)
+        if self.foresight and not learner.foresees:
+            rule = "be one that foresees failures (Laplace does), or foresight 0"
+            raise InvalidInput("learner", rule, repr(learner))
+        if self.foresight and not self.features.independent:
+            rule = "not let a row depend on the items above it, to foresee failures"
+            raise InvalidInput("features", rule, repr(self.features))
 
 
 class UCB(ConfidenceBound):
@@ -88,14 +100,8 @@ class UCB(ConfidenceBound):
     >>> policy.learn(ranking, Outcome(tried=1, succeeded=True))
     """
 
-    # Before versions: neither probing nor foresight at first, then probing alone.
     version = 3
-    migrations: ClassVar = {
-        0: lambda state: {"given_up": 0, "probing": False, "foresight": 0} | state,
-        1: unlearned,
-        2: lambda state: {"rng": None} | state,
-    }
-    contents: ClassVar = ConfidenceBound.contents | {
+    settings: ClassVar = {
         "exploration": real(0.0, sys.float_info.max),
         "probing": flag,
         "foresight": whole(),
@@ -130,58 +136,6 @@ class UCB(ConfidenceBound):
         self._exploration = checks.real("exploration", value, minimum=0.0)
         self.bonus = math.sqrt(self._exploration)
 
-    def _draw(
-        self,
-        prepared: Prepared,
-        count: int,
-        payoffs: Payoffs,
-        minimum: int,
-        rng: np.random.Generator,
-    ) -> Ranking:
-        looks, features = _look(rng, len(prepared)), self.features
-        belief = self.learner.belief(self.bonus)
-        optimism = self.bonus, _WIDE, self._marks, self.learner.prior
-        if payoffs.has_prices:
-            widest = np.where(looks, max(self.bonus, _WIDE), self.bonus)
-            some, left = self._contenders(prepared, count, payoffs, belief, widest), prepared
-            if some is not None:
-                left, looks = features.some(prepared, some), looks[some]
-            rows, bonuses = features.rows(left), np.full(len(left), self.bonus)
-            means, widths = belief.score(rows)
-            exact = np.ones(len(rows), np.bool_)
-            pool = np.ascontiguousarray(rows.T), means, widths**2, exact, bonuses
-            kernels.widen(pool, belief.inverse, looks, optimism)
-            wide = belief._replace(bonus=bonuses)
-            planned = self._planned(prepared, count, payoffs, minimum, wide, some)
-            return planned.planned(payoffs.patience)
-        assert isinstance(features, Tabular)
-        chosen, numbers = Ranking.allocate(count, self.learner.dim)
-        length = features.decide_looking(
-            prepared, belief, payoffs, minimum, chosen, numbers, looks, optimism, self.foresight
-        )
-        receipt = features.receipt(prepared, chosen[:length], numbers, belief)
-        return receipt.planned(payoffs.patience)
-
-    @property
-    def _marks(self) -> NDArray[np.bool_]:
-        assert isinstance(self.features, Tabular)
-        return self.features.marks()
-
-    def state(self) -> Tree:
-        return super().state() | {
-            "exploration": self.exploration,
-            "probing": self.probing,
-            "foresight": self.foresight,
-            "rng": None if self.rng is None else generator_state(self.rng),
-        }
-
-    @classmethod
-    def from_state(cls, state: Tree, features: Features) -> Self:
-        return cls(
-            cls._learner(state),
-            features=features,
-            exploration=state["exploration"],
-            probing=state["probing"],
-            foresight=state["foresight"],
-            rng=None if state["rng"] is None else generator_from_state(state["rng"]),
-        )._resumed(state)
+    def optimism(self, size: int, rng: np.random.Generator | None) -> Optimism:
+        looks = None if rng is None else _look(rng, size)
+        return Optimism(self.bonus, looks=looks, wide=_WIDE, foresight=self.foresight)

@@ -123,7 +123,7 @@ class DependentRound(Round):
     def __init__(self, items: Items, draws: Vector, oracle: Oracle) -> None:
         super().__init__(items, draws)
         self.oracle = oracle
-        self.prepared = oracle.features.prepare(items, oracle.learner.dim)
+        self.prepared = oracle.features.encode(items, oracle.learner.dim)
 
     def probabilities(self, order: NDArray[np.int64]) -> Vector:
         rows = self.oracle.features.along(self.prepared, order)

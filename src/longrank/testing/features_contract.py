@@ -8,14 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from longrank.belief import Belief
 from longrank.checks import unit_rows
 from longrank.decision import Ranking
 from longrank.errors import BadFile, InvalidInput
 from longrank.features import Features, from_state
-from longrank.features.base import Greedy, Prepared
+from longrank.features.base import Encoded
 from longrank.learners import SparseLaplace
-from longrank.links import LOGISTIC
 from longrank.packing import pack, unpack
 from longrank.rows import MAX_ATOM, SparseRows
 from longrank.testing.rounds import RecordRounds
@@ -51,83 +49,50 @@ class FeaturesContract(AnyFeaturesContract):
         """Whether the map contains a function, which cannot be saved."""
         return False
 
-    def belief(self, bonus: float = 0.5, ceiling: float = math.inf) -> Belief:
-        """Return a belief about rows of the right length."""
-        rng = np.random.default_rng(self.length)
-        factor = rng.normal(size=(self.length, self.length))
-        weights = rng.normal(size=self.length)
-        return Belief(weights, factor @ factor.T, bonus, ceiling, LOGISTIC.code)
-
-    def choose(self, features: Features, items: Any, count: int, belief: Belief) -> Greedy:
-        return features.greedy(features.prepare(items, self.length), belief, count)
-
-    def test_the_rows_that_greedy_chose_are_those_along_its_order(self) -> None:
-        features, belief = self.make_features(), self.belief()
-        prepared = features.prepare(ITEMS, self.length)
-        for count in (0, 1, 9):
-            order, rows, means, scores = self.choose(features, ITEMS, count, belief)
-            assert len(set(order.tolist())) == len(means) == len(scores) == count
-            assert rows.shape == (count, self.length)
-            assert rows.dtype == np.float64
-            np.testing.assert_array_equal(features.along(prepared, order), rows)
-            np.testing.assert_allclose(rows @ belief.weights, means, rtol=1e-12, atol=1e-14)
-
-    def test_each_position_has_the_best_item_given_those_above_it(self) -> None:
+    def test_next_rows_are_those_that_the_items_would_have(self) -> None:
         features = self.make_features()
-        prepared: Prepared = features.prepare(ITEMS, self.length)
-        for bonus in (0.0, 0.5):
-            belief = self.belief(bonus)
-            order, _, _, scores = features.greedy(prepared, belief, 9)
-            for i in range(9):
-                for other in np.setdiff1d(np.arange(9), order[:i]):
-                    row = features.along(prepared, np.array([*order[:i], other]))[-1]
-                    width = math.sqrt(row @ belief.inverse @ row)
-                    assert row @ belief.weights + bonus * width <= scores[i] + 1e-12
-
-    def test_equal_items_go_by_index(self) -> None:
-        order = self.choose(self.make_features(), np.tile(ITEMS[0], (5, 1)), 5, self.belief())[0]
-        assert order.tolist() == [0, 1, 2, 3, 4]
-
-    def test_scores_above_the_ceiling_count_as_equal(self) -> None:
-        belief = self.belief(ceiling=-50.0)
-        order, _, _, scores = self.choose(self.make_features(), ITEMS, 9, belief)
-        assert order.tolist() == list(range(9))
-        assert (scores == -50.0).all()
+        candidates = features.encode(ITEMS, self.length)
+        for prefix in ([], [3], [3, 1, 7]):
+            rows = features.next_rows(candidates, prefix)
+            assert rows.shape == (9, self.length)
+            for item in set(range(9)) - set(prefix):
+                along = features.along(candidates, np.array([*prefix, item]))
+                assert along.dtype == np.float64
+                np.testing.assert_array_equal(rows[item], along[-1])
 
     def test_rows_are_bounded(self) -> None:
         features = self.make_features()
-        rows = features.along(features.prepare(ITEMS, self.length), np.arange(9))
+        rows = features.along(features.encode(ITEMS, self.length), np.arange(9))
         assert np.linalg.norm(rows, axis=1).max() <= self.max_norm + 1e-12
 
     def test_a_row_depends_only_on_the_items_above_it(self) -> None:
         features = self.make_features()
-        prepared = features.prepare(ITEMS, self.length)
-        long, short = (features.along(prepared, np.array(o)) for o in ([3, 1, 2, 0], [3, 1]))
+        candidates = features.encode(ITEMS, self.length)
+        long, short = (features.along(candidates, np.array(o)) for o in ([3, 1, 2, 0], [3, 1]))
         np.testing.assert_array_equal(long[:2], short)
 
     def test_a_map_that_says_so_is_independent_of_the_items_above(self) -> None:
         features = self.make_features()
-        prepared = features.prepare(ITEMS, self.length)
-        alone = np.concatenate([features.along(prepared, np.array([i])) for i in range(9)])
-        along = features.along(prepared, np.arange(9))
+        candidates = features.encode(ITEMS, self.length)
+        alone = np.concatenate([features.along(candidates, np.array([i])) for i in range(9)])
+        along = features.along(candidates, np.arange(9))
         assert features.independent == np.array_equal(alone, along)
         if features.independent:
-            np.testing.assert_array_equal(features.rows(prepared), alone)
+            np.testing.assert_array_equal(features.rows(candidates), alone)
 
     def test_an_empty_set_gives_no_rows(self) -> None:
         features = self.make_features()
         empty: list[Any] = [[], np.empty((0, 4)), np.empty((0, 4), np.float32)]
         for items in empty:
-            assert [len(part) for part in self.choose(features, items, 0, self.belief())] == [0] * 4
-            prepared = features.prepare(items, self.length)
-            assert features.along(prepared, np.empty(0, np.int64)).shape == (0, self.length)
+            candidates = features.encode(items, self.length)
+            assert features.along(candidates, np.empty(0, np.int64)).shape == (0, self.length)
 
     def test_items_that_are_not_finite_are_refused(self) -> None:
         items = ITEMS.copy()
         for bad in (math.nan, math.inf):
             items[2, 3] = bad
             with pytest.raises(InvalidInput, match=rf"^items must be finite, got {bad} in row 2, "):
-                self.make_features().prepare(items, self.length)
+                self.make_features().encode(items, self.length)
 
     def test_a_map_comes_back_from_a_file(self) -> None:
         features = self.make_features()
@@ -139,7 +104,7 @@ class FeaturesContract(AnyFeaturesContract):
         again = from_state(state)
         assert (type(again), repr(again)) == (type(features), repr(features))
         one, other = (
-            each.along(each.prepare(ITEMS, self.length), np.arange(9)) for each in (features, again)
+            each.along(each.encode(ITEMS, self.length), np.arange(9)) for each in (features, again)
         )
         np.testing.assert_array_equal(one, other)
 
@@ -163,89 +128,64 @@ class SparseFeaturesContract(AnyFeaturesContract):
 
     def learn(self, features: Any, learner: SparseLaplace, t: int) -> None:
         """Observe all candidates of round t; every third round the last one succeeds."""
-        rows = features.rows(self.prepare(features, t))
+        rows = features.rows(self.encoded(features, t))
         if len(rows):
             learner.observe(rows, t % 3 == 0)
             features.observe(rows)
 
-    def prepare(self, features: Any, t: int) -> Prepared:
-        candidates = self.rounds.candidates(t, np.random.default_rng([2021, t]))
-        return features.prepare(candidates, None, **self.rounds.given(t))
+    def encoded(self, features: Any, t: int) -> Encoded:
+        records = self.rounds.candidates(t, np.random.default_rng([2021, t]))
+        return features.encode(records, None, **self.rounds.given(t))
 
     def test_it_says_that_its_rows_are_sparse(self) -> None:
         features, _ = self.taught()
         assert features.sparse
-        assert isinstance(features.rows(features.prepare(self.records, None)), SparseRows)
-
-    def test_greedy_chooses_the_best_by_their_scores(self) -> None:
-        features, learner = self.taught()
-        belief = learner.belief(0.5)
-        rounds = [self.prepare(features, t) for t in (0, 5, 13, 14)]
-        for prepared, count in [(each, n) for each in rounds for n in (0, len(each))]:
-            order, _, means, scores = features.greedy(prepared, belief, count)
-            assert len(set(order.tolist())) == len(means) == len(scores) == count
-            found, widths = belief.score(features.along(prepared, order))
-            np.testing.assert_allclose(found, means, rtol=1e-12, atol=1e-14)
-            np.testing.assert_allclose(found + 0.5 * widths, scores, rtol=1e-12, atol=1e-14)
-            assert (np.diff(scores) <= 0.0).all()
-
-    def test_equal_candidates_go_by_index(self) -> None:
-        features, learner = self.taught()
-        prepared = features.prepare([self.records[0]] * 5, None)
-        assert features.greedy(prepared, learner.belief(0.5), 5)[0].tolist() == [0, 1, 2, 3, 4]
-
-    def test_scores_above_the_ceiling_count_as_equal(self) -> None:
-        features, learner = self.taught()
-        belief = learner.belief(0.5)._replace(ceiling=-50.0)
-        order, _, _, scores = features.greedy(features.prepare(self.records, None), belief, 5)
-        assert order.tolist() == list(range(5))
-        assert (scores == -50.0).all()
+        assert isinstance(features.rows(features.encode(self.records, None)), SparseRows)
 
     def test_the_rows_along_an_order_are_those_of_its_candidates(self) -> None:
         features, _ = self.taught()
-        prepared = self.prepare(features, 13)
-        order = np.arange(len(prepared))[::-1]
-        rows = features.rows(prepared)
-        assert features.along(prepared, order) == rows.take(order)
+        candidates = self.encoded(features, 13)
+        order = np.arange(len(candidates))[::-1]
+        rows = features.rows(candidates)
+        assert features.along(candidates, order) == rows.take(order)
         if features.independent:
-            for i in range(len(prepared)):
-                assert features.along(prepared, np.array([i])) == rows.take([i])
+            for i in range(len(candidates)):
+                assert features.along(candidates, np.array([i])) == rows.take([i])
 
     def test_numbers_are_bounded(self) -> None:
         features, _ = self.taught()
         large = [{"fee": x, "embedding": [x, x, -x]} for x in (1e-99, 1.0, 1e99)]
-        rows = features.rows(features.prepare(large, None, context={"amount": 1e300}))
+        rows = features.rows(features.encode(large, None, context={"amount": 1e300}))
         for numbers in (rows.numbers, rows.context_numbers):
             assert (np.abs(numbers) <= MAX_ATOM).all()
 
     def test_an_empty_set_gives_no_rows(self) -> None:
-        features, learner = self.taught()
+        features, _ = self.taught()
         for nothing in self.rounds.empty:
-            prepared = features.prepare(nothing, None)
-            assert len(features.rows(prepared)) == 0
-            assert len(features.greedy(prepared, learner.belief(), 0)[0]) == 0
+            candidates = features.encode(nothing, None)
+            assert len(features.rows(candidates)) == 0
 
     def test_what_is_not_records_is_refused(self) -> None:
         others: list[Any] = [3.0, [{"id": "a"}, 3.0], np.eye(3), "name", {"id": "a"}]
         for bad in others:
             with pytest.raises(InvalidInput, match=r"^candidates must be records: "):
-                self.make_features().prepare(bad, None)
+                self.make_features().encode(bad, None)
 
     def test_only_observing_changes_it_and_a_view_stays_as_it_was(self) -> None:
-        features, learner = self.taught()
+        features, _ = self.taught()
         before, view = pack(features.saved()), features.view()
-        prepared = self.prepare(features, 13)
-        features.greedy(prepared, learner.belief(0.5), len(prepared))
+        candidates = self.encoded(features, 13)
         assert pack(features.saved()) == before
-        features.observe(features.rows(prepared))
+        features.observe(features.rows(candidates))
         assert pack(features.saved()) != before
         assert pack(view.saved()) == before
 
     def test_a_receipt_keeps_the_rows_as_they_were(self) -> None:
         features, learner = self.taught()
-        prepared, order = self.prepare(features, 13), np.array([2, 0])
-        rows = features.along(prepared, order)
-        ranking = features.receipt(prepared, order, np.zeros(3 * 2 + 1), learner.belief())
+        candidates, order = self.encoded(features, 13), np.array([2, 0])
+        rows = features.along(candidates, order)
+        names = features.name(candidates, order, rows, learner.belief().contributions(rows))
+        ranking = Ranking.from_buffer(order, np.zeros(3 * 2 + 1), 0, names)
         again = Ranking.from_bytes(ranking.to_bytes())
         features.observe(rows)
         for each in (ranking, again):
@@ -260,7 +200,7 @@ class SparseFeaturesContract(AnyFeaturesContract):
         assert (type(again), repr(again)) == (type(features), repr(features))
         assert pack(again.saved()) == pack(features.saved())
         for t in range(12, 16):
-            one, other = (each.rows(self.prepare(each, t)) for each in (features, again))
+            one, other = (each.rows(self.encoded(each, t)) for each in (features, again))
             assert one == other
             self.learn(features, learner, t)
             self.learn(again, SparseLaplace(), t)

@@ -164,10 +164,10 @@ class LearnerContract(AnyLearnerContract):
 
     def test_a_belief_holds_what_ranking_needs(self) -> None:
         learner = teach(self.make_learner())
-        weights, inverse, bonus, ceiling, link = learner.belief(0.7)
+        weights, inverse, ceiling, link = learner.belief()
         np.testing.assert_array_equal(weights, learner.weights)
         np.testing.assert_array_equal(inverse, learner.inverse)
-        assert (bonus, ceiling, link) == (0.7, learner.link.ceiling, learner.link.code)
+        assert (ceiling, link) == (learner.link.ceiling, learner.link.code)
 
     def test_widths_shrink_where_something_was_seen(self) -> None:
         learner = self.make_learner()

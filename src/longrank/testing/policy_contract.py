@@ -16,8 +16,7 @@ from longrank.errors import BadFile, InvalidInput
 from longrank.features import Features
 from longrank.payoffs import Payoffs
 from longrank.policies import UCB, Policy, from_bytes, load
-from longrank.policies.learning import LearningPolicy
-from longrank.policies.patience import Patience
+from longrank.policies.learning import LearningPolicy, Patience
 from longrank.rows import SparseRows
 from longrank.schema import priced
 from longrank.testing.rounds import Rounds

@@ -12,19 +12,12 @@ from longrank import checks
 from longrank.errors import InvalidInput
 from longrank.jobs import Jobs
 from longrank.logs.abilities import NEEDS
-from longrank.logs.evaluation.estimators import (
-    ESTIMATORS,
-    Estimate,
-    cost_notes,
-    mean_reward,
-    range_of,
-)
+from longrank.logs.evaluation.estimators import ESTIMATORS, Estimate, cost_notes
 from longrank.logs.evaluation.evidence import Evidence, check_batches, gather_all
-from longrank.logs.evaluation.gate import Passage, watch
-from longrank.logs.evaluation.intervals import IntervalSettings
+from longrank.logs.evaluation.intervals import IntervalSettings, cautions, mean_interval
 from longrank.logs.evaluation.judging import comparable, differ, judge
-from longrank.logs.evaluation.observation import too_many, treatment
 from longrank.logs.evaluation.outcome_model import OutcomeModel, calibration, fit
+from longrank.logs.evaluation.sample import Sample, range_of, too_many, treatment, widen
 from longrank.logs.evaluation.verdict import LOGGED, PLAYED, Evaluation, Verdict
 from longrank.logs.history import History
 from longrank.policies import Policy, Random
@@ -114,48 +107,24 @@ def evaluate(
             estimates.append(_logged(evidence, settings))
         if name not in policies:
             continue
-        ended = evidence.ended()
-        for one in ESTIMATORS.values():
-            estimate = one.judge(name, ended, settings)
-            if one.name == "model":
+        ended = Sample(evidence.ended(), settings, gone=0)
+        for estimator in ESTIMATORS.values():
+            estimate = estimator.judge(name, ended)
+            if estimator.name == "model":
                 estimate = replace(estimate, notes=(calibrated, *estimate.notes))
             if log.missing and not estimate.refused:
                 estimate = _without(estimate, evidence, plain)
             estimates.append(estimate)
-        verdicts[name] = judge(evidence, settings, name, treated)
-        sides.append(comparable(evidence, settings, name, treated))
-        del evidence, ended  # before that of the next is gathered
+        sample = Sample(evidence, settings, treated)
+        verdicts[name] = judge(sample, name)
+        sides.append(comparable(sample, verdicts[name]))
+        del evidence, ended, sample  # before those of the next are gathered
     differences = [
         *(verdict.gain for verdict in verdicts.values()),
-        *(differ(one, two, settings) for one, two in combinations(sides, 2)),
+        *(differ(*pair, settings) for pair in combinations(sides, 2)),
     ]
-    level = settings.confidence
-    shown = [replace(one, confidence=level) for one in estimates]
-    return Evaluation(shown, verdicts, differences, log.missing)
-
-
-def gate(
-    source: Any,
-    policies: Mapping[str, Policy],
-    *,
-    confidence: float = 0.95,
-    missing: str = "refuse",
-    earnable: tuple[float, float] | None = None,
-) -> dict[str, Passage]:
-    """Decide for each policy whether it may replace what is played; ask as often as you like.
-
-    The bounds are valid at all times simultaneously, so the log may grow between looks, as that of
-    a service does: a policy that earns no more than what was played is ever promoted with
-    probability at most 1 - ``confidence``. This requires the same policies at every look, and a log
-    of decisions that they have not learned from. If decisions can earn different amounts,
-    ``earnable`` gives the minimum and maximum that any decision, including future ones, can earn.
-    """
-    level = checks.real("confidence", confidence, above=0.0, maximum=0.999999)
-    settings, treated = IntervalSettings(level), treatment(missing)
-    history = History.of(source).keep()
-    fitted = fit(history)
-    found = gather_all(policies, history, fitted, draws=0)
-    return {name: watch(one[""], settings, name, treated, earnable) for name, one in found.items()}
+    estimates = [replace(each, confidence=settings.confidence) for each in estimates]
+    return Evaluation(estimates, verdicts, differences, log.missing)
 
 
 def _gathered(
@@ -172,21 +141,23 @@ def _gathered(
             yield name, found.pop(name)[""]
 
 
-def _logged(known: Evidence, settings: IntervalSettings) -> Estimate:
+def _logged(evidence: Evidence, settings: IntervalSettings) -> Estimate:
     """Return what the log itself earned, with an interval that knows of missing outcomes."""
-    log, known = known.log, known.ended()
-    rewards, ranges = known.rewards, known.earnable
-    least = float(min(rewards.min(), ranges[:, 0].min()))
-    most = float(max(rewards.max(), ranges[:, 1].max()))
-    found = mean_reward(rewards, (least, most), settings)
-    notes = (*cost_notes(log), *found.notes)
-    found = replace(found, policy=LOGGED, estimator="mean reward", notes=notes)
-    if not log.missing:
-        return found
+    log, ended = evidence.log, evidence.ended()
+    rewards, n = ended.rewards, len(ended.rewards)
+    least = float(rewards.min(initial=ended.earnable[:, 0].min()))
+    most = float(rewards.max(initial=ended.earnable[:, 1].max()))
+    low, high, method = mean_interval(rewards, (least, most), settings)
+    notes = (*cost_notes(log), *cautions(n, method))
     share = log.missing / (log.missing + log.decisions)
-    note = f"{log.missing} decisions without an outcome may have earned anything: see the interval"
-    low, high = (1.0 - share) * found.low + share * least, (1.0 - share) * found.high + share * most
-    return replace(found, low=low, high=high, notes=(*found.notes, note))
+    if log.missing:
+        low, high = widen(low, least, share), widen(high, most, share)
+        notes += (
+            f"{log.missing} decisions without an outcome may have earned anything: see the "
+            "interval",
+        )
+    value = float(rewards.mean())
+    return Estimate(LOGGED, "mean reward", value, low, high, method, n, float(n), notes=notes)
 
 
 def _calibrated(model: OutcomeModel) -> str:
@@ -208,8 +179,7 @@ def _without(estimate: Estimate, found: Evidence, refused: str) -> Estimate:
     if estimate.estimator == "bounds":
         share = gone / (gone + found.log.decisions)
         least, most = range_of(found)
-        low = (1.0 - share) * estimate.low + share * least
-        high = (1.0 - share) * estimate.high + share * most
+        low, high = widen(estimate.low, least, share), widen(estimate.high, most, share)
         note = f"{gone} decisions have no outcome, and may have earned anything"
         exact = (1.0 - share) * estimate.exact
         estimate = replace(estimate, value=math.nan, low=low, high=high, exact=exact)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +16,6 @@ from longrank.document import plain_number, rounded
 from longrank.logs.abilities import NEEDS, Checked
 from longrank.logs.evaluation.evidence import Evidence
 from longrank.logs.evaluation.intervals import (
-    FEW,
-    IntervalSettings,
-    betting,
     bootstrap,
     cautions,
     effective_size,
@@ -28,13 +24,9 @@ from longrank.logs.evaluation.intervals import (
     ratio_interval,
     score,
 )
+from longrank.logs.evaluation.sample import Sample
 from longrank.logs.evaluation.sequences import matched
-from longrank.logs.evaluation.support import (
-    doubtful,
-    effective_by_design,
-    no_prefix_support,
-    no_support,
-)
+from longrank.logs.evaluation.support import doubtful, no_prefix_support, no_support
 
 Array = NDArray[np.float64]
 
@@ -99,7 +91,7 @@ class Estimator:
     Attributes
     ----------
     estimate
-        Turns evidence into an estimate; the names of policy and estimator are filled in later.
+        Turns a sample into an estimate; the names of policy and estimator are filled in later.
     needs
         What the log must have, in the words of :meth:`longrank.logs.Checked.lacks`.
     refuses
@@ -108,26 +100,17 @@ class Estimator:
     """
 
     name: str
-    estimate: Callable[[Evidence, IntervalSettings], Estimate]
+    estimate: Callable[[Sample], Estimate]
     needs: tuple[str, ...]
     refuses: Callable[[Evidence], str] = lambda _: ""
 
-    def judge(self, policy: str, found: Evidence, settings: IntervalSettings) -> Estimate:
+    def judge(self, policy: str, sample: Sample) -> Estimate:
         """Estimate the value of a policy, or say why that is refused."""
-        reason = found.log.lacks(*self.needs) or self.refuses(found)
+        evidence = sample.evidence
+        reason = evidence.log.lacks(*self.needs) or self.refuses(evidence)
         if reason:
             return Estimate(policy, self.name, refused=reason)
-        return replace(self.estimate(found, settings), policy=policy, estimator=self.name)
-
-
-def mean_reward(
-    rewards: Array, earnable: tuple[float, float], settings: IntervalSettings
-) -> Estimate:
-    """Estimate the mean of observed rewards, which lie in a known range."""
-    low, high, method = mean_interval(rewards, earnable, settings)
-    n = len(rewards)
-    notes = cautions(n, method)
-    return Estimate("", "", float(rewards.mean()), low, high, method, n, float(n), notes=notes)
+        return replace(self.estimate(sample), policy=policy, estimator=self.name)
 
 
 def cost_notes(log: Checked) -> tuple[str, ...]:
@@ -144,289 +127,170 @@ def cost_notes(log: Checked) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def bounds(found: Evidence, settings: IntervalSettings) -> Estimate:
+def bounds(sample: Sample) -> Estimate:
     """Bound the value without assumptions.
 
     ``low`` and ``high`` are certain for the decisions of this log. A note says what they become
     for further decisions of the same kind.
     """
-    low, high, exact = found.bounds.mean(axis=0)
-    lows, highs = np.ascontiguousarray(found.bounds[:, 0]), np.ascontiguousarray(found.bounds[:, 1])
-    least, most = range_of(found)
-    earnable = min(least, float(lows.min())), max(most, float(highs.max()))
+    evidence, settings = sample.evidence, sample.settings
+    lows, highs, exact = np.ascontiguousarray(evidence.bounds.T)
+    earnable = min(sample.least, float(lows.min())), max(sample.most, float(highs.max()))
     lowest, _, _ = mean_interval(lows, earnable, settings)
     _, highest, method = mean_interval(highs, earnable, settings)
     ends = " to ".join(rounded(end, highest - lowest) for end in (lowest, highest))
     level = f"{100.0 * settings.confidence:.4g} %"
     note = f"for further decisions like these: {ends} ({level}, {method})"
+    low, high, known = (float(each.mean()) for each in (lows, highs, exact))
     return Estimate(
         "",
         "",
-        value=float(low) if exact > 1.0 - 1e-12 else float("nan"),
-        low=float(low),
-        high=float(high),
+        value=low if known > 1.0 - 1e-12 else math.nan,
+        low=low,
+        high=high,
         method="bounds",
         rounds=len(lows),
-        exact=float(exact),
-        notes=(note, *cost_notes(found.log)),
+        exact=known,
+        notes=(note, *cost_notes(evidence.log)),
     )
 
 
-def range_of(found: Evidence) -> tuple[float, float]:
-    """Return the least and the most that can be earned, by the payoffs of the log.
-
-    Where attempts turn out to cost more than planned it is the least that was earned.
-    """
-    least, most = float(found.earnable[:, 0].min()), float(found.earnable[:, 1].max())
-    rewards, earned = found.rewards[found.observed], found.earned[found.observed]
-    seen = [rewards]
-    mass = found.final_masses[found.observed]
-    some = (mass > 0.0) & np.isfinite(mass)
-    if some.any():
-        seen.append(earned[some] / mass[some])
-    all_seen = np.concatenate(seen)
-    if not len(all_seen):
-        return least, most
-    return min(least, float(all_seen.min())), max(most, float(all_seen.max()))
-
-
-class Scaled(NamedTuple):
-    """What a policy earned, and missed, per decision, on the scale of what can be earned.
-
-    All are at least 0, and their means at most the policy's value and 1 minus that value; this
-    needs no support of the log, and no outcome: what is not known adds to neither. ``earned`` and
-    ``missed`` are weighted, ``sure`` and ``lost`` are what every decision shows for certain.
-    """
-
-    earned: Array
-    missed: Array
-    sure: Array
-    lost: Array
-    least: float
-    span: float
-
-    def interval(self, risk: float) -> tuple[float, float]:
-        """Return bounds of the value that are valid for any number of decisions.
-
-        Weights and certainty have half of the risk each, and the better of the two counts. Weights
-        have all of it where nothing is certain.
-        """
-        if not self.sure.any() and not self.lost.any():
-            low, high = betting(self.earned, self.missed, risk)
-        else:
-            weighted = betting(self.earned, self.missed, risk / 2.0)
-            certain = betting(self.sure, self.lost, risk / 2.0)
-            low, high = max(weighted[0], certain[0]), min(weighted[1], certain[1])
-            if low > high:  # bounds that contradict each other say nothing
-                low, high = 0.0, 1.0
-        return self.least + self.span * low, self.least + self.span * high
-
-
-def scaled(found: Evidence, known: Array) -> Scaled:
-    """Scale what a policy earned; ``known`` is the weight of each outcome, 0 if it is missing."""
-    least, most = range_of(found)
-    span = max(most - least, 1e-300)
-    mass = np.where(found.observed, found.final_masses, 0.0)
-    earned = np.where(found.observed, found.earned, 0.0)
-    up = np.maximum(earned - least * mass, 0.0) / span
-    down = np.maximum(most * mass - earned, 0.0) / span
-    lows, highs = np.clip(certain_bounds(found), least, most).T
-    sure, lost = (lows - least) / span, (most - highs) / span
-    return Scaled(known * up, known * down, sure, lost, least, span)
-
-
-def certain_bounds(found: Evidence) -> Array:
-    """Return what the policy earns at least and at most in every decision, shape (n, 2).
-
-    As the estimator ``bounds`` says, where weights would not be more careful: they need neither
-    planned costs that are true, nor a cascade that ends whatever would have come next. Where these
-    matter, anything is possible.
-    """
-    if found.log.with_outcome_costs:
-        return np.full((len(found.rewards), 2), (-np.inf, np.inf))
-    return np.where(found.left[:, np.newaxis], found.earnable, found.bounds[:, :2])
-
-
-def possible(found: Evidence, value: float) -> float:
-    """Limit an estimate to what the policy can have earned in these decisions."""
-    low, high = certain_bounds(found).mean(axis=0)
-    return min(max(value, float(low)), float(high))
-
-
-def shown(
-    found: Evidence,
-    settings: IntervalSettings,
-    value: float,
-    approximate: Callable[[], tuple[float, float, str]],
-) -> Estimate:
-    """Return a weighted estimate with the interval that the design of the log allows.
-
-    That is the ``approximate`` one if there are enough effective decisions and the weights are as
-    they should be, and otherwise the one by betting, which needs neither.
-    """
-    designed = effective_by_design(found)
-    few = designed < FEW or settings.interval == "betting" or doubtful(found)
-    least, most = range_of(found)
-    if few:
-        ones = np.ones(len(found.rewards))
-        low, high = scaled(found, ones).interval(1.0 - settings.confidence)
-        method = "betting"
-    else:
-        low, high, method = approximate()
-        low, high = max(low, least), min(high, most)
-    notes = cautions(designed, method, "few decisions follow the policy to the end, so ")
-    kept = min(max(possible(found, value) if few else value, low), high)
-    if abs(kept - value) > 1e-9:
-        within = least - 1e-9 <= value <= most + 1e-9
-        limit = "what is certain and its interval" if within else "what can be earned"
-        notes += (f"{plain_number(value, 4)} before it was limited to {limit}",)
-    rounds, effective = len(found.rewards), effective_size(found.final_masses)
-    return Estimate("", "", kept, low, high, method, rounds, effective, notes=notes)
-
-
-def replay(found: Evidence, settings: IntervalSettings) -> Estimate:
+def replay(sample: Sample) -> Estimate:
     """Average the rewards of decisions in which the log played the same (Li et al. 2011).
 
     STOP is a part of the sequence. Keeping a match is independent of its reward only if all
     sequences of the log were equally likely. (Counting a shared prefix as a match would keep
     early successes more often.)
     """
-    kept = found.matches > 0.0
-    weights, rewards = found.matches[kept], found.rewards[kept]
-    least, most = range_of(found)
-    span = max(most - least, 1e-300)
+    matches, least, most = sample.evidence.matches, sample.least, sample.most
+    kept, span = matches > 0.0, max(sample.span, 1e-300)
+    weights, rewards = matches[kept], sample.evidence.rewards[kept]
     above = (rewards - least) / span
     value = float(weights @ rewards / weights.sum())
-    risk = (1.0 - settings.confidence) / 2.0
-    low = least + span * matched(weights, above, risk)
-    high = most - span * matched(weights, 1.0 - above, risk)
-    effective = effective_size(found.matches)
+    low = least + span * matched(weights, above, sample.risk / 2.0)
+    high = most - span * matched(weights, 1.0 - above, sample.risk / 2.0)
+    effective, rounds = effective_size(matches), int(kept.sum())
     notes = cautions(effective, "betting")
-    rounds = int(kept.sum())
     return Estimate("", "", value, low, high, "betting", rounds, effective, notes=notes)
 
 
-def no_match(found: Evidence) -> str:
+def no_match(evidence: Evidence) -> str:
     """Return why replay cannot be trusted, or has nothing to average; empty if it can."""
-    if not (found.matches > 0.0).any():
-        return f"none of the {len(found.rewards)} decisions played what this policy would play"
-    reason = no_support(found)
-    if not reason and doubtful(found):
+    if not (evidence.matches > 0.0).any():
+        return f"none of the {len(evidence.rewards)} decisions played what this policy would play"
+    reason = no_support(evidence)
+    if not reason and doubtful(evidence):
         return (
             "the weights are two standard errors from 1: it may play what some contexts never show"
         )
     return reason
 
 
-def importance(found: Evidence, settings: IntervalSettings) -> Estimate:
+def importance(sample: Sample) -> Estimate:
     """Average w_T r, with w_T the weight of the actions up to the one that led to the outcome.
 
     Unbiased if the log supports the policy and its propensities are right. For sequences of fixed
-    length it is the reward interaction IPS of McInerney et al. (2020).
+    length it is the reward interaction IPS of McInerney et al. (2020): in the Open Bandit Pipeline
+    (obp) ``SlateRewardInteractionIPS``.
     """
-    final = found.final_weights
-    terms = final * found.rewards
+    final = sample.evidence.final_weights
+    terms = final * sample.evidence.rewards
     value = float(terms.mean())
 
     def approximate() -> tuple[float, float, str]:
-        variance = float(terms.var(ddof=1)) / len(terms)
-        wide = score(value, variance, effective_size(final), range_of(found), settings)
-        own = bootstrap(terms[:, np.newaxis], lambda means: means[:, 0], terms, settings)
-        return min(own[0], wide[0]), max(own[1], wide[1]), "bootstrap"
+        own = bootstrap(terms[:, np.newaxis], lambda means: means[:, 0], terms, sample.settings)
+        return _bootstrapped(sample, value, terms, own)
 
-    estimate = shown(found, settings, value, approximate)
+    estimate = _weighted(sample, value, approximate)
     if abs(final.mean() - 1.0) > 0.1:
         note = f"the weights average {final.mean():.2f} instead of 1, by chance or for a reason"
         estimate = replace(estimate, notes=(*estimate.notes, note))
     return estimate
 
 
-def self_normalised(found: Evidence, settings: IntervalSettings) -> Estimate:
-    """Average the same with weights over their mean per position: less variance, some bias."""
-    rows, final = np.arange(len(found.rewards)), found.final_weights
-    terms = np.zeros(found.weights.shape)
-    terms[rows, found.last] = final * found.rewards
-    value, influence = ratio(np.zeros(len(rows)), terms, found.weights)
+def self_normalised(sample: Sample) -> Estimate:
+    """Average the same with weights over their mean per position: less variance, some bias.
+
+    ``SelfNormalizedSlateRewardInteractionIPS`` in obp.
+    """
+    evidence = sample.evidence
+    rows, terms = np.arange(len(evidence.rewards)), np.zeros(evidence.weights.shape)
+    terms[rows, evidence.last] = evidence.final_weights * evidence.rewards
+    value, influence = ratio(np.zeros(len(rows)), terms, evidence.weights)
 
     def approximate() -> tuple[float, float, str]:
-        _, *own = ratio_interval(terms, found.weights, settings)
-        variance = float(influence.var(ddof=1)) / len(rows)
-        wide = score(value, variance, effective_size(final), range_of(found), settings)
-        return min(own[0], wide[0]), max(own[1], wide[1]), "bootstrap"
+        _, *own = ratio_interval(terms, evidence.weights, sample.settings)
+        return _bootstrapped(sample, value, influence, (own[0], own[1]))
 
-    return shown(found, settings, value, approximate)
+    return _weighted(sample, value, approximate)
 
 
-def robust_terms(found: Evidence) -> Array:
-    """Return the doubly robust estimate of every decision."""
-    return np.asarray(found.starts + (found.weights * found.deltas).sum(axis=1))
+def _bootstrapped(
+    sample: Sample, value: float, influence: Array, own: tuple[float, float]
+) -> tuple[float, float, str]:
+    """Return the wider of the ends of a bootstrap interval and of one that knows of rare events."""
+    effective = effective_size(sample.evidence.final_weights)
+    variance = float(influence.var(ddof=1)) / len(influence)
+    wide = score(value, variance, effective, (sample.least, sample.most), sample.settings)
+    return min(own[0], wide[0]), max(own[1], wide[1]), "bootstrap"
 
 
-def doubly_robust(found: Evidence, settings: IntervalSettings) -> Estimate:
+def _weighted(
+    sample: Sample, value: float, approximate: Callable[[], tuple[float, float, str]]
+) -> Estimate:
+    """Return a weighted estimate with the interval that the design of the log allows."""
+    kept, low, high, method, notes = sample.limited(value, approximate)
+    rounds = len(sample.evidence.rewards)
+    return Estimate("", "", kept, low, high, method, rounds, sample.effective, notes=notes)
+
+
+def doubly_robust(sample: Sample) -> Estimate:
     """Average V + sum_j w_j delta_j (Kiyohara et al. 2022, with STOP as an action).
 
     The model says what to expect, and the log corrects it. Unbiased if the log supports the
     policy, whatever the model; the better the model, the smaller the variance. What stopping earns
-    is known, so the log need not stop where the policy does.
+    is known, so the log need not stop where the policy does. ``SlateCascadeDoublyRobust`` in obp.
     """
-    terms = robust_terms(found)
-    value = float(terms.mean())
-
-    def approximate() -> tuple[float, float, str]:
-        spread = robust_variance(terms, terms - found.starts, found.expected)
-        effective = effective_by_design(found)
-        return *score(value, spread, effective, range_of(found), settings), "normal"
-
-    return shown(found, settings, value, approximate)
+    return _robust(sample, sample.value(), sample.terms)
 
 
-def doubly_robust_normalised(found: Evidence, settings: IntervalSettings) -> Estimate:
-    """Average the same with weights divided by their mean per position."""
-    corrections = found.weights * found.deltas
-    value, influence = ratio(found.starts, corrections, found.weights)
+def doubly_robust_normalised(sample: Sample) -> Estimate:
+    """Average the same with weights divided by their mean per position.
 
-    def approximate() -> tuple[float, float, str]:
-        spread = robust_variance(influence, corrections.sum(axis=1), found.expected)
-        effective = effective_by_design(found)
-        return *score(value, spread, effective, range_of(found), settings), "normal"
-
-    return shown(found, settings, value, approximate)
-
-
-def robust_variance(terms: Array, corrections: Array, expected: Array) -> float:
-    """Return the variance of the mean of terms, which the log alone estimates poorly.
-
-    Much of it comes from long runs of failures with a large weight, so rare that many logs hold
-    none; such logs would make a policy seem better and more certain than it is. The model knows
-    how likely these runs were. So the observed mean square of the corrections is shrunk towards
-    the expected one (``expected``, shape (n, 2): second and fourth moments), as far as their
-    difference may be chance (James, Stein 1961, the positive part): the more the log contradicts
-    the model, the less the model counts.
+    What ``SelfNormalizedDoublyRobust`` in obp is for single actions.
     """
-    squares, fourths = expected.T
-    gap = float((corrections**2).mean() - squares.mean())
-    chance = float((fourths - squares**2).mean()) / len(terms)
-    believed = max(0.0, 1.0 - chance / gap**2) if gap else 0.0
-    return max(float(terms.var()) - (1.0 - believed) * gap, 0.0) / len(terms)
+    evidence = sample.evidence
+    corrections = evidence.weights * evidence.deltas
+    return _robust(sample, *ratio(evidence.starts, corrections, evidence.weights))
 
 
-def not_robust(found: Evidence) -> str:
+def _robust(sample: Sample, value: float, influence: Array) -> Estimate:
+    earnable = sample.least, sample.most
+    return _weighted(
+        sample,
+        value,
+        lambda: (*sample.normal_interval(influence, earnable, value=value), "normal"),
+    )
+
+
+def not_robust(evidence: Evidence) -> str:
     """Return why a doubly robust estimate is refused; empty if it is not."""
-    return no_prefix_support(found) or found.log.lacks(*NEEDS["doubly robust"])
+    return no_prefix_support(evidence) or evidence.log.lacks(*NEEDS["doubly robust"])
 
 
-def model_based(found: Evidence, settings: IntervalSettings) -> Estimate:  # noqa: ARG001
+def model_based(sample: Sample) -> Estimate:
     """Average what the outcome model expects in every decision: a point, without an interval."""
     note = "as good as its model, whose errors no interval can tell"
-    n, value = len(found.modelled), float(found.modelled.mean())
-    notes = (note, *cost_notes(found.log))
+    modelled = sample.evidence.modelled
+    n, notes = len(modelled), (note, *cost_notes(sample.evidence.log))
+    value = float(modelled.mean())
     return Estimate("", "", value, method="model", rounds=n, effective=float(n), notes=notes)
 
 
 _WEIGHTED = ("items", "payoffs", "propensity")
 ESTIMATORS = {
-    one.name: one
-    for one in (
+    each.name: each
+    for each in (
         Estimator("bounds", bounds, NEEDS["bounds"]),
         Estimator("replay", replay, NEEDS["replay"], no_match),
         Estimator("importance sampling", importance, _WEIGHTED, no_support),

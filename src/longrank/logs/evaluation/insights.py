@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.jobs import Jobs
-from longrank.logs.evaluation.estimators import robust_terms
 from longrank.logs.evaluation.evidence import Evidence, gather, gather_all
 from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.judging import Comparable, comparable, differ, judge
 from longrank.logs.evaluation.outcome_model import OutcomeModel
+from longrank.logs.evaluation.sample import Sample
 from longrank.logs.evaluation.target import choose
 from longrank.logs.evaluation.verdict import LOGGED, Difference, Verdict
 from longrank.logs.history import Change, History
@@ -137,7 +137,8 @@ def learning_curve(
     points are t, the mean and its standard error; they begin after a tenth of the decisions, since
     means of a few jump.
     """
-    return _means_so_far(robust_terms(gather(policy, history, model, learn=True).ended()), points)
+    ended = gather(policy, history, model, learn=True).ended()
+    return _means_so_far(Sample(ended, IntervalSettings(), gone=0).terms, points)
 
 
 def logged_curve(history: History, points: int = 60) -> Curve:
@@ -192,7 +193,7 @@ def what_if(
 
 
 def judge_changes(
-    found: Mapping[str, Mapping[str, Evidence]],
+    evidence: Mapping[str, Mapping[str, Evidence]],
     changes: Iterable[str],
     settings: IntervalSettings | None = None,
     missing: str = "refuse",
@@ -202,14 +203,15 @@ def judge_changes(
     first: dict[str, Comparable] = {}
     judged = []
     for change in changes:
-        own = {name: one[change] for name, one in found.items()}
-        sides = {name: comparable(one, settings, name, missing) for name, one in own.items()}
+        samples = {n: Sample(one[change], settings, missing) for n, one in evidence.items()}
+        verdicts = {name: judge(sample, name) for name, sample in samples.items()}
+        sides = {name: comparable(samples[name], verdicts[name]) for name in samples}
         first = first or sides
         judged.append(
             WhatIf(
                 change,
-                {name: float(one.modelled.mean()) for name, one in own.items()},
-                {name: judge(one, settings, name, missing) for name, one in own.items()},
+                {name: float(each.evidence.modelled.mean()) for name, each in samples.items()},
+                verdicts,
                 {name: differ(side, first[name], settings) for name, side in sides.items()},
             )
         )

@@ -24,6 +24,7 @@ from longrank.schema import Schema
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 _CONSTANT = 10.0  # prior variance of the constant
+_MAX_STEPS = 100  # of Newton's method
 _FINE, _COARSE = 64, 1  # a block is at most this part of what was before it
 
 
@@ -325,11 +326,28 @@ class _Records(_Fitting):
 
 
 def logistic(x: Array, y: NDArray[np.bool_], penalty: float) -> Array:
-    """Fit the weights; the constant is hardly penalised, just enough to stay finite."""
+    """Fit the weights by Newton's method, with smaller steps where these would overshoot.
+
+    The constant is hardly penalised, just enough to stay finite.
+    """
     penalties = np.full(x.shape[1], penalty)
     penalties[-1] = 1e-6
+    signs = np.where(y, -1.0, 1.0)
+
+    def loss(w: Array) -> float:
+        return float(np.logaddexp(0.0, signs * (x @ w)).sum() + 0.5 * penalties @ w**2)
+
     w = np.zeros(x.shape[1])
-    kernels.fit_likelihood(x, y, penalties, LOGISTIC.code, w, np.diag(1.0 / penalties))
+    for _ in range(_MAX_STEPS):
+        p = LOGISTIC.probability(x @ w)
+        gradient = x.T @ (y - p) - penalties * w
+        curvature = (x.T * (p * (1.0 - p))) @ x + np.diag(penalties)
+        step, before = np.linalg.solve(curvature, gradient), loss(w)
+        while loss(w + step) > before + 1e-12 * abs(before):
+            step = 0.5 * step
+        w = w + step
+        if np.abs(step).max() <= 1e-12 * (1.0 + np.abs(w).max()):
+            break
     return w
 
 

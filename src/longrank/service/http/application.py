@@ -288,7 +288,7 @@ def _reply(endpoint: Endpoint, answer: Any) -> tuple[int, dict[str, str], Conten
     """Return the status, the headers and the body of what a handler answered."""
     if answer is None:
         return endpoint.statuses[type(None)], {}, None
-    headers = {"Content-Type": endpoint.route.media}
+    headers = {"Content-Type": endpoint.route.media[0]}
     if isinstance(answer, Reply):
         return 200, headers | answer.headers, answer.body
     status = endpoint.statuses[type(answer)]

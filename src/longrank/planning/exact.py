@@ -15,30 +15,26 @@ from numpy.typing import NDArray
 
 from longrank import kernels
 from longrank.errors import InvalidInput
-from longrank.features import Coverage
-from longrank.features.base import Prepared
 from longrank.learners import Learner
-from longrank.payoffs import Payoffs
+from longrank.planning.round import Round
 
 MAX_SUBSETS = 1_000_000
 
 Vector = NDArray[np.float64]
 
 
-def best_dependent(
-    prepared: Prepared, features: Coverage, truth: Learner, payoffs: Payoffs, count: int
-) -> NDArray[np.int64]:
-    """``count`` items that begin with the sequence of the largest expected reward.
+def best_dependent(dealt: Round, truth: Learner) -> NDArray[np.int64]:
+    """Find ``count`` items that begin with the sequence of the largest expected reward.
 
     After the items that are worth trying it goes on greedily, so that the value of every length
     can be told. At equal value going on wins over stopping, and the lower index over a higher one.
     """
-    k = len(prepared)
+    k, count = len(dealt.candidates), dealt.tries
     subsets = sum(math.comb(k, size) for size in range(count + 1))
     if subsets > MAX_SUBSETS:
         rule = f"allow at most {MAX_SUBSETS:,} subsets for the exact search"
         raise InvalidInput("items and budget", rule, f"{subsets:,} ({k} items, budget {count})")
-    search = _Search(prepared, features, truth, payoffs, count)
+    search = _Search(dealt, truth)
     search.visit(0, [])
     order: list[int] = []
     while len(order) < count:
@@ -50,13 +46,11 @@ def best_dependent(
 class _Search:
     """Depth first over sets (as bit masks), likeliest item first, with memory and pruning."""
 
-    def __init__(
-        self, prepared: Prepared, features: Coverage, truth: Learner, payoffs: Payoffs, count: int
-    ) -> None:
-        self.prepared, self.features, self.truth = prepared, features, truth
-        self.count = count
+    def __init__(self, dealt: Round, truth: Learner) -> None:
+        self.features, self.candidates, payoffs, self.count, _ = dealt
+        self.truth = truth
         self.costs, self.values, self.rewards, self.losses, self.patience = payoffs.prices(
-            len(prepared)
+            len(self.candidates)
         )
         self.worth: dict[int, float] = {}  # W of a set
         self.choice: dict[int, int] = {}  # what to try next after it failed; -1 is to stop
@@ -94,9 +88,9 @@ class _Search:
 
     def rows(self, prefix: list[int]) -> tuple[list[int], NDArray[np.float64]]:
         """The free items, and how each looks after the prefix."""
-        free = [i for i in range(len(self.prepared)) if i not in prefix]
+        free = [i for i in range(len(self.candidates)) if i not in prefix]
         along = self.features.along
-        return free, np.stack([along(self.prepared, np.array([*prefix, i]))[-1] for i in free])
+        return free, np.stack([along(self.candidates, np.array([*prefix, i]))[-1] for i in free])
 
     def likeliest(self, prefix: list[int]) -> int:
         free, rows = self.rows(prefix)

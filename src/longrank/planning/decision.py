@@ -1,0 +1,243 @@
+"""One decision: scores, an order, its best length, and the receipt."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank import kernels
+from longrank.decision import Prices, Ranking
+from longrank.features import Coverage, Records, Tabular
+from longrank.features.plain import Unchecked
+from longrank.learners import Learner
+from longrank.learners.base import Belief
+from longrank.learners.sparse import SparseBelief
+from longrank.planning.contenders import LARGE, find_best, find_looked_at
+from longrank.planning.priced import plan_priced
+from longrank.planning.round import Greedy, Indices, Optimism, Round, Vector, scores_of
+from longrank.rows import SparseRows
+
+
+def decide(learner: Learner, dealt: Round, optimism: Optimism) -> Ranking:
+    """Choose the order and the length that are best by the scores, and make the receipt."""
+    features, bonus = dealt.features, optimism.bonus
+    if dealt.payoffs.costs is not None:
+        greedy, bound = plan_priced(learner, dealt, optimism)
+        return _finish(learner, _pays(dealt), greedy, bound, optimism.words)
+    if optimism.looks is not None:
+        return _decide_looking(learner, dealt, optimism)
+    if features.sparse and not optimism.foresight:
+        return _decide_records(learner, dealt, optimism)
+    if optimism.weights is not None or not features.independent:
+        return _finish(learner, dealt, _greedy(learner, dealt, optimism), words=optimism.words)
+    if optimism.foresight or isinstance(bonus, np.ndarray):
+        return _finish(learner, dealt, _foresee(learner, dealt, optimism), words=optimism.words)
+    return _decide_plain(learner, dealt, bonus)
+
+
+def follow(learner: Learner, dealt: Round, order: Indices, bound: float = math.nan) -> Ranking:
+    """Play a given order for as long as that pays by its means.
+
+    ``bound`` is what the best length of this order may miss of the optimum.
+    """
+    rows = dealt.features.along(dealt.candidates, order)
+    means, _ = learner.belief().score(rows)
+    return _finish(learner, dealt, (order, rows, means, means), bound)
+
+
+def _pays(dealt: Round) -> Round:
+    """Make no probe where not even a certain success would pay."""
+    if not dealt.minimum:
+        return dealt
+    costs, values, rewards, losses, _ = dealt.payoffs.prices(len(dealt.candidates))
+    return dealt._replace(minimum=int((rewards[0] + values - costs > losses[0]).any()))
+
+
+def _greedy(learner: Learner, dealt: Round, optimism: Optimism) -> Greedy:
+    """Choose position by position, by drawn weights or where rows depend on those above."""
+    features, candidates, _, count, _ = dealt
+    belief, bonus = learner.belief(), optimism.bonus
+    if optimism.weights is None:
+        return _by_position(dealt, belief, bonus)
+    certain = belief._replace(weights=optimism.weights, inverse=np.zeros_like(belief.inverse))
+    if features.independent:
+        order, rows, _, scores = find_best(features.rows(candidates), certain, 0.0, count)
+    else:
+        order, rows, _, scores = _by_position(dealt, certain, 0.0)
+    return order, rows, belief.score(rows)[0], scores
+
+
+def _by_position(dealt: Round, belief: Belief, bonus: float) -> Greedy:
+    """Choose the best item at each position, given those above it."""
+    features, candidates, _, count, _ = dealt
+    if isinstance(features, Coverage) and features.gain is None:
+        weights, inverse, ceiling, _ = belief
+        return kernels.greedy_coverage(candidates, weights, inverse, bonus, ceiling, count)
+    order, means, scores = np.empty(count, np.int64), np.empty(count), np.empty(count)
+    chosen: list[int] = []
+    for position in range(count):
+        mean_of, width_of = belief.score(features.next_rows(candidates, chosen))
+        score_of = scores_of(mean_of, width_of, bonus, belief.ceiling)
+        score_of[chosen] = -math.inf
+        best = int(np.argmax(score_of))
+        order[position], means[position], scores[position] = best, mean_of[best], score_of[best]
+        chosen.append(best)
+    return order, features.along(candidates, order), means, scores
+
+
+def _foresee(learner: Learner, dealt: Round, optimism: Optimism) -> Greedy:
+    """Choose each item as if those above it had failed."""
+    features, candidates, _, count, _ = dealt
+    belief, rows = learner.belief(), features.rows(candidates)
+    bonuses = _bonuses(optimism, len(candidates))
+    if isinstance(belief, SparseBelief):
+        given = rows.arrays(), rows.plan[:3], belief.table, bonuses, belief.ceiling
+        order, means, scores = kernels.foresee_sparse(*given, count, optimism.foresight)
+        return order, None, means, scores
+    return kernels.greedy_foreseeing(
+        rows, belief.weights, belief.inverse, bonuses, count, optimism.foresight
+    )
+
+
+def _bonuses(optimism: Optimism, size: int) -> Vector:
+    bonus = optimism.bonus
+    return bonus if isinstance(bonus, np.ndarray) else np.full(size, bonus)
+
+
+def _decide_plain(learner: Learner, dealt: Round, bonus: float) -> Ranking:
+    """Decide by sorting, in one call of a kernel."""
+    features, candidates, payoffs, count, minimum = dealt
+    rows, belief = features.rows(candidates), learner.belief()
+    if rows.size >= LARGE:
+        checked = not isinstance(candidates, Unchecked)
+        return _finish(learner, dealt, find_best(rows, belief, bonus, count, checked))
+    chosen, numbers = Ranking.allocate(count, learner.dim)
+    length = kernels.decide_plain(
+        rows,
+        belief.weights,
+        belief.inverse,
+        bonus,
+        belief.ceiling,
+        payoffs.rewards,
+        payoffs.losses,
+        belief.link,
+        minimum,
+        chosen,
+        numbers,
+        payoffs.patience,
+    )
+    return _receipt(learner, dealt, chosen[:length], numbers)
+
+
+def _decide_looking(learner: Learner, dealt: Round, optimism: Optimism) -> Ranking:
+    """Decide with looks and foresight: only candidates that can be chosen are expanded."""
+    features, candidates, payoffs, count, minimum = dealt
+    looks, belief, some = optimism.looks, learner.belief(), None
+    assert looks is not None
+    assert isinstance(features, Tabular)
+    settings = optimism.bonus, optimism.wide, features.marks(), learner.prior
+    items, few = candidates.items, kernels.CONTENDERS
+    if len(items) > few and len(items) > (few := kernels.count_contenders(count)):
+        some = find_looked_at(candidates, looks, belief, settings, few)
+        items, looks = items[some], looks[some]
+    chosen, numbers = Ranking.allocate(count, learner.dim)
+    length = kernels.decide_looking(
+        items,
+        candidates.view,
+        belief.weights,
+        belief.inverse,
+        looks,
+        settings,
+        optimism.foresight,
+        payoffs.rewards,
+        payoffs.losses,
+        belief.link,
+        minimum,
+        chosen,
+        numbers,
+        payoffs.patience,
+    )
+    if some is not None:
+        chosen[:] = some[chosen]
+    return _receipt(learner, dealt, chosen[:length], numbers)
+
+
+def _decide_records(learner: Learner, dealt: Round, optimism: Optimism) -> Ranking:
+    """Decide about records by their scores, in one call of a kernel."""
+    features, candidates, payoffs, count, minimum = dealt
+    rows, belief = features.rows(candidates), learner.belief()
+    assert isinstance(belief, SparseBelief)
+    plan = rows.plan
+    chosen, numbers = Ranking.allocate(count, 0)
+    length, keys, own, added = kernels.decide_sparse(
+        rows.arrays(),
+        plan[:3],
+        belief.table,
+        _bonuses(optimism, len(rows)),
+        belief.ceiling,
+        payoffs.rewards,
+        payoffs.losses,
+        belief.link,
+        minimum,
+        chosen,
+        numbers,
+        plan.labels,
+        len(plan.names),
+        payoffs.patience,
+    )
+    order = chosen[:length]
+    best = replace(rows, keys=keys, numbers=own, raw=rows.raw[order])
+    return _receipt(learner, dealt, order, numbers, words=optimism.words, best=(best, added))
+
+
+def _finish(
+    learner: Learner, dealt: Round, greedy: Greedy, bound: float = math.nan, words: str = ""
+) -> Ranking:
+    """Truncate an order at the best length by its scores, at least ``minimum`` items."""
+    order, rows, means, scores = greedy
+    payoffs, minimum = dealt.payoffs, dealt.minimum
+    chosen, numbers = Ranking.allocate(len(order), learner.dim)
+    paid = payoffs.along(order) if payoffs.has_prices else payoffs
+    length = kernels.decide(
+        order,
+        np.empty((len(order), 0)) if learner.sparse else rows,
+        means,
+        scores,
+        paid.rewards,
+        paid.losses,
+        learner.link.code,
+        minimum,
+        chosen,
+        numbers,
+        payoffs.patience,
+    )
+    return _receipt(learner, dealt, chosen[:length], numbers, bound, words)
+
+
+def _receipt(
+    learner: Learner,
+    dealt: Round,
+    order: Indices,
+    numbers: Vector,
+    bound: float = math.nan,
+    words: str = "",
+    best: tuple[SparseRows, NDArray[np.float64]] | None = None,
+) -> Ranking:
+    """Wrap the numbers of a decision; ``best`` are the rows chosen and what speaks for them."""
+    features, candidates, payoffs = dealt.features, dealt.candidates, dealt.payoffs
+    names = prices = None
+    if isinstance(features, Records):
+        if best is None:
+            rows, belief = features.along(candidates, order), learner.belief()
+            assert isinstance(belief, SparseBelief)
+            best = rows, belief.contributions(rows)
+        names = features.name(candidates, order, *best)
+    ranking = Ranking.from_buffer(order, numbers, learner.dim, names)
+    if payoffs.costs is not None and payoffs.success_values is not None:
+        if dealt.minimum:
+            bound += float(ranking.values.max()) - ranking.value
+        prices = Prices(payoffs.costs[order], payoffs.success_values[order], bound)
+    return ranking.planned(payoffs.patience, words, features.carried(candidates), prices)

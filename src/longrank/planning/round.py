@@ -1,0 +1,72 @@
+"""What a decision depends on: the round, and what the policy adds to the means."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank.features import Features
+from longrank.features.base import Encoded
+from longrank.payoffs import Payoffs
+
+Vector = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Greedy = tuple[Indices, Any, Vector, Vector]  # order, and rows, means and scores along it
+
+
+class Round(NamedTuple):
+    """An encoded round.
+
+    Attributes
+    ----------
+    features, candidates
+        The feature map, and what it made of the candidates.
+    payoffs
+        What the round pays, with the costs and values of the candidates.
+    tries, minimum
+        How many tries are allowed, and how many must be made.
+    """
+
+    features: Features
+    candidates: Encoded
+    payoffs: Payoffs
+    tries: int
+    minimum: int = 0
+
+
+class Optimism(NamedTuple):
+    """What a policy adds to the means of a round.
+
+    Attributes
+    ----------
+    bonus
+        How many standard deviations: one number, or one for each candidate.
+    weights
+        Weights that were drawn, to score by in place of the belief's; nothing is added then.
+    looks
+        Which candidates get at least ``wide`` deviations if far less is known of them than of the
+        leader; None for no looks.
+    foresight
+        How many failures are foreseen.
+    words
+        How the receipt tells that chance had a part in it.
+    """
+
+    bonus: Any = 0.0
+    weights: Vector | None = None
+    looks: NDArray[np.bool_] | None = None
+    wide: float = 0.0
+    foresight: int = 0
+    words: str = ""
+
+    def subset(self, some: Indices) -> Optimism:
+        """Return that of some candidates."""
+        own = isinstance(self.bonus, np.ndarray)
+        return self._replace(bonus=self.bonus[some]) if own else self
+
+
+def scores_of(means: Vector, widths: Vector, bonus: Any, ceiling: float) -> Vector:
+    """Compute scores of many rows, with the bits of :func:`longrank.kernels.optimistic`."""
+    return np.asarray(np.minimum(means + bonus * widths, ceiling))

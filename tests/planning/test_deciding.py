@@ -1,0 +1,116 @@
+"""One decision: at each position the best by its score, whatever the features are."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from every_part import FEATURES, POLYNOMIALS
+from longrank import Laplace, Payoffs, Records, Ridge, SparseLaplace, Tabular, unit_rows
+from longrank.planning import Optimism, Round, decide, follow
+from longrank.testing import RecordRounds
+
+ITEMS = unit_rows(np.random.default_rng(1).random((9, 4)) ** 3)
+MAPS = FEATURES | POLYNOMIALS | {"tabular": lambda: Tabular(4)}
+
+
+def learner_of(length, kind=Laplace):
+    learner, rng = kind(length), np.random.default_rng(length)
+    factor = rng.normal(size=(length, length))
+    learner.weights[:], learner.inverse[:] = rng.normal(size=length), factor @ factor.T
+    return learner
+
+
+def dealt(features, items, count, length=None):
+    return Round(features, features.encode(items, length), Payoffs.vanilla(count), count)
+
+
+@pytest.mark.parametrize(
+    ("name", "bonus"), [*((name, 0.7) for name in MAPS), ("plain", -0.5), ("maximum", 0.0)]
+)
+def test_each_position_has_the_best_item_given_those_above_it(name, bonus):
+    features = MAPS[name]()
+    length = len(features.along(features.encode(ITEMS, None), np.array([0]))[0])
+    learner, this = learner_of(length), dealt(features, ITEMS, 9, length)
+    ranking = decide(learner, this, Optimism(bonus))
+    rows = features.along(this.candidates, ranking.order)
+    np.testing.assert_array_equal(ranking.features, rows)
+    estimates = learner.link.probability(rows @ learner.weights)
+    np.testing.assert_allclose(ranking.estimates, estimates, rtol=1e-12)
+    for i in range(9):
+        for other in np.setdiff1d(np.arange(9), ranking.order[:i]):
+            row = features.along(this.candidates, np.array([*ranking.order[:i], other]))[-1]
+            score = row @ learner.weights + bonus * math.sqrt(row @ learner.inverse @ row)
+            assert learner.link.probability(score) <= ranking.probabilities[i] + 1e-12
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_equal_items_go_by_index(name):
+    features, items = MAPS[name](), np.tile(ITEMS[0], (5, 1))
+    length = len(features.along(features.encode(items, None), np.array([0]))[0])
+    ranking = decide(learner_of(length), dealt(features, items, 5, length), Optimism(0.5))
+    assert ranking.order.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_scores_above_the_ceiling_count_as_equal():
+    features, learner = FEATURES["plain"](), learner_of(4, Ridge)
+    ranking = decide(learner, dealt(features, ITEMS, 9, 4), Optimism(1e3))
+    assert ranking.order.tolist() == list(range(9))
+    assert (ranking.probabilities == 1.0).all()
+
+
+def test_bonuses_of_their_own_and_drawn_weights_decide():
+    features, learner = FEATURES["plain"](), learner_of(4)
+    bonus = np.random.default_rng(2).normal(size=9)
+    means, widths = learner.score(ITEMS)
+    order = decide(learner, dealt(features, ITEMS, 9, 4), Optimism(bonus)).order
+    assert order.tolist() == np.argsort(-(means + bonus * widths), kind="stable").tolist()
+    drawn = np.random.default_rng(3).normal(size=4)
+    ranking = decide(learner, dealt(features, ITEMS, 9, 4), Optimism(weights=drawn))
+    assert ranking.order.tolist() == np.argsort(-(ITEMS @ drawn), kind="stable").tolist()
+    np.testing.assert_allclose(
+        ranking.estimates, learner.link.probability(means[ranking.order]), rtol=1e-12
+    )
+
+
+def taught():
+    features, learner = Records(), SparseLaplace()
+    for t in range(12):
+        records = RecordRounds.candidates(t, np.random.default_rng([2021, t]))
+        rows = features.rows(features.encode(records, None, **RecordRounds.given(t)))
+        if len(rows):
+            learner.observe(rows, t % 3 == 0)
+            features.observe(rows)
+    return features, learner
+
+
+@pytest.mark.parametrize("priced", [False, True])
+def test_records_are_ranked_by_their_scores(priced):
+    features, learner = taught()
+    records = RecordRounds.candidates(13, np.random.default_rng(1))
+    size = len(records)
+    this = dealt(features, records, size)
+    if priced:
+        this = this._replace(payoffs=this.payoffs.priced(np.zeros(size)))
+    ranking = decide(learner, this, Optimism(0.5))
+    means, widths = learner.score(features.rows(this.candidates))
+    scores = means + 0.5 * widths
+    assert ranking.order.tolist() == np.argsort(-scores, kind="stable").tolist()
+    np.testing.assert_array_equal(
+        ranking.probabilities, learner.link.probability(scores[ranking.order])
+    )
+    assert ranking.features == features.along(this.candidates, ranking.order)
+    same = dealt(features, [records[0]] * 5, 5)
+    assert decide(learner, same, Optimism(0.5)).order.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_a_given_order_is_followed_for_as_long_as_it_pays():
+    features, learner = FEATURES["plain"](), Laplace(4)
+    learner.weights[0] = 20.0
+    items, costly = np.eye(4), Payoffs.linear(4, attempt_cost=0.2)
+    this = dealt(features, items, 4, 4)._replace(payoffs=costly)
+    learner.weights[1:] = -20.0
+    assert len(follow(learner, this, np.array([1, 0, 2]))) == 2
+    assert len(follow(learner, this._replace(minimum=3), np.array([1, 0, 2]))) == 3

@@ -142,7 +142,7 @@ def prepare(folder):
     """The files that pages speak of, as a reader would have them."""
     for name in ("since-then", "backups"):
         (folder / name).mkdir()
-    for name in ("log.csv", "log.parquet", "routes.parquet", "since-then/log.parquet"):
+    for name in ("log.csv", "log.parquet", "routes.jsonl", "since-then/log.parquet"):
         write(folder / name, example(decisions=60))
     policy = recommended()
     policy.rank([{"id": "adyen"}, {"id": "stripe"}], Payoffs.vanilla(2))

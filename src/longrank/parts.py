@@ -67,15 +67,16 @@ class Part:
         """Bring a state up to the current layout, and validate its contents."""
         if not isinstance(state, dict):
             raise BadFile(f"{cls.kind!r} has no state, but a {type(state).__name__}")
-        found = state.get("version")
-        if type(found) is not int or found < 1:
-            raise BadFile(f"{cls.kind!r} has no valid version: {show(found)}")
-        if found > cls.version:
+        version = state.get("version")
+        if type(version) is not int or version < 1:
+            raise BadFile(f"{cls.kind!r} has no valid version: {show(version)}")
+        if version > cls.version:
+            package = cls.__module__.partition(".")[0]
             raise BadFile(
-                f"{cls.kind!r} was saved in version {found} of its layout, and the installed code "
-                f"reads versions up to {cls.version}: upgrade {cls.__module__.partition('.')[0]}"
+                f"{cls.kind!r} was saved in version {version} of its layout, and the installed "
+                f"code reads versions up to {cls.version}: upgrade {package}"
             )
-        for old in range(found, cls.version):
+        for old in range(version, cls.version):
             if old not in cls.migrations:
                 raise BadFile(f"{cls.kind!r} has no migration from version {old} to {old + 1}")
             state = cls.migrations[old](state)

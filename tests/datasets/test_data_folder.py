@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from longrank.datasets.folder import cache_folder, data_folder
+from longrank.datasets.stored import cache_folder, data_folder
 
 HOME = Path("/home/ada")
 

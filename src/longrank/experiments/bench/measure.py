@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import Outcome, Payoffs, Policy, unit_rows
-from longrank.datasets.threads import one_thread
+from longrank.jobs import one_thread
 from longrank.links import LOGISTIC
 
 Play = Callable[[], object]

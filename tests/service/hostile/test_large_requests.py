@@ -16,7 +16,8 @@ from longrank.service.client import _pause
 from longrank.service.engine import candidates
 from longrank.service.engine.model import Model
 from longrank.service.http import body, workers
-from longrank.service.http.limits import Limits, Quota
+from longrank.service.http.application import Quota
+from longrank.service.http.limits import Limits
 from longrank.service.http.problems import Refused
 from longrank.service.http.workers import Turn, Workers
 

@@ -23,9 +23,8 @@ from sklearn.linear_model import SGDClassifier
 from vowpalwabbit import Workspace
 
 from longrank import Outcome, Payoffs, Policy, datasets, named, recommended
-from longrank.datasets.threads import one_thread
-from longrank.experiments.bench.measure import Times
-from longrank.experiments.bench.reference import NumpyInd
+from longrank.experiments.bench.measure import NumpyInd, Times
+from longrank.jobs import one_thread
 from longrank.simulation import Stream, TableWorld
 from longrank.simulation.metrics import normalised
 

@@ -40,8 +40,8 @@ def call(*arguments: str) -> str:
 def test_the_demo_prints_tables_an_explanation_and_where_the_pictures_are(
     tmp_path: Path,
 ) -> None:
-    output = call("demo", "--rounds", "40", "--out", str(tmp_path))
-    for text in ("payments (simulated)", "digits (real)", "GL-CDCM", "knows the truth", "this try"):
+    output = call("demo", "--rounds", "20", "--out", str(tmp_path))
+    for text in ("payment desk (simulated)", "digits (real)", "GL-CDCM", "knows the truth"):
         assert text in output
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "average-reward.png",
@@ -129,19 +129,16 @@ def test_choices_are_those_that_experiments_know() -> None:
     assert set(get_args(Backend)) == set(BACKENDS)
 
 
-@pytest.mark.parametrize("budgets", ["0", "5,0", "-1", "1.5", "nan", "", ",", "10000000000000"])
-def test_a_budget_that_cannot_be_played_is_refused_before_anything_runs(
-    budgets: str, tmp_path: Path
-) -> None:
-    out = tmp_path / "out"
-    with pytest.raises(InvalidInput, match=r"^budgets must [^\n]*$"):
-        call("run", "logistic", "--budgets", budgets, "--out", str(out))
-    assert not out.exists()
+def test_a_budget_that_cannot_be_played_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    for budgets in ["0", "5,0", "-1", "1.5", "nan", "", ",", "10000000000000"]:
+        out = tmp_path / "out"
+        with pytest.raises(InvalidInput, match=r"^budgets must [^\n]*$"):
+            call("run", "logistic", "--budgets", budgets, "--out", str(out))
+        assert not out.exists()
 
 
-@pytest.mark.parametrize(
-    ("parameter", "arguments"),
-    [
+def test_a_bad_value_is_refused_in_one_sentence() -> None:
+    for parameter, arguments in [
         ("tasks", ["run", ","]),
         ("scenario", ["run", "logistic", "--scenario", ","]),
         ("scenario", ["run", "logistic", "--scenario", "linear-x"]),
@@ -150,29 +147,27 @@ def test_a_budget_that_cannot_be_played_is_refused_before_anything_runs(
         ("only", ["bench", "--only", "nothing"]),
         ("extra_cost", ["evaluate", "log.csv", "--policy", "ind", "--extra-cost", "inf"]),
         ("extra_cost", ["evaluate", "log.csv", "--policy", "ind", "--extra-cost", "nan"]),
-    ],
-)
-def test_a_bad_value_is_refused_in_one_sentence(parameter: str, arguments: list[str]) -> None:
-    with pytest.raises(InvalidInput, match=rf"^{parameter} must [^\n]*$"):
-        call(*arguments)
+    ]:
+        with pytest.raises(InvalidInput, match=rf"^{parameter} must [^\n]*$"):
+            call(*arguments)
 
 
-@pytest.mark.parametrize("option", NUMBERS, ids=lambda one: f"{one.command} {one.flag}")
-def test_a_number_out_of_range_is_refused(option: commands.Option) -> None:
-    low, high = option.info.min, option.info.max
-    beyond = ([] if low is None else [low - 1]) + ([] if high is None else [high + 1])
-    assert beyond, "it has no limits"
-    for value in [*beyond, "nan", "x"]:
-        result = CliRunner().invoke(cli.app, [*option.command.split(), option.flag, str(value)])
-        assert result.exit_code == 2
-        assert option.flag in result.output
+def test_a_number_out_of_range_is_refused() -> None:
+    for option in NUMBERS:
+        low, high = option.info.min, option.info.max
+        beyond = ([] if low is None else [low - 1]) + ([] if high is None else [high + 1])
+        assert beyond, "it has no limits"
+        for value in [*beyond, "nan", "x"]:
+            result = CliRunner().invoke(cli.app, [*option.command.split(), option.flag, str(value)])
+            assert result.exit_code == 2
+            assert option.flag in result.output
 
 
 def test_run_takes_lists_resumes_and_holds_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LONGRANK_DATA", str(tmp_path / "data"))
-    command = ["run", "digits-3,digits-4", "logistic", "--scenario", "vanilla,linear-0.1"]
+    command = ["run", "digits-3,digits-4", "digits-5", "--scenario", "vanilla,linear-0.1"]
     command += ["--budgets", "1,5", "--policies", "rand,c-ucb1", "--held-out", "1", "--jobs", "1"]
     command += ["--out", str(tmp_path / "out")]
     output = call(*command)
@@ -180,7 +175,7 @@ def test_run_takes_lists_resumes_and_holds_out(
     assert "best settings, held out: 24 cells run, 0 failed" in output
     lines = [line.split() for line in output.splitlines()]
     assert ["task", "scenario", "policy", "b", "=", "1", "b", "=", "5"] in lines
-    [line] = [line for line in lines if line[:3] == ["logistic", "linear-0.1", "c-ucb1"]]
+    [line] = [line for line in lines if line[:3] == ["digits-5", "linear-0.1", "c-ucb1"]]
     assert all(0.0 < float(number) <= 1.0 for number in line[3:])
     assert "longrank report" in output
     assert len(list((tmp_path / "out").iterdir())) == 48
@@ -247,43 +242,28 @@ def pages(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
         yield from pages(command, (*words, name))
 
 
-PAGES = [pytest.param(words, id=" ".join(words)) for words in pages(get_command(cli.app))]
-
-
-@pytest.mark.parametrize("columns", [60, 80, 200])
-@pytest.mark.parametrize("words", PAGES)
-def test_every_help_has_the_same_layout_and_fits_the_terminal(
-    words: tuple[str, ...], columns: int, monkeypatch: pytest.MonkeyPatch
+def test_every_help_fits_the_terminal_explains_every_option_and_ends_with_an_example(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("COLUMNS", str(columns))
-    text = call(*words, "--help")
-    page, _, examples = text.partition("\nExamples:\n")
-    assert text.startswith("Usage: ")
-    assert max(map(len, page.splitlines())) <= min(columns, 100)
-    assert all(line == line.rstrip() for line in text.splitlines())
-    assert not text.endswith("\n\n")
-    assert bool(examples) == (" ".join(words) in dict(commands.commands()))
-    assert not re.search(r"[<>╭│]", page)  # neither Typer's boxes nor its names of types
-    assert "BOOL" not in page.upper()
-    assert "--no-gate" not in page
-    assert re.search(r"^  -h, --help\s+Show this message", page, re.MULTILINE)
-
-
-def test_help_explains_every_option_in_full_on_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    shown = {words: call(*words.split(), "--help") for words, _ in commands.commands()}
+    shown = {" ".join(words): call(*words, "--help") for words in pages(get_command(cli.app))}
+    for words, text in shown.items():
+        page, _, examples = text.partition("\n  Example")
+        assert text.startswith("Usage: ")
+        assert max(map(len, page.splitlines())) <= 80
+        assert not re.search(r"[╭│]", page)
+        assert bool(examples) == (words in dict(commands.commands()))
+        assert re.search(r"^  -h, --help\s+Show this message", page, re.MULTILINE)
     for option in commands.options():
-        if option.info.hidden:
-            continue
-        lines = shown[option.command].splitlines()
-        column = next(line.index("Show this") for line in lines if "-h, --help" in line)
-        explained = " ".join(line[column:] for line in lines if line.startswith("  "))
-        assert str(option.info.help).replace("`", "") in explained, option.flag
+        if not option.info.hidden:
+            explained = " ".join(shown[option.command].split()).replace("- ", "-")
+            said = " ".join(str(option.info.help).split()).replace("- ", "-")
+            assert said in explained, option.flag
 
 
 def test_the_first_help_lists_every_command_under_a_heading() -> None:
     text = call("--help")
-    headings = ("Try it", "Your logs", "The service", "Experiments and the paper", "Options")
+    headings = ("Options", "Try it", "Your logs", "The service", "Experiments and the paper")
     assert re.findall(r"^(\w.*):$", text, re.MULTILINE) == list(headings)
 
 

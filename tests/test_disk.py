@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from longrank.datasets.folder import visible
+from longrank.datasets.containers import visible
 from longrank.disk import atomic, write
 
 

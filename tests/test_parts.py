@@ -233,12 +233,12 @@ def test_a_version_that_is_no_number_is_refused():
 
 class _Grown(Part):
     version = 3
-    migrations = {0: lambda s: {**s, "a": 1}, 2: lambda s: {**s, "b": s["a"] + 1}}  # noqa: RUF012
+    migrations = {2: lambda s: {**s, "b": s["a"] + 1}}  # noqa: RUF012
 
 
 class _Whole(_Grown):
     kind = "_Grown"
-    migrations = {**_Grown.migrations, 1: lambda s: s}  # noqa: RUF012
+    migrations = {**_Grown.migrations, 1: lambda s: {**s, "a": 1}}  # noqa: RUF012
 
 
 class _Checked(Part):
@@ -271,11 +271,12 @@ def test_a_part_that_declares_its_contents_is_checked_and_no_other():
     ):
         with pytest.raises(BadFile, match=rf"^'{part.kind}': \w+ must "):
             type(part).migrate(part.saved() | {name: wrong})
-    assert _Free.migrate({"rows": "what it likes"})["rows"] == "what it likes"
+    assert _Free.migrate({"version": 1, "rows": "what it likes"})["rows"] == "what it likes"
 
 
 def test_migrations_run_from_the_version_that_was_found():
-    assert _Whole.migrate({"kind": "_Grown"}) == {"kind": "_Grown", "a": 1, "b": 2, "version": 3}
+    old = {"kind": "_Grown", "version": 1}
+    assert _Whole.migrate(old) == {"kind": "_Grown", "a": 1, "b": 2, "version": 3}
     assert _Grown.migrate({"a": 5, "version": 2}) == {"a": 5, "b": 6, "version": 3}
     assert _Grown.migrate({"version": 3}) == {"version": 3}
     with pytest.raises(BadFile, match=r"^'_Grown' has no migration from version 1 to 2$"):

@@ -32,7 +32,7 @@ from table import Scores, print_tables
 from tasks import WORLDS, Cell, cells
 
 import longrank
-from longrank.datasets.threads import one_thread
+from longrank.jobs import one_thread
 
 Job = tuple[str, Settings, Cell]
 RESULTS = sets.FOLDER / "results.jsonl"

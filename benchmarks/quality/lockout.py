@@ -42,8 +42,8 @@ from rich.progress import track
 from tasks import CANDIDATES, Items, oracle_reward, standardised
 
 from longrank import Outcome, Payoffs, Policy, recommended
-from longrank.datasets.threads import one_thread
 from longrank.experiments.settings import payoffs
+from longrank.jobs import one_thread
 from longrank.links import LOGISTIC
 from longrank.simulation import PaymentWorld, Stream, run_stream, small_world
 

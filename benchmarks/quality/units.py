@@ -18,7 +18,7 @@ from rich.progress import track
 from tasks import Cell, Items, cells, scaled
 
 from longrank import recommended
-from longrank.datasets.threads import one_thread
+from longrank.jobs import one_thread
 from longrank.simulation import run_stream
 
 

@@ -1,7 +1,8 @@
-"""Jobs: local processes by joblib, or a Dask or Ray cluster."""
+"""Jobs: local processes by joblib, or a Dask or Ray cluster; and one thread of linear algebra."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -92,3 +93,19 @@ class Jobs:
                 yield
         finally:
             ray.shutdown()
+
+
+@contextmanager
+def one_thread(what: str) -> Iterator[None]:
+    """Run the block with one thread of linear algebra; ``what`` is named in errors.
+
+    More threads would change the last bits of matrix products.
+    """
+    try:
+        # scipy has its own linear algebra, and only loaded libraries can be limited.
+        importlib.import_module("scipy.linalg")
+        control = importlib.import_module("threadpoolctl")
+    except ImportError as error:
+        raise MissingExtra(what, "experiments") from error
+    with control.threadpool_limits(1):
+        yield

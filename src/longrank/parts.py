@@ -28,8 +28,7 @@ class Part:
         The version of the state's layout. Increase it with every change of the layout, and add a
         migration.
     migrations
-        ``migrations[n]`` turns a state of version n into one of version n + 1. States without a
-        version (written before versions existed) have version 0.
+        ``migrations[n]`` turns a state of version n into one of version n + 1.
     contents
         What a state of the current layout contains: see :mod:`longrank.contents`. It is checked
         before ``from_state`` sees the state. A class that defines its own ``state`` without
@@ -61,19 +60,19 @@ class Part:
         """Bring a state up to the current layout, and validate its contents."""
         if not isinstance(state, dict):
             raise BadFile(f"{cls.kind!r} has no state, but a {type(state).__name__}")
-        found = state.get("version", 0)
-        if type(found) is not int or found < 0:
-            raise BadFile(f"{cls.kind!r} has no valid version: {show(found)}")
-        if found > cls.version:
+        version = state.get("version")
+        if type(version) is not int or version < 1:
+            raise BadFile(f"{cls.kind!r} has no valid version: {show(version)}")
+        if version > cls.version:
+            package = cls.__module__.partition(".")[0]
             raise BadFile(
-                f"{cls.kind!r} was saved in version {found} of its layout, and the installed code "
-                f"reads versions up to {cls.version}: upgrade {cls.__module__.partition('.')[0]}"
+                f"{cls.kind!r} was saved in version {version} of its layout, and the installed "
+                f"code reads versions up to {cls.version}: upgrade {package}"
             )
-        for old in range(found, cls.version):
-            if old in cls.migrations:
-                state = cls.migrations[old](state)
-            elif old > 0:  # what was written before versions may already be of version 1
+        for old in range(version, cls.version):
+            if old not in cls.migrations:
                 raise BadFile(f"{cls.kind!r} has no migration from version {old} to {old + 1}")
+            state = cls.migrations[old](state)
         check(repr(cls.kind), cls.contents, state)
         return {**state, "version": cls.version}
 

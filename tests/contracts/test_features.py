@@ -180,7 +180,7 @@ def test_responsibilities_can_be_scaled_to_norm_one():
     np.testing.assert_allclose(np.linalg.norm(mixture(items), axis=1), 1.0, rtol=1e-12)
     far = mixture(1e3 * items)
     assert ((far >= 0.0) & (far <= 1.0)).all()
-    assert Mixture.from_state(unpack(pack(mixture.state()))).unit
+    assert Mixture.from_state(unpack(pack(mixture.saved()))).unit
 
 
 EYES = np.tile(np.eye(2), (3, 1, 1))

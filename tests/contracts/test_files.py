@@ -21,6 +21,7 @@ from longrank.packing import pack, unpack
 from longrank.policies import from_bytes
 
 RNG = Random(rng=1).state()["rng"]
+PLAIN = {"kind": "plain", "version": 1}
 ITEMS = np.eye(4)[[1, 0, 3, 2, 1]] * 0.9
 
 
@@ -82,13 +83,16 @@ def test_a_setting_that_was_accepted_when_the_file_was_written_is_still_read(lea
         ({}, "holds something else, not a policy"),
         ({"order": []}, "holds a ranking, not a policy"),
         ({"policy": {"kind": "Nobody"}}, "unknown policy 'Nobody'"),
-        ({"policy": {"kind": "UCB"}}, "data: 'UCB': learner must be there, got nothing"),
         (
-            {"policy": {"kind": "Random", "features": {"kind": "?"}, "rng": RNG}},
+            {"policy": {"kind": "UCB", "version": 1}},
+            "data: 'UCB': learner must be there, got nothing",
+        ),
+        (
+            {"policy": {"kind": "Random", "version": 1, "features": {"kind": "?"}, "rng": RNG}},
             "unknown feature map '?'",
         ),
         (
-            {"policy": {"kind": "Random", "features": {"kind": "plain"}, "rng": {}}},
+            {"policy": {"kind": "Random", "version": 1, "features": PLAIN, "rng": {}}},
             "'Random': rng must be of a known random generator, .*, got None",
         ),
     ],

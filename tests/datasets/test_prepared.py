@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from longrank.datasets import Table, add, table
-from longrank.datasets.cache import prepared
 from longrank.datasets.embed import Arrays
+from longrank.datasets.tasks import prepared
 
 SIZES: dict[str, Any] = {"sample": 12, "dim": 3}
 

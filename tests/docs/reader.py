@@ -72,6 +72,13 @@ def environment(programs: Path, source: Path = ROOT) -> dict[str, str]:
     }
 
 
+def bare() -> dict[str, str]:
+    """Variables of a reader who has nothing of this environment yet."""
+    ours = ("PYTHONPATH", "LONGRANK_KERNELS", "NUMBA_DISABLE_JIT")
+    kept = {name: value for name, value in os.environ.items() if name not in ours}
+    return kept | {"COLUMNS": "100"}
+
+
 def bash(script: str, folder: Path, variables: dict[str, str]) -> str:
     """Run a script to its end, with all that it starts; what it prints."""
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}

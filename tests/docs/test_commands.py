@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import typer
 from pages import DOCS, FENCE, README, ROOT, blocks, pages
-from reader import bash, clone, commands, environment, free_port, wait_for
+from reader import bare, bash, clone, commands, environment, free_port, wait_for
 
 from longrank import Payoffs, cli, recommended
 from longrank.logs import write
@@ -142,7 +142,7 @@ def prepare(folder):
     """The files that pages speak of, as a reader would have them."""
     for name in ("since-then", "backups"):
         (folder / name).mkdir()
-    for name in ("log.csv", "log.parquet", "routes.parquet", "since-then/log.parquet"):
+    for name in ("log.csv", "log.parquet", "routes.jsonl", "since-then/log.parquet"):
         write(folder / name, example(decisions=60))
     policy = recommended()
     policy.rank([{"id": "adyen"}, {"id": "stripe"}], Payoffs.vanilla(2))
@@ -178,8 +178,7 @@ def test_quick_commands_run_in_a_fresh_clone(tmp_path):
 @pytest.fixture
 def fresh(tmp_path):
     """A repository to clone, all of it committed, and variables without this environment."""
-    variables = environment(tmp_path / "none")
-    del variables["PYTHONPATH"]
+    variables = bare()
     folder = clone(tmp_path / "longrank")
     commit = "git -c user.name=x -c user.email=x@x commit --quiet --allow-empty --message=x"
     bash(f"git add --all && {commit}", folder, variables)

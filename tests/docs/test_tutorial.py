@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from pages import DOCS, Block, blocks
-from reader import bash, clone, environment, free_port, wait_for
+from reader import bare, bash, clone, environment, free_port, wait_for
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 STEPS = [
@@ -81,8 +81,7 @@ def test_the_tutorial_works_as_it_stands(tmp_path):
 @pytest.mark.long
 def test_the_tutorial_works_from_a_fresh_clone_with_its_own_installation(tmp_path):
     install, *steps = STEPS
-    variables = environment(tmp_path / "none")
-    del variables["PYTHONPATH"]
+    variables = bare()
     bash(install.text, clone(tmp_path / "longrank"), variables)
     desk = tmp_path / "desk"
     follow_all(Reader(desk, variables | {"PATH": f"{desk}/bin:{variables['PATH']}"}), steps)

@@ -10,16 +10,9 @@ from typer.testing import CliRunner
 
 from longrank import kernels
 from longrank.cli import app
+from longrank.cli.bench import NAMES
 from longrank.experiments import bench
-from longrank.experiments.bench import (
-    default,
-    growth,
-    learning,
-    measure,
-    ranking,
-    reference,
-    rounds,
-)
+from longrank.experiments.bench import measure, ranking, rounds
 from longrank.experiments.bench.measure import Measure, Times, alternate, ratio, shown
 
 
@@ -46,15 +39,30 @@ def test_a_row_knows_whether_its_aim_is_met():
 def test_the_plain_greedy_is_ours():
     case = ranking.usual(50, 7)
     order = kernels.greedy_coverage(*case, np.inf, 20)[0]
-    assert np.array_equal(order, reference.greedy(*case, 20))
+    assert np.array_equal(order, measure.greedy(*case, 20))
 
 
+@pytest.fixture
+def once(monkeypatch) -> None:
+    """Every play is called once, and takes no time."""
+
+    def pretended(plays, blocks, threads=False):  # noqa: ARG001
+        for play in plays.values():
+            play()
+        return dict.fromkeys(plays, Times((1.0,)))
+
+    monkeypatch.setattr(ranking, "alternate", pretended)
+
+
+@pytest.mark.usefixtures("once")
 def test_every_dependent_ranking_is_that_of_the_plain_greedy():
-    assert all("same sequence" in row.raw for row in ranking.measure_dependent())
+    assert all("same sequence" in row.raw for row in ranking.measure_dependent(60, 10))
 
 
-def test_many_candidates_are_ranked_as_one_would_rank_them_all():
-    rows = ranking.measure_many((5_000,))
+@pytest.mark.usefixtures("once")
+def test_many_candidates_are_ranked_as_one_would_rank_them_all(monkeypatch):
+    monkeypatch.setattr(ranking, "rounds", lambda *size: measure.rounds(*size[:2], 20))
+    rows = ranking.measure_many((60,))
     ranked = [row for row in rows if row.what.startswith("rank")]
     assert ranked
     assert all("result as exhaustive" in row.raw for row in ranked)
@@ -85,7 +93,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch) -> Clock:
     made = Clock()
-    for module in (measure, learning):
+    for module in (measure, rounds):
         monkeypatch.setattr(module, "time", made)
     return made
 
@@ -124,8 +132,9 @@ def test_every_figure_is_the_ratio_of_what_was_measured_beside_its_aim(name, mon
         return self.blocks[1]
 
     monkeypatch.setattr(Times, "median", property(middle))
-    for module in (rounds, learning):
-        monkeypatch.setattr(module, "alternate", pretended)
+    monkeypatch.setattr(rounds, "alternate", pretended)
+    monkeypatch.setattr(rounds, "N", 50)
+    monkeypatch.setattr(rounds, "LENGTHS", 1_000)
     found = [(row.value, row.aim) for row in bench.BENCHMARKS[name]()]
     assert found == [(pytest.approx(value), aim) for value, aim in expected]
     assert [row.met for row in bench.BENCHMARKS[name]()] == [
@@ -139,11 +148,12 @@ def test_the_default_is_measured_against_ind_by_the_minima(monkeypatch):
             play()
         return {"default": Times((6.0, 12.0, 15.0)), "Ind": Times((2.0, 3.0, 4.0))}
 
-    monkeypatch.setattr(default, "alternate", pretended)
-    monkeypatch.setattr(default, "SETTLING", 30)
-    monkeypatch.setattr(default, "SIZES", ((300, 10, 6.0), (400, 10, 8.0)))
-    monkeypatch.setattr(default, "LARGE", 400)
-    rows = default.measure_default()
+    monkeypatch.setattr(ranking, "alternate", pretended)
+    monkeypatch.setattr(ranking, "SETTLING", 30)
+    monkeypatch.setattr(ranking, "rounds", lambda dim=10, count=5: measure.rounds(dim, 20, count))
+    monkeypatch.setattr(ranking, "SIZES", ((300, 10, 6.0), (400, 10, 8.0)))
+    monkeypatch.setattr(ranking, "LARGE", 400)
+    rows = ranking.measure_default()
     assert [row.value for row in rows[:4]] == [3.0] * 4
     assert [row.aim for row in rows] == [3.0, 4.0, 6.0, 8.0, 1.2]
     assert [row.what.split(",")[0] for row in rows] == [
@@ -158,7 +168,7 @@ def test_the_default_is_measured_against_ind_by_the_minima(monkeypatch):
 def test_a_likelihood_round_is_timed_as_one_of_ind_and_its_fit_is_that_of_a_cold_one(
     clock, monkeypatch
 ):
-    plays = learning.playing
+    plays = rounds.playing
 
     def slow(policy, payoffs):
         play = plays(policy, payoffs)
@@ -170,9 +180,11 @@ def test_a_likelihood_round_is_timed_as_one_of_ind_and_its_fit_is_that_of_a_cold
 
         return done
 
-    monkeypatch.setattr(learning, "playing", slow)
-    monkeypatch.setattr(learning, "BLOCKS", 1)
-    timed, fit = learning.measure_likelihood()
+    monkeypatch.setattr(rounds, "playing", slow)
+    monkeypatch.setattr(rounds, "BLOCKS", 1)
+    monkeypatch.setattr(rounds, "FIRST", 40)
+    monkeypatch.setattr(rounds, "LAST", 50)
+    timed, fit = rounds.measure_likelihood()
     assert timed.value == pytest.approx(3.0)
     assert (timed.aim, fit.aim) == (30.0, 1e-8)
     assert fit.met
@@ -194,15 +206,9 @@ def test_a_process_that_starts_reports_its_times_and_what_it_says(monkeypatch, t
     assert rounds._start(str(tmp_path)) == (0.25, 0.5, str(tmp_path))
 
 
-def test_pictures_of_growth(tmp_path):
-    for name, (axis, title, sizes, pair) in growth.SUBJECTS.items():
-        subject = (axis, title, sizes[:2], pair)
-        png = growth.draw(subject, growth.measured(subject, blocks=1), tmp_path / name)
-        assert png.exists()
-
-
 def test_the_command_prints_a_table(monkeypatch):
     rows = [Measure("a thing", 2.0, 1.0, "raw"), Measure("another", 0.5, 2.0, "raw", "s")]
+    assert tuple(bench.BENCHMARKS) == NAMES
     monkeypatch.setitem(bench.BENCHMARKS, "round", lambda: rows)
     told = CliRunner().invoke(app, ["bench", "--only", "round"])
     assert told.exit_code == 0

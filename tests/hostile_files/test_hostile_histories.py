@@ -138,7 +138,7 @@ def test_a_text_that_stands_in_every_row_is_held_once(tmp_path):
     typed = {name: pa.array(columns[name], kind) for name, kind in given}
     pq.write_table(pa.table(columns | typed), path)
     del typed
-    assert peak(lambda: [list(table.read()) for table in History(path).tables]) < 8 * 2**20
+    assert peak(lambda: list(History(path).decisions())) < 8 * 2**20
 
 
 @pytest.mark.parametrize("ending", [".jsonl", ".csv", ".parquet"])

@@ -24,7 +24,7 @@ def call(*arguments, code=0):
 
 def test_the_three_commands_of_the_page_end_with_a_report_and_advice(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    block = re.search(r"```\n(longrank logs example .*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    block = re.search(r"```sh\n(longrank logs example .*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     lines = [line.partition("#")[0].strip() for line in block[1].splitlines()]
     told, checked, evaluated = (call(*shlex.split(line)[1:]) for line in lines)
     assert [line.strip() for line in told.splitlines()[1:]] == lines[1:]

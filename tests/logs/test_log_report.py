@@ -23,7 +23,7 @@ from longrank.logs.evaluation.insights import (
     raise_costs,
     what_if,
 )
-from longrank.logs.evaluation.summary import currency_of
+from longrank.logs.evaluation.report import currency_of
 from longrank.logs.evaluation.verdict import LOGGED
 from longrank.logs.example import example
 
@@ -106,12 +106,12 @@ def test_candidates_are_counted_by_name():
 
 def test_the_report_shows_what_would_change_and_what_may_be_chance(tmp_path):
     page = report(list(example(300)), {"x": recommended(rng=1)}, tmp_path / "page.html").read_text()
-    assert "set aside to learn from" not in page
+    assert "were used for learning" not in page
     assert page.index("<h2>Who is tried first") < page.index("<h2>What if")
     assert ">Meridian</th>" in page
     assert "; not clear" in page
     assert re.search(r"every attempt costs 0\.\d\d EUR more", page)
-    assert "about what an attempt of the log cost on average" in page
+    assert "about the mean cost of an attempt in the log" in page
     assert "what was played</text>" in page
 
 
@@ -260,7 +260,7 @@ def test_the_report_names_file_period_and_currency_of_the_log(tmp_path):
     page = (tmp_path / "page.html").read_text()
     assert "<h1>What would these policies have earned?</h1>" in page
     assert "payments.jsonl: 200 decisions, 3 March 2026</p>" in page
-    assert "The first 200 decisions of the log are set aside to learn from" in page
+    assert "The first 200 decisions of the log were used for learning" in page
     assert re.search(r"Made on \d+ \w+ 20\d\d by longrank \d", page)
     assert re.search(r"would earn .* EUR (less|more)", out)
     assert re.search(r"would earn .* EUR (less|more)", page)

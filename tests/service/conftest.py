@@ -88,6 +88,23 @@ def shared_http(module_http):
         module_http.engine.delete(model.name)
 
 
+HELD = """
+const later = setTimeout, every = setInterval, ask = fetch, read = Response.prototype.json;
+let held = false, pending = 0;
+function counted(promise) {
+  const done = () => later(() => pending--, 0); // after whatever waits for it
+  pending++;
+  promise.then(done, done);
+  return promise;
+}
+window.setInterval = (work, span) => every(() => held || work(), span);
+window.fetch = (...args) => counted(ask(...args));
+Response.prototype.json = function () { return counted(read.call(this)); };
+window.hold = () => { held = true; };
+window.isQuiet = () => pending === 0;
+"""  # lets a test hold a page that refreshes itself, and know when nothing is under way
+
+
 @pytest.fixture(scope="session")
 def chromium():
     """One browser for all tests."""
@@ -102,6 +119,7 @@ def chromium():
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     browser = webdriver.Chrome(options, Service(driver))
+    browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": HELD})
     yield browser
     browser.quit()
 

@@ -83,6 +83,13 @@ def until_ready(client) -> None:
     until(lambda: client.get("/readyz").status_code == 200)
 
 
+def hold(browser) -> None:
+    """Let a page refresh itself no more, once all that is under way is drawn."""
+    browser.execute_script("hold()")
+    until(lambda: browser.execute_script("return isQuiet()"))
+    browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+
+
 def free_port() -> int:
     """A port for a server that is started later, and perhaps again.
 

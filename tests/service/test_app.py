@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import sys
 
 import msgspec
 import numpy as np
@@ -138,6 +139,19 @@ def test_the_export_holds_every_decision_with_its_outcome(http):
     chosen = [int(name[1:]) for name in table[0]["sequence"]]
     assert table[0]["features"] == [ROUND["features"][i] for i in chosen]
     assert table[1]["reward"] == ROUND["rewards"][1]
+
+
+@pytest.mark.usefixtures("model")
+def test_the_export_as_json_lines_needs_no_pyarrow(http, monkeypatch):
+    http.post(DECISIONS, json={**ROUND, "id": "d0"})
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    answer = http.get(f"{BASE}/export", params={"format": "jsonl"})
+    assert answer.headers["content-type"] == "application/jsonl"
+    assert answer.headers["content-disposition"] == 'attachment; filename="m.jsonl"'
+    assert [json.loads(line)["id"] for line in answer.text.splitlines()] == ["d0"]
+    refused = http.get(f"{BASE}/export")
+    assert (refused.status_code, refused.json()["parameter"]) == (422, "format")
+    assert "pip install 'longrank[logs]'" in refused.json()["detail"]
 
 
 @pytest.mark.usefixtures("model")

@@ -16,57 +16,55 @@ BASE = "/v1/models/m"
 DECISIONS = BASE + "/decisions"
 
 
-def test_every_answer_has_a_request_id_and_a_good_one_is_kept(http):
-    assert http.get("/healthz").headers["x-request-id"]
-    mine = http.get("/healthz", headers={"X-Request-Id": "mine-1"})
+def test_every_answer_has_a_request_id_and_a_good_one_is_kept(shared_http):
+    assert shared_http.get("/healthz").headers["x-request-id"]
+    mine = shared_http.get("/healthz", headers={"X-Request-Id": "mine-1"})
     assert mine.headers["x-request-id"] == "mine-1"
-    odd = http.get("/healthz", headers={"X-Request-Id": "odd id"})
+    odd = shared_http.get("/healthz", headers={"X-Request-Id": "odd id"})
     assert odd.headers["x-request-id"] != "odd id"
 
 
-def test_problems_are_problem_details(http):
-    answer = http.get("/v1/models/nobody")
+def test_problems_are_problem_details(shared_http):
+    answer = shared_http.get("/v1/models/nobody")
     assert answer.headers["content-type"] == "application/problem+json"
     assert set(answer.json()) == {"type", "title", "status", "detail", "request_id"}
-    wrong = http.put(BASE, json={"policy": "ind", "dim": 3, "settings": {"exploration": -1}})
+    wrong = shared_http.put(BASE, json={"policy": "ind", "dim": 3, "settings": {"exploration": -1}})
     assert (wrong.status_code, wrong.json()["parameter"]) == (422, "exploration")
 
 
-@pytest.mark.parametrize(
-    ("change", "parameter", "sentence"),
-    [
-        ({"policy": "nobody"}, "policy", "be one of recommended, .*, got 'nobody'"),
-        ({"settings": {"exploration": -1}}, "exploration", "be at least 0, got -1.0"),
-        ({"settings": {"rate": "0.1"}}, "rate", "be a number, got '0.1'"),
-        ({"settings": {"nobody": 1}}, "settings", "be among dim, .* for 'ind', got nobody"),
-        ({"settings": {"dim": 3}}, "settings", "leave dim to the model, got dim"),
-        ({"settings": {"radius": 1e308}}, "radius", "be small enough for .*, got 1e.308"),
-        ({"policy": "cautious"}, "policy", "be one that goes on exploring: .*, got 'cautious'"),
-        ({"policy": "dep"}, "settings", "include 'topics' for 'dep', got"),
-        (
-            {"policy": "oracle", "settings": {"weights": [0.1] * DIM, "features": {"a": 1}}},
-            "settings",
-            "be settings of 'oracle', got .*'a': 1",
-        ),
-        ({"dim": 0}, "dim", "^dim must be at least 1, got 0$"),
-        ({"mode": "loud"}, "mode", "be one of frozen, online, shadow, got 'loud'"),
-        ({"keep": -1}, "keep", "^keep must be above 0, got -1$"),
-        ({"nobody": 1}, "nobody", "unknown field `nobody`"),
-    ],
-)
-def test_a_model_that_cannot_be_is_refused_with_parameter_rule_and_value(
-    http, change, parameter, sentence
-):
-    answer = http.put(BASE, json={"policy": "ind", "dim": DIM, **change})
-    assert (answer.status_code, answer.json()["parameter"]) == (422, parameter)
-    assert re.search(sentence, answer.json()["detail"])
-    assert http.get(BASE).status_code == 404
+MODELS = [
+    ({"policy": "nobody"}, "policy", "be one of recommended, .*, got 'nobody'"),
+    ({"settings": {"exploration": -1}}, "exploration", "be at least 0, got -1.0"),
+    ({"settings": {"rate": "0.1"}}, "rate", "be a number, got '0.1'"),
+    ({"settings": {"nobody": 1}}, "settings", "be among dim, .* for 'ind', got nobody"),
+    ({"settings": {"dim": 3}}, "settings", "leave dim to the model, got dim"),
+    ({"settings": {"radius": 1e308}}, "radius", "be small enough for .*, got 1e.308"),
+    ({"policy": "cautious"}, "policy", "be one that goes on exploring: .*, got 'cautious'"),
+    ({"policy": "dep"}, "settings", "include 'topics' for 'dep', got"),
+    (
+        {"policy": "oracle", "settings": {"weights": [0.1] * DIM, "features": {"a": 1}}},
+        "settings",
+        "be settings of 'oracle', got .*'a': 1",
+    ),
+    ({"dim": 0}, "dim", "^dim must be at least 1, got 0$"),
+    ({"mode": "loud"}, "mode", "be one of frozen, online, shadow, got 'loud'"),
+    ({"keep": -1}, "keep", "^keep must be above 0, got -1$"),
+    ({"nobody": 1}, "nobody", "unknown field `nobody`"),
+]
 
 
-def test_a_field_deep_in_a_body_is_named(http):
-    http.put(BASE, json={"policy": "ind", "dim": DIM})
+def test_a_model_that_cannot_be_is_refused_with_parameter_rule_and_value(shared_http):
+    for change, parameter, sentence in MODELS:
+        answer = shared_http.put(BASE, json={"policy": "ind", "dim": DIM, **change})
+        assert (answer.status_code, answer.json()["parameter"]) == (422, parameter), change
+        assert re.search(sentence, answer.json()["detail"]), change
+        assert shared_http.get(BASE).status_code == 404
+
+
+def test_a_field_deep_in_a_body_is_named(shared_http):
+    shared_http.put(BASE, json={"policy": "ind", "dim": DIM})
     candidates = [{"id": "a", "features": [0.1, 0.1, 0.1]}, {"features": [0.1, 0.1, 0.1]}]
-    answer = http.post(DECISIONS, json={"candidates": candidates})
+    answer = shared_http.post(DECISIONS, json={"candidates": candidates})
     assert (answer.status_code, answer.json()["parameter"]) == (422, "candidates[1].id")
 
 
@@ -90,52 +88,54 @@ BODIES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize("detail", BODIES)
-def test_what_breaks_a_rule_is_told_with_its_path_the_rule_and_the_value(http, detail, packed):
-    http.put(BASE, json={"policy": "ind", "dim": DIM})
-    how = msgspec.msgpack if packed else msgspec.json
-    head = {"Content-Type": "application/msgpack" if packed else "application/json"}
-    answer = http.post(DECISIONS, content=how.encode(BODIES[detail]), headers=head)
-    assert (answer.status_code, answer.json()["detail"]) == (422, detail)
-    assert answer.json()["parameter"] == detail.partition(" must ")[0]
+@pytest.mark.parametrize("media", ["json", "msgpack"])
+def test_what_breaks_a_rule_is_told_with_its_path_the_rule_and_the_value(shared_http, media):
+    shared_http.put(BASE, json={"policy": "ind", "dim": DIM})
+    head = {"Content-Type": f"application/{media}"}
+    for detail, body in BODIES.items():
+        content = getattr(msgspec, media).encode(body)
+        answer = shared_http.post(DECISIONS, content=content, headers=head)
+        assert (answer.status_code, answer.json()["detail"]) == (422, detail)
+        assert answer.json()["parameter"] == detail.partition(" must ")[0]
 
 
-def test_records_and_outcomes_that_break_a_rule_are_told_in_the_same_words(http):
-    http.put(BASE, json={})
-    told = http.post(DECISIONS, json=RECORDS).json()
+def test_records_and_outcomes_that_break_a_rule_are_told_in_the_same_words(shared_http):
+    shared_http.put(BASE, json={})
+    told = shared_http.post(DECISIONS, json=RECORDS).json()
     rule = "must be a finite number of at least 0: the cost of a try, got -1"
     assert (told["parameter"], told["detail"]) == (
         "candidates[1].cost", f"candidates[1].cost {rule}"
     )  # fmt: skip
     odd = {"candidates": ["a"], "context": {"card type": {}}}
-    assert http.post(DECISIONS, json=odd).json()["parameter"] == "context['card type']"
+    assert shared_http.post(DECISIONS, json=odd).json()["parameter"] == "context['card type']"
     wrong = {"outcomes": [{"id": "x", "tried": 1, "succeeded": True, "costs": [-2]}]}
-    answer = http.post(BASE + "/outcomes", json=wrong).json()
+    answer = shared_http.post(BASE + "/outcomes", json=wrong).json()
     assert answer["detail"] == "outcomes[0].costs[0] must be at least 0, got -2"
     broken = b'{"costs": [-1], "ids": [}'  # malformed as well
     kind = {"Content-Type": "application/json"}
-    assert http.post(DECISIONS, content=broken, headers=kind).json()["parameter"] == "costs[0]"
+    assert (
+        shared_http.post(DECISIONS, content=broken, headers=kind).json()["parameter"] == "costs[0]"
+    )
 
 
-def test_what_is_not_there_or_not_allowed_is_told_so(http):
-    assert http.get("/nobody").status_code == 404
-    assert http.get("/v1/models/m/").status_code == 404
-    wrong = http.post("/healthz")
+def test_what_is_not_there_or_not_allowed_is_told_so(shared_http):
+    assert shared_http.get("/nobody").status_code == 404
+    assert shared_http.get("/v1/models/m/").status_code == 404
+    wrong = shared_http.post("/healthz")
     assert wrong.status_code == 405
     assert wrong.headers["content-type"] == "application/problem+json"
-    assert http.patch(BASE).headers["allow"] == "PUT, GET, HEAD, DELETE"
-    assert http.post("/").headers["allow"] == "GET, HEAD"
-    head = http.head("/healthz")
+    assert shared_http.patch(BASE).headers["allow"] == "PUT, GET, HEAD, DELETE"
+    assert shared_http.post("/").headers["allow"] == "GET, HEAD"
+    head = shared_http.head("/healthz")
     assert (head.status_code, head.text) == (200, "")
 
 
-@pytest.mark.parametrize(
-    "odd", ["/v1", "/v1/models/m/n", f"{DECISIONS}/x/outcome/", "/x" + DECISIONS, "/openapi_json"]
-)
-def test_a_path_is_all_of_a_path(http, odd):
-    answer = http.get(odd)
-    assert (answer.status_code, answer.json()["detail"]) == (404, "there is nothing at this path")
+def test_a_path_is_all_of_a_path(shared_http):
+    outcome = f"{DECISIONS}/x/outcome/"
+    for odd in ("/v1", "/v1/models/m/n", outcome, "/x" + DECISIONS, "/openapi_json"):
+        answer = shared_http.get(odd)
+        assert answer.json()["detail"] == "there is nothing at this path"
+        assert answer.status_code == 404
 
 
 def test_a_full_queue_sheds_with_503_and_says_when_to_come_again(http):

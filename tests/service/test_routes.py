@@ -20,29 +20,25 @@ from longrank.service.http.routes import PAGES, ROUTES, Endpoints
 from longrank.service.http.service import Reply
 
 
-def identified(route):
-    return f"{route.method} {route.path}"
+def test_a_handler_takes_what_its_route_says_and_answers_it():
+    for route in (*ROUTES, *PAGES):
+        ((_, methods),) = endpoints([route])
+        handler = methods[route.method].handler
+        takes = [name for name in inspect.signature(handler).parameters if name != "load"]
+        body = ["body"] if route.takes else []
+        assert takes[0] == "service"
+        assert sorted(takes[1:]) == sorted([*route.parameters.__struct_fields__, *body]), route
+        hints = get_type_hints(handler)
+        assert hints.get("body") == route.takes
+        answers = [kind or type(None) for kind in route.answers.values()]
+        assert hints["return"] in answers or (hints["return"] is Reply and answers == [bytes])
 
 
-@pytest.mark.parametrize("route", [*ROUTES, *PAGES], ids=identified)
-def test_a_handler_takes_what_its_route_says_and_answers_it(route):
-    ((_, methods),) = endpoints([route])
-    handler = methods[route.method].handler
-    takes = [name for name in inspect.signature(handler).parameters if name != "load"]
-    body = ["body"] if route.takes else []
-    assert takes[0] == "service"
-    assert sorted(takes[1:]) == sorted([*route.parameters.__struct_fields__, *body])
-    hints = get_type_hints(handler)
-    assert hints.get("body") == route.takes
-    answers = [kind or type(None) for kind in route.answers.values()]
-    assert hints["return"] in answers or (hints["return"] is Reply and answers == [bytes])
-
-
-@pytest.mark.parametrize("route", ROUTES, ids=identified)
-def test_an_endpoint_has_a_name_a_summary_and_a_scope(route):
-    assert route.summary.endswith(".")
-    assert (route.scope == "open") == (not route.path.startswith("/v1/"))
-    assert [other.name for other in ROUTES].count(route.name) == 1
+def test_an_endpoint_has_a_name_a_summary_and_a_scope():
+    for route in ROUTES:
+        assert route.summary.endswith("."), route
+        assert (route.scope == "open") == (not route.path.startswith("/v1/")), route
+    assert len({route.name for route in ROUTES}) == len(ROUTES)
 
 
 @pytest.mark.parametrize("kind", [Client, AsyncClient])

@@ -25,33 +25,32 @@ from longrank.cli import (
     warm,
 )
 from longrank.cli.configuration import Configured
-from longrank.cli.manual import Explained, ExplainedGroup
 from longrank.cli.terminal import console, refuse
-from longrank.cli.usage import spelled
+from longrank.cli.usage import Command, Group, spelled
 from longrank.errors import InvalidInput, LongrankError
 from longrank.service.errors import ServiceError
 
 app = typer.Typer(
-    cls=ExplainedGroup,
+    cls=Group,
     no_args_is_help=True,
-    rich_markup_mode="markdown",
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 TRY, LOGS, SERVICE, PAPER = "Try it", "Your logs", "The service", "Experiments and the paper"
-app.command(cls=Explained, rich_help_panel=TRY)(play.play)
-app.command(cls=Explained, rich_help_panel=TRY)(demo.demo)
-app.command(cls=Explained, rich_help_panel=TRY)(bench.bench)
+app.command(cls=Command, rich_help_panel=TRY)(play.play)
+app.command(cls=Command, rich_help_panel=TRY)(demo.demo)
+app.command(cls=Command, rich_help_panel=TRY)(bench.bench)
 app.add_typer(logs.app, name="logs", rich_help_panel=LOGS)
-app.command(cls=Explained, rich_help_panel=LOGS)(evaluate.evaluate)
+app.command(cls=Command, rich_help_panel=LOGS)(evaluate.evaluate)
 app.command(cls=Configured, rich_help_panel=SERVICE)(serve.serve)
-app.command(cls=Explained, rich_help_panel=SERVICE)(warm.warm)
-app.command(cls=Explained, rich_help_panel=SERVICE)(doctor.doctor)
-app.command(cls=Explained, rich_help_panel=SERVICE)(backup.backup)
+app.command(cls=Command, rich_help_panel=SERVICE)(warm.warm)
+app.command(cls=Command, rich_help_panel=SERVICE)(doctor.doctor)
+app.command(cls=Command, rich_help_panel=SERVICE)(backup.backup)
 app.add_typer(data.app, name="data", rich_help_panel=PAPER)
-app.command(cls=Explained, rich_help_panel=PAPER)(run.run)
-app.command(cls=Explained, rich_help_panel=PAPER)(report.report)
-app.command(cls=Explained, rich_help_panel=PAPER)(reproduce.reproduce)
+app.command(cls=Command, rich_help_panel=PAPER)(run.run)
+app.command(cls=Command, rich_help_panel=PAPER)(report.report)
+app.command(cls=Command, rich_help_panel=PAPER)(reproduce.reproduce)
 
 
 def _version(wanted: bool) -> None:

@@ -15,13 +15,13 @@ from typing import Any
 import typer
 from typer.core import TyperOption
 
-from longrank.cli.manual import Explained
+from longrank.cli.usage import Command
 from longrank.errors import BadFile
 
 PREFIX = "LONGRANK_"
 
 
-class Configured(Explained):
+class Configured(Command):
     """A command whose every option can also be set by a variable: ``--port`` by LONGRANK_PORT."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

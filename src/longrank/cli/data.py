@@ -9,20 +9,20 @@ import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
-from longrank.cli.manual import Explained, ExplainedGroup
 from longrank.cli.terminal import console, refuse
+from longrank.cli.usage import Command, Group
 from longrank.datasets import SOURCES, add, data_folder, find, get
 from longrank.datasets.sources import source
 from longrank.errors import LongrankError
 
 app = typer.Typer(
-    cls=ExplainedGroup,
+    cls=Group,
     help="Download the data sets of the paper, or add files that you already have.",
     no_args_is_help=True,
 )
 
 
-@app.command("list", cls=Explained)
+@app.command("list", cls=Command)
 def list_sources() -> None:
     """List the data sets: which ones you have, and how to get the others.
 
@@ -41,7 +41,7 @@ def list_sources() -> None:
     console.print(table)
 
 
-@app.command("get", cls=Explained)
+@app.command("get", cls=Command)
 def get_source(
     name: Annotated[str, typer.Argument(help="A name that `longrank data list` shows.")],
     yes: Annotated[
@@ -90,7 +90,7 @@ def _confirm(question: str) -> bool:
         return False
 
 
-@app.command("add", cls=Explained)
+@app.command("add", cls=Command)
 def add_source(
     name: Annotated[str, typer.Argument(help="A name that `longrank data list` shows.")],
     path: Annotated[

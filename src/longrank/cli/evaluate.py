@@ -6,8 +6,8 @@ import importlib.util
 import math
 import os
 import sys
-from collections.abc import Iterable
-from functools import partial
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from json import dumps
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,7 +16,6 @@ import numpy as np
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import Progress, TaskID
 from rich.table import Table
 
 from longrank.cli.logs import ColumnNames, ContextNames, LogFiles, LogPayoffs, open_log, values
@@ -26,7 +25,7 @@ from longrank.document import plain_number, rounded
 from longrank.errors import InvalidInput, unknown
 from longrank.logs import Estimate, Evaluation, GateDecision, History, Verdict, learn_from
 from longrank.logs import evaluate as estimate
-from longrank.logs import gate as ask_gate
+from longrank.logs import gate as gate_of
 from longrank.logs import report as write_report
 from longrank.logs.evaluation.report import currency_of
 from longrank.logs.evaluation.verdict import LOGGED
@@ -162,19 +161,25 @@ def evaluate(
                 "report" if file is report else "json", "be in a folder that exists", file
             )
     specs = policy or ["recommended"]
-    history = open_log(log, columns, context, payoffs).keep()
+    own = Console(stderr=True) if str(json) == "-" else console
+    with own.status(f"reading {', '.join(map(str, log))}"):
+        history = open_log(log, columns, context, payoffs).keep()
     if gate:
-        _gate(history, specs, confidence, missing, _pair(earnable), json)
+        with own.status("asking the gate"):
+            decision = _ask_gate(history, specs, confidence, missing, _pair(earnable))
+        _write(json, {"answer": decision.answer, "sentence": str(decision)} | _plain(decision))
+        own.print(str(decision), highlight=False, markup=False, soft_wrap=True)
+        raise typer.Exit(GATE[decision.answer])
     total = len(history)
     cut = math.floor(total * learn)
-    policies = _policies(specs, history, cut, seed)
+    policies = _policies(specs, history, cut, seed, own)
     judged = history.part(cut)
-    own = Console(stderr=True) if str(json) == "-" else console
     own.print(f"{total} decisions: {cut} to learn from, {total - cut} to judge by")
     workers: Any = {"jobs": _jobs(jobs, len(judged)), "backend": backend, "address": address}
     settings: dict[str, Any] = {"confidence": confidence, "interval": interval, "seed": seed}
-    with own.status("estimating"):
-        found = estimate(judged, policies, missing=missing, **settings, **workers)
+    settings |= {"missing": missing}
+    with _progress(own, "estimating") as progress:
+        found = estimate(judged, policies, progress=progress, **settings, **workers)
     _write(json, found.to_dict())
     money = currency or currency_of(judged)
     _show(own, found, money)
@@ -186,7 +191,7 @@ def evaluate(
             settings["currency"] = money
             write_report(judged, policies, report, found, **settings, **workers)
         own.print(f"Wrote the report to {report}")
-    if all(one.refused and math.isnan(one.low) for one in found.verdicts.values()):
+    if all(each.refused and math.isnan(each.low) for each in found.verdicts.values()):
         raise typer.Exit(1)
 
 
@@ -203,32 +208,27 @@ def _pair(earnable: str) -> tuple[float, float] | None:
     return least, most
 
 
-def _gate(
+def _ask_gate(
     history: History,
     specs: list[str],
     confidence: float,
     missing: str,
     earnable: tuple[float, float] | None,
-    json: Path | None,
-) -> None:
-    """Print whether the policy may replace what is played; exit with the code of that."""
+) -> GateDecision:
+    """Ask whether the policy may replace what is played."""
     if len(specs) != 1 or not Path(specs[0]).is_file():
         rule = "be one file with --gate, since looks at a growing log must see the same policy"
         raise InvalidInput("policy", rule, ", ".join(map(repr, specs)))
-    name = Path(specs[0]).stem
+    name, policy = Path(specs[0]).stem, load(specs[0])
     how: dict[str, Any] = {"confidence": confidence, "missing": missing, "earnable": earnable}
-    decision = ask_gate(history, {name: load(specs[0])}, **how)[name]
-    _write(json, {"answer": decision.answer, "sentence": str(decision)} | _plain(decision))
-    if str(json) != "-":
-        console.print(str(decision), highlight=False, markup=False, soft_wrap=True)
-    raise typer.Exit(GATE[decision.answer])
+    return gate_of(history, {name: policy}, **how)[name]
 
 
 def _plain(decision: GateDecision) -> dict[str, Any]:
     gain = decision.gain
     known = {"value": gain.value, "low": gain.low, "high": gain.high}
-    told = {name: one if math.isfinite(one) else None for name, one in known.items()}
-    return {"policy": gain.policy, "gain": told, "reason": decision.reason}
+    finite = {name: each if math.isfinite(each) else None for name, each in known.items()}
+    return {"policy": gain.policy, "gain": finite, "reason": decision.reason}
 
 
 def _write(path: Path | None, found: dict[str, Any]) -> None:
@@ -249,23 +249,27 @@ def _jobs(jobs: int | None, decisions: int) -> int:
     return os.cpu_count() or 1 if able and decisions >= _MANY else 1
 
 
-def _policies(specs: list[str], history: History, cut: int, seed: int) -> dict[str, Policy]:
-    found: dict[str, Policy] = {}
+def _policies(
+    specs: list[str], history: History, cut: int, seed: int, own: Console
+) -> dict[str, Policy]:
+    policies: dict[str, Policy] = {}
     for spec in specs:
         if Path(spec).is_file():
-            found[Path(spec).stem] = load(spec)
+            policies[Path(spec).stem] = load(spec)
             continue
-        made = found[spec] = _named(spec, history, seed)
+        policies[spec] = _named(spec, history, seed)
         if cut:
-            with counted() as bar:
-                task = bar.add_task(f"{spec} is learning", total=cut)
-                told = partial(_tell, bar, task)
-                learn_from(made, history.part(0, cut), progress=told)
-    return found
+            with _progress(own, f"{spec} is learning") as progress:
+                learn_from(policies[spec], history.part(0, cut), progress=progress)
+    return policies
 
 
-def _tell(bar: Progress, task: TaskID, done: int, _: int) -> None:
-    bar.update(task, completed=done)
+@contextmanager
+def _progress(own: Console, what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how many decisions are done."""
+    with counted(own) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _named(spec: str, history: History, seed: int) -> Policy:
@@ -287,89 +291,62 @@ def _named(spec: str, history: History, seed: int) -> Policy:
 
 
 def _budget(history: History) -> int:
-    found = 1
-    for batch in history.batches():
-        found = max(found, int(np.where(batch.budget > 0, batch.budget, batch.lengths).max()))
-    return found
+    limits = (np.where(b.budget > 0, b.budget, b.lengths).max() for b in history.batches())
+    return max(1, *map(int, limits))
 
 
-def _show(console: Console, found: Evaluation, money: str) -> None:
+def _show(console: Console, evaluation: Evaluation, money: str) -> None:
     """Print the verdicts, and a row per policy with the estimator that the log supports best."""
-    for verdict in found.verdicts.values():
+    for verdict in evaluation.verdicts.values():
         console.print(verdict.told(money), highlight=False, markup=False, soft_wrap=True)
-    table = Table(title=f"Reward per decision{f' ({money})' if money else ''}", box=SIMPLE_HEAD)
-    table.add_column("policy", overflow="fold")
-    table.add_column("estimator", min_width=len("doubly robust"))
-    table.add_column("value", justify="right")
-    table.add_column("interval", no_wrap=True)
-    table.add_column("effective", justify="right")
-    logged = next((one for one in found if one.policy == LOGGED), None)
-    if logged is not None:
-        span = _span(logged.low, logged.high)
-        rounds = f"{logged.effective:.0f}"
-        table.add_row(LOGGED, logged.estimator, _fitted(logged), span, rounds)
-    for name, one in found.verdicts.items():
-        span, rounds = _span(one.low, one.high), _count(one.effective)
-        how = "refused" if one.refused else one.estimator
-        table.add_row(name, how, _fitted(one), span, rounds)
-    _print_table(console, table)
-    for each in found.differences[len(found.verdicts) :]:
-        console.print(str(each), highlight=False, markup=False, soft_wrap=True)
-    if found.missing:
-        console.print(f"{found.missing} decisions have no outcome", highlight=False)
-
-
-def _print_table(console: Console, table: Table) -> None:
-    """Print a table with all of its figures, on a narrow terminal too, which then wraps lines."""
-    if console.width < FIGURES:
-        table.width = FIGURES
+    table = _table(f"Reward per decision{f' ({money})' if money else ''}")
+    rows: list[Estimate | Verdict] = [each for each in evaluation if each.policy == LOGGED]
+    for row in (*rows, *evaluation.verdicts.values()):
+        how = "refused" if row.refused else row.estimator
+        table.add_row(row.policy, how, *_figures(row))
     console.print(table, crop=False)
+    for difference in evaluation.differences[len(evaluation.verdicts) :]:
+        console.print(str(difference), highlight=False, markup=False, soft_wrap=True)
+    if evaluation.missing:
+        console.print(f"{evaluation.missing} decisions have no outcome", highlight=False)
 
 
-def _span(low: float, high: float) -> str:
-    return "–" if math.isnan(low) else " to ".join(rounded(end, high - low) for end in (low, high))
-
-
-def _fitted(one: Estimate | Verdict) -> str:
-    """Return the value with the digits that its interval deserves."""
-    if math.isnan(one.value):
-        return "–"
-    known = not math.isnan(one.low)
-    return rounded(one.value, one.high - one.low) if known else plain_number(one.value, 4)
-
-
-def _count(effective: float) -> str:
-    return "" if math.isnan(effective) else f"{effective:.0f}"
-
-
-def _show_all(console: Console, found: Evaluation) -> None:
-    table = Table(title="Every estimator", box=SIMPLE_HEAD)
+def _table(title: str) -> Table:
+    """Make a table with all of its figures, on a narrow terminal too, which then wraps lines."""
+    table = Table(title=title, box=SIMPLE_HEAD)
     table.add_column("policy", overflow="fold")
     table.add_column("estimator", min_width=len("self-normalised"))
     table.add_column("value", justify="right")
     table.add_column("interval", no_wrap=True)
     table.add_column("effective", justify="right")
+    if console.width < FIGURES:
+        table.width = FIGURES
+    return table
+
+
+def _figures(row: Estimate | Verdict) -> tuple[str, str, str]:
+    """Return value, interval and effective decisions, with as many digits as the width deserves."""
+    known, width = not math.isnan(row.low), row.high - row.low
+    value = rounded(row.value, width) if known else plain_number(row.value, 4)
+    span = " to ".join(rounded(end, width) for end in (row.low, row.high))
+    effective = "" if math.isnan(row.effective) else f"{row.effective:.0f}"
+    return "–" if math.isnan(row.value) else value, span if known else "–", effective
+
+
+def _show_all(console: Console, evaluation: Evaluation) -> None:
+    table = _table("Every estimator")
     table.add_column("see")
-    before = ""
-    remarks: dict[str, int] = {}
-
-    def see(texts: Iterable[str]) -> str:
-        return ", ".join(str(remarks.setdefault(text, len(remarks) + 1)) for text in texts)
-
-    for one in found:
-        if before and one.policy != before:
+    before, remarks = "", dict[str, int]()
+    for row in evaluation:
+        if before and row.policy != before:
             table.add_section()
-        name = "" if one.policy == before else one.policy
-        before = one.policy
-        if one.refused:
-            table.add_row(name, one.estimator, "–", "refused", "", see([one.refused]))
-            continue
-        effective = _count(one.effective)
-        notes = list(one.notes)
-        if not math.isnan(one.exact):
-            notes.insert(0, f"the reward is exact in {one.exact:.0%} of the decisions")
-        span = "" if math.isnan(one.low) else _span(one.low, one.high)
-        table.add_row(name, one.estimator, _fitted(one), span, effective, see(notes))
-    _print_table(console, table)
+        name, before = "" if row.policy == before else row.policy, row.policy
+        notes = [row.refused] if row.refused else list(row.notes)
+        if not math.isnan(row.exact):
+            notes.insert(0, f"the reward is exact in {row.exact:.0%} of the decisions")
+        see = ", ".join(str(remarks.setdefault(text, len(remarks) + 1)) for text in notes)
+        figures = ("–", "refused", "") if row.refused else _figures(row)
+        table.add_row(name, row.estimator, *figures, see)
+    console.print(table, crop=False)
     for text, place in remarks.items():
         console.print(f"{place:>3}  {text}", highlight=False, markup=False)

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from longrank.cli.manual import Explained, ExplainedGroup
 from longrank.cli.terminal import console, names
+from longrank.cli.usage import Command, Group
 from longrank.errors import InvalidInput
 from longrank.logs import COLUMNS, History, write
 from longrank.logs import check as check_history
@@ -19,7 +19,7 @@ from longrank.logs.example import example as example_rows
 from longrank.payoffs import Payoffs
 
 app = typer.Typer(
-    cls=ExplainedGroup,
+    cls=Group,
     help="Check logs of decisions and outcomes before you learn from them, or write an example.",
     no_args_is_help=True,
 )
@@ -104,7 +104,7 @@ def open_log(
     return History(data, columns=own, context=fields, payoffs=_payoffs(payoffs))
 
 
-@app.command("check", cls=Explained)
+@app.command("check", cls=Command)
 def check(
     file: LogFiles,
     columns: ColumnNames = "",
@@ -156,7 +156,7 @@ def check(
     console.print(table)
 
 
-@app.command("columns", cls=Explained)
+@app.command("columns", cls=Command)
 def list_columns() -> None:
     """List the columns of a log, what each one holds, and what it makes possible.
 
@@ -170,7 +170,7 @@ def list_columns() -> None:
     console.print(table)
 
 
-@app.command("example", cls=Explained)
+@app.command("example", cls=Command)
 def example(
     file: Annotated[
         Path,

@@ -77,11 +77,13 @@ def play(
         serving = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         serving.start()
         if not no_browser and record is None:
-            webbrowser.open(url)  # the page says that it is compiled first
+            webbrowser.open(url)  # the page says that the desk is not open yet
         desk = None
         try:
-            with console.status("compiling (first run only, about half a minute)"):
+            with console.status("opening the desk"):
                 desk = playing.Desk(url, seed=seed)
+                while not engine.ready and serving.is_alive():
+                    time.sleep(0.01)
                 desk.open()
                 panel.desk = desk
             console.print(

@@ -17,7 +17,7 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 
 
 def _limit(lowest: float, text: str) -> Any:
-    return typer.Option(min=lowest, help=text, rich_help_panel="Limits")
+    return typer.Option(min=lowest, help=text)
 
 
 @needs("service")

@@ -23,13 +23,13 @@ from longrank.errors import InvalidInput, MissingExtra
 EXTRAS = {
     "experiments": ("joblib", "matplotlib", "pyarrow", "scipy", "sklearn", "threadpoolctl"),
     "service": (
+        "anyio",
         "apsw",
         "httptools",
         "httpx",
         "msgspec",
         "prometheus_client",
         "psycopg",
-        "pyarrow",
         "starlette",
         "uvicorn",
     ),
@@ -62,7 +62,7 @@ def refuse(reason: str) -> None:
     errors.print(f"longrank: {reason}", style="red", markup=False, highlight=False, soft_wrap=True)
 
 
-def counted() -> Progress:
+def counted(to: Console = console) -> Progress:
     """Make a progress bar: what is running, how many of how many, the time left.
 
     Where the terminal is narrow, the description and the bar are shortened, and no number.
@@ -74,7 +74,7 @@ def counted() -> Progress:
         TimeElapsedColumn(table_column=Column(no_wrap=True)),
         TextColumn("left"),
         TimeRemainingColumn(table_column=Column(no_wrap=True)),
-        console=console,
+        console=to,
         expand=True,
     )
 

@@ -1,4 +1,7 @@
-"""Usage errors: one sentence on what is wrong, then the usage and where it is explained."""
+"""Help and usage errors: click's plain help with commands in groups and examples at the end.
+
+A usage error is one sentence on what is wrong, then the usage and where it is explained.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,78 @@ from difflib import get_close_matches
 from typing import Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from longrank.cli.terminal import refuse
 
 # Typer raises these exceptions, but does not export them.
 UsageError: Any = typer.BadParameter.__mro__[1]
 CLAUSE = "Input should "  # how Typer's messages about values begin
+EXAMPLE = re.compile(r"^([^`]+):\s`(longrank [^`]+)`(.*)$", re.DOTALL)
+
+
+class Command(TyperCommand):
+    """A command whose help ends with its examples: the last paragraphs of its docstring."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.rich_markup_mode = None
+        paragraphs = re.split(r"\n\s*\n", (self.help or "").strip())
+        examples = [match for text in paragraphs if (match := EXAMPLE.match(text))]
+        self.help = "\n\n".join(text for text in paragraphs if not EXAMPLE.match(text))
+        self.epilog = "\n\n".join(map(_example, examples)) or None
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return what follows the command's name: ``[OPTIONS] PATH...``."""
+        return [re.sub(r"[{}]|\.{3}(?=})", "", text) for text in super().collect_usage_pieces(ctx)]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments; an error about an option's value quotes it."""
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            if error.param is not None:
+                error.message = quote(error.message.rstrip("."), given, error.param)
+            raise
+
+
+def _example(match: re.Match[str]) -> str:
+    remark = " ".join(f"{match[1]}{match[3]}".split())
+    return f"\b\n{remark}:\n  {' '.join(match[2].split())}"
+
+
+class Group(TyperGroup):
+    """A group whose help lists its commands by their panels; a usage error is one sentence."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.rich_markup_mode = None
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        """Write a section for each panel, with the first sentence of each command."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for name, command in self.commands.items():
+            title = getattr(command, "rich_help_panel", None)
+            rows = panels.setdefault(title if isinstance(title, str) else "Commands", [])
+            rows.append((name, command.get_short_help_str(200)))
+        for title, rows in panels.items():
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+    def main(self, *args: Any, **more: Any) -> Any:
+        """Run the command; print what is wrong with the arguments as one sentence and a hint."""
+        if not more.pop("standalone_mode", True):
+            return super().main(*args, **more | {"standalone_mode": False})
+        try:
+            code = super().main(*args, **more | {"standalone_mode": False})
+        except typer.Abort:
+            refuse("aborted")
+            sys.exit(1)
+        except UsageError as error:
+            complain(error)
+            sys.exit(2)
+        sys.exit(code)
 
 
 def complain(error: Any) -> None:
@@ -32,7 +101,7 @@ def complain(error: Any) -> None:
 def _sentence(error: Any) -> str:
     message = str(error.format_message())
     if (option := getattr(error, "option_name", None)) and "o such option" in message:
-        known = [name for one in error.ctx.command.get_params(error.ctx) for name in one.opts]
+        known = [name for param in error.ctx.command.get_params(error.ctx) for name in param.opts]
         close = get_close_matches(option, known, 1)
         return f"no such option: {option}" + (f". Did you mean {close[0]}?" if close else "")
     if isinstance(error, typer.BadParameter) and error.param is not None:

@@ -6,13 +6,11 @@ All data is in one folder: ``LONGRANK_DATA``, or one in the user's cache.
 """
 
 from longrank.datasets.acquisition import add, get
-from longrank.datasets.arrays import Table
 from longrank.datasets.download import DownloadFailed
-from longrank.datasets.folder import data_folder
 from longrank.datasets.questions import Questions
 from longrank.datasets.sources import SOURCES, File, Source, Terms
-from longrank.datasets.stored import MissingData, find
-from longrank.datasets.tasks import TASKS, Task, available, read_questions, table
+from longrank.datasets.stored import MissingData, data_folder, find
+from longrank.datasets.tasks import TASKS, Table, Task, available, read_questions, table
 
 __all__ = [
     "SOURCES",

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from longrank.datasets import stored
 from longrank.datasets.download import DownloadFailed, download, mismatch
-from longrank.datasets.folder import AnyPath
 from longrank.datasets.sources import File, Source, source
+from longrank.datasets.stored import AnyPath
 from longrank.disk import atomic
 from longrank.errors import BadFile, InvalidInput
 

@@ -17,7 +17,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
-from longrank.datasets.folder import visible
 from longrank.errors import BadFile, InvalidInput
 
 #: The exceptions that reading a damaged container raises.
@@ -81,6 +80,11 @@ def _files(folder: Path) -> Iterator[Path]:
         for name in sorted(files):
             if visible(file := Path(place, name)):
                 yield file
+
+
+def visible(path: Path) -> bool:
+    """Tell whether a file is data: not hidden, and not an unfinished download."""
+    return not path.name.startswith(".") and not path.name.endswith((".part", ".part.json"))
 
 
 def _wanted(member: str, names: Names) -> bool:

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.datasets.arrays import Matrix, Vector
 from longrank.datasets.mnist import Images
 from longrank.datasets.ratings import Ratings
-from longrank.datasets.threads import one_thread
 from longrank.errors import InvalidInput, MissingExtra
+from longrank.jobs import one_thread
 
 Arrays = dict[str, NDArray[Any]]
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
 
 _ROWS = 10_000
 _CHUNK = 1 << 20

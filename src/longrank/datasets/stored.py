@@ -1,21 +1,48 @@
-"""Data sets in the data folder: where they are, and whether they are what they should be."""
+"""The data folder, and the data sets in it: where they are, and whether they are complete."""
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from longrank.datasets import mnist, questions, ratings
 from longrank.datasets.containers import Names, kind_of, locate
-from longrank.datasets.folder import AnyPath, data_folder
 from longrank.datasets.sources import source
 from longrank.errors import BadFile, LongrankError
 
+VARIABLE = "LONGRANK_DATA"
+AnyPath = str | os.PathLike[str]
 QUESTIONS = "llm"  # the data set of questions; the others are ratings and images
 _CHECKED_LINES = 1000
 
 
 class MissingData(LongrankError, FileNotFoundError):
     """A data set is not in the data folder; the message says how to get it."""
+
+
+def data_folder(folder: AnyPath | None = None) -> Path:
+    """Return the data folder: the given one, or ``LONGRANK_DATA``, or one in the user's cache."""
+    chosen = folder if folder is not None else os.environ.get(VARIABLE)
+    if chosen:
+        return Path(chosen).expanduser()
+    return cache_folder(sys.platform, os.environ, Path.home()) / "longrank"
+
+
+def cache_folder(platform: str, variables: Mapping[str, str], home: Path) -> Path:
+    """Return the folder in which a platform keeps caches.
+
+    >>> cache_folder("linux", {"XDG_CACHE_HOME": "/fast"}, Path("/home/ada")).as_posix()
+    '/fast'
+    """
+    if platform == "win32":
+        local = variables.get("LOCALAPPDATA")
+        return Path(local) if local else home / "AppData" / "Local"
+    if platform == "darwin":
+        return home / "Library" / "Caches"
+    given = variables.get("XDG_CACHE_HOME", "")
+    return Path(given) if given.startswith("/") else home / ".cache"
 
 
 def home(name: str, folder: AnyPath | None = None) -> Path:

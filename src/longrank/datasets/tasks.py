@@ -11,24 +11,80 @@ the task.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import operator
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longrank.datasets import mnist, questions, ratings, stored
-from longrank.datasets.arrays import Table
-from longrank.datasets.cache import prepared
-from longrank.datasets.embed import Arrays, embed_images, embed_ratings
-from longrank.datasets.folder import AnyPath, data_folder
+from longrank.datasets.embed import Arrays, Matrix, Vector, embed_images, embed_ratings
+from longrank.datasets.stored import AnyPath, data_folder
+from longrank.disk import atomic
 from longrank.errors import InvalidInput, MissingExtra
 from longrank.plugins import entry_points, load_entry_point
 
 DIGITS = "digits"  # comes with scikit-learn
 GROUP = "longrank.tasks"
+VERSION = 1  # raised whenever equal settings give other arrays
+_DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Items to be ranked, and how likely each one is to succeed; checked when it is made.
+
+    Parameters
+    ----------
+    name
+        The task.
+    items
+        Shape (n, d), finite, rows of norm 1 (or 0, if nothing is known of an item), shuffled.
+    chances
+        Shape (n,), the success probability of each item; 0 or 1 if success is a label.
+    embedding_items
+        Shape (m, d), the items that the embedding was fitted to. They are not ranked, so that
+        topics can be fitted to them.
+    labels
+        Shape (n,), the classes, if the items have any.
+    settings
+        Everything that the arrays depend on, as plain numbers and text.
+    """
+
+    name: str
+    items: Matrix
+    chances: Vector
+    embedding_items: Matrix
+    labels: NDArray[np.int64] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("items", "embedding_items"):
+            rows = getattr(self, name)
+            if not isinstance(rows, np.ndarray) or rows.ndim != 2 or rows.dtype != np.float64:
+                raise InvalidInput(name, "be an array of float64 of shape (n, d)", type(rows))
+            if rows.shape[1] != self.items.shape[1]:
+                raise InvalidInput(name, f"have {self.items.shape[1]} columns", rows.shape[1])
+            squares = np.einsum("ij,ij->i", rows, rows)
+            if not (squares <= 1.0 + 1e-9).all():
+                raise InvalidInput(name, "be finite with rows of norm at most 1", squares.max())
+        for name in ("chances", "labels"):
+            values = getattr(self, name)
+            if values is not None and np.shape(values) != (len(self.items),):
+                rule = f"have shape ({len(self.items)},), one number per item"
+                raise InvalidInput(name, rule, np.shape(values))
+        if not ((self.chances >= 0.0) & (self.chances <= 1.0)).all():
+            raise InvalidInput("chances", "be probabilities", self.chances)
+
+    def __len__(self) -> int:
+        return len(self.items)
 
 
 @dataclass(frozen=True)
@@ -237,3 +293,50 @@ def _whole(parameter: str, value: Any, minimum: int = 1) -> int:
     if isinstance(value, bool) or number < minimum:
         raise InvalidInput(parameter, f"be a whole number of at least {minimum}", repr(value))
     return number
+
+
+def prepared(
+    folder: Path,
+    name: str,
+    settings: Mapping[str, Any],
+    files: tuple[Path, ...],
+    build: Callable[[], Arrays],
+) -> Arrays:
+    """Return the arrays of these settings and files: read if built before, otherwise built.
+
+    A damaged file is built again.
+    """
+    key = describe(settings, files)
+    path = folder / "prepared" / f"{name}-{hashlib.sha256(key).hexdigest()[:16]}.npz"
+    arrays = _load(path, key)
+    if arrays is None:
+        arrays = build()
+        _store(path, key, arrays)
+    return arrays
+
+
+def describe(settings: Mapping[str, Any], files: tuple[Path, ...]) -> bytes:
+    """Describe everything that the arrays depend on; files count by name, size and time."""
+    stamps = []
+    for file in files:
+        status = file.stat()
+        stamps.append([file.name, status.st_size, status.st_mtime_ns])
+    whole = {"version": VERSION, "settings": dict(settings), "files": stamps}
+    return json.dumps(whole, sort_keys=True).encode()
+
+
+def _load(path: Path, key: bytes) -> Arrays | None:
+    if not path.is_file():
+        return None
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        return arrays if arrays.pop("key").tobytes() == key else None
+    except _DAMAGED:
+        return None
+
+
+def _store(path: Path, key: bytes, arrays: Arrays) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, allow_pickle=False, key=np.frombuffer(key, np.uint8), **arrays)

@@ -1,7 +1,4 @@
-"""The demo: a payment desk in money, then the paper's six policies and the recommended one.
-
-The second part has two worlds and three scenarios.
-"""
+"""The demo: a payment desk in money, then seven policies on handwritten digits."""
 
 from __future__ import annotations
 
@@ -14,43 +11,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.datasets import table
-from longrank.decision import Ranking
+from longrank.datasets import Table, table
 from longrank.experiments.figures import average_rewards
 from longrank.features import Mixture
 from longrank.jobs import Jobs
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy, Random, named, recommended
-from longrank.simulation import (
-    PaymentWorld,
-    Run,
-    TableWorld,
-    World,
-    average_reward,
-    simulate,
-)
+from longrank.simulation import Run, TableWorld, average_reward, simulate
 from longrank.simulation.desk import PROVIDERS, TRIES, Payment, PaymentDesk, fixed_list
 
 BUDGET = 5
-PAYMENTS = 4  # of the desk, for each round of the other worlds
+PAYMENTS = 4  # of the desk, for each round on the digits
 TOPICS = 12
 PIVOT = 3
 POLICIES = ("Rand", "Eps", "C-UCB1", "GL-CDCM", "Ind", "Dep", "recommended")
+PARTS = 1 + len(POLICIES)
 SCENARIOS: dict[str, Payoffs] = {
     "vanilla": Payoffs.vanilla(BUDGET),
     "exponential": Payoffs.exponential(BUDGET),
     "linear": Payoffs.linear(BUDGET, attempt_cost=0.1, give_up=-0.1),
 }
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A world, and items to fit topics to that are not going to be ranked."""
-
-    title: str
-    world: World
-    dim: int
-    unlabelled: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -74,12 +54,10 @@ class DeskRun:
 
 @dataclass(frozen=True)
 class Player:
-    """A policy in one world: a run of each scenario; in an endless world one ranking explained."""
+    """A policy on the digits: a run of each scenario."""
 
-    world: str
     policy: str
     runs: dict[str, Run]
-    explained: str | None
 
 
 def route(payments: int, seed: int) -> DeskRun:
@@ -118,36 +96,30 @@ def route(payments: int, seed: int) -> DeskRun:
     return DeskRun(payments, accounts, ranking.explain())
 
 
-def payments(rounds: int, seed: int) -> Setting:
-    """Simulate eight payment routes."""
-    world = PaymentWorld(8, seed=seed)
-    past = np.concatenate([world.deal(rounds + t).items for t in range(100)])
-    return Setting("payments (simulated)", world, world.dim, past)
+def simulate_all(name: str, rounds: int, seed: int) -> Player:
+    """Run one policy on scikit-learn's handwritten digits, in every scenario.
 
-
-def digits(rounds: int, seed: int) -> Setting:
-    """Use scikit-learn's handwritten digits: of 20 images, show a 3 as early as possible.
-
-    Some images serve to find 10 principal components and topics; the others are dealt in chunks
-    of 20, and shuffled again when all have been seen.
+    Of 20 images, a 3 should come as early as possible. Some images serve to find 10 principal
+    components and topics; the others are dealt in chunks of 20, and shuffled again when all have
+    been seen.
     """
     data = table(f"digits-{PIVOT}", seed)
     passes = -(-rounds // -(-len(data) // 20))
     world = TableWorld(data.items, data.chances, size=20, seed=seed, passes=passes)
-    return Setting("digits (real)", world, data.items.shape[1], data.embedding_items)
+    runs = {
+        scenario: simulate(make_policy(name, data, seed), world, payoffs, rounds)
+        for scenario, payoffs in SCENARIOS.items()
+    }
+    return Player(name, runs)
 
 
-WORLDS = (payments, digits)
-PARTS = 1 + len(WORLDS) * len(POLICIES)
-
-
-def make_policy(name: str, setting: Setting, seed: int) -> Policy:
+def make_policy(name: str, data: Table, seed: int) -> Policy:
     """Make one of the paper's six, with the same settings everywhere, or the recommended one."""
-    dim, newton = setting.dim, {"max_budget": BUDGET, "rate": 5.0, "radius": 10.0}
+    dim, newton = data.items.shape[1], {"max_budget": BUDGET, "rate": 5.0, "radius": 10.0}
     if name == "recommended":
         return recommended(dim=dim)
     if name == "Dep":
-        topics = Mixture.fit(setting.unlabelled, TOPICS, seed, unit=True)
+        topics = Mixture.fit(data.embedding_items, TOPICS, seed, unit=True)
         return named("dep", dim=TOPICS, topics=topics, exploration=0.1, **newton)
     own: dict[str, dict[str, Any]] = {
         "Rand": {"rng": seed},
@@ -159,27 +131,9 @@ def make_policy(name: str, setting: Setting, seed: int) -> Policy:
     return named(name.lower(), **own[name])
 
 
-def telling(policy: Policy, world: World, payoffs: Payoffs, after: int) -> Ranking:
-    """Return the next ranking shorter than the budget; otherwise simply the next one."""
-    coming = (policy.rank(world.deal(after + t).items, payoffs) for t in range(1_000))
-    first = next(coming)
-    return next((ranking for ranking in (first, *coming) if 0 < len(ranking) < BUDGET), first)
-
-
-def simulate_all(world: int, name: str, rounds: int, seed: int) -> Player:
-    """Run one policy in one of the worlds, in every scenario."""
-    setting, runs, explained = WORLDS[world](rounds, seed), {}, None
-    for scenario, payoffs in SCENARIOS.items():
-        policy = make_policy(name, setting, seed)
-        runs[scenario] = simulate(policy, setting.world, payoffs, rounds)
-    if setting.world.rounds is None:
-        explained = telling(policy, setting.world, payoffs, rounds).explain()
-    return Player(setting.title, name, runs, explained)
-
-
 def demo(rounds: int, seed: int, jobs: Jobs | None = None) -> Iterator[DeskRun | Player]:
-    """Run everything: the desk first, then every policy in every world."""
-    players = [(simulate_all, w, p, rounds, seed) for w in range(len(WORLDS)) for p in POLICIES]
+    """Run everything: the desk first, then every policy on the digits."""
+    players = [(simulate_all, policy, rounds, seed) for policy in POLICIES]
     yield from (jobs or Jobs()).each(_call, [(route, PAYMENTS * rounds, seed), *players])
 
 
@@ -191,13 +145,9 @@ def _call(function: Callable[..., DeskRun | Player], *arguments: object) -> Desk
 
 def draw(players: list[Player], out: Path) -> list[Path]:
     """Draw the average reward of all runs; return the files."""
-    panels: dict[str, dict[str, NDArray[np.float64]]] = {}
-    for world in dict.fromkeys(player.world for player in players):
-        for scenario in SCENARIOS:
-            panels[f"{world}, {scenario}"] = {
-                player.policy: average_reward(player.runs[scenario])
-                for player in players
-                if player.world == world
-            }
+    panels = {
+        scenario: {player.policy: average_reward(player.runs[scenario]) for player in players}
+        for scenario in SCENARIOS
+    }
     out.mkdir(parents=True, exist_ok=True)
     return average_rewards(panels, out / "average-reward")

@@ -168,21 +168,22 @@ def lengths(found: Scores) -> dict[str, Measured]:
 
 
 def figure_of_seconds(found: Scores, folder: Path) -> Drawn:
-    """Draw the running time over the budgets."""
-    measure = "microseconds per round"
-    files = over_budgets(seconds(found), folder / "seconds", measure, log=True)
+    """Draw the running time over the budgets, and list it."""
+    measure, shown = "microseconds per round", seconds(found)
+    files = over_budgets(shown, folder / "seconds", measure, log=True)
     caption = (
         "Running time per round (median over settings and tasks), on a log scale: ranking and "
         "learning, without compilation. Other programs may have been running on the machine."
     )
-    return files, [Picture(files[1], caption)]
+    return files, [Picture(files[1], caption), _numbers(shown, 1, measure)]
 
 
 def figure_of_lengths(found: Scores, folder: Path) -> Drawn:
-    """Draw lengths over the budgets."""
-    files = over_budgets(lengths(found), folder / "lengths", "mean length / budget")
+    """Draw lengths over the budgets, and list them."""
+    shown = lengths(found)
+    files = over_budgets(shown, folder / "lengths", "mean length / budget")
     caption = "Mean sequence length as a fraction of the budget, over tasks."
-    return files, [Picture(files[1], caption)]
+    return files, [Picture(files[1], caption), _numbers(shown, 2)]
 
 
 def _measured(
@@ -207,7 +208,7 @@ def _measured(
     }
 
 
-def measured_blocks(shown: Mapping[str, Measured], decimals: int, unit: str = "") -> list[Block]:
+def _numbers(shown: Mapping[str, Measured], decimals: int, unit: str = "") -> Grid:
     """Show a measure of every policy over the budgets in numbers."""
     budgets = sorted({b for lines in shown.values() for line in lines.values() for b in line})
     rows = tuple(
@@ -219,7 +220,7 @@ def measured_blocks(shown: Mapping[str, Measured], decimals: int, unit: str = ""
         for name, line in lines.items()
     )
     title = f"As numbers{unit and ', in '}{unit}"
-    return [Grid(("", *(f"b = {budget}" for budget in budgets)), rows, folded=title)]
+    return Grid(("", *(f"b = {budget}" for budget in budgets)), rows, folded=title)
 
 
 def _ordered(policies: Iterable[str]) -> list[str]:

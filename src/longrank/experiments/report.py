@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
-from math import isnan, nan
 from pathlib import Path
 
 from longrank.datasets import SOURCES, TASKS
@@ -21,7 +20,7 @@ from longrank.document import (
     to_html,
     to_markdown,
 )
-from longrank.experiments import figures, own
+from longrank.experiments import custom_tasks_report, figures
 from longrank.experiments.claims import (
     FEW,
     NOTHING,
@@ -32,11 +31,11 @@ from longrank.experiments.claims import (
     checks,
 )
 from longrank.experiments.commands import commands
+from longrank.experiments.custom_tasks_report import best_of_grid_field, details, held_out_field
 from longrank.experiments.figures import Drawn
 from longrank.experiments.latent import PANELS, POLICIES, few_topics, latent
 from longrank.experiments.results import ResultRow, origin, read_results
 from longrank.experiments.scores import Scores, scores
-from longrank.experiments.settings import readable
 from longrank.experiments.tables import (
     MNIST,
     Comparison,
@@ -94,9 +93,9 @@ def report(folders: Sequence[Path], out: Path) -> list[Path]:
         title = TITLE
         blocks, files = _blocks(rows, found, all_tables, drawn, known)
     else:
-        title = own.TITLE
+        title = custom_tasks_report.TITLE
         mine = [table for table in all_tables if table.scores]
-        blocks, files = own.blocks(found, mine, drawn, origin(folders), known)
+        blocks, files = custom_tasks_report.blocks(found, mine, drawn, origin(folders), known)
     page, markdown = out / "report.html", out / "report.md"
     page.write_text(to_html(blocks, title), "utf-8")
     markdown.write_text(to_markdown(blocks, out), "utf-8")
@@ -162,10 +161,8 @@ def _blocks(
         draw(fees)
     blocks.append(Heading("Running time", 2, "time"))
     draw(figures.figure_of_seconds(found, folder))
-    blocks += figures.measured_blocks(figures.seconds(found), 1, "microseconds per round")
     blocks.append(Heading("Lengths", 2, "lengths"))
     draw(figures.figure_of_lengths(found, folder))
-    blocks += figures.measured_blocks(figures.lengths(found), 2)
     blocks.append(Heading("Tables", 2, "tables"))
     blocks += [Prose(text) for text in _READING]
     for table in there:
@@ -250,11 +247,12 @@ def table_blocks(table: PaperTable, out: Path | None = None) -> list[Block]:
         spread = "; in small print, the standard deviation" if seeds[-1] > 1 else ""
         blocks += [
             Prose(f"Held out: mean over {counts}{spread}:"),
-            _grid(run, _held_out),
+            _grid(run, held_out_field),
         ]
     if table.not_run:
         blocks.append(Prose(f"{counted(table.not_run, 'field')} of the paper's table not run."))
-    return [*blocks, _settings(table), Code(tuple(commands(table.scores, out)))]
+    chosen = details(table, lambda score: score.rows, "Chosen settings, rewards and lengths")
+    return [*blocks, chosen, Code(tuple(commands(table.scores, out)))]
 
 
 def _small_print(table: PaperTable) -> str:
@@ -307,50 +305,9 @@ def _grid(table: PaperTable, field: Callable[[Comparison], Field]) -> Grid:
 def _ours(entry: Comparison) -> Field:
     ours = number(entry.value)
     if entry.published is None:
-        spread = entry.score.deviation if entry.own and entry.score is not None else nan
-        return Field(ours, "" if isnan(spread) else f"± {number(spread)}", entry.best)
+        return best_of_grid_field(entry) if entry.own else Field(ours, "", entry.best)
     difference = "" if entry.difference is None else f", {number(entry.difference, sign=True)}"
     return Field(ours, number(entry.published.ncr) + difference, entry.best)
-
-
-def _held_out(entry: Comparison) -> Field:
-    if entry.held_out is None:
-        return Field(number(None))
-    mean, deviation = entry.held_out
-    spread = "" if isnan(deviation) else f"± {number(deviation)}"
-    return Field(number(mean), spread, entry.best_held_out)
-
-
-def _settings(table: PaperTable) -> Grid:
-    priced = any(score.spent is not None for score in table.scores)
-    header = (
-        "scenario",
-        "b",
-        "policy",
-        "settings",
-        "of",
-        "NCR",
-        "CR",
-        "CR_rand",
-        "CR_max",
-        "length",
-        *(("fees per round",) if priced else ()),
-    )
-    rows = []
-    for score in table.scores:
-        texts = (
-            *(score.key.scenario, str(score.key.budget), label(score.key.policy)),
-            " / ".join(map(readable, score.settings)),
-            str(score.tried),
-            number(score.ncr, 3),
-            number(score.cumulative_reward, 1),
-            number(score.cr_rand, 1),
-            number(score.cr_max, 1),
-            number(score.mean_length, 1),
-            *((number(score.spent, 3),) if priced else ()),
-        )
-        rows.append(tuple(Field(text) for text in texts))
-    return Grid(header, tuple(rows), folded="Chosen settings, rewards and lengths")
 
 
 def figure_3_blocks(found: Scores, out: Path | None = None) -> list[Block]:

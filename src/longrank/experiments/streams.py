@@ -12,10 +12,10 @@ import numpy as np
 
 from longrank import packing
 from longrank.datasets import TASKS, Table, data_folder, table
-from longrank.datasets.threads import one_thread
 from longrank.errors import BadFile, InvalidInput, unknown
 from longrank.experiments.settings import LATENT, Settings
 from longrank.features import Coverage, Mixture
+from longrank.jobs import one_thread
 from longrank.links import LOGISTIC
 from longrank.policies import Policy, registry
 from longrank.simulation import PaymentWorld, Stream, TableWorld

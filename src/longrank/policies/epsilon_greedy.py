@@ -45,7 +45,6 @@ class EpsilonGreedy(LearningPolicy, Randomised):
         is to continue after a failure, and to plan with that.
     """
 
-    version = 2
     settings: ClassVar = {"epsilon": real(0.0, 1.0), "rng": saved_generator}
 
     def __init__(

@@ -65,7 +65,6 @@ class PlackettLuce(LearningPolicy, Randomised):
     0.5
     """
 
-    version = 2
     settings: ClassVar = {
         "temperature": real(above=0.0, maximum=sys.float_info.max),
         "rng": saved_generator,

@@ -50,7 +50,6 @@ class Thompson(LearningPolicy):
         is to continue after a failure, and to plan with that.
     """
 
-    version = 4
     settings: ClassVar = {
         "scale": real(0.0, sys.float_info.max),
         "rng": saved_generator,

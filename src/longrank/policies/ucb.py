@@ -100,7 +100,6 @@ class UCB(ConfidenceBound):
     >>> policy.learn(ranking, Outcome(tried=1, succeeded=True))
     """
 
-    version = 3
     settings: ClassVar = {
         "exploration": real(0.0, sys.float_info.max),
         "probing": flag,

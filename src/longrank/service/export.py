@@ -9,21 +9,21 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Iterator
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 import msgspec
 
 from longrank.errors import InvalidInput
 from longrank.service.engine.engine import Engine
+from longrank.service.messages import ExportFormat
 from longrank.service.store.records import DecisionRecord, OutcomeRecord, joined
 
 FIRST, ROWS = 10, 2000  # rows that are read at first, and at most, at once
 BYTES = 16 << 20  # of the decisions that are read at once, about
-Format = Literal["parquet", "jsonl"]
 Row = dict[str, Any]
 
 
-def spooled(engine: Engine, name: str, format: Format = "parquet") -> IO[bytes]:
+def spooled(engine: Engine, name: str, format: ExportFormat = "parquet") -> IO[bytes]:
     """Write all decisions of a model that are in the log into a temporary file, oldest first.
 
     A decision is a row; return the file. InvalidInput for Parquet where pyarrow is not installed.

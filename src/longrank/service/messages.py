@@ -31,6 +31,7 @@ Record = Annotated[
 ]
 Mode = Literal["online", "shadow", "frozen"]
 Status = Literal["pending", "expired", "settled"]
+ExportFormat = Literal["parquet", "jsonl"]
 Result = Literal["pending", "expired", "succeeded", "declined", "gave_up"]
 Seconds = Annotated[float, Meta(gt=0, le=MAX_SECONDS)]
 Position = Annotated[int, Meta(ge=1, le=MAX_TRIES)]

@@ -2,11 +2,14 @@
 
 from collections.abc import Callable
 
-from longrank.experiments.bench.default import measure_default
-from longrank.experiments.bench.learning import measure_likelihood, measure_long
 from longrank.experiments.bench.measure import Measure, Times, alternate, ratio
-from longrank.experiments.bench.ranking import measure_dependent, measure_many
-from longrank.experiments.bench.rounds import measure_round, measure_start
+from longrank.experiments.bench.ranking import measure_default, measure_dependent, measure_many
+from longrank.experiments.bench.rounds import (
+    measure_likelihood,
+    measure_long,
+    measure_round,
+    measure_start,
+)
 
 BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "round": measure_round,

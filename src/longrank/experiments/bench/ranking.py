@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank import Payoffs, kernels, named
-from longrank.experiments.bench import reference
-from longrank.experiments.bench.measure import Measure, Play, alternate, ratio
-from longrank.experiments.bench.reference import Matrix, Vector
-from longrank.experiments.bench.rounds import playing, rounds, through
+from longrank import Outcome, Payoffs, kernels, named, recommended
+from longrank.experiments.bench import measure
+from longrank.experiments.bench.measure import (
+    Matrix,
+    Measure,
+    Order,
+    Play,
+    Vector,
+    alternate,
+    greedy,
+    playing,
+    ratio,
+    rounds,
+    through,
+)
 from longrank.planning.contenders import PART, THREADS
 from longrank.policies.learning import LearningPolicy
 
@@ -30,16 +41,16 @@ def usual(items: int = K, topics: int = TOPICS) -> Case:
     return rng.dirichlet(np.full(topics, 0.3), items), rng.normal(size=topics), inverse, 0.3
 
 
-def adversarial() -> dict[str, Case]:
+def adversarial(items: int = K) -> dict[str, Case]:
     """Cases where bounds help little: similar items, flat topics, widths that dominate."""
     rng = np.random.default_rng(1)
-    some, weights, inverse, _ = usual()
-    flat = rng.dirichlet(np.full(TOPICS, 50.0), K)
+    some, weights, inverse, _ = usual(items)
+    flat = rng.dirichlet(np.full(TOPICS, 50.0), items)
     half = rng.normal(size=(TOPICS, TOPICS))
     wild = half @ half.T  # far from diagonal: the bound on a width is loose
-    sizes = rng.random((K, 1))
+    sizes = rng.random((items, 1))
     return {
-        "all items equal": (np.repeat(some[:1], K, axis=0), weights, inverse, 0.3),
+        "all items equal": (np.repeat(some[:1], items, axis=0), weights, inverse, 0.3),
         "flat topics, no weights": (flat, np.zeros(TOPICS), inverse, 0.3),
         "flat topics, wild widths": (flat, 0.01 * weights, wild, 10.0),
         "wild widths": (some, np.zeros(TOPICS), wild, 10.0),
@@ -47,16 +58,14 @@ def adversarial() -> dict[str, Case]:
     }
 
 
-def against_plain(
-    what: str, case: Case, aim: float, count: int = LENGTH, blocks: int = 25
-) -> Measure:
+def against_plain(what: str, case: Case, aim: float, count: int, blocks: int = 25) -> Measure:
     """Time a dependent ranking and compare its sequence with that of plain greedy."""
 
-    def ours() -> reference.Order:
+    def ours() -> Order:
         return kernels.greedy_coverage(*case, np.inf, count)[0]
 
-    def theirs() -> reference.Order:
-        return reference.greedy(*case, count)
+    def theirs() -> Order:
+        return greedy(*case, count)
 
     same = np.array_equal(ours(), theirs())
     times = alternate({"ours": ours, "plain": theirs}, blocks)
@@ -65,12 +74,13 @@ def against_plain(
     return Measure(row.what, row.value, row.aim, f"{row.raw}; {told}")
 
 
-def measure_dependent() -> list[Measure]:
+def measure_dependent(items: int = K, length: int = LENGTH) -> list[Measure]:
     """Dependent rankings against plain greedy, on usual and on adversarial cases."""
-    what = f"dependent ranking, k = {K}, b = {LENGTH}, d' = {TOPICS}, against plain greedy"
-    rows = [against_plain(what, usual(), 0.1)]
-    for name, case in adversarial().items():
-        rows.append(against_plain(f"dependent ranking, adversarial: {name}", case, 1.3, blocks=5))
+    what = f"dependent ranking, k = {items}, b = {length}, d' = {TOPICS}, against plain greedy"
+    rows = [against_plain(what, usual(items), 0.1, length)]
+    for name, case in adversarial(items).items():
+        what = f"dependent ranking, adversarial: {name}"
+        rows.append(against_plain(what, case, 1.3, length, blocks=5))
     return rows
 
 
@@ -184,3 +194,72 @@ def allocated(what: str, policy: LearningPolicy, items: Items) -> Measure:
     )
     value = 1.0 + (peak + inside) / items.nbytes
     return Measure(f"memory to rank {len(items):,} {what}", value, 1.2, raw)
+
+
+SETTLING = 400  # rounds, after which the features have settled
+SIZES = (10_000, 10, 6.0), (1_000_000, 10, 8.0), (1_000_000, 64, 8.0)  # candidates, numbers, aim
+LARGE = 1_000_000  # candidates from which on memory counts
+NAMES = ("default", "Ind")
+
+
+def settled(dim: int) -> dict[str, LearningPolicy]:
+    """Let both learn from the same rounds."""
+    dealt, payoffs = rounds(dim, count=SETTLING), Payoffs.exponential(B)
+    ind = named("ind", dim=dim, max_budget=B, exploration=0.1, rate=5.0, radius=3.0)
+    assert isinstance(ind, LearningPolicy)
+    made = dict(zip(NAMES, (recommended(dim=dim, max_budget=B), ind), strict=True))
+    for policy in made.values():
+        through(playing(policy, payoffs), dealt)()
+    return made
+
+
+def measure_default() -> list[Measure]:
+    """A settled default against Ind, by processor time: the ratio of the minima."""
+    dealt, payoffs = rounds(), Payoffs.exponential(B)
+
+    def round_of(policy: LearningPolicy) -> Callable[[], object]:
+        return through(playing(policy, payoffs), dealt)
+
+    def failures_of(policy: LearningPolicy) -> Callable[[], object]:
+        receipts = [policy.receipt(items, payoffs, np.arange(B)) for items, _ in dealt]
+
+        def learn() -> None:
+            for ranking in receipts:
+                policy.learn(ranking, Outcome(B, False))
+
+        return learn
+
+    setting = f"k = {measure.K}, d = {measure.D}, b = {B}"
+    rows = [
+        _against_ind(
+            f"a round of the default, {setting}", settled(measure.D), round_of, 3.0, measure.ROUNDS
+        ),
+        _against_ind(
+            f"learning from {B} failures", settled(measure.D), failures_of, 4.0, measure.ROUNDS
+        ),
+    ]
+    made = {dim: settled(dim) for _, dim, _ in SIZES}
+    for size, dim, aim in SIZES:
+        items = many(size, dim)
+
+        def ranking_of(policy: LearningPolicy, items: Items = items) -> Callable[[], object]:
+            return lambda: policy.rank(items, payoffs)
+
+        what = f"x {dim}, by the default"
+        rows.append(_against_ind(f"rank {size:,} {what}", made[dim], ranking_of, aim))
+        if size >= LARGE:
+            rows.append(allocated(what, made[dim]["default"], items))
+    return rows
+
+
+def _against_ind(
+    what: str,
+    made: dict[str, LearningPolicy],
+    play: Callable[[LearningPolicy], Callable[[], object]],
+    aim: float,
+    calls: int = 1,
+) -> Measure:
+    times = alternate({name: play(policy) for name, policy in made.items()}, blocks=9)
+    ours, ind = (times[name].per(calls) for name in NAMES)
+    raw = f"default {ours}, Ind {ind}; of the medians {ours.median / ind.median:.3g}"
+    return Measure(f"{what}, against Ind", ours.minimum / ind.minimum, aim, raw)

@@ -19,7 +19,7 @@ from longrank.logs.evaluation.judging import comparable, differ, judge
 from longrank.logs.evaluation.outcome_model import OutcomeModel, calibration, fit
 from longrank.logs.evaluation.sample import Sample, range_of, too_many, treatment, widen
 from longrank.logs.evaluation.verdict import LOGGED, PLAYED, Evaluation, Verdict
-from longrank.logs.history import History
+from longrank.logs.history import History, Progress
 from longrank.policies import Policy, Random
 
 _ROOM = 2**27  # bytes of evidence that are in memory at once, unless one policy has more
@@ -39,6 +39,7 @@ def evaluate(
     jobs: int = 1,
     backend: str = "processes",
     address: str | None = None,
+    progress: Progress | None = None,
 ) -> Evaluation:
     """Estimate what policies would earn on a log: a verdict on each, and every estimate.
 
@@ -70,6 +71,8 @@ def evaluate(
     jobs, backend, address
         How many processes evaluate batches of the log, with the same results: of this machine
         (``"processes"``), or of a ``"dask"`` or ``"ray"`` cluster at this address.
+    progress
+        Called with the number of decisions done and their total, after each batch.
 
     Returns
     -------
@@ -102,7 +105,7 @@ def evaluate(
     estimates, verdicts, sides = [], {}, []
     plain = too_many(log.missing, log.decisions) if treated == "refuse" else ""
     calibrated = _calibrated(fitted)
-    for name, evidence in _gathered(asked, history, fitted, workers):
+    for name, evidence in _gathered(asked, history, fitted, workers, progress):
         if not estimates:
             estimates.append(_logged(evidence, settings))
         if name not in policies:
@@ -128,17 +131,27 @@ def evaluate(
 
 
 def _gathered(
-    policies: Mapping[str, Policy], history: History, model: OutcomeModel, workers: Jobs
+    policies: Mapping[str, Policy],
+    history: History,
+    model: OutcomeModel,
+    workers: Jobs,
+    progress: Progress | None,
 ) -> Iterator[tuple[str, Evidence]]:
     """Return the evidence about each policy; about as many at once as there is room for."""
     longest = max(int(batch.lengths.max()) for batch in history.batches())
     size = 8 * (_COLUMNS + _WIDE * (longest + 1)) * (len(history) + history.missing)
     at_once, names = max(1, _ROOM // size), list(policies)
-    for first in range(0, len(names), at_once):
+    passes = range(0, len(names), at_once)
+    for i, first in enumerate(passes):
+
+        def tell(done: int, total: int, before: int = i) -> None:
+            if progress is not None:
+                progress(before * total + done, len(passes) * total)
+
         some = {name: policies[name] for name in names[first : first + at_once]}
-        found = gather_all(some, history, model, workers=workers)
+        gathered = gather_all(some, history, model, workers=workers, progress=tell)
         for name in some:
-            yield name, found.pop(name)[""]
+            yield name, gathered.pop(name)[""]
 
 
 def _logged(evidence: Evidence, settings: IntervalSettings) -> Estimate:

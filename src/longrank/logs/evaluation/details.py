@@ -35,8 +35,8 @@ from longrank.policies import Policy
 
 Policies = Mapping[str, Policy]
 UNCHANGED = "unchanged"
-SOME = 3_000  # decisions that are enough to ask what if, and to see how a policy learns
-MANY = 12  # candidates that are shown by name
+MAX_ASKED = 3_000  # decisions that are enough to ask what if, and to see how a policy learns
+MAX_NAMED = 12  # candidates that are shown by name
 
 
 def in_currency(text: str, money: str) -> str:
@@ -75,7 +75,7 @@ class Details:
         positions = insights.by_position(self.history)
         cost, why = self._extra(extra_cost, positions)
         changes = self._changes(cost)
-        every = max(1, math.ceil(len(self.history) / SOME))
+        every = max(1, math.ceil(len(self.history) / MAX_ASKED))
         asked = (self.policies, self.history, self.model, changes)
         found = gather_all(*asked, workers=workers, every=every)
         blocks = self._candidates(every)
@@ -99,7 +99,7 @@ class Details:
         most = {name: max(counts[name] for counts in found.first.values()) for name in everyone}
         names = sorted(everyone, key=lambda name: (-most[name], name))
         rows = []
-        for name in names[:MANY]:
+        for name in names[:MAX_NAMED]:
             tried = found.tried[name]
             own = (_share(counts[name] / found.decisions) for counts in found.first.values())
             rate = _share(found.succeeded[name] / tried) if tried else "–"
@@ -114,13 +114,13 @@ class Details:
         header = ("candidate", *found.first, "attempts", "success rate")
         header += (in_currency("mean cost", self.money),) if found.spent else ()
         text = (
-            "The share of decisions in which each candidate is tried first; then its attempts in "
-            "the log, at whatever position: how many, how many of them succeeded, and their cost."
+            "The share of decisions in which each candidate is tried first; then all its attempts "
+            "in the log: how many there were, how many succeeded, and what they cost."
         )
-        if len(names) > MANY:
-            text += f" The {MANY} of {len(names)} that somebody tries first most often."
+        if len(names) > MAX_NAMED:
+            text += f" Shown are the {MAX_NAMED} of {len(names)} that are tried first most often."
         if every > 1:
-            text += f" All of this is counted in one decision in {every}, spread evenly."
+            text += f" Counted in every {every}th decision."
         return [
             Heading("Who is tried first", 2),
             Prose(text),
@@ -143,8 +143,8 @@ class Details:
             return extra_cost, ""
         tried, spent = int(positions.tried.sum()), float(positions.spent.sum())
         if spent > 0.0:
-            return _round(spent / tried), "about what an attempt of the log cost on average"
-        return _round(0.05 * self._worth()), "about a twentieth of what a success is worth at most"
+            return _round(spent / tried), "about the mean cost of an attempt in the log"
+        return _round(0.05 * self._worth()), "about a twentieth of the most a success is worth"
 
     def _worth(self) -> float:
         """Return the most that a success at once is worth."""
@@ -202,15 +202,15 @@ class Details:
         level = percent(self.settings.confidence)
         text = (
             "Each policy decides again under the change, and is evaluated again on the log: "
-            f"{in_currency('value', self.money)}, in brackets how much more than unchanged, and "
-            f"{level} interval. “Not clear”: the change may matter, but this log is too small to "
-            "show it. A budget is how many attempts are allowed; the log cannot show what a larger "
-            "one than its own would bring."
+            f"{in_currency('value', self.money)}, the difference from unchanged in brackets, and "
+            f"the {level} interval. “Not clear”: the change may matter, but this log is too small "
+            "to show it. A budget is the number of attempts allowed; the log cannot show what a "
+            "larger one would bring."
         )
         if why:
-            text += f" The higher cost of attempts is {why}."
+            text += f" The extra cost of an attempt is {why}."
         if every > 1:
-            text += f" This long log is asked about one decision in {every}, spread evenly."
+            text += f" Evaluated on every {every}th decision of this long log."
         return [Prose(text), Grid(("change", *found), tuple(rows), prose=(0,), stacked=True)]
 
     def _lengths(self, found: Mapping[str, Evidence]) -> list[Block]:
@@ -223,9 +223,9 @@ class Details:
             mean = float(shares @ np.arange(longest))
             rows.append((name, f"{mean:.2f}", *map(_share, shares)))
         text = (
-            "How many candidates a sequence names, and the share of decisions with that many. It "
-            "ends at the first success, so a long sequence means more second chances, not as many "
-            "attempts; with 0 nothing is tried."
+            "How many candidates a sequence names, and the share of decisions with that many. "
+            "Attempts end at the first success, so a long sequence means more second chances, not "
+            "more attempts; with 0 nothing is tried."
         )
         header = ("policy", "mean length", *(f"length {n}" for n in range(longest)))
         return [Prose(text), Grid(header, tuple(rows), prose=(0,), stacked=True)]
@@ -236,7 +236,7 @@ class Details:
         ]
         if not supported:
             return []
-        whole, history = len(self.history), self.history.part(0, SOME)
+        whole, history = len(self.history), self.history.part(0, MAX_ASKED)
         curves = {
             name: insights.learning_curve(policy, history, self.model)
             for name, policy in self.policies.items()
@@ -253,9 +253,9 @@ class Details:
         narrow = Drawing(_curves(curves, self.money, width=NARROW), tuple(curves))
         first = f"the first {len(history):,} of " if len(history) < whole else ""
         text = (
-            f"Here each policy goes on learning from {first}these decisions, one after another, "
-            "and is evaluated before each: the mean so far, with two standard errors, which says "
-            "less than the intervals above."
+            f"Here each policy keeps learning from {first}these decisions, one after another, and "
+            "is evaluated before each: the mean so far, with two standard errors, which are less "
+            "reliable than the intervals above."
         )
         left = [name for name in self.policies if name not in supported]
         if left:
@@ -360,7 +360,9 @@ def _calibration(model: OutcomeModel) -> list[Block]:
         chart.dot(predicted, true)
     text = (
         "Each dot is a tenth of the attempts, predicted by a model that has not seen them. Dots on "
-        "the line are predicted well. Far from it, trust the row “model” in the table below less, "
-        "and the best estimates a little less; intervals and advice do not depend on the model."
+        "the line are predicted well. The farther they are from it, the less the row “model” in "
+        "the table below can be trusted, and the wider doubly robust intervals are. Of intervals, "
+        "only “normal” ones use the model, for the variance of rare events; those by betting, "
+        "which the advice to switch requires as well, do not."
     )
     return [Prose(text), Drawing(chart)]

@@ -25,7 +25,7 @@ from longrank.logs.evaluation.weighing import (
     RoundPayoffs,
     weigh,
 )
-from longrank.logs.history import Change, History, changed
+from longrank.logs.history import Change, History, Progress, changed
 from longrank.policies import Policy
 
 Array = NDArray[np.float64]
@@ -120,6 +120,7 @@ def gather_all(
     workers: Jobs | None = None,
     learn: bool = False,
     every: int = 1,
+    progress: Progress | None = None,
 ) -> dict[str, dict[str, Evidence]]:
     """Ask policies about every decision of a log, in one pass; return what it says about each.
 
@@ -130,7 +131,8 @@ def gather_all(
 
     ``draws`` is the number of sequences drawn for the model's estimate of a randomised policy:
     four by default, down to one for 10,000 decisions, of which the mean is just as good. With
-    ``every`` only each n-th decision is asked about.
+    ``every`` only each n-th decision is asked about. ``progress`` is told how many were, and how
+    many there are.
     """
     changes = {"": UNCHANGED} if changes is None else changes
     total = len(history)
@@ -146,6 +148,8 @@ def gather_all(
         _merge(log, counted)
         for pair, part in parts.items():
             columns[pair].append(part)
+        if progress is not None:
+            progress(log.decisions + log.missing, total + history.missing)
     common = {change: _joined(columns.pop((None, change))) for change in changes}
     return {
         policy: {

@@ -33,7 +33,6 @@ from longrank.logs.evaluation.estimators import Estimate
 from longrank.logs.evaluation.evidence import check_batches
 from longrank.logs.evaluation.insights import lengths
 from longrank.logs.evaluation.intervals import IntervalSettings
-from longrank.logs.evaluation.legend import every_estimate
 from longrank.logs.evaluation.sample import treatment
 from longrank.logs.evaluation.verdict import LOGGED, Difference, Evaluation, Verdict
 from longrank.logs.history import History
@@ -95,7 +94,7 @@ def report(
         blocks += details.sections(extra_cost, Jobs(jobs, backend, address))
     today = datetime.datetime.now(datetime.UTC).date()
     made = f"Made on {_day(today)} by longrank {longrank.__version__}."
-    blocks += [*every_estimate(policies, found, money), Prose(made)]
+    blocks += [*_every_estimate(policies, found, money), Prose(made)]
     out = Path(path)
     out.write_text(to_html(blocks, f"{title} {history.name}"), "utf-8")
     return out
@@ -245,7 +244,7 @@ def _between(differences: Sequence[Difference], money: str) -> list[Block]:
         sure = "not known"
         if math.isfinite(one.low):
             better = one.policy if one.low > 0.0 else one.other
-            sure = better if one.low * one.high > 0.0 else "may be chance"
+            sure = better if one.low * one.high > 0.0 else "may be noise"
         values = fitted(one.value, width, sign=True), span(one.low, one.high, width, sign=True)
         rows.append((f"{one.policy} against {one.other}", *values, sure))
     text = _best_of(differences)
@@ -253,7 +252,7 @@ def _between(differences: Sequence[Difference], money: str) -> list[Block]:
     if "normal" in methods:
         text += " They are compared decision by decision."
     if "betting" in methods:
-        text += " For few effective decisions, a difference follows from the intervals of both."
+        text += " With few effective decisions, a difference follows from the intervals of both."
     header = ("", in_currency("more per decision", money), "interval", "better")
     return [Prose(text), Grid(header, tuple(rows), prose=(0, 3), stacked=True)]
 
@@ -269,40 +268,114 @@ def _best_of(differences: Sequence[Difference]) -> str:
             return f"`{name}` would earn more than all others."
     if not names:
         return "The log cannot tell which policy is better."
-    return "The log cannot tell which of these policies earns most: differences may be chance."
+    return "The log cannot tell which of these policies earns most: differences may be noise."
 
 
 def _basis(history: History, found: Evaluation) -> Prose:
     text = (
-        "None of these policies was run: the numbers are estimates, from the decisions of the log, "
-        "of what each would earn in further decisions like these. Where the log cannot support an "
-        "estimate, there is none."
+        "None of these policies was run: the numbers estimate, from the decisions of the log, what "
+        "each would earn in further decisions like these. Where the log does not support an "
+        "estimate, none is given."
     )
     if history.before:
         first = counted(history.before, "decision")
-        text += f" The first {first} of the log are set aside to learn from, and not counted here."
+        text += f" The first {first} of the log were used for learning, and are not counted here."
     if found.missing:
         text += f" {found.missing:,} more decisions have no outcome."
     verdicts = found.verdicts.values()
     if any(verdict.refused for verdict in verdicts):
         text += (
-            " A log can tell if what it played was chosen by chance, at least in a share of the "
-            "decisions, and if it has the probabilities of that (propensities)."
+            " A log can tell if at least some of its decisions were randomised, and if it has the "
+            "probabilities of what it played (propensities)."
         )
     if any(verdict.advice == "try" for verdict in verdicts):
         text += (
-            " The share of the traffic to try a policy on is so small that even at the lower end "
-            "of its interval at most 1 % of the range of what a decision can earn is lost."
+            " The share of the traffic to try a policy on is chosen so that, even at the lower end "
+            "of its interval, trying it costs at most 1 % of the range of what a decision can earn."
         )
     if any(not verdict.refused and verdict.estimator != "bounds" for verdict in verdicts):
         text += (
-            " They are right only if the log's propensities are: the probabilities with which it "
+            " They are correct only if the log's propensities are: the probabilities with which it "
             "chose what it played."
         )
     empty = lengths(history)
     if empty[0] > 0.01 * empty.sum():
-        text += f" What was played tried nothing in {empty[0] / empty.sum():.0%} of the decisions."
+        share = f"{100.0 * empty[0] / empty.sum():.0f} %"
+        text += f" The logging policy made no attempt in {share} of decisions."
     log = check_batches(history)
     if log.prices:
-        text += f" Values are net of what attempts cost: {log.prices}."
+        text += f" Values are net of costs: {log.prices}."
     return Prose(text)
+
+
+_ESTIMATORS = {
+    "doubly robust": (
+        "The verdicts are “doubly robust”: a model of the log predicts what a policy earns, and "
+        "the decisions in which the log began like the policy correct that prediction. So, unlike "
+        "the row “model”, they do not require the model to be right."
+    ),
+    "importance sampling": (
+        "The verdicts are by “importance sampling”: each decision is weighted by how much more "
+        "likely the policy was to play it than the log."
+    ),
+    "bounds": (
+        "The verdicts are “bounds”: the log was not randomised, so they rest on what its decisions "
+        "show for certain."
+    ),
+}
+_METHODS = {
+    "bounds": "The row “bounds” is what the decisions show for certain, with no assumption about "
+    "what was not tried.",
+    "normal": (
+        "“Normal” intervals are accurate for many effective decisions. They allow for rare unseen "
+        "events, hence the asymmetry. Their width also uses what the model expects of such events, "
+        "as far as the log does not contradict it."
+    ),
+    "bootstrap": "“Bootstrap” intervals come from resampled decisions.",
+    "betting": (
+        "“Betting” intervals are wide, but valid for any number of decisions: they contain every "
+        "value that betting fails to refute. They are used where fewer than 100 effective "
+        "decisions follow the policy to the end of its sequences, even if more follow it up to the "
+        "outcome."
+    ),
+}
+_EFFECTIVE = (
+    "“Effective decisions”: the log is as informative about the policy as this many decisions of "
+    "the policy itself."
+)
+
+
+def _every_estimate(policies: Policies, found: Evaluation, money: str) -> list[Block]:
+    """Return every estimate, and what the words mean."""
+    widths = [e.high - e.low for e in found if e.high > e.low]
+    width = min(widths, default=0.0)
+    rows = []
+    for e in found:
+        remark = f"refused: {e.refused}" if e.refused else "; ".join(e.notes)
+        if not math.isnan(e.exact):
+            remark = f"exact in {percent(round(e.exact, 2))} of the decisions; {remark}"
+        ends = "" if math.isnan(e.low) else span(e.low, e.high, width)
+        value = fitted(e.value, width)
+        rows.append((e.policy, e.estimator, value, ends, number(e.effective, 0), e.method, remark))
+    levels = [f"{percent(e.confidence)} " for e in found if not math.isnan(e.confidence)]
+    header = (
+        *("policy", "estimator", in_currency("value", money)),
+        f"{levels[0] if levels else ''}interval",
+        *("effective decisions", "method", "remarks"),
+    )
+    return [
+        Heading("Every estimator", 2),
+        *(Prose(text) for text in _explained(found)),
+        *(Prose(f"`{name}` is `{policy!r}`.") for name, policy in policies.items()),
+        Grid(header, tuple(rows), folded=f"{len(rows)} estimates", prose=(0, 1, 5, 6)),
+    ]
+
+
+def _explained(found: Evaluation) -> list[str]:
+    """Explain how the verdicts were reached, in as many words as they need."""
+    verdicts = [verdict for verdict in found.verdicts.values() if not verdict.refused]
+    estimators = sorted({verdict.estimator for verdict in verdicts})
+    methods = sorted({e.method for e in found if not e.refused})
+    texts = [_ESTIMATORS[name] for name in estimators if name in _ESTIMATORS]
+    texts += [_METHODS[name] for name in methods if name in _METHODS]
+    return [*texts, _EFFECTIVE] if verdicts else texts

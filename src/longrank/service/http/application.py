@@ -6,6 +6,7 @@ Every request takes it, and it is all in one place: there are no further layers 
 from __future__ import annotations
 
 import hmac
+import math
 import os
 import random
 import re
@@ -26,7 +27,7 @@ from longrank.errors import LongrankError
 from longrank.service.engine.keys import ADMIN, digest
 from longrank.service.http import body, problems
 from longrank.service.http.key_lookup import KeyLookup
-from longrank.service.http.limits import Quota
+from longrank.service.http.limits import Limits
 from longrank.service.http.logs import Access
 from longrank.service.http.problems import Refused
 from longrank.service.http.routes import FIELD, PAGES, ROUTES, Route
@@ -93,6 +94,48 @@ def find(table: Table, method: str, path: str) -> tuple[Endpoint, dict[str, Any]
     raise Refused(404, "there is nothing at this path")
 
 
+class Quota:
+    """What each key uses now: requests in progress, and requests a second."""
+
+    def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+        self._limits, self._clock = limits, clock
+        self._in_flight: dict[bytes, int] = {}
+        self._buckets: dict[bytes, tuple[float, float]] = {}
+
+    def enter(self, key: bytes) -> None:
+        """Count a request of a key; refuse it with 429 if the key has too many."""
+        limit, rate = self._limits.max_per_key, self._limits.max_rate
+        in_flight = self._in_flight.get(key, 0)
+        if in_flight >= limit:
+            raise _too_many(f"this key has {limit} requests in progress, its limit", 1)
+        if rate:
+            self._take(key, rate)
+        self._in_flight[key] = in_flight + 1
+
+    def leave(self, key: bytes) -> None:
+        """Count a request of a key as done."""
+        left = self._in_flight[key] - 1
+        if left:
+            self._in_flight[key] = left
+        else:
+            del self._in_flight[key]
+
+    def _take(self, key: bytes, rate: float) -> None:
+        """Take a token out of the key's bucket, which holds those of one second."""
+        now, size = self._clock(), max(1.0, rate)
+        tokens, then = self._buckets.get(key, (size, now))
+        tokens = min(size, tokens + (now - then) * rate)
+        if tokens < 1.0:
+            seconds = (1.0 - tokens) / rate
+            raise _too_many(f"this key may make {rate:g} requests a second", seconds)
+        self._buckets[key] = tokens - 1.0, now
+
+
+def _too_many(detail: str, seconds: float) -> Refused:
+    wait = str(max(1, math.ceil(seconds)))
+    return Refused(429, f"{detail}; try again later", {"Retry-After": wait})
+
+
 class Application:
     """The ASGI application.
 
@@ -116,7 +159,8 @@ class Application:
         self._bodies = body.BodyReader(service.limits.max_bytes, service.limits.max_buffered)
         open_ones = {"metrics"} if service.auth else {route.name for route in routes}
         self._keyless = open_ones - {"health", "ready"}  # what a page could use or read
-        self._lookup = KeyLookup(service.keys, service.engine.store.exclusive)
+        self._others = not service.engine.store.exclusive  # processes write to the store as well
+        self._lookup = KeyLookup(service.keys, not self._others)
         service.metrics.in_flight.set_function(lambda: self._in_flight)
         service.metrics.large.set_function(lambda: service.workers.waiting)
 
@@ -194,8 +238,8 @@ class Application:
                 self._quota.enter(key)
         try:
             arguments = _parameters(endpoint, values, scope, headers)
-            if route.looks_up and not service.engine.knows(arguments["name"]):
-                # refuses if there is none
+            if self._others and route.looks_up and not service.engine.knows(arguments["name"]):
+                # another process may have made it; refuses if there is none
                 await run_in_threadpool(service.engine.model, arguments["name"])
             turn, size = Turn(key, arguments.get("name", "")), 0
             work: Callable[[], Any] | None = None
@@ -288,7 +332,7 @@ def _reply(endpoint: Endpoint, answer: Any) -> tuple[int, dict[str, str], Conten
     """Return the status, the headers and the body of what a handler answered."""
     if answer is None:
         return endpoint.statuses[type(None)], {}, None
-    headers = {"Content-Type": endpoint.route.media}
+    headers = {"Content-Type": endpoint.route.media[0]}
     if isinstance(answer, Reply):
         return 200, headers | answer.headers, answer.body
     status = endpoint.statuses[type(answer)]

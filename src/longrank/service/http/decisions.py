@@ -14,6 +14,7 @@ from longrank.service.engine.model import Model
 from longrank.service.engine.views import Wanted
 from longrank.service.export import spooled
 from longrank.service.http.problems import status_of
+from longrank.service.http.routes import EXPORTS
 from longrank.service.http.service import Load, Reply, Service
 from longrank.service.http.workers import Shape
 
@@ -97,6 +98,7 @@ async def drop(service: Service, name: str, older_than: int) -> messages.Dropped
     return messages.Dropped(await run_in_threadpool(service.engine.drop, name, float(older_than)))
 
 
-async def export(service: Service, name: str, load: Load) -> Reply:
-    file = await service.workers.run(load.turn, partial(spooled, service.engine, name))
-    return Reply(file, {"Content-Disposition": f'attachment; filename="{name}.parquet"'})
+async def export(service: Service, name: str, load: Load, format: messages.ExportFormat) -> Reply:
+    file = await service.workers.run(load.turn, partial(spooled, service.engine, name, format))
+    disposition = f'attachment; filename="{name}.{format}"'
+    return Reply(file, {"Content-Type": EXPORTS[format], "Content-Disposition": disposition})

@@ -106,7 +106,7 @@ def _answer(route: Route[..., Any], kind: Any, found: dict[Any, Any]) -> dict[st
     answer: dict[str, Any] = {"description": route.summary}
     if kind is not None:
         schema = found[kind] if _is_message(kind) else {"type": "string"}
-        answer["content"] = {route.media.partition(";")[0]: {"schema": schema}}
+        answer["content"] = {media.partition(";")[0]: {"schema": schema} for media in route.media}
     return answer
 
 

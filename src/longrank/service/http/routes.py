@@ -56,7 +56,9 @@ Scope = Literal["admin", "model", "open"]
 
 FIELD = re.compile(r"{(\w+)}")
 JSON = "application/json"
+HTML = "text/html; charset=utf-8"
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+EXPORTS = {"parquet": "application/vnd.apache.parquet", "jsonl": "application/jsonl"}
 Cursor = Annotated[str, Meta(pattern="^[0-9]{1,18}$")]
 Limit = Annotated[int, Meta(ge=1, le=500)]
 Text = Annotated[str, Meta(min_length=1, max_length=messages.MAX_ID)]
@@ -104,7 +106,7 @@ class Route(Generic[P, T]):
     request: Callable[Concatenate[Any, P], object]
     query: tuple[str, ...] = ()
     headers: dict[str, Any] = field(default_factory=dict)
-    media: str = JSON
+    media: tuple[str, ...] = (JSON,)
     pick: Callable[[Any], Any] | None = None
 
     @cached_property
@@ -329,9 +331,9 @@ class Endpoints:
         """Drop expired decisions older than this many seconds."""
 
     @endpoint("export", "GET", "/v1/models/{name}/export", "decisions:export", "model", bytes,
-              media="application/vnd.apache.parquet")  # fmt: skip
-    def export(self, model: messages.Name) -> None:
-        """Export all decisions and their outcomes as Parquet."""
+              query=("format",), media=tuple(EXPORTS.values()))  # fmt: skip
+    def export(self, model: messages.Name, format: messages.ExportFormat = "parquet") -> None:
+        """Export all decisions and their outcomes as Parquet or JSON Lines."""
 
     @endpoint("createModel", "PUT", "/v1/models/{name}", "models:create_model", "admin",
               messages.ModelAnswer, more={201: messages.ModelCreated})  # fmt: skip
@@ -422,7 +424,7 @@ class Endpoints:
     def ready(self) -> None:
         """Tell whether the service is ready."""
 
-    @endpoint("metrics", "GET", "/metrics", "status:metrics", "open", bytes, media=PROMETHEUS)
+    @endpoint("metrics", "GET", "/metrics", "status:metrics", "open", bytes, media=(PROMETHEUS,))
     def metrics(self) -> None:
         """Read the metrics in the Prometheus format."""
 
@@ -490,11 +492,11 @@ ROUTES: tuple[Route[..., Any], ...] = tuple(
     method.route for method in vars(Endpoints).values() if isinstance(method, Method)
 )
 PAGES: tuple[Route[..., Any], ...] = tuple(
-    Route(name, "GET", path, handler, "open", {200: bytes}, request, media=media)
+    Route(name, "GET", path, handler, "open", {200: bytes}, request, media=(media,))
     for name, path, handler, request, media in (
-        ("page", "/", "status:page", _page, "text/html; charset=utf-8"),
+        ("page", "/", "status:page", _page, HTML),
         ("page", "/static/{file}", "status:static", _file, "text/javascript; charset=utf-8"),
         ("openapi", "/openapi.json", "status:openapi", _page, JSON),
-        ("docs", "/docs", "docs:page", _page, "text/html; charset=utf-8"),
+        ("docs", "/docs", "docs:page", _page, HTML),
     )
 )

@@ -16,6 +16,7 @@ from longrank.service.http.problems import Refused
 T = TypeVar("T")
 Shape = tuple[int, ...]
 MAX_INLINE = 0.001  # seconds of the event loop that a decision may take
+TIMED = 16  # of so many quick decisions one is timed: asking for processor time is slow
 _WEIGHT = 0.2  # of the latest decision in the mean duration of its shape
 _MAX_SHAPES = 10_000
 
@@ -38,7 +39,8 @@ class Workers:
         self._threads = CapacityLimiter(max_workers)
         self._share, self._max_waiting = max(1, max_workers - 1), max_waiting
         self._turns: dict[Turn, CapacityLimiter] = {}
-        self._seconds: dict[Shape, float] = {}  # moving averages
+        self._seconds: dict[Shape, float] = {}  # of the processor: moving averages
+        self._quick = 0
 
     @property
     def waiting(self) -> int:
@@ -69,15 +71,16 @@ class Workers:
         """
         quick = self._seconds.get(shape, math.inf) < MAX_INLINE
         if quick and not any(other.model == turn.model for other in self._turns):
-            return self._timed(shape, work)
+            self._quick += 1
+            return work() if self._quick % TIMED else self._timed(shape, work)
         return await self.run(turn, partial(self._timed, shape, work))
 
     def _timed(self, shape: Shape, work: Callable[[], T]) -> T:
-        started = time.perf_counter()
+        started = time.thread_time()
         try:
             return work()
         finally:
-            seconds = time.perf_counter() - started
+            seconds = time.thread_time() - started
             if len(self._seconds) >= _MAX_SHAPES:
                 self._seconds.clear()
             before = self._seconds.get(shape, seconds)

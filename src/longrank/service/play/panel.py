@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import msgspec
 
 from longrank.service.http.problems import Refused
-from longrank.service.http.routes import Route
+from longrank.service.http.routes import HTML, Route
 from longrank.service.http.service import Reply, Service
-from longrank.service.http.status import MEDIA, PAGE_HEADERS, static_file
+from longrank.service.http.status import PAGE_HEADERS, static_file
 from longrank.service.play.traffic import Desk
 
 File = Annotated[str, msgspec.Meta(pattern=r"^[a-z]+\.(js|css)$")]
@@ -48,7 +48,7 @@ class Panel:
             return Route("desk", method, path, handler, "open", {200: bytes}, request, **more)
 
         return [
-            route("GET", "/", self._page, reads, media=MEDIA["html"]),
+            route("GET", "/", self._page, reads, media=(HTML,)),
             route("GET", "/desk/state", self._state, reads_state, query=("payments",)),
             route("POST", "/desk/act", self._act, presses),
             route("GET", "/desk/{file}", self._file, reads_file),

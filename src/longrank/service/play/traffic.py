@@ -95,10 +95,10 @@ class Desk:
         return [PROVIDERS[i].name for i in self._fixed.tolist()]
 
     def open(self) -> None:
-        """Create the models, and route the first payment: compiles what is not compiled yet."""
+        """Create the model, and route the first payment."""
         self._client.create_model(MODEL, max_budget=TRIES, currency=CURRENCY)
         self.route()
-        with self._lock:  # the curve begins now: compiling is no part of it
+        with self._lock:  # the curve begins now
             self._recent[0] = self._curve[0] = self._recent[0]._replace(at=self.money.at)
 
     def close(self) -> None:

@@ -164,7 +164,7 @@ async function refresh(view) {
     document.body.classList.toggle("starting", !answer.ok);
     if (!answer.ok) {
       $("desk").replaceChildren(element("div", { class: "card empty" }, element("h2", {}, "The payment desk opens in a moment"),
-        element("p", {}, `${told.detail}: compiling takes about half a minute, and only the first time.`)));
+        element("p", {}, `${told.detail}; it opens within seconds.`)));
       parts.rows = null; // so that everything is built anew
       return;
     }
@@ -184,5 +184,5 @@ async function refresh(view) {
 }
 
 document.addEventListener("longrank", (event) => { heard = performance.now(); refresh(event.detail); });
-refresh(null); // there is no model to hear of while it compiles
+refresh(null); // there is no model to hear of before the desk is open
 setInterval(() => { if (!document.hidden && performance.now() - heard > 2 * EVERY) refresh(null); }, EVERY);

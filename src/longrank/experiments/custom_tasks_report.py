@@ -30,7 +30,7 @@ from longrank.document import (
 )
 from longrank.experiments import figures
 from longrank.experiments.commands import commands
-from longrank.experiments.figures import Drawn, Measured
+from longrank.experiments.figures import Drawn
 from longrank.experiments.paired import Gap, difference, gains, standings
 from longrank.experiments.results import Origin, ResultRow
 from longrank.experiments.scores import Score, Scores
@@ -124,7 +124,7 @@ def _task_blocks(
                 f"{_SPREAD if several else ''}. 0 is random orders, 1 a clairvoyant. "
                 "Bold is the highest of its row."
             ),
-            *_grids(table, _held_out),
+            *_grids(table, held_out_field),
             *_undefined(table),
         ]
     else:
@@ -137,9 +137,9 @@ def _task_blocks(
     blocks.append(Heading("Settings and rewards", 3))
     if held_out:
         blocks += [
-            _details(table, lambda one: one.reported, "Settings and rewards of the held-out runs")
+            details(table, lambda one: one.reported, "Settings and rewards of the held-out runs")
         ]
-    blocks.append(_details(table, lambda one: one.rows, "The best settings of each shuffle"))
+    blocks.append(details(table, lambda one: one.rows, "The best settings of each shuffle"))
     if held_out:
         blocks += _same_stream(table)
     return [
@@ -259,12 +259,12 @@ def _grid(table: PaperTable, field: Callable[[Comparison], Field], stacked: bool
     )
 
 
-def _held_out(entry: Comparison) -> Field:
+def held_out_field(entry: Comparison) -> Field:
     mean, deviation = entry.held_out or (None, nan)
     return _value(mean, deviation, entry.best_held_out)
 
 
-def _best_of_grid(entry: Comparison) -> Field:
+def best_of_grid_field(entry: Comparison) -> Field:
     return _value(entry.value, nan if entry.score is None else entry.score.deviation, entry.best)
 
 
@@ -301,7 +301,7 @@ def _same_stream(table: PaperTable) -> list[Block]:
     return [
         Heading("Best of the grid, on the same stream", 3),
         Prose(text + advice),
-        *_grids(table, _best_of_grid),
+        *_grids(table, best_of_grid_field),
     ]
 
 
@@ -401,9 +401,7 @@ def _in_pairs(blocks: Sequence[Block]) -> list[Block]:
     ]
 
 
-def _details(
-    table: PaperTable, rows_of: Callable[[Score], Sequence[ResultRow]], title: str
-) -> Grid:
+def details(table: PaperTable, rows_of: Callable[[Score], Sequence[ResultRow]], title: str) -> Grid:
     """List the settings of every policy with its rewards, means over the shuffles."""
     priced = any(score.spent is not None for score in table.scores)
     columns = ("cumulative_reward", "cr_rand", "cr_max", "mean_length")
@@ -432,46 +430,18 @@ def _times(found: Scores, rounds: int, folder: Path) -> Drawn:
     if rounds < FEW_ROUNDS:
         text = f"Left out: with fewer than {FEW_ROUNDS} rounds, start-up would dominate."
         return [], [Prose(text)]
-    text = (
-        "Time of a whole run, ranking and learning, divided by its rounds: the median over "
-        "settings and tasks, on a log scale. Compiling is not included. Other programs may have "
-        "been running on the machine."
-    )
-    unit = "microseconds per round"
-    return _measured(figures.seconds(found), text, unit, 1, folder / "seconds", log=True)
+    return figures.figure_of_seconds(found, folder)
 
 
 def _lengths(found: Scores, folder: Path) -> Drawn:
-    shown = figures.lengths(
-        {
-            key: replace(score, mean_length=fmean(row["mean_length"] for row in score.reported))
-            for key, score in found.items()
-        }
-    )
-    values = {round(x, 2) for by in shown.values() for line in by.values() for x in line.values()}
+    reported = {
+        key: replace(score, mean_length=fmean(row["mean_length"] for row in score.reported))
+        for key, score in found.items()
+    }
+    shown = figures.lengths(reported).values()
+    values = {round(x, 2) for lines in shown for line in lines.values() for x in line.values()}
     if len(values) == 1:
         [share] = values
         used = "the whole budget" if share == 1.0 else f"{number(share)} of the budget"
         return [], [Prose(f"All policies used {used} everywhere, on average over the rounds.")]
-    text = "Mean length of the sequences as a fraction of the budget, over tasks."
-    unit = "mean length / budget"
-    return _measured(shown, text, unit, 2, folder / "lengths")
-
-
-def _measured(
-    shown: Mapping[str, Measured],
-    text: str,
-    unit: str,
-    decimals: int,
-    path: Path,
-    log: bool = False,
-) -> Drawn:
-    """Draw a measure over the budgets, a picture for each scenario."""
-    files: list[Path] = []
-    pictures = []
-    for scenario, lines in shown.items():
-        one = path.with_name(f"{path.name}-{scenario}")
-        files += figures.over_budgets({scenario: lines}, one, unit, log)
-        pictures.append(Picture(files[-1], scenario))
-    numbers = figures.measured_blocks(shown, decimals, unit)
-    return files, [Prose(text), *_in_pairs(pictures), *numbers]
+    return figures.figure_of_lengths(reported, folder)

@@ -572,8 +572,9 @@ class Ranking:
             raise ValueError("its parts have lengths that do not fit together")
         if len(set(order.tolist())) < count:
             raise ValueError("order must hold no candidate twice")
-        arrays = [tree[name] for name in _CONTENTS]
-        ranking = cls(*arrays, read_names(tree, count), _read_prices(tree, count))
+        arrays = {name: tree[name] for name in _CONTENTS}
+        names, prices = read_names(tree, count), _read_prices(tree, count)
+        ranking = cls(**arrays, names=names, prices=prices)
         ranking.from_elsewhere = True  # a policy checks it before it learns
         return ranking.planned(1.0, "", _read_sample(tree))
 

@@ -373,11 +373,11 @@ class Ranking:
         """
         return self.rows(len(self.order))
 
-    def parts(self) -> receipt.Parts:
+    def parts(self) -> Parts:
         """Return all that is stored of it, in one call."""
         numbers, s, n = self._numbers, len(self._order), self._tries
         start, dim = 3 * n + 1, self._dim
-        return receipt.Parts(
+        return Parts(
             self._order,
             numbers[:s],
             numbers[n : n + s],
@@ -509,23 +509,16 @@ class Ranking:
 
     def _tree(self) -> dict[str, Any]:
         """Return all that is stored, as a tree for :mod:`longrank.packing`."""
-        order, probabilities, estimates, values = self.arrays()
-        tree: dict[str, Any] = {
-            "version": VERSION,
-            "order": order,
-            "probabilities": probabilities,
-            "estimates": estimates,
-            "values": values,
-            "features": self._dense,
-        }
-        if self._names is not None:
-            rows = None if self._names.rows is None else self._names.rows.state()
+        *arrays, names, prices, sample = self.parts()
+        tree: dict[str, Any] = {"version": VERSION} | dict(zip(_CONTENTS, arrays, strict=True))
+        if names is not None:
+            rows = None if names.rows is None else names.rows.state()
             reasons = [[list(each) for each in some] for some in self.reasons]
-            tree |= {"ids": self.ids, "reasons": reasons, "rows": rows}
-        if self._prices is not None:
-            costs, worth, bound = self._prices
+            tree |= {"ids": names.ids, "reasons": reasons, "rows": rows}
+        if prices is not None:
+            costs, worth, bound = prices
             tree |= {"costs": costs, "success_values": worth, "loss_bound": bound}
-        return tree if self._sample is None else tree | {"sample": self._sample}
+        return tree if sample is None else tree | {"sample": sample}
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists and numbers, ready for JSON (an unknown probability is None)."""
@@ -590,6 +583,19 @@ class Prices(NamedTuple):
         """Return those of some tries."""
         kept = list(positions)
         return Prices(self.costs[kept], self.values[kept], self.loss_bound)
+
+
+class Parts(NamedTuple):
+    """All that is stored of a receipt."""
+
+    order: NDArray[np.int64]
+    probabilities: Vector
+    estimates: Vector
+    values: Vector
+    features: Matrix
+    names: Names | None
+    prices: Prices | None
+    sample: Matrix | None
 
 
 def _plain(part: Any) -> Any:

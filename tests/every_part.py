@@ -121,3 +121,18 @@ RECORD_POLICIES = {
     "epsilon-greedy": lambda: EpsilonGreedy(SparseLaplace(), epsilon=0.5, rng=24),
     "lcb": lambda: LCB(SparseLaplace(), caution=0.5, foresight=2),
 }
+
+# For the contract of policies: each way to rank, to draw, to learn and to be saved.
+CONTRACT = [
+    "ucb/newton-probit/function",
+    "ucb/likelihood-probit/plain",
+    "ucb/laplace-forgetting/polynomial",
+    "epsilon-greedy/maximum",
+    "plackett-luce/tabular",
+    "thompson/mixture",
+    "recommended",
+    "lcb/foresight",
+    "random",
+    "oracle/exact",
+]
+RECORD_CONTRACT = ["recommended", "declared", "plackett-luce", "lcb"]

@@ -56,14 +56,14 @@ def test_the_inverse_is_that_of_prior_and_rows(make_learner):
 
 
 @pytest.mark.parametrize("make_learner", [*STEADY, "laplace"], indirect=True)
-@pytest.mark.parametrize("succeeded", [True, False])  # one that forgets does so by the cascade
-def test_a_cascade_teaches_what_its_items_teach_one_by_one(make_learner, succeeded):
-    one, other, (rows, _) = make_learner(), make_learner(), history(4)
-    one.observe(rows, succeeded)
-    for i, row in enumerate(rows):
-        other.update(row, succeeded and i == 3)
-    np.testing.assert_allclose(one.weights, other.weights, rtol=1e-9, atol=1e-11)
-    np.testing.assert_array_equal(one.inverse, other.inverse)
+def test_a_cascade_teaches_what_its_items_teach_one_by_one(make_learner):
+    for succeeded in (True, False):  # one that forgets does so by the cascade
+        whole, single, (rows, _) = make_learner(), make_learner(), history(4)
+        whole.observe(rows, succeeded)
+        for i, row in enumerate(rows):
+            single.update(row, succeeded and i == 3)
+        np.testing.assert_allclose(whole.weights, single.weights, rtol=1e-9, atol=1e-11)
+        np.testing.assert_array_equal(whole.inverse, single.inverse)
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,10 @@ def test_ridge_is_ridge_regression():
     np.testing.assert_allclose(teach(Ridge(4), 50).weights, expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize(("link", "curve"), [("logistic", expit), ("probit", ndtr)])
-@pytest.mark.parametrize("penalty", [1e-7, 1e-3, 1.0, 1e3])
+@pytest.mark.parametrize(
+    ("link", "curve", "penalty"),
+    [("logistic", expit, 1e-7), ("logistic", expit, 1e3), ("probit", ndtr, 1e-3)],
+)
 def test_maximum_likelihood_solves_its_equation(link, curve, penalty):
     rows, successes = history(70)
     learner = teach(MaximumLikelihood(4, penalty=penalty, link=link), 70)

@@ -9,7 +9,7 @@ import pytest
 
 import longrank
 from longrank.policies import from_bytes
-from longrank.testing import FeaturesContract, LearnerContract, PolicyContract
+from longrank.testing import FeaturesContract, LearnerContract, PolicyContract, Rounds
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 POINTS = """
@@ -42,12 +42,6 @@ class TestLearner(LearnerContract):
         self.make_learner = lambda: momentum.Momentum(4)
 
 
-class TestPolicy(PolicyContract):
-    @pytest.fixture(autouse=True)
-    def _each(self, momentum):  # noqa: ARG002
-        self.make_policy = lambda: longrank.named("momentum", dim=4, rate=0.2)
-
-
 class TestFeatures(FeaturesContract):
     @pytest.fixture(autouse=True)
     def _each(self, momentum):
@@ -58,6 +52,15 @@ class TestWholePolicy(PolicyContract):
     @pytest.fixture(autouse=True)
     def _each(self, momentum):
         self.make_policy = momentum.Cheapest
+
+
+@pytest.mark.usefixtures("momentum")
+def test_a_policy_of_the_page_is_known_by_its_name_and_comes_back_from_a_file():
+    policy = longrank.named("momentum", dim=4, rate=0.2)
+    Rounds.play(policy, range(12))
+    again = from_bytes(policy.to_bytes())
+    assert Rounds.play(again, range(12, 24)) == Rounds.play(policy, range(12, 24))
+    assert again.to_bytes() == policy.to_bytes()
 
 
 def test_the_newer_layout_of_the_page_reads_the_older_one(momentum):

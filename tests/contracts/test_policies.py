@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from every_part import POLICIES, RECORD_POLICIES
+from every_part import CONTRACT, POLICIES, RECORD_CONTRACT, RECORD_POLICIES
 from longrank import EpsilonGreedy, Outcome, Payoffs
 from longrank.testing import PolicyContract, RecordRounds
 
@@ -13,7 +13,7 @@ ITEMS = np.eye(4)[[1, 0, 3, 2, 1]] * 0.9
 
 
 class TestPolicies(PolicyContract):
-    @pytest.fixture(autouse=True, params=POLICIES)
+    @pytest.fixture(autouse=True, params=CONTRACT)
     def _each(self, request):
         self.make_policy = POLICIES[request.param]
 
@@ -26,7 +26,7 @@ class TestPolicies(PolicyContract):
 class TestPoliciesOfRecords(PolicyContract):
     rounds = RecordRounds
 
-    @pytest.fixture(autouse=True, params=RECORD_POLICIES)
+    @pytest.fixture(autouse=True, params=RECORD_CONTRACT)
     def _each(self, request):
         self.make_policy = RECORD_POLICIES[request.param]
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from plain_evidence import Target, bound
 from small_world import FREE, JUDGED, PAYOFFS, TRUTH, greedy, logged
 
 from longrank import Outcome, Payoffs
 from longrank.logs import History, evaluate, fit
+from longrank.logs.batch import Batch
 from longrank.logs.decision import Decision
-from longrank.logs.evaluation.evidence import gather
-from longrank.policies.randomised import certain_choices
+from longrank.logs.evaluation.evidence import _expected, _tables, gather
+from longrank.logs.evaluation.logged_costs import LoggedCosts
+from longrank.logs.evaluation.target import choose
+from longrank.logs.evaluation.weighing import weigh
 from longrank.simulation import LogisticWorld
 
 
@@ -25,10 +29,9 @@ def earned(policy, rounds, seed, payoffs=PAYOFFS):
     return np.array(rewards)
 
 
-@pytest.mark.parametrize("name", ["greedy", "short"])
 @pytest.mark.parametrize("payoffs", [PAYOFFS, FREE, Payoffs.exponential(3)])
-def test_what_a_policy_would_have_earned_lies_in_the_bounds_in_every_decision(name, payoffs):
-    for seed in range(2):
+def test_what_a_policy_would_have_earned_lies_in_the_bounds_in_every_decision(payoffs):
+    for seed, name in enumerate(["greedy", "short"]):
         rows = logged(greedy([0.5, 0.5, 0.5, 0.5]), 60, seed, payoffs)
         history = History(rows)
         low, high, exact = gather(JUDGED[name](), history, fit(history)).bounds.T
@@ -64,16 +67,6 @@ BOUNDS = {
 }
 
 
-@pytest.mark.parametrize(("order", "outcome", "judged", "wanted"), BOUNDS.values(), ids=BOUNDS)
-def test_bounds_by_hand(order, outcome, judged, wanted):
-    payoffs = Payoffs([1.0, 0.5, 0.2], [0.0, -0.1, -0.2, -0.3])
-    played = np.array(order, np.int64)
-    decision = Decision(1, 1, played, outcome, np.zeros((4, 1)), payoffs=payoffs, budget=3)
-    other = np.array(judged, np.int64)
-    target = Target(certain_choices(other, 4, played), np.ones(len(order) + 2), other, len(other))
-    np.testing.assert_allclose(bound(decision, target), wanted, atol=1e-12)
-
-
 PRICED = {
     "success in the prefix": ([0, 1], Outcome(2, True), [0, 1, 2], (0.2, 0.2, 1.0)),
     "stops before": ([0, 1], Outcome(2, True), [0], (-0.2, -0.2, 1.0)),
@@ -86,11 +79,38 @@ PRICED = {
 }
 
 
-@pytest.mark.parametrize(("order", "outcome", "judged", "wanted"), PRICED.values(), ids=PRICED)
-def test_bounds_with_prices_by_hand(order, outcome, judged, wanted):
+class Fixed:
+    """Plays one sequence whatever is offered."""
+
+    rng = features = None
+
+    def __init__(self, order):
+        self.order = np.array(order, np.int64)
+
+    def propose(self, *_, **__):
+        return self
+
+
+@pytest.mark.parametrize("prices", [None, ([0.1, 0.2, 0.3, 0.4], [0.0, 0.0, 1.0, -2.0])])
+def test_bounds_by_hand(prices):
     payoffs = Payoffs([1.0, 0.5, 0.2], [0.0, -0.1, -0.2, -0.3])
-    payoffs = payoffs.priced([0.1, 0.2, 0.3, 0.4], [0.0, 0.0, 1.0, -2.0])
-    played, other = np.array(order, np.int64), np.array(judged, np.int64)
-    decision = Decision(1, 1, played, outcome, np.zeros((4, 1)), payoffs=payoffs, budget=3)
-    target = Target(certain_choices(other, 4, played), np.ones(len(order) + 2), other, len(other))
-    np.testing.assert_allclose(bound(decision, target), wanted, atol=1e-12)
+    payoffs = payoffs if prices is None else payoffs.priced(*prices)
+    for kind, (order, outcome, judged, wanted) in (PRICED if prices else BOUNDS).items():
+        played = np.array(order, np.int64)
+        told = {"outcome": outcome, "items": np.zeros((4, 1)), "payoffs": payoffs, "budget": 3}
+        decision = Decision(1, 1, played, **told)
+        costs = None if outcome.costs is None else LoggedCosts(np.zeros(2), np.zeros((2, 2)), ())
+        model = replace(fit([{"id": 0, "items": [[0.0]], "order": [0]} | OPEN]), costs=costs)
+        weighed = weigh_batch(Batch.of([decision]), model, Fixed(judged))
+        np.testing.assert_allclose(weighed["bounds"][0], wanted, atol=1e-12, err_msg=kind)
+
+
+OPEN = {"tried": 0, "succeeded": False}
+
+
+def weigh_batch(batch, model, policy):
+    """What decisions say about a policy: the steps of ``gather``, without a history."""
+    decisions, blocks = list(batch), np.zeros(len(batch), np.int64)
+    actions, payoffs = _tables(batch, decisions, model, blocks)
+    expected = _expected(model, blocks, payoffs, model.expect(batch, blocks))
+    return weigh(actions, payoffs, expected, choose(policy, decisions, 1, range(len(batch))))

@@ -22,7 +22,7 @@ def rows_of(kind):
     """Logs of every kind of payoffs, lengths and outcomes."""
     maker = greedy([0.5, 0.5, 0.5, 0.5]) if kind == "certain" else chance()
     payoffs = {"free": FREE, "priced": PRICED, "billed": FREE}.get(kind, PAYOFFS)
-    rows = logged(maker, 120, 3, payoffs, early=0.3 if kind == "early" else 0.0)
+    rows = logged(maker, 60, 3, payoffs, early=0.3 if kind == "early" else 0.0)
     rng = np.random.default_rng(0)
     for i, row in enumerate(rows):
         if kind == "sequence alone":
@@ -63,21 +63,20 @@ def assert_equal(found, history, model, policy):
             np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-12, err_msg=f"{name} {i}")
 
 
-@pytest.mark.parametrize("name", JUDGED)
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_is_that_of_plain_python(kind, name):
-    history, policy = History(rows_of(kind)), JUDGED[name]()
+def test_it_is_that_of_plain_python(kind):
+    history = History(rows_of(kind))
     model = fit(history)
-    assert_equal(gather(policy, history, model), history, model, policy)
+    for make in JUDGED.values():
+        assert_equal(gather(make(), history, model), history, model, make())
 
 
-@pytest.mark.parametrize("name", JUDGED)
-@pytest.mark.parametrize("change", [(None, 1), (raise_costs(0.1), None), (raise_costs(0.2), 2)])
-def test_under_a_change_it_is_that_of_the_changed_log(name, change):
-    history, policy = History(rows_of("plain")), JUDGED[name]()
+@pytest.mark.parametrize("change", [(None, 1), (raise_costs(0.2), 2)])
+def test_under_a_change_it_is_that_of_the_changed_log(change):
+    history, policies = History(rows_of("plain")), {name: make() for name, make in JUDGED.items()}
     model = fit(history)
-    found = gather_all({"x": policy}, history, model, {"c": change})["x"]["c"]
-    assert_equal(found, history.under(*change), model, policy)
+    for name, changed in gather_all(policies, history, model, {"c": change}).items():
+        assert_equal(changed["c"], history.under(*change), model, policies[name])
 
 
 def records(rounds=80, real=False):

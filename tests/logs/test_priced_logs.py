@@ -263,7 +263,7 @@ def test_the_report_and_what_if_are_in_money(tmp_path):
     assert positions.spent.sum() == pytest.approx(spent)
     assert positions.costs[0] == pytest.approx(positions.spent[0] / positions.tried[0])
     page = report(history, policies, tmp_path / "page.html").read_text()
-    assert "Values are net of what attempts cost: the candidates have prices in 40 of 40" in page
+    assert "Values are net of costs: the candidates have prices in 40 of 40" in page
     assert "mean cost" in page
     assert "per success" in page
     changes = {"as it is": (None, None), "dearer": (raise_costs(0.3), None)}

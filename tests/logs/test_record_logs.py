@@ -95,14 +95,13 @@ def test_a_warm_start_from_records_gives_the_state_of_learning_online(form, tmp_
         assert state(policy) == state(online)
 
 
-@pytest.mark.parametrize("form", ["parquet", "csv", "jsonl"])
-def test_files_hold_records_exactly_as_they_were(form, tmp_path):
+def test_files_hold_records_exactly_as_they_were(tmp_path):
     rows = lived(chance(), 10)
-    path = written(tmp_path / f"log.{form}", rows)
-    for row, decision in zip(rows, History(path).decisions(), strict=True):
-        assert decision.candidates == row["candidates"]
-        assert decision.context == row["context"]
-        assert (decision.propensity, decision.order.tolist()) == (row["propensity"], row["order"])
+    wanted = [(r["candidates"], r["context"], r["propensity"], r["order"]) for r in rows]
+    for form in ("parquet", "csv", "jsonl"):
+        decisions = History(written(tmp_path / f"log.{form}", rows)).decisions()
+        read = [(d.candidates, d.context, d.propensity, d.order.tolist()) for d in decisions]
+        assert read == wanted
 
 
 def own_columns(rows):
@@ -125,7 +124,7 @@ OWN = {"id": "payment", "candidates": "routes", "ids": "chosen", "tried": "tries
 OWN |= {"succeeded": "paid", "propensity": "chance"}
 
 
-@pytest.mark.parametrize("form", [form for form in FORMS if form != "csv"])
+@pytest.mark.parametrize("form", ["parquet", "jsonl", "pandas", "polars"])
 def test_a_frame_with_columns_of_its_own_is_a_log_as_it_is(form, tmp_path):
     online = chance()
     rows = [row | {"time": None} for row in lived(online)]
@@ -310,20 +309,20 @@ MALFORMED = {
 }
 
 
-@pytest.mark.parametrize(("values", "column", "rule"), MALFORMED.values(), ids=MALFORMED)
-def test_malformed_records_are_reported_and_teach_nothing(values, column, rule):
+def test_malformed_records_are_reported_and_teach_nothing():
     def sound(t):
         routes = [{"id": "adyen", "fee": 0.1}, {"id": "stripe", "fee": 0.2}]
         return {"id": t, "candidates": routes, "order": [1, 0], "tried": 1, "succeeded": True} | {
             "context": {"brand": "visa", "amount": 3.5}
         }
 
-    rows = [sound(1), {**sound(2), "tried": 0, "succeeded": False, **values}, sound(3)]
-    found = check(rows).problems
-    assert any(p.row == 2 and p.column == column and rule in p.rule for p in found), found
     policy = recommended()
-    with pytest.raises(BadLog):
-        learn_from(policy, rows)
+    for values, column, rule in MALFORMED.values():
+        rows = [sound(1), {**sound(2), "tried": 0, "succeeded": False, **values}, sound(3)]
+        problems = check(rows).problems
+        assert any(p.row == 2 and p.column == column and rule in p.rule for p in problems), problems
+        with pytest.raises(BadLog):
+            learn_from(policy, rows)
     assert policy.to_bytes() == recommended().to_bytes()
 
 
@@ -490,15 +489,9 @@ def test_what_a_schema_declares_holds_for_a_log():
     schema = Schema({"mcc": "category"}, ignore=["trace"])
     contexts = [{"mcc": 5411, "trace": {"any": "thing"}}, {"mcc": "A1", "trace": 3}]
     log = [
-        {
-            "id": i,
-            "candidates": ["a", "b"],
-            "ids": ["a"],
-            "tried": 1,
-            "succeeded": True,
-            "context": c,
-        }
-        for i, c in enumerate(contexts)
+        {"id": i, "candidates": ["a", "b"], "ids": ["a"], "tried": 1, "succeeded": True}
+        | {"context": context}
+        for i, context in enumerate(contexts)
     ]
     online, offline = (recommended(schema=Schema(schema.fields, ignore=["trace"])) for _ in "ab")
     for context in contexts:

@@ -25,16 +25,15 @@ def terms(found):
     return final * found.rewards, found.starts + (found.weights * found.deltas).sum(axis=1)
 
 
-@pytest.mark.parametrize("early", [0.0, 0.4])
-@pytest.mark.parametrize("judged", JUDGED)
-@pytest.mark.parametrize("log", LOGS)
-def test_their_expectation_is_the_true_value(log, judged, early):
+@pytest.mark.parametrize(("log", "early"), list(product(LOGS, (0.0, 0.4))))
+def test_their_expectation_is_the_true_value(log, early):
     make, payoffs = LOGS[log]
     world = logged_by(make(), payoffs, early)
-    policy = JUDGED[judged]()
-    truth = true_value(policy, payoffs, early)
-    for found in terms(world.evidence(policy)):
-        assert world.chances @ found == pytest.approx(truth, abs=1e-12)
+    for judged in JUDGED.values():
+        policy = judged()
+        truth = true_value(policy, payoffs, early)
+        for estimates in terms(world.evidence(policy)):
+            assert world.chances @ estimates == pytest.approx(truth, abs=1e-12)
 
 
 PAIRS = [
@@ -44,16 +43,16 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("log", "judged"), PAIRS)
 @pytest.mark.parametrize("money", MONEY)
-def test_it_is_where_candidates_have_prices(money, log, judged):
-    make, payoffs = LOGS[log]
-    payoffs, real, early = MONEY[money].price(payoffs), MONEY[money].real, 0.4
-    world = logged_by(make(), payoffs, early, real)
-    policy = JUDGED[judged]()
-    truth = true_value(policy, payoffs, early, real)
-    for found in terms(world.evidence(policy)):
-        assert world.chances @ found == pytest.approx(truth, abs=1e-12)
+def test_it_is_where_candidates_have_prices(money):
+    for log, judged in PAIRS:
+        make, payoffs = LOGS[log]
+        payoffs, real, early = MONEY[money].price(payoffs), MONEY[money].real, 0.4
+        world = logged_by(make(), payoffs, early, real)
+        policy = JUDGED[judged]()
+        truth = true_value(policy, payoffs, early, real)
+        for estimates in terms(world.evidence(policy)):
+            assert world.chances @ estimates == pytest.approx(truth, abs=1e-12)
 
 
 def test_a_policy_that_saves_tries_is_refused_where_the_log_made_all():
@@ -62,23 +61,23 @@ def test_a_policy_that_saves_tries_is_refused_where_the_log_made_all():
     assert "no support" in no_support(world.evidence(JUDGED["chance"]()))
 
 
-@pytest.mark.parametrize("judged", JUDGED)
-def test_the_propensity_of_the_sequence_alone_serves_importance_sampling(judged):
+def test_the_propensity_of_the_sequence_alone_serves_importance_sampling():
     make, payoffs = LOGS["Plackett-Luce"]
     world = logged_by(make(), payoffs)
     for row in world.rows:
         del row["prefix_propensities"]
-    policy = JUDGED[judged]()
-    weighted, _ = terms(world.evidence(policy))
-    assert world.chances @ weighted == pytest.approx(true_value(policy, payoffs), abs=1e-12)
+    for judged in JUDGED.values():
+        policy = judged()
+        weighted, _ = terms(world.evidence(policy))
+        assert world.chances @ weighted == pytest.approx(true_value(policy, payoffs), abs=1e-12)
 
 
 def test_doubly_robust_has_at_most_the_variance_in_nine_of_ten_settings():
     fewer = []
     pay = {
-        "uniform": (FREE, Payoffs.vanilla(3), Payoffs.exponential(2)),
-        "epsilon-greedy": (FREE, Payoffs.vanilla(2), Payoffs.exponential(3)),
-        "Plackett-Luce": (PAYOFFS, FREE, Payoffs.linear(2, attempt_cost=0.1, give_up=-0.3)),
+        "uniform": (FREE, Payoffs.exponential(2)),
+        "epsilon-greedy": (Payoffs.vanilla(2),),
+        "Plackett-Luce": (PAYOFFS, Payoffs.linear(2, attempt_cost=0.1, give_up=-0.3)),
     }
     for log, judged, early in product(LOGS, JUDGED, (0.0, 0.4)):
         for payoffs in pay[log]:
@@ -86,5 +85,5 @@ def test_doubly_robust_has_at_most_the_variance_in_nine_of_ten_settings():
             weighted, doubly = terms(world.evidence(JUDGED[judged]()))
             spread = [world.chances @ (x - world.chances @ x) ** 2 for x in (weighted, doubly)]
             fewer.append(spread[1] <= spread[0])
-    assert len(fewer) == 54
+    assert len(fewer) == 30
     assert np.mean(fewer) >= 0.9

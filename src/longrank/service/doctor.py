@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from longrank.service.engine.apply import replay
-from longrank.service.errors import OtherVersion, ServiceError, StoreDamaged, Unknown
+from longrank.service.errors import InUse, OtherVersion, ServiceError, StoreDamaged, Unknown
 from longrank.service.store import sqlite
 from longrank.service.store.sql import ModelRow
 from longrank.service.store.store import Store, hide_password, open_store
@@ -86,6 +86,10 @@ def stored(where: str) -> Iterator[Finding]:
     """Read a whole store, and replay each model."""
     try:
         store = open_store(where)
+    except InUse:
+        detail = f"{where} is in use, and was checked when its service started; longrank backup"
+        yield Finding("store", True, f"{detail} checks a copy of it")
+        return
     except ServiceError as error:
         yield Finding("store", False, str(error))
         return

@@ -58,21 +58,21 @@ def write(path: Path, text: str) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("name", OPTIONS)
 def test_every_option_has_a_variable_and_a_key_that_do_the_same(
-    name: str, serve: Callable[..., dict[str, Any]], tmp_path: Path
+    serve: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
-    value = other(name)
-    flag = [f"--{name}"] if value == "true" else [f"--{name}", value]
-    written = value if value[0].isdigit() or value == "true" else f'"{value}"'
-    told = serve(*flag)
-    assert told != serve()
-    assert serve(**{variable(name): value}) == told
-    file = write(tmp_path / "a.toml", f"{name} = {written}")
-    assert serve("--config", file) == told
-    assert serve(LONGRANK_CONFIG=file) == told
-    file = write(tmp_path / "b.toml", f"{name.replace('-', '_')} = {written}")
-    assert serve("--config", file) == told
+    for name in OPTIONS:
+        value = other(name)
+        flag = [f"--{name}"] if value == "true" else [f"--{name}", value]
+        written = value if value[0].isdigit() or value == "true" else f'"{value}"'
+        told = serve(*flag)
+        assert told != serve()
+        assert serve(**{variable(name): value}) == told
+        file = write(tmp_path / "a.toml", f"{name} = {written}")
+        assert serve("--config", file) == told
+        assert serve(LONGRANK_CONFIG=file) == told
+        file = write(tmp_path / "b.toml", f"{name.replace('-', '_')} = {written}")
+        assert serve("--config", file) == told
 
 
 def test_the_command_line_counts_before_the_environment_and_that_before_the_file(
@@ -93,9 +93,8 @@ def test_a_list_of_names_is_a_list_in_the_file(
     assert serve("--config", file)["hosts"] == ["a.example", "b.example"]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_what_is_wrong_with_a_file_is_told_with_its_name_and_the_key(tmp_path: Path) -> None:
+    for text, message in [
         ("prot = 1", "there is no option 'prot' of serve; do you mean 'port'?"),
         ("xyzzy = 1", "there is no option 'xyzzy' of serve; the keys are allowed_hosts, "),
         ("most-bytes = 2000", "there is no option 'most-bytes' of serve"),
@@ -106,34 +105,34 @@ def test_a_list_of_names_is_a_list_in_the_file(
         ("port = 2026-11-17", "'port' must be text"),
         ("port = x", "is not TOML: Invalid value (at line 1"),
         ("port = 1\nport = 2", "is not TOML: Cannot overwrite a value (at "),
-    ],
-)
-def test_what_is_wrong_with_a_file_is_told_with_its_name_and_the_key(
-    text: str, message: str, tmp_path: Path
-) -> None:
-    file = write(tmp_path / "longrank.toml", text)
-    result = CliRunner().invoke(cli.app, ["serve", "--config", file])
-    assert isinstance(result.exception, BadFile)
-    assert str(result.exception).startswith(file)
-    assert message in str(result.exception)
+    ]:
+        file = write(tmp_path / "longrank.toml", text)
+        result = CliRunner().invoke(cli.app, ["serve", "--config", file])
+        assert isinstance(result.exception, BadFile)
+        assert str(result.exception).startswith(file)
+        assert message in str(result.exception)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("port", "70000"), ("port", "true"), ("port", "8.5"), ("log-level", '"loud"'),
-     ("no-auth", '"perhaps"'), ("max-work", "nan"), ("max-bytes", "0")],
-)  # fmt: skip
-def test_a_bad_value_is_told_with_where_it_is_from(name: str, value: str, tmp_path: Path) -> None:
-    key, plain = name.replace("-", "_"), value.strip('"')
-    file = write(tmp_path / "longrank.toml", f"{name} = {value}")
-    wide = {"COLUMNS": "500"}
-    result = CliRunner().invoke(cli.app, ["serve", "--config", file], env=wide)
-    assert result.exit_code == 2
-    assert f"--{name}" in result.output
-    assert f"(got '{plain}' from key '{key}' of {file})" in result.output
-    result = CliRunner().invoke(cli.app, ["serve"], env={**wide, variable(name): plain})
-    assert result.exit_code == 2
-    assert f"(got '{plain}' from {variable(name)})" in result.output
+def test_a_bad_value_is_told_with_where_it_is_from(tmp_path: Path) -> None:
+    for name, value in [
+        ("port", "70000"),
+        ("port", "true"),
+        ("port", "8.5"),
+        ("log-level", '"loud"'),
+        ("no-auth", '"perhaps"'),
+        ("max-work", "nan"),
+        ("max-bytes", "0"),
+    ]:
+        key, plain = name.replace("-", "_"), value.strip('"')
+        file = write(tmp_path / "longrank.toml", f"{name} = {value}")
+        wide = {"COLUMNS": "500"}
+        result = CliRunner().invoke(cli.app, ["serve", "--config", file], env=wide)
+        assert result.exit_code == 2
+        assert f"--{name}" in result.output
+        assert f"(got '{plain}' from key '{key}' of {file})" in result.output
+        result = CliRunner().invoke(cli.app, ["serve"], env={**wide, variable(name): plain})
+        assert result.exit_code == 2
+        assert f"(got '{plain}' from {variable(name)})" in result.output
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -143,7 +142,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_help_shows_every_variable() -> None:
-    shown = CliRunner().invoke(cli.app, ["serve", "--help"], env={"COLUMNS": "200"}).output
+    shown = " ".join(CliRunner().invoke(cli.app, ["serve", "--help"]).output.split())
     for name in (*OPTIONS, "config"):
         assert re.search(rf"\[env var: {variable(name)}[];]", shown), name
 

@@ -182,9 +182,8 @@ def test_a_table_world_with_a_divisible_number_of_items_has_no_empty_round():
     assert [len(world.deal(t).items) for t in range(world.rounds)] == [10, 10]
 
 
-@pytest.mark.parametrize(
-    ("make", "sentence"),
-    [
+def test_a_bad_argument_is_named_with_its_rule():
+    for make, sentence in [
         (lambda: TableWorld(np.zeros((3, 1)), [0.5] * 2, seed=0), "chances must have 3 numbers"),
         (lambda: TableWorld(np.zeros((1, 1)), [1.5], seed=0), "chances must lie between 0 and 1"),
         (lambda: TableWorld(np.zeros((1, 1)), [0], size=0, seed=0), "size must be at least 1"),
@@ -197,11 +196,9 @@ def test_a_table_world_with_a_divisible_number_of_items_has_no_empty_round():
         (lambda: simulate(Random(rng=0), worlds()[0], PRICED), "rounds must be given"),
         (lambda: simulate(Random(rng=0), worlds()[2], PRICED, 4), "rounds must be at most 3"),
         (lambda: simulate(Random(rng=0), worlds()[0], PRICED, -1), "rounds must be at least 0"),
-    ],
-)
-def test_a_bad_argument_is_named_with_its_rule(make, sentence):
-    with pytest.raises(InvalidInput, match=sentence):
-        make()
+    ]:
+        with pytest.raises(InvalidInput, match=sentence):
+            make()
 
 
 @pytest.mark.parametrize("number", range(3))

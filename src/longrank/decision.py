@@ -349,14 +349,19 @@ class Ranking:
         """
         return self.rows(len(self.order))
 
-    def arrays(self) -> tuple[NDArray[np.int64], Vector, Vector, Vector]:
-        """Return order, probabilities, estimates and values: everything except the features."""
+    def parts(self) -> receipt.Parts:
+        """Return all that is stored of it, in one call."""
         numbers, s, n = self._numbers, len(self._order), self._tries
-        return (
+        start, dim = 3 * n + 1, self._dim
+        return receipt.Parts(
             self._order,
             numbers[:s],
             numbers[n : n + s],
-            numbers[2 * n : 3 * n + 1],
+            numbers[2 * n : start],
+            numbers[start : start + s * dim].reshape(s, dim),
+            self._names,
+            self._prices,
+            self._sample,
         )
 
     def rows(self, count: int) -> Any:

@@ -48,10 +48,8 @@ def test_a_plain_file_is_added(given: Path, data: Path, names: Names, name: str)
     assert find(name, data) == (data / name / member,)
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_of_a_folder_the_file_that_counts_is_added(
-    given: Path, data: Path, names: Names, name: str
-) -> None:
+def test_of_a_folder_the_file_that_counts_is_added(given: Path, data: Path, names: Names) -> None:
+    name = "yelp"
     member, content = SMALL[name]
     (given / "README.txt").write_bytes(b"read me")
     (given / "unpacked").mkdir()
@@ -61,8 +59,8 @@ def test_of_a_folder_the_file_that_counts_is_added(
     assert find(name, data) == (data / name / member,)
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_archives_are_added_as_they_are(given: Path, data: Path, names: Names, name: str) -> None:
+def test_archives_are_added_as_they_are(given: Path, data: Path, names: Names) -> None:
+    name = "movielens-25m"
     member, content = SMALL[name]
     (given / member).write_bytes(content)
     with zipfile.ZipFile(given / "all.zip", "w") as archive:

@@ -39,18 +39,13 @@ def test_else_it_is_in_the_cache_of_the_user(
     assert data_folder().name == "longrank"
 
 
-@pytest.mark.parametrize(
-    ("platform", "variables", "expected"),
-    [
+def test_every_platform_has_its_cache() -> None:
+    for platform, variables, expected in [
         ("linux", {}, HOME / ".cache"),
         ("linux", {"XDG_CACHE_HOME": "/fast"}, Path("/fast")),
         ("linux", {"XDG_CACHE_HOME": "relative"}, HOME / ".cache"),
         ("darwin", {"XDG_CACHE_HOME": "/fast"}, HOME / "Library" / "Caches"),
         ("win32", {"LOCALAPPDATA": "D:/Local"}, Path("D:/Local")),
         ("win32", {}, HOME / "AppData" / "Local"),
-    ],
-)
-def test_every_platform_has_its_cache(
-    platform: str, variables: dict[str, str], expected: Path
-) -> None:
-    assert cache_folder(platform, variables, HOME) == expected
+    ]:
+        assert cache_folder(platform, variables, HOME) == expected

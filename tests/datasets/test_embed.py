@@ -158,18 +158,15 @@ def test_an_item_of_which_nothing_is_known_is_zero() -> None:
     assert np.allclose(np.delete(norms, where), 1.0)
 
 
-@pytest.mark.parametrize(
-    ("sizes", "rule"),
-    [
+def test_sizes_of_ratings_that_do_not_fit_are_refused() -> None:
+    for sizes, rule in [
         ({"sample": 25, "dim": 3}, "sample must be from 1 to 24, of the items, got 25"),
         ({"sample": 0, "dim": 3}, "sample must be from 1 to 24, of the items, got 0"),
         ({"sample": 5, "dim": 5}, "dim must be from 1 to 4, for a matrix of"),
         ({"sample": 5, "dim": 0}, "dim must be from 1 to 4, for a matrix of"),
-    ],
-)
-def test_sizes_of_ratings_that_do_not_fit_are_refused(sizes: dict[str, int], rule: str) -> None:
-    with pytest.raises(InvalidInput, match=rule):
-        embed_ratings(as_ratings(drawn()), seed=0, **sizes)
+    ]:
+        with pytest.raises(InvalidInput, match=rule):
+            embed_ratings(as_ratings(drawn()), seed=0, **sizes)
 
 
 def test_a_dimension_above_the_rank_is_refused() -> None:
@@ -209,21 +206,16 @@ def test_without_test_images_the_rest_of_the_training_images_are_the_items() -> 
     assert got["labels"].shape == (30,)
 
 
-@pytest.mark.parametrize(
-    ("test", "sizes", "rule"),
-    [
+def test_sizes_of_images_that_do_not_fit_are_refused() -> None:
+    for test, sizes, rule in [
         (20, {"sample": 51, "dim": 3}, "sample must be from 2 to 50, of the training"),
         (0, {"sample": 50, "dim": 3}, "sample must be from 2 to 49, of the training"),
         (20, {"sample": 1, "dim": 1}, "sample must be from 2 to 50, of the training"),
         (20, {"sample": 20, "dim": 20}, "dim must be from 1 to 19, got 20"),
         (20, {"sample": 40, "dim": 31}, "dim must be from 1 to 30, got 31"),
-    ],
-)
-def test_sizes_of_images_that_do_not_fit_are_refused(
-    test: int, sizes: dict[str, int], rule: str
-) -> None:
-    with pytest.raises(InvalidInput, match=rule):
-        embed_images(drawn_images(50, test), seed=0, **sizes)
+    ]:
+        with pytest.raises(InvalidInput, match=rule):
+            embed_images(drawn_images(50, test), seed=0, **sizes)
 
 
 @pytest.mark.parametrize("kind", ["images", "ratings"])

@@ -98,18 +98,19 @@ def test_without_the_package_there_is_no_such_task() -> None:
     assert "shop" not in TASKS
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
+def test_a_table_that_makes_no_sense_is_refused() -> None:
+    for wrong, message in [
         ({"items": [[1.0]]}, "items must be an array of float64"),
         ({"items": np.full((3, 2), 5.0)}, "items must be finite with rows of norm at most 1"),
         ({"embedding_items": np.zeros((2, 3))}, "embedding_items must have 2 columns"),
         ({"chances": np.zeros(2)}, r"chances must have shape \(3,\)"),
         ({"chances": np.full(3, 1.5)}, "chances must be probabilities"),
         ({"labels": np.zeros(4, np.int64)}, r"labels must have shape \(3,\)"),
-    ],
-)
-def test_a_table_that_makes_no_sense_is_refused(wrong, message) -> None:
-    right = {"items": np.zeros((3, 2)), "chances": np.zeros(3), "embedding_items": np.zeros((2, 2))}
-    with pytest.raises(InvalidInput, match=message):
-        Table("t", **(right | wrong))
+    ]:
+        right = {
+            "items": np.zeros((3, 2)),
+            "chances": np.zeros(3),
+            "embedding_items": np.zeros((2, 2)),
+        }
+        with pytest.raises(InvalidInput, match=message):
+            Table("t", **(right | wrong))

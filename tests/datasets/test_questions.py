@@ -69,9 +69,8 @@ def change(file: Path, how: Callable[[Any], Any]) -> None:
     file.write_text(json.dumps(content))
 
 
-@pytest.mark.parametrize(
-    ("file", "how", "message"),
-    [
+def test_what_is_wrong_with_a_file_is_said(small_questions: Path) -> None:
+    for file, how, message in [
         ("train", list.clear, r"train.json must be a list of questions, got \[\]"),
         ("train", lambda r: r.insert(1, 3), "question 2, must be a dictionary, got 3"),
         ("train", lambda r: r[2].pop("cluster_id"), "question 3, must have the field 'cluster_id'"),
@@ -89,14 +88,13 @@ def change(file: Path, how: Callable[[Any], Any]) -> None:
             lambda r: [r[model].update(input_price=0, output_price=0) for model in MODELS],
             "must have a price above 0, got 0 for every model",
         ),
-    ],
-)
-def test_what_is_wrong_with_a_file_is_said(
-    small_questions: Path, file: str, how: Callable[[Any], Any], message: str
-) -> None:
-    change(small_questions / f"{file}.json", how)
-    with pytest.raises(BadFile, match=message):
-        read(small_questions)
+    ]:
+        path = small_questions / f"{file}.json"
+        whole = path.read_bytes()
+        change(path, how)
+        with pytest.raises(BadFile, match=message):
+            read(small_questions)
+        path.write_bytes(whole)
 
 
 def test_a_folder_of_something_else_is_refused(small_questions: Path, tmp_path: Path) -> None:

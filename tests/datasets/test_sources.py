@@ -11,36 +11,21 @@ from longrank.datasets.ratings import FORMATS
 from longrank.datasets.sources import File, Source, source
 from longrank.errors import InvalidInput
 
-EVERY = pytest.mark.parametrize("known", SOURCES.values(), ids=SOURCES)
 
-
-@EVERY
-def test_every_source_can_be_got_or_says_how(known: Source) -> None:
-    assert bool(known.files) != bool(known.manual)
-    assert known.page.startswith("https://")
-    assert source(known.name) is known
-
-
-@EVERY
-def test_every_address_is_https_and_ends_in_the_name_of_its_file(known: Source) -> None:
-    for file in known.files:
-        assert file.urls
-        for url in file.urls:
-            assert url.startswith("https://")
-            assert url.rpartition("/")[2] == file.name
-
-
-@EVERY
-def test_checksums_look_like_checksums(known: Source) -> None:
-    for file in known.files:
-        assert file.md5 is None or re.fullmatch("[0-9a-f]{32}", file.md5)
-        assert file.size is None or file.size > 0
-
-
-@EVERY
-def test_ratings_come_with_terms(known: Source) -> None:
-    assert (known.terms is not None) == (known.name in FORMATS)
-    assert known.terms is None or known.terms.url.startswith("https://")
+def test_every_source_can_be_got_or_says_how() -> None:
+    for name, known in SOURCES.items():
+        assert source(name) is known
+        assert bool(known.files) != bool(known.manual)
+        assert known.page.startswith("https://")
+        assert (known.terms is not None) == (name in FORMATS)
+        assert known.terms is None or known.terms.url.startswith("https://")
+        for file in known.files:
+            assert file.urls
+            assert all(
+                re.fullmatch(rf"https://.*/{re.escape(file.name)}", url) for url in file.urls
+            )
+            assert file.md5 is None or re.fullmatch("[0-9a-f]{32}", file.md5)
+            assert file.size is None or file.size > 0
 
 
 def test_the_size_in_all_is_known_if_every_size_is() -> None:

@@ -22,15 +22,19 @@ def ours(*policies: str, short: int = 0, missing: int = 0) -> Scores:
     return scores(rows[: len(rows) - missing])
 
 
-@pytest.mark.parametrize(
-    ("short", "missing", "holds"),
-    [(0, 0, True), (10, 0, True), (11, 0, False), (0, 10, True), (0, 11, None), (11, 50, False)],
-)
-def test_ten_of_two_hundred_numbers_may_be_missed(short, missing, holds):
-    one = agreements(ours("ind", "dep", short=short, missing=missing))[0]
-    assert (one.total, one.reached) == (200, 200 - short - missing)
-    assert one.holds is holds
-    assert reached(one).holds is holds
+def test_ten_of_two_hundred_numbers_may_be_missed():
+    for short, missing, holds in [
+        (0, 0, True),
+        (10, 0, True),
+        (11, 0, False),
+        (0, 10, True),
+        (0, 11, None),
+        (11, 50, False),
+    ]:
+        one = agreements(ours("ind", "dep", short=short, missing=missing))[0]
+        assert (one.total, one.reached) == (200, 200 - short - missing)
+        assert one.holds is holds
+        assert reached(one).holds is holds
 
 
 def test_a_verdict_that_a_coarse_grid_cannot_reach_says_so():

@@ -66,6 +66,15 @@ def test_one_held_out_shuffle_has_no_deviation():
     assert math.isnan(score.held_out.deviation)
 
 
+def test_where_there_is_nothing_to_gain_held_out_scores_are_not_defined():
+    rows = [row(cr_rand=100.0), *(row(seed=s, protocol="held-out", cr_rand=100.0) for s in (1, 2))]
+    held_out = scores(rows)[CELL].held_out
+    assert held_out is not None
+    assert math.isnan(held_out.ncr)
+    assert math.isnan(held_out.ncr_deviation)
+    assert held_out.deviation == 0.0
+
+
 def test_the_grid_with_the_most_settings_counts():
     rows = [row(reward=r, grid="paper", settings={"rate": r}) for r in (60.0, 70.0)]
     score = scores([row(reward=99.0), *rows])[CELL]

@@ -23,6 +23,7 @@ from longrank.errors import InvalidInput, MissingExtra
 EXTRAS = {
     "experiments": ("joblib", "matplotlib", "pyarrow", "scipy", "sklearn", "threadpoolctl"),
     "service": (
+        "anyio",
         "apsw",
         "httptools",
         "httpx",

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from serving import ADMIN, DIM, asked, make, service, until
 
+from longrank.errors import InvalidInput
 from longrank.service import messages
 from longrank.service.client import _pause
 from longrank.service.engine import candidates
@@ -296,6 +297,6 @@ def test_many_candidates_are_packed_and_compared_in_pieces(monkeypatch):
     whole = candidates.read_records(request, None)
     monkeypatch.setattr(candidates, "TOGETHER", 5)
     assert candidates.read_records(request, None) == whole
-    assert candidates.are_distinct(whole.ids)
-    assert not candidates.are_distinct([*whole.ids, "c22"])
-    assert candidates.are_distinct([])
+    twice = messages.DecisionRequest(candidates=[*records, {"id": "c22"}])
+    with pytest.raises(InvalidInput, match="c22"):
+        candidates.read_records(twice, None)

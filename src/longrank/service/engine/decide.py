@@ -10,10 +10,9 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from longrank.decision import Prices, Ranking
+from longrank.decision import Parts, Prices, Ranking
 from longrank.errors import InvalidInput
 from longrank.payoffs import Payoffs
-from longrank.receipt import Parts
 from longrank.rows import SparseRows
 from longrank.service import messages
 from longrank.service.engine.candidates import Offer, read_records, read_rows

@@ -15,10 +15,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.decision import Outcome, Prices, Ranking
+from longrank.decision import Outcome, Parts, Prices, Ranking
 from longrank.errors import BadFile
 from longrank.explanation import Names, Reasons
-from longrank.receipt import Parts
 from longrank.rows import SparseRows
 from longrank.service.errors import OtherVersion, StoreDamaged
 

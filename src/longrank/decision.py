@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank import checks, notebook, packing, receipt
-from longrank.errors import InvalidInput
-from longrank.explanation import Names, Reason, Reasons, shorten
+from longrank import checks, notebook, packing
+from longrank.contents import MAX_COUNT, Contents, check, numbers, show, wholes
+from longrank.errors import BadFile, InvalidInput
+from longrank.explanation import Names, Reason, Reasons, read_names, shorten
 from longrank.payoffs import MAX_PRICE, Payoffs
-from longrank.receipt import Prices as Prices
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+
+VERSION = 1  # of a receipt's layout
+_MAX = sys.float_info.max
+_CONTENTS: Contents = {
+    "order": wholes("tries"),
+    "probabilities": numbers("tries", minimum=-_MAX, maximum=_MAX, missing=True),
+    "estimates": numbers("tries", minimum=-_MAX, maximum=_MAX, missing=True),
+    "values": numbers("lengths", minimum=-_MAX, maximum=_MAX, missing=True),
+    "features": numbers("tries", "dim"),  # a learner would never recover
+}
+_MORE = {"version", "ids", "reasons", "rows", "costs", "success_values", "loss_bound", "sample"}
+_UNFIT = (
+    ArithmeticError,
+    AttributeError,
+    BadFile,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +147,28 @@ class Ranking:
         names: Names | None = None,
         prices: Prices | None = None,
     ) -> None:
-        max_tries, s = len(values) - 1, len(order)
-        numbers = np.empty(3 * max_tries + 1 + features.size)
-        numbers[:s] = probabilities
-        numbers[max_tries : max_tries + s] = estimates
-        numbers[2 * max_tries : 3 * max_tries + 1] = values
-        numbers[3 * max_tries + 1 : 3 * max_tries + 1 + features.size] = features.ravel()
-        self._fill(order, numbers, features.shape[1], max_tries, names)
+        n, s = len(values) - 1, len(order)
+        numbers = np.empty(3 * n + 1 + features.size)
+        numbers[:s], numbers[n : n + s] = probabilities, estimates
+        numbers[2 * n : 3 * n + 1], numbers[3 * n + 1 :] = values, features.ravel()
+        self._fill(order, numbers, features.shape[1], n, names)
         self.planned(1.0, prices=prices)
+
+    def _fill(
+        self,
+        order: NDArray[np.int64],
+        numbers: NDArray[np.float64],
+        dim: int,
+        tries: int,
+        names: Names | None,
+        patience: float = 1.0,
+        stop: str = "",
+    ) -> None:
+        order.setflags(write=False)
+        numbers.setflags(write=False)
+        self._order, self._numbers, self._dim, self._names = order, numbers, dim, names
+        self._tries, self._prices, self._sample = tries, None, None
+        self._patience, self._stop, self.from_elsewhere = patience, stop, False
 
     @staticmethod
     def allocate(max_tries: int, dim: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -147,11 +182,14 @@ class Ranking:
         numbers: NDArray[np.float64],
         dim: int,
         names: Names | None = None,
+        patience: float = 1.0,
+        stop: str = "",
+        sample: Matrix | None = None,
     ) -> Ranking:
         """Wrap what :meth:`allocate` allocated, once filled; ``order`` cut to its length."""
-        ranking = cls.__new__(cls)
-        ranking._fill(order, numbers, dim, len(numbers) // (3 + dim), names)
-        return ranking
+        ranking, tries = cls.__new__(cls), numbers.shape[0] // (3 + dim)
+        ranking._fill(order, numbers, dim, tries, names, patience, stop)
+        return ranking if sample is None else ranking.carry(sample)
 
     @classmethod
     def without_belief(
@@ -221,20 +259,6 @@ class Ranking:
     def sample(self) -> Matrix | None:
         """Some of the candidates as they came, for features that do not know their units yet."""
         return self._sample
-
-    def _fill(
-        self,
-        order: NDArray[np.int64],
-        numbers: NDArray[np.float64],
-        dim: int,
-        max_tries: int,
-        names: Names | None,
-    ) -> None:
-        order.setflags(write=False)
-        numbers.setflags(write=False)
-        self._order, self._numbers, self._dim, self._names = order, numbers, dim, names
-        self._tries, self._prices, self._sample = max_tries, None, None
-        self._patience, self._stop, self.from_elsewhere = 1.0, "", False
 
     @property
     def order(self) -> NDArray[np.int64]:
@@ -349,14 +373,19 @@ class Ranking:
         """
         return self.rows(len(self.order))
 
-    def arrays(self) -> tuple[NDArray[np.int64], Vector, Vector, Vector]:
-        """Return order, probabilities, estimates and values: everything except the features."""
+    def parts(self) -> Parts:
+        """Return all that is stored of it, in one call."""
         numbers, s, n = self._numbers, len(self._order), self._tries
-        return (
+        start, dim = 3 * n + 1, self._dim
+        return Parts(
             self._order,
             numbers[:s],
             numbers[n : n + s],
-            numbers[2 * n : 3 * n + 1],
+            numbers[2 * n : start],
+            numbers[start : start + s * dim].reshape(s, dim),
+            self._names,
+            self._prices,
+            self._sample,
         )
 
     def rows(self, count: int) -> Any:
@@ -478,75 +507,139 @@ class Ranking:
     def __reduce__(self) -> tuple[Any, ...]:
         return Ranking.from_bytes, (self.to_bytes(),)
 
+    def _tree(self) -> dict[str, Any]:
+        """Return all that is stored, as a tree for :mod:`longrank.packing`."""
+        *arrays, names, prices, sample = self.parts()
+        tree: dict[str, Any] = {"version": VERSION} | dict(zip(_CONTENTS, arrays, strict=True))
+        if names is not None:
+            rows = None if names.rows is None else names.rows.state()
+            reasons = [[list(each) for each in some] for some in self.reasons]
+            tree |= {"ids": names.ids, "reasons": reasons, "rows": rows}
+        if prices is not None:
+            costs, worth, bound = prices
+            tree |= {"costs": costs, "success_values": worth, "loss_bound": bound}
+        return tree if sample is None else tree | {"sample": sample}
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists and numbers, ready for JSON (an unknown probability is None)."""
-        return {
-            "version": self._version,
-            "order": self.order.tolist(),
-            "probabilities": _listed(self.probabilities),
-            "estimates": _listed(self.estimates),
-            "values": _listed(self.values),
-            "features": self._dense.tolist(),
-            "dim": self.dim,
-        } | self._more(plain=True)
-
-    @property
-    def _version(self) -> int:
-        """The first version of the layout that has all of it."""
-        if self._sample is not None:
-            return receipt.VERSION
-        if self._prices is not None:
-            return receipt.PRICES
-        return receipt.ARRAYS if self._names is None else receipt.RECORDS
-
-    def _more(self, *, plain: bool) -> dict[str, Any]:
-        """What it has in addition; ``plain`` without arrays."""
-        more = {} if self._names is None else self._named(plain=plain)
-        if self._prices is not None:
-            costs, values, bound = self._prices
-            more |= {"costs": _listed(costs) if plain else costs}
-            more |= {"success_values": _listed(values) if plain else values}
-            more |= {"loss_bound": None if plain and bound != bound else bound}
-        if self._sample is not None:
-            more |= {"sample": self._sample.tolist() if plain else self._sample}
-        return more
-
-    def _named(self, *, plain: bool) -> dict[str, Any]:
-        """What it has in addition where candidates are records; ``plain`` without arrays."""
-        assert self._names is not None
-        rows = None if self._names.rows is None else self._names.rows.state()
-        if plain and rows is not None:
-            for name, part in rows.items():
-                if isinstance(part, np.ndarray):
-                    if part.dtype == np.uint64:  # as text: many readers of JSON round 64 bits
-                        part = part.astype(str)
-                    rows[name] = [_listed(row) for row in part] if part.ndim > 1 else _listed(part)
-        reasons = [[list(each) for each in some] for some in self.reasons]
-        return {"ids": self.ids, "reasons": reasons, "rows": rows}
+        return {name: _plain(part) for name, part in self._tree().items()} | {"dim": self.dim}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Ranking:
         """Rebuild the ranking written by :meth:`to_dict`, identical bit for bit."""
-        return cls._stored(receipt.read_lists(data))
+        try:
+            _check_version(data)
+            parts = {name: np.array(data[name], np.float64) for name in _CONTENTS}
+            order, dim = parts["order"], data["dim"]
+            if not ((np.abs(order) <= MAX_COUNT) & (order == np.trunc(order))).all():
+                raise ValueError("order must hold whole numbers")
+            if type(dim) is not int or not 0 <= dim <= MAX_COUNT:
+                raise ValueError(f"dim must be a whole number, got {show(dim)}")
+            parts |= {"order": order.astype(np.int64)}
+            parts |= {"features": parts["features"].reshape(len(order), dim)}
+            return cls._read({**data, **parts})
+        except _UNFIT as error:
+            raise _refused(error) from error
 
     def to_bytes(self) -> bytes:
         """Return the packed form: see :mod:`longrank.packing`."""
-        parts = {
-            name: getattr(self, "_dense" if name == "features" else name) for name in receipt.PARTS
-        }
-        return packing.pack({"version": self._version} | parts | self._more(plain=False))
+        return packing.pack(self._tree())
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Ranking:
         """Rebuild the ranking written by :meth:`to_bytes`, identical bit for bit."""
-        return cls._stored(receipt.read_tree(packing.unpack(data, "the ranking")))
+        tree = packing.unpack(data, "the ranking")
+        _check_version(tree)
+        if set(tree) - _MORE != set(_CONTENTS):
+            raise BadFile(f"the ranking must have the parts {tuple(_CONTENTS)}")
+        try:
+            return cls._read(tree)
+        except _UNFIT as error:
+            raise _refused(error) from error
 
     @classmethod
-    def _stored(cls, parts: receipt.Parts) -> Ranking:
-        ranking = cls(*parts[:-1]).planned(1.0, sample=parts.sample)
+    def _read(cls, tree: Mapping[str, Any]) -> Ranking:
+        check("not a ranking", _CONTENTS, tree)
+        order, count = tree["order"], len(tree["order"])
+        if len(tree["values"]) <= count:
+            raise ValueError("its parts have lengths that do not fit together")
+        if len(set(order.tolist())) < count:
+            raise ValueError("order must hold no candidate twice")
+        arrays = {name: tree[name] for name in _CONTENTS}
+        names, prices = read_names(tree, count), _read_prices(tree, count)
+        ranking = cls(**arrays, names=names, prices=prices)
         ranking.from_elsewhere = True  # a policy checks it before it learns
-        return ranking
+        return ranking.planned(1.0, "", _read_sample(tree))
 
 
-def _listed(array: NDArray[Any]) -> list[Any]:
-    return [None if number != number else number for number in array.tolist()]
+class Prices(NamedTuple):
+    """What a receipt has in addition where candidates have costs and values of their own."""
+
+    costs: Vector
+    values: Vector
+    loss_bound: float
+
+    def take(self, positions: Sequence[int]) -> Prices:
+        """Return those of some tries."""
+        kept = list(positions)
+        return Prices(self.costs[kept], self.values[kept], self.loss_bound)
+
+
+class Parts(NamedTuple):
+    """All that is stored of a receipt."""
+
+    order: NDArray[np.int64]
+    probabilities: Vector
+    estimates: Vector
+    values: Vector
+    features: Matrix
+    names: Names | None
+    prices: Prices | None
+    sample: Matrix | None
+
+
+def _plain(part: Any) -> Any:
+    """Return lists and numbers in place of arrays, and None for what is not known."""
+    if isinstance(part, dict):
+        return {name: _plain(each) for name, each in part.items()}
+    if isinstance(part, np.ndarray):
+        if part.ndim > 1:
+            return [_plain(row) for row in part]
+        if part.dtype == np.uint64:  # as text: many readers of JSON round 64 bits
+            part = part.astype(str)
+        return [None if number != number else number for number in part.tolist()]
+    return None if isinstance(part, float) and part != part else part
+
+
+def _check_version(tree: Mapping[str, Any]) -> None:
+    version = tree.get("version")
+    if type(version) is not int or not 1 <= version <= VERSION:
+        raise BadFile(
+            f"the ranking was saved in version {show(version)} of its layout, and this longrank "
+            f"reads versions up to {VERSION}: upgrade longrank to read it"
+        )
+
+
+def _refused(error: Exception) -> BadFile:
+    return error if isinstance(error, BadFile) else BadFile(f"not a ranking: {error!s:.200}")
+
+
+def _read_prices(tree: Mapping[str, Any], count: int) -> Prices | None:
+    if "costs" not in tree:
+        return None
+    costs, values = (np.array(tree[name], np.float64) for name in ("costs", "success_values"))
+    if not costs.shape == values.shape == (count,):
+        raise ValueError("its parts have lengths that do not fit together")
+    if not (np.isfinite(costs).all() and np.isfinite(values).all() and (costs >= 0.0).all()):
+        raise ValueError("costs and values must be finite, and costs at least 0")
+    bound = tree["loss_bound"]
+    return Prices(costs, values, math.nan if bound is None else float(bound))
+
+
+def _read_sample(tree: Mapping[str, Any]) -> Matrix | None:
+    if "sample" not in tree:
+        return None
+    sample = np.array(tree["sample"], np.float64)
+    if sample.ndim != 2 or not np.isfinite(sample).all():
+        raise ValueError("the sample must be finite numbers, the same in every row")
+    return sample

@@ -29,27 +29,34 @@ class Part:
         migration.
     migrations
         ``migrations[n]`` turns a state of version n into one of version n + 1.
+    settings
+        What the constructor takes and a state keeps, by name, with the rule for each: see
+        :mod:`longrank.contents`. The part has an attribute of each name.
     contents
-        What a state of the current layout contains: see :mod:`longrank.contents`. It is checked
-        before ``from_state`` sees the state. A class that defines its own ``state`` without
-        declaring contents has none.
+        What a state of the current layout contains, by default the settings and the contents of the
+        base class. It is checked before ``from_state`` sees the state. A class that defines its own
+        ``state`` without declaring either has none.
     """
 
     kind: ClassVar[str]
     version: ClassVar[int] = 1
     migrations: ClassVar[Mapping[int, Callable[[Tree], Tree]]] = {}
+    settings: ClassVar[Contents] = {}
     contents: ClassVar[Contents] = {}
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
         if "kind" not in cls.__dict__:
             cls.kind = cls.__name__
-        if "state" in cls.__dict__ and "contents" not in cls.__dict__:
-            cls.contents = {}
+        if "contents" not in cls.__dict__:
+            if "settings" in cls.__dict__:
+                cls.contents = cls.contents | cls.settings
+            elif "state" in cls.__dict__:
+                cls.contents = {}
 
     def state(self) -> Tree:
         """Return everything needed to rebuild it, as a tree for :mod:`longrank.packing`."""
-        raise TypeError(f"{type(self).__name__} must implement state()")
+        return {name: getattr(self, name) for name in self.settings}
 
     def saved(self) -> Tree:
         """Return the state together with its kind and version, as it is written to files."""

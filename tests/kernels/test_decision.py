@@ -37,15 +37,17 @@ def test_a_decision_is_its_parts_put_together(link, schedule):
             chosen, numbers = Ranking.allocate(n, 3)
             rewards, losses = payoffs.rewards, payoffs.losses
             length = decide(
-                order, rows, means, scores, rewards, losses, link, least, chosen, numbers
+                order, rows, means, scores, rewards, losses, link, least, chosen, numbers, 1.0
             )
             ranking = Ranking.from_buffer(chosen[:length], numbers, 3)
             every = probabilities(link, scores)
-            assert length == max(best_length(every, rewards, losses), least) == len(ranking)
+            assert length == max(best_length(every, rewards, losses, 1.0), least) == len(ranking)
             np.testing.assert_array_equal(ranking.order, order[:length])
             np.testing.assert_array_equal(ranking.probabilities, every[:length])
             np.testing.assert_array_equal(ranking.estimates, probabilities(link, means[:length]))
-            np.testing.assert_array_equal(ranking.values, sequence_values(every, rewards, losses))
+            np.testing.assert_array_equal(
+                ranking.values, sequence_values(every, rewards, losses, 1.0)
+            )
             np.testing.assert_array_equal(ranking.features, rows[:length])
 
 
@@ -61,8 +63,8 @@ def test_a_plain_decision_is_greedy_and_decide(shape, dtype):
         rewards, losses = payoffs.rewards, payoffs.losses
         apart, at_once = Ranking.allocate(count, dim), Ranking.allocate(count, dim)
         greedy = greedy_plain(items, *belief, count)
-        length = decide(*greedy, rewards, losses, 0, least, *apart)
-        assert length == decide_plain(items, *belief, rewards, losses, 0, least, *at_once)
+        length = decide(*greedy, rewards, losses, 0, least, *apart, 1.0)
+        assert length == decide_plain(items, *belief, rewards, losses, 0, least, *at_once, 1.0)
         assert Ranking.from_buffer(apart[0][:length], apart[1], dim) == Ranking.from_buffer(
             at_once[0][:length], at_once[1], dim
         )

@@ -57,7 +57,7 @@ ADVERSARIAL = {
 def test_values_of_adversarial_sequences_are_those_of_the_formula(name):
     arrays = [np.array(x, float) for x in ADVERSARIAL[name]]
     expected = [float(x) for x in exact_values(*arrays)]
-    np.testing.assert_allclose(sequence_values(*arrays), expected, rtol=1e-14, atol=1e-320)
+    np.testing.assert_allclose(sequence_values(*arrays, 1.0), expected, rtol=1e-14, atol=1e-320)
 
 
 def test_values_of_random_sequences_are_those_of_the_formula():
@@ -65,14 +65,16 @@ def test_values_of_random_sequences_are_those_of_the_formula():
         for n in (0, 1, 2, 7, 30):
             arrays = random_sequence(np.random.default_rng(seed), n)
             expected = [float(x) for x in exact_values(*arrays)]
-            np.testing.assert_allclose(sequence_values(*arrays), expected, rtol=0.0, atol=1e-14)
+            np.testing.assert_allclose(
+                sequence_values(*arrays, 1.0), expected, rtol=0.0, atol=1e-14
+            )
 
 
 @pytest.mark.parametrize("name", ADVERSARIAL)
 def test_no_length_beats_the_best_one_on_adversarial_sequences(name):
     arrays = [np.array(x, float) for x in ADVERSARIAL[name]]
     values = exact_values(*arrays)
-    assert values[best_length(*arrays)] == max(values)
+    assert values[best_length(*arrays, 1.0)] == max(values)
 
 
 def test_the_best_length_is_the_longest_of_the_best():
@@ -81,22 +83,22 @@ def test_the_best_length_is_the_longest_of_the_best():
         arrays = random_sequence(rng, int(rng.integers(0, 7)), grid=8)
         values = exact_values(*arrays)
         longest = max(i for i, value in enumerate(values) if value == max(values))
-        assert best_length(*arrays) == longest
+        assert best_length(*arrays, 1.0) == longest
 
 
 def test_payoffs_beyond_the_sequence_do_not_count():
     chances = np.array([0.5])
     rewards, losses = np.array([1.0, 1.0, 1.0]), np.array([0.0, -0.25, -9.0, -9.0])
-    assert best_length(chances, rewards, losses) == 1
-    assert sequence_values(chances, rewards, losses).tolist() == [0.0, 0.375]
+    assert best_length(chances, rewards, losses, 1.0) == 1
+    assert sequence_values(chances, rewards, losses, 1.0).tolist() == [0.0, 0.375]
 
 
 def test_the_best_length_does_not_underflow():
     n = 3000
     chances = np.r_[np.full(n, 0.9), 0.0]
     rewards, losses = np.ones(n + 1), np.r_[np.zeros(n + 1), -1.0]
-    assert best_length(chances, rewards, losses) == n
-    assert best_length(chances, rewards, np.zeros(n + 2)) == n + 1
+    assert best_length(chances, rewards, losses, 1.0) == n
+    assert best_length(chances, rewards, np.zeros(n + 2), 1.0) == n + 1
 
 
 def test_probes_come_eight_times_for_every_doubling_and_at_least_once_in_32():
@@ -114,8 +116,8 @@ def test_the_value_of_the_best_stop_is_that_of_the_best_length_bit_for_bit():
     for seed in range(30):
         rng = np.random.default_rng(seed)
         chances, rewards, losses = random_sequence(rng, int(rng.integers(0, 9)))
-        length, value = best_stop(chances, rewards, losses)
-        assert length == best_length(chances, rewards, losses)
+        length, value = best_stop(chances, rewards, losses, 1.0)
+        assert length == best_length(chances, rewards, losses, 1.0)
         by_hand = float(losses[-1])
         for p, r, loss in zip(chances[::-1], rewards[::-1], losses[-2::-1], strict=True):
             by_hand = max(float(loss), float(p) * float(r) + (1.0 - float(p)) * by_hand)
@@ -140,7 +142,7 @@ def test_values_ahead_are_those_of_the_formula():
 def test_values_ahead_of_a_sequence_that_nobody_leaves_begin_with_its_value():
     chances, rewards, losses = random_sequence(np.random.default_rng(1), 6)
     ahead = values_ahead(chances, rewards, losses, np.zeros(7))
-    assert ahead[0] == pytest.approx(sequence_values(chances, rewards, losses)[-1], abs=1e-14)
+    assert ahead[0] == pytest.approx(sequence_values(chances, rewards, losses, 1.0)[-1], abs=1e-14)
 
 
 @pytest.mark.parametrize("patience", [0.25, 0.75, 1.0])

@@ -7,7 +7,8 @@ import pytest
 
 from longrank import Outcome, Payoffs, recommended
 from longrank.kernels.foresight import foresee
-from longrank.kernels.looks import choose_looking, count_contenders, screen_looking
+from longrank.kernels.looks import choose_looking, count_contenders
+from longrank.kernels.screening import screen_looking
 from longrank.kernels.tabular import expand_columns, expand_rows
 from longrank.planning import contenders
 from longrank.policies.ucb import _look

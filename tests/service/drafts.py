@@ -21,4 +21,4 @@ def snapshot(seq, policy=b"policy"):
 
 
 def append(store, draft):
-    return store.append(draft).result(30)
+    return store.append(draft).result(120)

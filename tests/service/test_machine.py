@@ -145,7 +145,7 @@ class Machine(RuleBasedStateMachine):
         model = self.engine.model("m")
         assert model.policy.to_bytes() == self.policy.to_bytes()
         assert model.version == self.learned
-        self.engine._views._counted.clear()  # a count that was slow is not repeated at once
+        self.engine._counted.clear()  # a count that was slow is not repeated at once
         stats = self.engine.describe(model).stats
         settled = sum(one["outcome"] is not None for one in self.decisions.values())
         pending = sum(

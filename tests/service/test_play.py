@@ -232,14 +232,13 @@ def test_an_outage_takes_the_traffic_away_and_the_page_says_what_that_saved(brow
         until(lambda: re.search(r"saved [\d,.]+ EUR", browser.execute_script(news)), 60.0)
         why = "return document.querySelector('#desk .why').textContent"
         until(lambda: "came first" in browser.execute_script(why))
-        shown = browser.execute_script(
-            "return document.querySelector('[data-chart^=Share] .legend').textContent"
-        )
-        assert busiest["name"] in shown
+        legend = "return document.querySelector('[data-chart^=Share] .legend').textContent"
+        until(lambda: busiest["name"] in browser.execute_script(legend))
         marks = "return [...document.querySelectorAll('.mark text')].map((e) => e.textContent)"
-        assert browser.execute_script(marks) == 2 * [f"{busiest['name']} went down"]
-        assert re.search(r"\d %.of payments went through since", browser.execute_script(news))
-        assert browser.find_elements(By.CSS_SELECTOR, "[data-part=share] .mark")
+        until(lambda: browser.execute_script(marks) == 2 * [f"{busiest['name']} went down"])
+        through = r"\d %.of payments went through since"
+        until(lambda: re.search(through, browser.execute_script(news)))
+        until(lambda: browser.find_elements(By.CSS_SELECTOR, "[data-part=share] .mark"))
         same = (  # the desk and the console show the same moment, to the cent
             "const text = (one) => document.querySelector(one).textContent;"
             "return text('#desk [data-tile=longrank]') === text('article [data-tile=earned]')"
@@ -303,7 +302,7 @@ def test_every_button_of_the_desk_is_pressed(browser, panel, width):
         press(browser, selector)
         until(lambda selector=selector, text=text: said(browser, selector) == text)
         until(lambda news=news: news in said(browser, ".news"))
-        assert news in said(browser, ".spoken")  # for those who do not see it
+        until(lambda news=news: news in said(browser, ".spoken"))  # for those who do not see it
     assert said(browser, "[data-mix][aria-pressed=true]") == "Usual traffic"
     until(lambda: "came first" in said(browser, ".why"))
     assert "=" not in said(browser, ".why")
@@ -383,6 +382,6 @@ def test_the_picture_has_the_money_the_outage_and_the_providers(browser, panel, 
     shown = browser.find_element(By.ID, "desk").text
     for part in ("longrank earned", "best fixed list", "perfect knowledge", "Simulated"):
         assert part in shown
-    assert f"{desk.fixed[0]} went down" in said(browser, ".mark text")
+    until(lambda: f"{desk.fixed[0]} went down" in said(browser, ".mark text"))
     assert not browser.find_element(By.ID, "layout").is_displayed()
     assert not browser.find_element(By.CSS_SELECTOR, "[data-outage=Solo]").is_displayed()

@@ -14,8 +14,6 @@ from longrank.service.engine.engine import Engine
 from longrank.service.errors import StoreDamaged, StoreFailed
 from longrank.service.store.sqlite import SqliteStore
 
-POINTS = 300
-
 
 @pytest.fixture
 def journal():
@@ -24,12 +22,13 @@ def journal():
     journal.unregister()
 
 
-def test_a_power_cut_loses_nothing_that_was_acknowledged(journal, folder):
+@pytest.mark.parametrize("points", [60, pytest.param(2000, marks=pytest.mark.long)])
+def test_a_power_cut_loses_nothing_that_was_acknowledged(journal, folder, points):
     record(journal, folder / "decisions.db", rounds=12, clients=4, seed=1)
     rng = np.random.default_rng(2)
     left = folder / "left"
     left.mkdir()
-    for i, disk in enumerate(cuts(journal, POINTS, rng)):
+    for i, disk in enumerate(cuts(journal, points, rng)):
         disk.cut(rng, left)
         check(left, left / "decisions.db", disk.acknowledged, whole=i % 10 == 0)
 
@@ -83,11 +82,12 @@ def filled(path, clock):
     return path.read_bytes(), state
 
 
-def test_a_flipped_bit_anywhere_in_the_file_is_refused_or_does_no_harm(filled, path, clock):
+@pytest.mark.parametrize("flips", [40, pytest.param(300, marks=pytest.mark.long)])
+def test_a_flipped_bit_anywhere_in_the_file_is_refused_or_does_no_harm(filled, path, clock, flips):
     data, state = filled
     rng = np.random.default_rng(3)
     refused = 0
-    for place in rng.integers(0, len(data), 150):
+    for place in rng.integers(0, len(data), flips):
         damaged = bytearray(data)
         damaged[place] ^= 1 << rng.integers(8)
         path.write_bytes(damaged)
@@ -106,7 +106,7 @@ def test_a_flipped_bit_anywhere_in_the_file_is_refused_or_does_no_harm(filled, p
         finally:
             engine.ready = False
             engine.close()
-    assert 0 < refused < 150
+    assert 0 < refused < flips
 
 
 def test_a_damaged_snapshot_is_passed_over_for_an_older_one(filled, path, clock, caplog):

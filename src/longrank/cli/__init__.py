@@ -81,11 +81,11 @@ def longrank(
 def main() -> None:
     """Run the command line; print an error as one sentence.
 
-    The exit code is 2 if something was wrong with what was asked, and 1 if it was tried and failed.
+    The exit code is 2 for an incorrect call, and 1 for a failure.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without a sign shows ? for it
+            stream.reconfigure(errors="replace")  # a terminal without the character shows ?
     try:
         app()
     except ServiceError as error:

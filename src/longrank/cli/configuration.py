@@ -31,7 +31,7 @@ class Configured(Command):
             option.show_envvar = True
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments; a complaint about a value from elsewhere tells from where it is."""
+        """Parse the arguments; errors name a value's source."""
         try:
             return super().parse_args(ctx, args)
         except typer.BadParameter as error:
@@ -51,7 +51,7 @@ def _origin(ctx: Any, name: str) -> str:
 
 
 def settings(command: Any) -> Iterator[TyperOption]:
-    """Yield the options of a command that can be set from elsewhere: all that its help shows."""
+    """Yield the options that can also be set by a variable or a file: all that the help shows."""
     for option in command.params:
         if isinstance(option, TyperOption) and not option.hidden:
             yield option
@@ -85,7 +85,7 @@ def _table(path: Path) -> dict[str, Any]:
 
 
 def _text(path: Path, key: str, value: Any) -> str:
-    """Return a value as it would stand in the environment, so that the same rules hold for it."""
+    """Return a value as it would be written in the environment, so that the same rules apply."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str | int | float):

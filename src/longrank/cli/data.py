@@ -82,7 +82,7 @@ def get_source(
 
 
 def _confirm(question: str) -> bool:
-    """Ask; no answer, as without a terminal, is a no."""
+    """Ask for confirmation; without a terminal the answer is no."""
     try:
         return typer.confirm(question)
     except typer.Abort:

@@ -46,8 +46,8 @@ def demo(
     from longrank.experiments.demo import demo as run
     from longrank.jobs import Jobs
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that no process is left behind
-    out.mkdir(parents=True, exist_ok=True)  # fails now rather than in a minute
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # leave no process behind
+    out.mkdir(parents=True, exist_ok=True)  # fail now rather than in a minute
     players: list[Player] = []
     with counted() as bar:
         task = bar.add_task("a payment desk, then seven policies", total=PARTS)
@@ -64,7 +64,7 @@ def demo(
 
 
 def _desk(desk: DeskRun) -> Table:
-    """What each way to route payments came to, in money."""
+    """Table of what each way to route payments earned."""
     title = f"payment desk (simulated): {desk.payments:,} payments, one provider down for a sixth"
     table = Table(title=title, min_width=66)
     table.add_column("")
@@ -77,7 +77,7 @@ def _desk(desk: DeskRun) -> Table:
 
 
 def _digits(players: list[Player]) -> Table:
-    """What each policy earned on the digits, scenario by scenario."""
+    """Table of what each policy earned on the digits, by scenario."""
     title = "digits (real): expected reward per round (mean length)"
     table = Table(title=title, min_width=66)
     table.add_column("")

@@ -65,8 +65,8 @@ def play(
     from longrank.service.store.store import open_store
 
     if record is not None:
-        playing.browser()  # refuses now rather than in a minute
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends like Ctrl-C, with a summary
+        playing.browser()  # fail now rather than in a minute
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C, with a summary
     started, stopping = time.monotonic(), threading.Event()
     configure_logging("error")
     with tempfile.TemporaryDirectory(prefix="longrank-play-") as folder:
@@ -130,7 +130,7 @@ def _run(
 
 
 def _summary(desk: Desk) -> None:
-    """Say in money what came of it."""
+    """Summarise the game in money."""
     money = desk.money
     if not money.payments:
         return

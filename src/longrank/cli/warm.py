@@ -36,7 +36,7 @@ def warm(
         rule = "be installed to compile anything (pip install numba)"
         raise InvalidInput("numba", rule, "nothing: everything runs as plain Python, more slowly")
     jobs = behind.behind
-    jobs.patience = float("inf")  # nothing is compiled before all of it is known
+    jobs.patience = float("inf")  # collect everything before compiling
     with compilation.using("auto"), counted() as bar:
         task = bar.add_task("looking what is needed", total=None)
         for name in _exercised(policies or []):
@@ -55,7 +55,7 @@ def warm(
 
 
 def _exercised(files: list[Path]) -> Iterator[str]:
-    """Use policies in every way, and say which."""
+    """Exercise policies in every way; yield the name of each."""
     from longrank import load, logs, recommended, warming
     from longrank.logs.example import example
 

@@ -19,8 +19,8 @@ Encoded = Any  # has a length; what it is, is each map's own affair
 class Features(Part, ABC):
     """Base class of feature maps: turn items into the rows that a learner scores and learns from.
 
-    Your own map implements :meth:`encode`, :meth:`along`, :meth:`state` and :meth:`from_state`. A
-    row may depend on the items above it.
+    Your own map implements :meth:`encode` and :meth:`along`, and declares its ``settings``. A row
+    may depend on the items above it.
 
     Attributes
     ----------
@@ -95,14 +95,10 @@ class Features(Part, ABC):
         """Return a copy that shares nothing that :meth:`observe` writes."""
         return self
 
-    @abstractmethod
-    def state(self) -> Tree:
-        """Return everything needed to rebuild it, as a tree for :mod:`longrank.packing`."""
-
     @classmethod
-    @abstractmethod
     def from_state(cls, state: Tree) -> Self:
         """Rebuild it from a state in the current layout."""
+        return cls(**{name: state[name] for name in cls.settings})
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"

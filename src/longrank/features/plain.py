@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
 from longrank.features.base import Encoded, Features
-from longrank.packing import Tree
 
 LARGE = 1 << 18  # numbers of an array that is validated in the pass that scores it
 
@@ -48,10 +47,3 @@ class Plain(Features):
     def rows(self, candidates: Encoded) -> NDArray[Any]:
         rows: NDArray[Any] = candidates.items if type(candidates) is Unchecked else candidates
         return rows
-
-    def state(self) -> Tree:
-        return {}
-
-    @classmethod
-    def from_state(cls, state: Tree) -> Self:  # noqa: ARG003
-        return cls()

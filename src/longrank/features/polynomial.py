@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +11,6 @@ from longrank import checks, kernels
 from longrank.contents import whole
 from longrank.errors import InvalidInput
 from longrank.features.base import Encoded, Features
-from longrank.packing import Tree
 
 
 class Polynomial(Features):
@@ -34,7 +33,7 @@ class Polynomial(Features):
     max_square = 3.0 * checks.UNIT  # the item, the constant, the products
     independent = True
     kind = "polynomial"
-    contents: ClassVar = {"degree": whole(1, 2)}
+    settings: ClassVar = {"degree": whole(1, 2)}
 
     def __init__(self, degree: int = 2) -> None:
         self.degree = checks.whole("degree", degree, minimum=1)
@@ -68,13 +67,6 @@ class Polynomial(Features):
 
     def rows(self, candidates: Encoded) -> NDArray[np.float64]:
         return np.asarray(candidates, np.float64)  # they are the rows
-
-    def state(self) -> Tree:
-        return {"degree": self.degree}
-
-    @classmethod
-    def from_state(cls, state: Tree) -> Self:
-        return cls(state["degree"])
 
     def __repr__(self) -> str:
         return f"Polynomial({self.degree})"

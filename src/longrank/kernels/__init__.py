@@ -30,14 +30,11 @@ from longrank.kernels.looks import (
     Optimism,
     Pool,
     count_contenders,
-    screen_looking,
-    screen_roughly,
     strongest_looking,
     widen,
 )
 from longrank.kernels.narrowing import narrow_bounds
 from longrank.kernels.numbers import code_rows, observe_numbers
-from longrank.kernels.outline import outline_plain, outline_tabular
 from longrank.kernels.planning import plan
 from longrank.kernels.polynomial import expand
 from longrank.kernels.ranking import (
@@ -48,7 +45,13 @@ from longrank.kernels.ranking import (
     top,
     worst_row,
 )
-from longrank.kernels.screening import scan
+from longrank.kernels.screening import (
+    outline_plain,
+    outline_tabular,
+    scan,
+    screen_looking,
+    screen_roughly,
+)
 from longrank.kernels.sketches import sketch
 from longrank.kernels.sparse import (
     contributions,

@@ -40,25 +40,30 @@ LARGE = 1 << 18  # numbers in an array from which plain Python would take about 
 _FOLDER = Path(__file__).parent
 
 
-class Kernel:
-    """A function of plain arrays and numbers, interpreted or compiled."""
+class Kernel(functools.partial[Any]):
+    """A function of plain arrays and numbers, interpreted or compiled.
+
+    A call is one of ``func``, without a function of Python in between; :meth:`run` exchanges it.
+    """
 
     every: ClassVar[list[Kernel]] = []
+    plain: Function
+    fastmath: frozenset[str]
 
-    __slots__ = ("_defaults", "_dispatcher", "_parameters", "fastmath", "plain", "run")
+    def __new__(cls, plain: Function, fastmath: frozenset[str]) -> Kernel:
+        if plain.__defaults__:
+            raise TypeError(f"a kernel has no default values: {plain.__qualname__}")
+        kernel = super().__new__(cls, plain)
+        kernel.plain, kernel.fastmath, kernel._dispatcher = plain, fastmath, None
+        kernel.run(_FIRST[mode()](kernel))
+        cls.every.append(kernel)
+        return kernel
 
-    def __init__(self, plain: Function, fastmath: frozenset[str]) -> None:
-        self.plain, self.fastmath = plain, fastmath
-        self._parameters, self._defaults = plain.__code__.co_argcount, plain.__defaults__ or ()
-        self._dispatcher: Any = None
-        self.run: Function = _FIRST[mode()](self)
-        self.every.append(self)
+    _dispatcher: Any
 
-    def __call__(self, *arguments: Any) -> Any:
-        missing = self._parameters - len(arguments)
-        if missing:
-            arguments += self._defaults[-missing:]
-        return self.run(*arguments)
+    def run(self, function: Function) -> None:
+        """Let calls be those of a function from now on."""
+        self.__setstate__((function, (), {}, vars(self)))  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
         return f"<kernel {self.plain.__module__}.{self.plain.__qualname__}>"
@@ -106,7 +111,7 @@ class Kernel:
         except _NotOnDisk:
             return False
         if mode() != "plain":
-            self.run = self._dispatcher
+            self.run(self._dispatcher)
         return True
 
     def _missed(self, *_: Any) -> Function:
@@ -167,7 +172,7 @@ def _set_mode(name: str) -> None:
     _mode = name
     for kernel in Kernel.every:
         compiled = name != "plain" and kernel._dispatcher is not None
-        kernel.run = kernel._dispatcher if compiled else _FIRST[name](kernel)
+        kernel.run(kernel._dispatcher if compiled else _FIRST[name](kernel))
 
 
 _FIRST: dict[str, Callable[[Kernel], Function]] = {

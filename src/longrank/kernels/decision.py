@@ -30,7 +30,7 @@ def decide(
     minimum: int,
     chosen: Order,
     numbers: Vector,
-    patience: float = 1.0,
+    patience: float,
 ) -> int:
     """Truncate an order at the best length by its scores (at least ``minimum`` items). O(n d).
 
@@ -65,7 +65,7 @@ def decide_plain(
     minimum: int,
     chosen: Order,
     numbers: Vector,
-    patience: float = 1.0,
+    patience: float,
 ) -> int:
     """Run ``greedy_plain`` and ``decide`` in one call, since a call costs as much as they do."""
     order, rows, means, scores = greedy_plain(
@@ -91,7 +91,7 @@ def decide_looking(
     minimum: int,
     chosen: Order,
     numbers: Vector,
-    patience: float = 1.0,
+    patience: float,
 ) -> int:
     """Run ``expand_columns``, ``choose_looking`` and ``decide`` in one call."""
     columns = expand_columns(items, view)
@@ -118,7 +118,7 @@ def decide_sparse(
     numbers: Vector,
     labels: Order,
     size: int,
-    patience: float = 1.0,
+    patience: float,
 ) -> tuple[int, NDArray[np.uint64], Matrix, Matrix]:
     """Run ``greedy_sparse`` and ``decide``.
 

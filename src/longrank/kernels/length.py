@@ -27,7 +27,7 @@ def patience_of(went_on: int, stopped: int) -> float:
 
 @compiled
 def fill_values(
-    probabilities: Vector, rewards: Vector, losses: Vector, values: Vector, patience: float = 1.0
+    probabilities: Vector, rewards: Vector, losses: Vector, values: Vector, patience: float
 ) -> None:
     """Fill ``values`` with ``sequence_values``. O(n)."""
     values[0] = losses[0]
@@ -43,7 +43,7 @@ def fill_values(
 
 @compiled
 def sequence_values(
-    probabilities: Vector, rewards: Vector, losses: Vector, patience: float = 1.0
+    probabilities: Vector, rewards: Vector, losses: Vector, patience: float
 ) -> Vector:
     """Compute the value of every length 0..n of a sequence (equation 4 of the paper). O(n)."""
     values = np.empty(probabilities.shape[0] + 1)
@@ -59,7 +59,7 @@ def _of_a_try(p: float, reward: float, value: float) -> float:
 
 @compiled
 def best_stop(
-    probabilities: Vector, rewards: Vector, losses: Vector, patience: float = 1.0
+    probabilities: Vector, rewards: Vector, losses: Vector, patience: float
 ) -> tuple[int, float]:
     """Find the best length of a sequence (the longest of equals) and its value. O(n).
 
@@ -81,9 +81,7 @@ def best_stop(
 
 
 @compiled
-def best_length(
-    probabilities: Vector, rewards: Vector, losses: Vector, patience: float = 1.0
-) -> int:
+def best_length(probabilities: Vector, rewards: Vector, losses: Vector, patience: float) -> int:
     """Find the best length of a sequence, the longest of equals. O(n)."""
     return int(best_stop(probabilities, rewards, losses, patience)[0])
 

@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 from longrank.kernels.compilation import compiled
 from longrank.kernels.foresight import fill_scores, first_largest, foresee, pull
 from longrank.kernels.order_dp import take
-from longrank.kernels.ranking import Greedy, optimistic, score_columns, top
-from longrank.kernels.screening import replace_smallest
-from longrank.kernels.sketches import Sketch, block_size, bound_scores
-from longrank.kernels.tabular import BLOCK, View, expand_columns
+from longrank.kernels.ranking import Greedy, score_columns, top
+from longrank.kernels.tabular import BLOCK
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -42,7 +40,7 @@ def count_contenders(count: int) -> int:
 
 
 @compiled
-def _pool(columns: Matrix, weights: Vector, optimism: Optimism) -> Pool:
+def pool_of(columns: Matrix, weights: Vector, optimism: Optimism) -> Pool:
     """Compute means, with the bits of ``add_columns``, and bound the squares of widths. O(n d)."""
     bonus, _, _, prior = optimism
     d, n = columns.shape
@@ -129,7 +127,7 @@ def choose_looking(
     Foresight looks among the best :func:`count_contenders`.
     """
     n, few = columns.shape[1], count_contenders(count)
-    pool, some = _pool(columns, weights, optimism), np.arange(n)
+    pool, some = pool_of(columns, weights, optimism), np.arange(n)
     widen(pool, inverse, looks, optimism)
     _, means, squares, exact, bonuses = pool
     if n > few:
@@ -220,7 +218,7 @@ def strongest_looking(
 ) -> Indices:
     """Find the best ``few`` of items, stored as columns, and those that are looked at."""
     n = columns.shape[1]
-    pool = _pool(columns, weights, optimism)
+    pool = pool_of(columns, weights, optimism)
     _tighten(pool, inverse, min(few, n))
     _, means, squares, _, bonuses = pool
     for i in range(n):
@@ -228,60 +226,3 @@ def strongest_looking(
             means[i] = math.inf
             few += 1
     return _strongest(means, squares, bonuses, min(few, n))
-
-
-@compiled
-def screen_looking(
-    items: NDArray[np.floating],
-    view: View,
-    weights: Vector,
-    looks: Flags,
-    optimism: Optimism,
-    few: int,
-) -> tuple[Vector, Indices, Vector]:
-    """Find the items that can be among the best ``few``, or that are looked at. O(k d).
-
-    Block by block, so that nothing is kept of the rest. Returns the best means (a heap: no score is
-    below its mean), and the items with an upper bound on the score of each.
-    """
-    bonus, best = optimism[0], np.full(few, -math.inf)
-    chosen, bounds, found = np.empty(items.shape[0], np.int64), np.empty(items.shape[0]), 0
-    for start in range(0, items.shape[0], BLOCK):
-        columns = expand_columns(items[start : start + BLOCK], view)
-        _, means, squares, _, _ = _pool(columns, weights, optimism)
-        for i in range(means.shape[0]):
-            if means[i] > best[0]:
-                replace_smallest(best, means[i])
-        for i in range(means.shape[0]):
-            bound = optimistic(means[i], math.sqrt(squares[i]), bonus, math.inf)
-            bound = math.inf if looks[start + i] else bound
-            if bound >= best[0]:
-                chosen[found], bounds[found] = start + i, bound
-                found += 1
-    return best, chosen[:found], bounds[:found]
-
-
-@compiled
-def screen_roughly(
-    items: NDArray[np.floating], view: View, rough: Sketch, looks: Flags, few: int, bar: float
-) -> tuple[Vector, Indices, Vector]:
-    """Find the same from a sketch: more of them, and at a fraction of the cost. O(k d).
-
-    ``bar`` is a score that ``few`` items elsewhere are known to reach.
-    """
-    best = np.full(few, -math.inf)
-    chosen, bounds, found = np.empty(items.shape[0], np.int64), np.empty(items.shape[0]), 0
-    size = block_size(items.shape[1])
-    lows, highs = np.empty(size), np.empty(size)
-    for start in range(0, items.shape[0], size):
-        n = min(size, items.shape[0] - start)
-        bound_scores(items[start : start + n], view, rough, lows[:n], highs[:n])
-        for i in range(n):
-            if lows[i] > best[0]:
-                replace_smallest(best, lows[i])
-        for i in range(n):
-            bound = math.inf if looks[start + i] else highs[i]
-            if bound >= max(best[0], bar):
-                chosen[found], bounds[found] = start + i, bound
-                found += 1
-    return best, chosen[:found], bounds[:found]

@@ -1,4 +1,7 @@
-"""Screen very many items in one pass, at the speed of memory."""
+"""Screen very many items in one pass: bounds on their scores, and the few that reach the best.
+
+The exact scores of those decide, so that sums here may be reordered.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.kernels.compilation import compiled, orderly, reordered
+from longrank.kernels.looks import Flags, Optimism, pool_of
+from longrank.kernels.ranking import add_columns, optimistic
+from longrank.kernels.sketches import Sketch, block_size, bound_scores
+from longrank.kernels.tabular import BLOCK, View, expand_columns
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -47,6 +54,15 @@ def replace_smallest(heap: Vector, number: float) -> None:
     heap[at] = number
 
 
+@compiled
+def _longer(chosen: Indices, bounds: Vector, count: int) -> tuple[Indices, Vector]:
+    """Return arrays of twice the length with the same beginning. O(n)."""
+    more, above = np.empty(2 * chosen.shape[0], np.int64), np.empty(2 * chosen.shape[0])
+    for i in range(count):
+        more[i], above[i] = chosen[i], bounds[i]
+    return more, above
+
+
 @reordered
 def scan(
     items: NDArray[np.floating],
@@ -66,7 +82,7 @@ def scan(
     k = items.shape[0]
     sure, able = np.empty(min(k, _BLOCK)), np.empty(min(k, _BLOCK))
     best = np.full(min(count, k), -math.inf)
-    chosen, bounds, found = np.empty(k, np.int64), np.empty(k), 0
+    chosen, bounds, found = np.empty(_BLOCK, np.int64), np.empty(_BLOCK), 0
     worst, longest, total = 0, 0.0, 0.0
     for start in range(0, k, _BLOCK):
         n = min(_BLOCK, k - start)
@@ -100,8 +116,102 @@ def scan(
         bar = min(best[0], ceiling)
         if largest(able[:n]) < bar:
             continue
+        if found + n > chosen.shape[0]:  # seldom, so that little memory is asked for
+            chosen, bounds = _longer(chosen, bounds, found)
         for i in range(n):
             if able[i] >= bar:
                 chosen[found], bounds[found] = start + i, able[i]
                 found += 1
     return worst, longest, best, chosen[:found], bounds[:found]
+
+
+@reordered
+def outline_plain(
+    items: NDArray[np.floating], weights: Vector, means: Vector, squares: Vector
+) -> None:
+    """Fill the mean x.w of every item x and its squared norm. O(k d).
+
+    Sums may be reordered: both are exact to rounding.
+    """
+    for i in range(items.shape[0]):
+        mean, square = 0.0, 0.0
+        for j in range(items.shape[1]):
+            x = np.float64(items[i, j])
+            mean += x * weights[j]
+            square += x * x
+        means[i], squares[i] = mean, square
+
+
+@compiled
+def outline_tabular(
+    items: NDArray[np.floating], view: View, weights: Vector, means: Vector, squares: Vector
+) -> None:
+    """Fill the same for the rows of items, block by block: nothing is kept of them. O(k d)."""
+    means[:] = 0.0
+    squares[:] = 0.0
+    for start in range(0, items.shape[0], BLOCK):
+        columns = expand_columns(items[start : start + BLOCK], view)
+        end = start + columns.shape[1]
+        add_columns(columns, weights, means[start:end])
+        norms = squares[start:end]
+        for j in range(columns.shape[0]):
+            own = columns[j]
+            for i in range(norms.shape[0]):
+                norms[i] += own[i] * own[i]
+
+
+@compiled
+def screen_looking(
+    items: NDArray[np.floating],
+    view: View,
+    weights: Vector,
+    looks: Flags,
+    optimism: Optimism,
+    few: int,
+) -> tuple[Vector, Indices, Vector]:
+    """Find the items that can be among the best ``few``, or that are looked at. O(k d).
+
+    Block by block, so that nothing is kept of the rest. Returns the best means (a heap: no score is
+    below its mean), and the items with an upper bound on the score of each.
+    """
+    bonus, best = optimism[0], np.full(few, -math.inf)
+    chosen, bounds, found = np.empty(items.shape[0], np.int64), np.empty(items.shape[0]), 0
+    for start in range(0, items.shape[0], BLOCK):
+        columns = expand_columns(items[start : start + BLOCK], view)
+        _, means, squares, _, _ = pool_of(columns, weights, optimism)
+        for i in range(means.shape[0]):
+            if means[i] > best[0]:
+                replace_smallest(best, means[i])
+        for i in range(means.shape[0]):
+            bound = optimistic(means[i], math.sqrt(squares[i]), bonus, math.inf)
+            bound = math.inf if looks[start + i] else bound
+            if bound >= best[0]:
+                chosen[found], bounds[found] = start + i, bound
+                found += 1
+    return best, chosen[:found], bounds[:found]
+
+
+@compiled
+def screen_roughly(
+    items: NDArray[np.floating], view: View, rough: Sketch, looks: Flags, few: int, bar: float
+) -> tuple[Vector, Indices, Vector]:
+    """Find the same from a sketch: more of them, and at a fraction of the cost. O(k d).
+
+    ``bar`` is a score that ``few`` items elsewhere are known to reach.
+    """
+    best = np.full(few, -math.inf)
+    chosen, bounds, found = np.empty(items.shape[0], np.int64), np.empty(items.shape[0]), 0
+    size = block_size(items.shape[1])
+    lows, highs = np.empty(size), np.empty(size)
+    for start in range(0, items.shape[0], size):
+        n = min(size, items.shape[0] - start)
+        bound_scores(items[start : start + n], view, rough, lows[:n], highs[:n])
+        for i in range(n):
+            if lows[i] > best[0]:
+                replace_smallest(best, lows[i])
+        for i in range(n):
+            bound = math.inf if looks[start + i] else highs[i]
+            if bound >= max(best[0], bar):
+                chosen[found], bounds[found] = start + i, bound
+                found += 1
+    return best, chosen[:found], bounds[:found]

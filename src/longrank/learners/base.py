@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
-from longrank.contents import COUNT, MAX_NUMBER, Contents, covariance, numbers, one_of, real, whole
+from longrank.contents import COUNT, Contents, covariance, numbers, one_of, real, whole
 from longrank.errors import InvalidInput
 from longrank.links import LINKS, Link
 from longrank.packing import Tree
@@ -19,13 +19,12 @@ from longrank.parts import Part
 MIN_PENALTY = 1e-12  # below it rounding swamps what is learned
 
 
+SAVED_PENALTY = real(MIN_PENALTY)
+
+
 def checked_penalty(value: float) -> float:
     """Return a prior precision, checked to be large enough for stable updates of its inverse."""
     return checks.real("penalty", checks.real("penalty", value, above=0.0), minimum=MIN_PENALTY)
-
-
-# The precision of a prior in a file: a smaller one was accepted in earlier versions.
-SAVED_PENALTY = real(1.0 / MAX_NUMBER)
 
 
 class Belief(NamedTuple):
@@ -160,7 +159,7 @@ class Learner(Part, ABC):
 
     def state(self) -> Tree:
         """Return the complete belief, as a tree for :mod:`longrank.packing`."""
-        return {
+        return super().state() | {
             "dim": self.dim,
             "link": self.link.name,
             "updates": self.updates,
@@ -169,9 +168,11 @@ class Learner(Part, ABC):
         }
 
     @classmethod
-    @abstractmethod
     def from_state(cls, state: Tree) -> Self:
         """Rebuild the learner from a :meth:`state` in the current layout."""
+        learner = cls(state["dim"], **{name: state[name] for name in cls.settings})
+        learner._restore(state)
+        return learner
 
     def _restore(self, state: Tree) -> None:
         """Take over what every learner has."""

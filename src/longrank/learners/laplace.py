@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks, kernels
 from longrank.contents import optional, real, whole
-from longrank.learners.base import MIN_PENALTY, SAVED_PENALTY, Learner, checked_penalty
+from longrank.learners.base import SAVED_PENALTY, Learner, checked_penalty
 from longrank.links import LOGISTIC
-from longrank.packing import Tree
 
 
 class Laplace(Learner):
@@ -43,7 +42,7 @@ class Laplace(Learner):
     array([1.043, 0.   ])
     """
 
-    contents: ClassVar = Learner.contents | {
+    settings: ClassVar = {
         "penalty": SAVED_PENALTY,
         "forgetting": real(0.0, 1.0),
         "max_budget": optional(whole(1)),
@@ -78,26 +77,6 @@ class Laplace(Learner):
             self.weights, self.inverse, rows, succeeded, self.penalty, self._forgetting
         )
         self.updates += len(rows)
-
-    def state(self) -> Tree:
-        return super().state() | {
-            "penalty": self.penalty,
-            "forgetting": self.forgetting,
-            "max_budget": self.max_budget,
-        }
-
-    @classmethod
-    def from_state(cls, state: Tree) -> Self:
-        penalty = float(state["penalty"])
-        learner = cls(
-            state["dim"],
-            penalty=max(penalty, MIN_PENALTY),
-            forgetting=state["forgetting"],
-            max_budget=state["max_budget"],
-        )
-        learner.penalty = learner.prior = penalty
-        learner._restore(state)
-        return learner
 
     def __repr__(self) -> str:
         return f"Laplace(dim={self.dim}, penalty={self.penalty:g}, forgetting={self.forgetting:g})"

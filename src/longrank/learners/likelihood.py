@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import kernels
-from longrank.contents import array, covariance, numbers
-from longrank.learners.base import MIN_PENALTY, SAVED_PENALTY, Learner, checked_penalty
+from longrank.contents import array, covariance, numbers, one_of
+from longrank.learners.base import SAVED_PENALTY, Learner, checked_penalty
 from longrank.links import LINKS, LOGISTIC, Link, sigmoid
 from longrank.packing import Tree
 
@@ -32,12 +32,16 @@ class MaximumLikelihood(Learner):
         ``"logistic"`` or ``"probit"``.
     """
 
-    contents: ClassVar = Learner.contents | {
-        "penalty": SAVED_PENALTY,
-        "curvature": covariance("dim"),
-        "rows": numbers("updates", "dim"),
-        "successes": array(np.bool_, "updates"),
-    }
+    settings: ClassVar = {"penalty": SAVED_PENALTY, "link": one_of(LINKS)}
+    contents: ClassVar = (
+        Learner.contents
+        | settings
+        | {
+            "curvature": covariance("dim"),
+            "rows": numbers("updates", "dim"),
+            "successes": array(np.bool_, "updates"),
+        }
+    )
     append_only = frozenset({"_rows", "_successes"})  # the history
 
     def __init__(self, dim: int, *, penalty: float = 1.0, link: Link | str = LOGISTIC) -> None:
@@ -71,7 +75,6 @@ class MaximumLikelihood(Learner):
 
     def state(self) -> Tree:
         return super().state() | {
-            "penalty": self.penalty,
             "curvature": self._curvature.copy(),
             "rows": self._rows[: self.updates].copy(),
             "successes": self._successes[: self.updates].copy(),
@@ -79,12 +82,7 @@ class MaximumLikelihood(Learner):
 
     @classmethod
     def from_state(cls, state: Tree) -> Self:
-        penalty = float(state["penalty"])
-        link = LINKS[state["link"]]
-        learner = cls(state["dim"], penalty=max(penalty, MIN_PENALTY), link=link)
-        learner.penalty = learner.prior = penalty
-        learner._penalties[:] = penalty
-        learner._restore(state)
+        learner = super().from_state(state)
         learner._curvature[:] = state["curvature"]
         if state["updates"]:
             learner._rows, learner._successes = state["rows"], state["successes"]

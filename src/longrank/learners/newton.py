@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks, kernels
-from longrank.contents import real, whole
+from longrank.contents import one_of, real, whole
 from longrank.errors import InvalidInput
 from longrank.learners.base import Learner
 from longrank.links import LINKS, LOGISTIC, Link, sigmoid
-from longrank.packing import Tree
 
 MAX_RATE = 1e100  # beyond it weights could overflow
 
@@ -46,10 +45,11 @@ class OnlineNewton(Learner):
     array([1.27154032, 0.        ])
     """
 
-    contents: ClassVar = Learner.contents | {
+    settings: ClassVar = {
         "max_budget": whole(1),
         "radius": real(above=0.0),
-        "rate": real(above=0.0),  # earlier versions had no limit
+        "rate": real(above=0.0, maximum=MAX_RATE),
+        "link": one_of(LINKS),
     }
 
     def __init__(
@@ -87,24 +87,6 @@ class OnlineNewton(Learner):
             self.weights, self.inverse, rows, succeeded, self.radius, self._rate, self.link.code
         )
         self.updates += len(rows)
-
-    def state(self) -> Tree:
-        settings = {"max_budget": self.max_budget, "radius": self.radius, "rate": self.rate}
-        return super().state() | settings
-
-    @classmethod
-    def from_state(cls, state: Tree) -> Self:
-        rate = float(state["rate"])
-        learner = cls(
-            state["dim"],
-            max_budget=state["max_budget"],
-            radius=state["radius"],
-            rate=min(rate, MAX_RATE),
-            link=LINKS[state["link"]],
-        )
-        learner._rate = rate
-        learner._restore(state)
-        return learner
 
     def __repr__(self) -> str:
         return (

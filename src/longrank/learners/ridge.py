@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 import numpy as np
 from numpy.typing import NDArray
 
 from longrank import kernels
 from longrank.learners.base import Learner
 from longrank.links import LINEAR
-from longrank.packing import Tree
 
 
 class Ridge(Learner):
@@ -29,9 +26,3 @@ class Ridge(Learner):
             self.weights, self.inverse, rows, succeeded, self.radius, self.rate, self.link.code
         )
         self.updates += len(rows)
-
-    @classmethod
-    def from_state(cls, state: Tree) -> Self:
-        learner = cls(state["dim"])
-        learner._restore(state)
-        return learner

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import kernels
-from longrank.decision import Prices, Ranking
+from longrank.decision import Ranking
 from longrank.features import Coverage, Records, Tabular
 from longrank.features.plain import Unchecked
 from longrank.learners import Learner
@@ -24,18 +24,21 @@ from longrank.rows import SparseRows
 def decide(learner: Learner, dealt: Round, optimism: Optimism) -> Ranking:
     """Choose the order and the length that are best by the scores, and make the receipt."""
     features, bonus = dealt.features, optimism.bonus
+    bound = math.nan
     if dealt.payoffs.costs is not None:
         greedy, bound = plan_priced(learner, dealt, optimism)
-        return _finish(learner, _pays(dealt), greedy, bound, optimism.words)
-    if optimism.looks is not None:
+        dealt = _pays(dealt)
+    elif optimism.looks is not None:
         return _decide_looking(learner, dealt, optimism)
-    if features.sparse and not optimism.foresight:
+    elif features.sparse and not optimism.foresight:
         return _decide_records(learner, dealt, optimism)
-    if optimism.weights is not None or not features.independent:
-        return _finish(learner, dealt, _greedy(learner, dealt, optimism), words=optimism.words)
-    if optimism.foresight or isinstance(bonus, np.ndarray):
-        return _finish(learner, dealt, _foresee(learner, dealt, optimism), words=optimism.words)
-    return _decide_plain(learner, dealt, bonus)
+    elif optimism.weights is not None or not features.independent:
+        greedy = _greedy(learner, dealt, optimism)
+    elif optimism.foresight or isinstance(bonus, np.ndarray):
+        greedy = _foresee(learner, dealt, optimism)
+    else:
+        return _decide_plain(learner, dealt, bonus)
+    return _finish(learner, dealt, greedy, bound, optimism.words)
 
 
 def follow(learner: Learner, dealt: Round, order: Indices, bound: float = math.nan) -> Ranking:
@@ -214,6 +217,9 @@ def _finish(
         numbers,
         payoffs.patience,
     )
+    if minimum and payoffs.has_prices:
+        values = numbers[2 * len(order) : 3 * len(order) + 1]
+        bound += float(values.max()) - float(values[length])
     return _receipt(learner, dealt, chosen[:length], numbers, bound, words)
 
 
@@ -228,16 +234,15 @@ def _receipt(
 ) -> Ranking:
     """Wrap the numbers of a decision; ``best`` are the rows chosen and what speaks for them."""
     features, candidates, payoffs = dealt.features, dealt.candidates, dealt.payoffs
-    names = prices = None
-    if isinstance(features, Records):
+    names = None
+    if features.sparse:
+        assert isinstance(features, Records)
         if best is None:
             rows, belief = features.along(candidates, order), learner.belief()
             assert isinstance(belief, SparseBelief)
             best = rows, belief.contributions(rows)
         names = features.name(candidates, order, *best)
-    ranking = Ranking.from_buffer(order, numbers, learner.dim, names)
-    if payoffs.costs is not None and payoffs.success_values is not None:
-        if dealt.minimum:
-            bound += float(ranking.values.max()) - ranking.value
-        prices = Prices(payoffs.costs[order], payoffs.success_values[order], bound)
-    return ranking.planned(payoffs.patience, words, features.carried(candidates), prices)
+    sample = features.carried(candidates) if features.grows else None
+    patience = payoffs.patience
+    ranking = Ranking.from_buffer(order, numbers, learner.dim, names, patience, words, sample)
+    return ranking if payoffs.costs is None else ranking.at_prices(payoffs, bound)

@@ -24,6 +24,7 @@ Candidates = Any  # records, names or a frame of them; an array, or what becomes
 Context = Mapping[str, Any]
 Chance = tuple[NDArray[np.bool_], NDArray[np.float64]]
 Seed = np.random.Generator | int
+_LISTS = (list, tuple)
 PAIRS = (
     "hold pairs of a Ranking and an Outcome, or be a longrank.logs.History "
     "(longrank.logs.learn_from reads files and frames)"
@@ -105,8 +106,10 @@ class Policy(Part, ABC):
         context
             What all candidates of the round have in common, as a dictionary; for records only.
         """
-        given: dict[str, Any] = {} if context is None else {"context": context}
-        ranking = self.propose(items, payoffs, budget, rng=self.rng, **given)
+        if context is None:  # which not every policy takes
+            ranking = self.propose(items, payoffs, budget, rng=self.rng)
+        else:
+            ranking = self.propose(items, payoffs, budget, context=context, rng=self.rng)
         self.record_decision(ranking)
         return ranking
 
@@ -163,10 +166,6 @@ class Policy(Part, ABC):
         belief but not the history; for others, everything. The copy must not learn.
         """
         return copy.deepcopy(self)
-
-    @abstractmethod
-    def state(self) -> Tree:
-        """Return the complete state of the policy, as a tree for :mod:`longrank.packing`."""
 
     @classmethod
     @abstractmethod
@@ -226,7 +225,7 @@ def without_context(items: Candidates, context: Context | None) -> Any:
     if context is not None:
         rule = "be None for candidates that are arrays of numbers (recommended() takes records)"
         raise InvalidInput("context", rule, type(context).__name__)
-    if isinstance(items, list | tuple) and items and isinstance(items[0], Mapping | str):
+    if isinstance(items, _LISTS) and items and isinstance(items[0], Mapping | str):
         rule = "be an array of numbers, as this policy was made for (recommended() takes records)"
         raise InvalidInput("items", rule, f"a list of {type(items[0]).__name__}")
     return items

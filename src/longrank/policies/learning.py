@@ -46,12 +46,8 @@ class LearningPolicy(Policy):
         The belief about what succeeds.
     features
         How an item is represented, given the items above it.
-    settings
-        What the constructor takes besides these two, by name, with the rule for each in a file
-        (:mod:`longrank.contents`): an attribute of that name has the value.
     """
 
-    settings: ClassVar[Contents] = {}
     contents: ClassVar[Contents] = {
         "learner": PART,
         "given_up": COUNT,
@@ -65,11 +61,6 @@ class LearningPolicy(Policy):
     given_up: int = 0
     patience: Patience | None = None  # of cascades, where it is learned
     costs: Costs | None = None  # of tries, where outcomes told them
-
-    def __init_subclass__(cls, **more: Any) -> None:
-        if "settings" in cls.__dict__ and "contents" not in cls.__dict__:
-            cls.contents = LearningPolicy.contents | cls.settings
-        super().__init_subclass__(**more)
 
     def __init__(self, learner: Learner, features: Features | None, patient: bool = False) -> None:
         self.learner = learner
@@ -125,7 +116,9 @@ class LearningPolicy(Policy):
     def _encode(self, items: Candidates, context: Context | None, lazy: bool = False) -> Encoded:
         if self.features.sparse:
             return self.features.encode(items, None, context=context)  # type: ignore[call-arg]
-        return self.features.encode(without_context(items, context), self.learner.dim, lazy)
+        if context is not None or not isinstance(items, np.ndarray):
+            items = without_context(items, context)
+        return self.features.encode(items, self.learner.dim, lazy)
 
     def _price(self, candidates: Encoded, payoffs: Payoffs) -> Payoffs:
         """Return what the round pays, with the prices of records and the patience learned."""
@@ -161,7 +154,7 @@ class LearningPolicy(Policy):
 
     def optimism(self, size: int, rng: np.random.Generator | None) -> Optimism:  # noqa: ARG002
         """Return what is added to the means of ``size`` candidates."""
-        return Optimism(self.bonus, foresight=self.foresight)
+        return Optimism(self.bonus, None, None, 0.0, self.foresight)
 
     @property
     def uses_learned_costs(self) -> bool:
@@ -262,10 +255,9 @@ class LearningPolicy(Policy):
             "patience": None if self.patience is None else self.patience.state(),
             "costs": None if self.costs is None else self.costs.state(),
         }
-        for name in self.settings:
-            value = getattr(self, name)
-            drawn = isinstance(value, np.random.Generator)
-            state[name] = generator_state(value) if drawn else value
+        state |= super().state()
+        if self.rng is not None:
+            state["rng"] = generator_state(self.rng)
         return state
 
     @classmethod

@@ -137,4 +137,4 @@ class UCB(ConfidenceBound):
 
     def optimism(self, size: int, rng: np.random.Generator | None) -> Optimism:
         looks = None if rng is None else _look(rng, size)
-        return Optimism(self.bonus, looks=looks, wide=_WIDE, foresight=self.foresight)
+        return Optimism(self.bonus, None, looks, _WIDE, self.foresight)

@@ -73,13 +73,10 @@ class Side:
 
     @property
     def prices(self) -> frozenset[str]:
-        """The fields that say what candidates cost and are worth, and not how they look.
-
-        None that is declared, or known since an earlier version that knew no prices.
-        """
+        """The fields that say what candidates cost and are worth, and not how they look."""
         if self.name != "candidate":
             return frozenset()
-        return PRICES - self.declared.keys() - self.known.keys() - self._unused
+        return PRICES - self.declared.keys() - self._unused
 
     @property
     def ignored(self) -> frozenset[str]:

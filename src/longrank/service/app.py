@@ -74,6 +74,7 @@ def build(
                 show_key(made)
             if engine.store.worth_verifying():
                 engine.store.verify(engine.stopping.is_set)
+            log.info("starting: replaying the log since the last snapshots")
             engine.start()
             upkeep.start()
             warm(engine.models())

@@ -12,8 +12,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
+from longrank.kernels.behind import available
 from longrank.service.engine.apply import replay
-from longrank.service.errors import OtherVersion, ServiceError, StoreDamaged, Unknown
+from longrank.service.errors import InUse, OtherVersion, ServiceError, StoreDamaged, Unknown
 from longrank.service.store import sqlite
 from longrank.service.store.sql import ModelRow
 from longrank.service.store.store import Store, hide_password, open_store
@@ -37,6 +38,7 @@ def examine(where: str) -> Iterator[Finding]:
             yield Finding(part, True, version(part))
         except PackageNotFoundError:
             yield Finding(part, False, "is not installed: pip install 'longrank[service]'")
+    yield compiler()
     found = sqlite.version()
     minimum = ".".join(map(str, sqlite.MIN_VERSION))
     detail = f"{'.'.join(map(str, found))}; {minimum} or newer is needed"
@@ -49,6 +51,14 @@ def examine(where: str) -> Iterator[Finding]:
         yield from stored(where)
     else:
         yield Finding("store", True, f"{where} does not exist yet; the first start creates it")
+
+
+def compiler() -> Finding:
+    """Say whether inner loops can be compiled; as plain Python they work as well."""
+    if available():
+        return Finding("numba", True, version("numba"))
+    slow = "not installed, or switched off: everything works, more slowly (pip install numba)"
+    return Finding("numba", True, slow)
 
 
 def disk(folder: Path) -> Finding:
@@ -86,6 +96,10 @@ def stored(where: str) -> Iterator[Finding]:
     """Read a whole store, and replay each model."""
     try:
         store = open_store(where)
+    except InUse:
+        detail = f"{where} is in use, and was checked when its service started; longrank backup"
+        yield Finding("store", True, f"{detail} checks a copy of it")
+        return
     except ServiceError as error:
         yield Finding("store", False, str(error))
         return

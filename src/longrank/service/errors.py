@@ -9,6 +9,7 @@ LongrankError
     ├── NotReady      the log is being replayed
     ├── Stopped       the service was told to stop meanwhile
     ├── StoreFailed   the store could not read or write; nothing was acknowledged
+    │   └── InUse         another process uses it
     └── StoreDamaged  the store does not hold what was written
         └── OtherVersion  it does, but another version of longrank wrote it
 """
@@ -48,6 +49,10 @@ class Stopped(ServiceError):
 
 class StoreFailed(ServiceError):
     """The store could not read or write; the request is not acknowledged."""
+
+
+class InUse(StoreFailed):
+    """Another process uses a store that is for one."""
 
 
 class StoreDamaged(ServiceError):

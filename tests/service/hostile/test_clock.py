@@ -8,8 +8,7 @@ import pytest
 from serving import Clock, asked, make, until
 
 from longrank.service import upkeep
-from longrank.service.engine.clock import SteadyClock
-from longrank.service.engine.engine import Engine
+from longrank.service.engine.engine import Engine, SteadyClock
 from longrank.service.store.sqlite import SqliteStore
 from longrank.service.upkeep import Upkeep
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from contextlib import contextmanager
 
@@ -11,6 +12,7 @@ import msgspec
 import pytest
 from serving import ADMIN, DIM, asked, make, service, until
 
+from longrank.errors import InvalidInput
 from longrank.service import messages
 from longrank.service.client import _pause
 from longrank.service.engine import candidates
@@ -273,16 +275,18 @@ def test_turns_come_one_after_the_other():
     assert order == [b"a", b"b", b"c", b"a", b"b", b"a"]
 
 
-def test_a_turn_leaves_a_thread_to_the_others():
-    found, gate = Workers(2, 10), threading.Event()
+def test_a_turn_leaves_a_thread_to_the_others_and_the_loop_its_turn():
+    found, gate, before = Workers(2, 10), threading.Event(), sys.getswitchinterval()
 
     async def main():
         slow = [asyncio.ensure_future(found.run(Turn(b"a", ""), gate.wait)) for _ in range(3)]
-        assert await asyncio.wait_for(found.run(Turn(b"b", ""), lambda: 7), 60) == 7
+        interval = await asyncio.wait_for(found.run(Turn(b"b", ""), sys.getswitchinterval), 120)
+        assert interval == pytest.approx(workers.SWITCH)
         gate.set()
         await asyncio.gather(*slow)
 
     asyncio.run(main())
+    assert sys.getswitchinterval() == before
 
 
 def test_an_error_in_a_thread_is_the_callers():
@@ -296,6 +300,6 @@ def test_many_candidates_are_packed_and_compared_in_pieces(monkeypatch):
     whole = candidates.read_records(request, None)
     monkeypatch.setattr(candidates, "TOGETHER", 5)
     assert candidates.read_records(request, None) == whole
-    assert candidates.are_distinct(whole.ids)
-    assert not candidates.are_distinct([*whole.ids, "c22"])
-    assert candidates.are_distinct([])
+    twice = messages.DecisionRequest(candidates=[*records, {"id": "c22"}])
+    with pytest.raises(InvalidInput, match="c22"):
+        candidates.read_records(twice, None)

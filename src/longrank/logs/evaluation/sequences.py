@@ -1,11 +1,10 @@
-"""Confidence bounds by betting: they hold for every number of decisions, and at every look.
+"""Confidence sequences by betting: bounds that are valid for any sample size, at all times.
 
-A gambler bets against the claim that numbers of at least 0 have a mean of at most m. If it is true
-his capital is a supermartingale, so it reaches 1 / risk with a probability of at most ``risk``, at
-whatever time one looks (Ville 1939). The means that would make him that rich are too small: they
-are below the lower bound (Waudby-Smith, Ramdas 2024). No upper bound of the numbers is needed,
-which suits weighted rewards (Karampatziakis, Mineiro, Ramdas 2021), and what is drawn may depend on
-the past, as in the log of a policy that learns.
+Bet against the claim that non-negative numbers have a mean of at most m. If the claim is true, the
+capital is a supermartingale and ever reaches 1 / risk with probability at most ``risk`` (Ville
+1939). The lower bound is the smallest m that betting fails to refute (Waudby-Smith, Ramdas 2024).
+The numbers need no upper bound, which suits weighted rewards (Karampatziakis, Mineiro, Ramdas
+2021), and may depend on the past, as in the log of a policy that learns.
 """
 
 from __future__ import annotations
@@ -17,16 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-_MOST = 0.75  # the part of the capital that is at stake at most
-_PARTS = 2.0 ** -np.arange(1.0, 11.0)  # of the capital that gamblers stake who bet at all times
-_SHARES = np.log(1.0 / np.arange(1, 11) / (1.0 / np.arange(1, 11)).sum())  # what each begins with
+_MOST = 0.75  # maximum share of the capital at stake
+_PARTS = 2.0 ** -np.arange(1.0, 11.0)  # constant shares of the capital that are staked
+_SHARES = np.log(
+    1.0 / np.arange(1, 11) / (1.0 / np.arange(1, 11)).sum()
+)  # log of the initial capital of each
 
 
 def stakes(values: Array, risk: float) -> Array:
     """Return what to bet on each value, from the values before it.
 
-    The best constant bet on n values with a standard deviation of s is sqrt(2 log(1 / risk) / n) /
-    s.
+    The best constant bet on n values with standard deviation s is sqrt(2 log(1 / risk) / n) / s.
     """
     times = np.arange(1, len(values) + 1)
     means = (0.5 + np.cumsum(values)) / (times + 1.0)
@@ -42,13 +42,12 @@ def capital(values: Array, mean: float, bets: Array) -> Array:
 
 
 def mixture(values: Array, mean: float) -> Array:
-    """Return the logarithm of the capital after each bet of many gamblers that share a purse.
+    """Return the logarithm of the capital after each bet of a mixture of constant bets.
 
-    Nobody knows how long the game lasts, nor the best bet: it is the smaller, the longer one must
-    wait for a decision. So each of them stakes a constant part of his capital (Cover 1991). A part
-    b turns 1 into 1 - b + b x / m, whose expectation is at most 1 if x >= 0 has a mean of at most
-    m, whatever was before; so each capital, and their sum, is a nonnegative supermartingale, and
-    ever reaches 1 / risk with a probability of at most ``risk`` (Ville 1939).
+    The best bet depends on the unknown sample size, so the capital is split among constant bets
+    (Cover 1991). Staking a share b turns 1 into 1 - b + b x / m, whose conditional expectation is
+    at most 1 if x >= 0 has a mean of at most m. So the total is a non-negative supermartingale,
+    and ever reaches 1 / risk with probability at most ``risk`` (Ville 1939).
     """
     ratios = values / mean - 1.0
     total = np.full(len(values), -math.inf)
@@ -58,30 +57,29 @@ def mixture(values: Array, mean: float) -> Array:
 
 
 def lower(values: Array, risk: float) -> float:
-    """Return a lower confidence bound of the mean of values of at least 0.
+    """Return a lower confidence bound of the mean of non-negative values.
 
-    It is wrong with a probability of at most ``risk``, if each value has at most this mean given
-    those before it.
+    It errs with probability at most ``risk`` if each value, given those before it, has at most
+    this mean.
     """
     bets, enough = stakes(values, risk), math.log(1.0 / risk)
     return _least(values, lambda mean: bool(capital(values, mean, bets)[-1] >= enough), 40)
 
 
 def constant_lower(values: Array, risk: float) -> float:
-    """Return a lower confidence bound of the mean of values of at least 0 whose means may differ.
+    """Return a lower confidence bound of the mean of non-negative values whose means may differ.
 
-    What a policy earns more than a log that learns is such a mean: large at first, and then less.
-    Gamblers who stake a constant part of their capital gain no more by it than if all means were
-    the same, since the product of 1 - b + b m_t / m is at most 1 if the mean of the m_t is m. It is
-    wrong with a probability of at most ``risk``, for all numbers of values together.
+    A policy's gain over a log that learns is such a mean: large at first, then smaller. Constant
+    bets stay valid, since the product of 1 - b + b m_t / m is at most 1 if the m_t average m. The
+    bound errs with probability at most ``risk`` over all sample sizes.
     """
     enough = math.log(1.0 / risk)
     return _least(values, lambda mean: bool(mixture(values, mean)[-1] >= enough), 25)
 
 
 def _least(values: Array, refuted: Callable[[float], bool], steps: int) -> float:
-    """Return the least mean that is not refuted."""
-    low, high = 0.0, float(values.mean()) if len(values) else 0.0  # nobody gains on a larger claim
+    """Return the smallest mean that is not refuted."""
+    low, high = 0.0, float(values.mean()) if len(values) else 0.0  # larger means are not refuted
     if high <= 0.0 or not refuted(1e-12):
         return 0.0
     for _ in range(steps):
@@ -91,7 +89,7 @@ def _least(values: Array, refuted: Callable[[float], bool], steps: int) -> float
 
 
 def exceeds(values: Array, mean: float, risk: float) -> bool:
-    """Tell whether the mean of values of at least 0 is above ``mean``; wrong with ``risk``."""
+    """Whether the mean of non-negative values is above ``mean``; errs with ``risk``."""
     return bool(capital(values, mean, stakes(values, risk))[-1] >= math.log(1.0 / risk))
 
 

@@ -1,4 +1,4 @@
-"""Whether a log supports a policy: decided on what was chosen, never on how it ended."""
+"""Support: whether a log can tell about a policy, judged by its choices, never by outcomes."""
 
 from __future__ import annotations
 
@@ -11,58 +11,58 @@ from longrank.logs.evaluation.evidence import Evidence
 from longrank.logs.evaluation.sequences import exceeds
 
 Array = NDArray[np.float64]
-_UNSEEN = 2.0  # of the largest weights, that chance may have kept out of the log
+_UNSEEN = 2.0  # of the largest weights: this many may be missing from the log by chance
 _FAR = 3.0  # standard errors
 _NEAR = 2.0  # standard errors
-_TOLERATED = 0.01  # of the policy, without support
+_TOLERATED = 0.01  # share of the policy that may lack support
 _SELDOM = 1e-3  # how often chance alone may make weights look wrong
-_ROUNDING = 1e-3  # of a mean of weights: what could matter to nobody
+_ROUNDING = 1e-3  # of a mean of weights: too small to matter
 _TOO_SMALL = "propensities in the log are too small"
 
 
-def no_support(found: Evidence) -> str:
+def no_support(evidence: Evidence) -> str:
     """Return why weights of whole sequences cannot tell what the policy earns; empty if they can.
 
-    They want the log to stop wherever the policy stops; prefixes do not.
+    Sequence weights require the log to stop where the policy does; prefix weights do not.
     """
-    return no_prefix_support(found) or lost_stops(found)
+    return no_prefix_support(evidence) or lost_stops(evidence)
 
 
-def no_prefix_support(found: Evidence) -> str:
+def no_prefix_support(evidence: Evidence) -> str:
     """Return why weights of prefixes cannot tell what the policy would earn; empty if they can.
 
-    Where a log supports a policy, its decisions stand for all of it after every number of actions:
-    the mean mass is 1. A mean far below 1 says that the log could not have done what the policy
-    does; one far above 1, that propensities are too small. Far is three standard errors, after
-    adding two more of the largest weights, which chance may have kept out of the log.
+    With support, weights average 1 after every number of actions. An average far below 1 means
+    that the log could not have done what the policy does; one far above 1, that its propensities
+    are too small. "Far" is three standard errors, after adding two more of the largest weights,
+    which may be missing from the log by chance.
     """
-    return wrong_propensities(found) or no_beginning(found) or lost_support(found)
+    return wrong_propensities(evidence) or no_beginning(evidence) or lost_support(evidence)
 
 
-def no_beginning(found: Evidence) -> str:
-    """Return that no decision began as this policy would, if so.
+def no_beginning(evidence: Evidence) -> str:
+    """Return a sentence if no decision began as this policy would; otherwise an empty text.
 
-    An estimate by weights needs one. A verdict does not: its bounds need none, and to be silent
-    whenever chance had it so would select the logs in which it is given.
+    A weighted estimate needs at least one such decision. A verdict does not: its bounds are valid
+    without, and refusing after bad luck would select the logs in which a verdict is given.
     """
-    if found.masses[:, 0].any():
+    if evidence.masses[:, 0].any():
         return ""
-    return f"none of the {len(found.masses)} decisions began as this policy would"
+    return f"none of the {len(evidence.masses)} decisions began as this policy would"
 
 
-def wrong_propensities(found: Evidence) -> str:
+def wrong_propensities(evidence: Evidence) -> str:
     """Return why the propensities of the log cannot be right; empty if they can.
 
-    Weights are at least 0, with a mean of at most 1. So their average is seldom far above 1 in
-    standard errors; and it is seldom large at all (Markov; betting tells more), however large the
-    standard error, as it is if a single propensity is next to nothing. That holds of this policy's
-    weights and also, often more clearly, of those of an even choice of the first item.
+    Weights are non-negative with a mean of at most 1, so their average is rarely many standard
+    errors above 1, and rarely large at all (Markov; betting is sharper), even where a single tiny
+    propensity inflates the standard error. This is checked for the policy's weights and, often
+    more sensitive, for those of a uniform choice of the first item.
     """
-    for column in (*found.masses.T, found.even):
+    for column in (*evidence.masses.T, evidence.even):
         mean = float(column.mean())
         if mean <= 1.0 + _ROUNDING:
             continue
-        if not mean < 1.0 / _SELDOM:  # also if a quotient is not finite any more
+        if not mean < 1.0 / _SELDOM:  # also true if a quotient overflowed
             return f"the weights average {mean:.3g} instead of 1: {_TOO_SMALL}"
         error = _error(column)
         if mean > 1.0 + _FAR * error + _ROUNDING or exceeds(column, 1.0 + _ROUNDING, _SELDOM):
@@ -73,71 +73,70 @@ def wrong_propensities(found: Evidence) -> str:
     return ""
 
 
-def lost_support(found: Evidence) -> str:
-    """Return what of the policy the log cannot have done; empty if nothing is known of that."""
-    n, unsupported = len(found.masses), found.unsupported
+def lost_support(evidence: Evidence) -> str:
+    """Return which part of the policy the log cannot have played; empty if none is known."""
+    n, unsupported = len(evidence.masses), evidence.unsupported
     if unsupported.mean() > _TOLERATED:
         return (
             f"the log has no support: in {int((unsupported > 1e-9).sum())} of {n} decisions it "
             f"was certain to do something that this policy does differently "
             f"({unsupported.mean():.1%} of its choices); a deterministic log gives bounds only"
         )
-    score, least = _farthest(found, found.masses)
+    score, least = _farthest(evidence, evidence.masses)
     return _lacking(least) if score < -_FAR else ""
 
 
-def doubtful(found: Evidence) -> bool:
-    """Tell whether masses are so far from 1 that only bounds which need no support are safe."""
-    means, errors = found.masses.mean(axis=0), [_error(column) for column in found.masses.T]
+def doubtful(evidence: Evidence) -> bool:
+    """Whether masses are so far from 1 that only bounds valid without support are safe."""
+    means, errors = evidence.masses.mean(axis=0), [_error(column) for column in evidence.masses.T]
     far = np.abs(means - 1.0) > _NEAR * np.array(errors) + _ROUNDING
-    return bool(far.any()) or float(found.unsupported.max()) > 1e-9
+    return bool(far.any()) or float(evidence.unsupported.max()) > 1e-9
 
 
-def _farthest(found: Evidence, masses: Array) -> tuple[float, float]:
-    """Return how many standard errors means are below 1 where that is most, and that mean."""
+def _farthest(evidence: Evidence, masses: Array) -> tuple[float, float]:
+    """Return the mean furthest below 1, preceded by its distance in standard errors."""
     n = len(masses)
     score, least = math.inf, 1.0
     for action, column in enumerate(masses.T):
         mean, error = float(column.mean()), _error(column)
-        room = _UNSEEN * max(float(column.max()), _possible(found, action, mean)) / n
+        room = _UNSEEN * max(float(column.max()), _possible(evidence, action, mean)) / n
         own = (mean + room - 1.0) / math.hypot(error, room) if room < 1.0 else 0.0
         if own < score:
             score, least = own, mean
     return score, least
 
 
-def _possible(found: Evidence, action: int, mean: float) -> float:
-    """Return how large a weight of the first actions may be that the log did not show.
+def _possible(evidence: Evidence, action: int, mean: float) -> float:
+    """Return how large an unseen weight of the first actions may be.
 
-    The log has played sequences of its least propensity, so what the policy plays may have been as
-    unlikely. Each of the items had its share in that; but who has seen none of the policy's weights
-    does not know which.
+    What the policy plays may have been as unlikely as the log's least likely sequence. Its items
+    share that factor evenly, unless no weight of the policy was seen at all.
     """
     with np.errstate(divide="ignore"):
-        largest = float(np.float64(1.0) / found.log.min_propensity)
-    items = max(found.masses.shape[1] - 1, 1)
-    if not mean or found.log.lacks("prefix_propensities"):
+        largest = float(np.float64(1.0) / evidence.log.min_propensity)
+    items = max(evidence.masses.shape[1] - 1, 1)
+    if not mean or evidence.log.lacks("prefix_propensities"):
         return largest
     return float(largest ** min((action + 1) / items, 1.0))
 
 
-def lost_stops(found: Evidence) -> str:
-    """Return which stops of the policy the log cannot have done; empty if none is known."""
-    if found.stops.mean() > _TOLERATED and not found.short.any():
+def lost_stops(evidence: Evidence) -> str:
+    """Return which stops of the policy the log cannot have made; empty if none is known."""
+    if evidence.stops.mean() > _TOLERATED and not evidence.short.any():
         return (
             "the log has no support: it always uses up the budget, and this policy stops earlier "
-            f"with probability {found.stops.mean():.2f} or more"
+            f"with probability {evidence.stops.mean():.2f} or more"
         )
-    # what prefixes stand for, and whole sequences do not: the policy's stops
-    for column in (found.masses - found.weights).T:
+    # Prefix weights minus sequence weights are the policy's stops.
+    for column in (evidence.masses - evidence.weights).T:
         mean = float(column.mean())
         if mean > _TOLERATED and (column.min() > -1e-9 or mean > _FAR * _error(column)):
             return (
                 "the log has no support: it does not stop where this policy stops with probability "
                 f"{mean:.2f}"
             )
-    score, least = _farthest(found, found.weights)
-    return _lacking(least) if score < -_FAR and found.weights.any() else ""
+    score, least = _farthest(evidence, evidence.weights)
+    return _lacking(least) if score < -_FAR and evidence.weights.any() else ""
 
 
 def _lacking(mean: float) -> str:
@@ -147,17 +146,16 @@ def _lacking(mean: float) -> str:
     )
 
 
-def effective_by_design(found: Evidence) -> float:
+def effective_by_design(evidence: Evidence) -> float:
     """Return the effective number of decisions, n mean(m)^2 / mean(m^2) of the masses m.
 
-    The masses are those after each number of actions of the sequences that were played, and the
-    number is the least of all: where nine items are certain and the tenth is one of forty, the
-    tenth decides. Neither which decisions succeeded nor where they ended has a part in it.
+    The minimum over all numbers of actions counts: if nine items are certain and the tenth is one
+    of forty, the tenth decides. Outcomes play no part in it.
     """
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # then there are none
-        means = np.minimum(found.masses.mean(axis=0), 1.0)
-        ratios = np.nan_to_num(means**2 / (found.masses**2).mean(axis=0))
-    return float(found.observed.sum()) * float(ratios.min(initial=1.0))
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # nan_to_num makes these 0
+        means = np.minimum(evidence.masses.mean(axis=0), 1.0)
+        ratios = np.nan_to_num(means**2 / (evidence.masses**2).mean(axis=0))
+    return float(evidence.observed.sum()) * float(ratios.min(initial=1.0))
 
 
 def _error(column: Array) -> float:

@@ -6,8 +6,9 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import msgspec
@@ -45,7 +46,33 @@ def apply(model: Model, entry: Entry, recent: Recent, known: Any = None) -> None
 # after each commit
 
 
-class Applier:
+class Learners:
+    """Threads in which models learn that do so slowly, and what is known of their speed."""
+
+    broken: str | None = None  # why learning had to stop, if it had to
+
+    def __init__(self, store: Store, models: Mapping[int, Model], recent: Recent) -> None:
+        self._store, self._models, self._recent = store, models, recent
+        self._busy: dict[int, Any] = {}  # what models that learn in the pool have yet to apply
+        self._costs: dict[int, float] = {}  # seconds that a model took for an outcome
+        self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(MAX_LEARNING, thread_name_prefix="longrank-learner")
+
+    def learning(self, model: Model) -> bool:
+        """Return whether a model has outcomes to learn that may take long."""
+        return model.number in self._busy
+
+    @contextmanager
+    def _timed(self, model: Model) -> Iterator[None]:
+        """Remember how long a model takes for an outcome."""
+        before, started = model.view.stats.learned, time.perf_counter()
+        yield
+        learned = model.view.stats.learned - before
+        if learned:
+            self._costs[model.number] = (time.perf_counter() - started) / learned
+
+
+class Applier(Learners):
     """Apply what is committed to the models in memory.
 
     An outcome is applied before it is acknowledged, and so before a repetition of it is. Where
@@ -53,17 +80,7 @@ class Applier:
     models wait; where it was quick so far, the writer's own thread does. A decision is applied
     before it is acknowledged as well, unless its model is learning just then. The entries of a
     model are applied in the order of the log.
-
-    ``broken`` says why the applier had to stop, if it had to.
     """
-
-    def __init__(self, store: Store, models: Mapping[int, Model], recent: Recent) -> None:
-        self._store, self._models, self._recent = store, models, recent
-        self.broken: str | None = None
-        self._queues: dict[int, list[Append]] = {}  # of the models that learn in the pool
-        self._costs: dict[int, float] = {}  # seconds that a model took for an outcome
-        self._lock = threading.Lock()
-        self._pool = ThreadPoolExecutor(MAX_LEARNING, thread_name_prefix="longrank-learner")
 
     def committed(self, appends: list[Append]) -> list[Append]:
         """Take what the writer has committed; return what it may acknowledge now."""
@@ -75,7 +92,7 @@ class Applier:
             model = self._models.get(number)
             if model is None:  # deleted meanwhile
                 done += batch
-            elif not self._quick(model, batch):
+            elif not self._is_quick(model, batch):
                 done += self._queue(model, batch)
             elif self._apply(model, batch):
                 done += batch
@@ -83,17 +100,13 @@ class Applier:
                 refuse(batch, StoreFailed(self.broken))
         return done
 
-    def learning(self, model: Model) -> bool:
-        """Return whether a model has outcomes to learn that may take long."""
-        return model.number in self._queues
-
     def close(self) -> None:
         """Wait until all that was committed is applied."""
         self._pool.shutdown()
 
-    def _quick(self, model: Model, batch: list[Append]) -> bool:
+    def _is_quick(self, model: Model, batch: list[Append]) -> bool:
         """Return whether the writer may apply a batch itself: only it gives the pool more."""
-        if model.number in self._queues:
+        if model.number in self._busy:
             return False
         outcomes = sum(append.draft.kind == OUTCOME for append in batch)
         return outcomes * self._costs.get(model.number, 1.0) < MAX_INLINE
@@ -102,8 +115,8 @@ class Applier:
         """Leave a batch to the pool; return what may be acknowledged now: the decisions."""
         self._recent.remember_all(batch)
         with self._lock:
-            learning = model.number in self._queues
-            self._queues.setdefault(model.number, []).extend(batch)
+            learning = model.number in self._busy
+            self._busy.setdefault(model.number, []).extend(batch)
         if not learning:
             self._pool.submit(self._learn, model)
         return [append for append in batch if append.draft.kind == DECISION]
@@ -113,13 +126,13 @@ class Applier:
         more = True
         while more:
             with self._lock:
-                batch, self._queues[model.number] = self._queues[model.number], []
+                batch, self._busy[model.number] = self._busy[model.number], []
             outcomes = [append for append in batch if append.draft.kind == OUTCOME]
             applied = self._apply(model, batch)
             with self._lock:  # before anyone is told: the next decision is applied at once again
-                more = bool(self._queues[model.number])
+                more = bool(self._busy[model.number])
                 if not more:
-                    del self._queues[model.number]
+                    del self._busy[model.number]
             if applied:
                 acknowledge(outcomes)
             else:
@@ -129,23 +142,21 @@ class Applier:
         """Apply a batch to its model and publish the result; return whether that worked."""
         if self.broken is not None:
             return False
-        before, started, seq = model.view.stats.learned, time.perf_counter(), model.seq
+        seq = model.seq
         try:
-            for append in batch:
-                entry = append.result
-                if isinstance(entry, Entry):  # not a duplicate
-                    seq = entry.seq
-                    apply(model, entry, self._recent, append.draft.known)
-            model.publish()
+            with self._timed(model):
+                for append in batch:
+                    entry = append.result
+                    if isinstance(entry, Entry):  # not a duplicate
+                        seq = entry.seq
+                        apply(model, entry, self._recent, append.draft.known)
+                model.publish()
         except Exception:
             if is_deleted(self._store, model):  # and its log with it, so that nothing is lost
                 return True
             self.broken = f"model {model.name!r} could not learn entry {seq}"
             log.exception(self.broken)
             return False
-        learned = model.view.stats.learned - before
-        if learned:
-            self._costs[model.number] = (time.perf_counter() - started) / learned
         return True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any, NamedTuple
@@ -99,6 +100,7 @@ def read_records(request: DecisionRequest, schema: Schema | None) -> Offer:
     ids: list[Any] = [record.get(ID) for record in records]
     if not all(type(name) is str and 0 < len(name) <= MAX_ID for name in ids):
         ids = [_name(i, name) for i, name in enumerate(ids)]
+    _check_distinct(ids)
     prices = None
     if b'"cost"' in packed or b'"value"' in packed:  # as the name of a field, most likely
         told = () if schema is None else (schema.sides["candidate"].prices,)
@@ -114,12 +116,14 @@ def _packed(records: list[Record]) -> bytes:
     return b"[" + b",".join(piece[1:-1] for piece in pieces) + b"]"
 
 
-def are_distinct(names: list[str]) -> bool:
-    """Whether all names differ; of many, other threads get their turn in between."""
+def _check_distinct(ids: list[str]) -> None:
+    """Refuse ids that are equal; of many, other threads get their turn in between."""
     seen: set[str] = set()
-    for i in range(0, len(names), TOGETHER):
-        seen.update(names[i : i + TOGETHER])
-    return len(seen) == len(names)
+    for i in range(0, len(ids), TOGETHER):
+        seen.update(ids[i : i + TOGETHER])
+    if len(seen) < len(ids):
+        ((twice, _),) = Counter(ids).most_common(1)
+        raise InvalidInput("candidates", "have ids that differ as text", repr(twice))
 
 
 def _blame(records: list[Record], context: Record) -> None:
@@ -220,13 +224,18 @@ def read_rows(request: DecisionRequest, dim: int) -> Offer:
         rule = f"be left out: the model takes arrays of {dim} numbers"
         raise InvalidInput("context", rule, "a context")
     ids, items, payoffs = _rows(request, dim)
-    payoffs.check_prices(len(ids))
-    packed = items.astype("<f8", copy=False).tobytes()
-    return Offer(ids, items, packed, prices=_checked(payoffs, request.candidates is None))
+    _check_distinct(ids)
+    prices = None
+    if payoffs is not None:
+        payoffs.check_prices(len(ids))
+        prices = _checked(payoffs, request.candidates is None)
+    return Offer(ids, items, items.astype("<f8", copy=False).tobytes(), prices=prices)
 
 
-def _rows(request: DecisionRequest, dim: int) -> tuple[list[str], NDArray[np.floating], Payoffs]:
-    """Return the ids, the rows, and payoffs with the prices."""
+def _rows(
+    request: DecisionRequest, dim: int
+) -> tuple[list[str], NDArray[np.floating], Payoffs | None]:
+    """Return the ids, the rows, and payoffs with the prices if there are any."""
     if request.candidates is not None:
         if request.ids is not None or request.features is not None:
             raise InvalidInput("candidates", "be given without ids and features", "both")
@@ -242,6 +251,8 @@ def _rows(request: DecisionRequest, dim: int) -> tuple[list[str], NDArray[np.flo
         items = _items(request.features, dim)
     if len(items) != len(request.ids):
         raise InvalidInput("features", f"have {len(request.ids)} rows, one per id", len(items))
+    if request.costs is None and request.values is None:
+        return request.ids, items, None
     return request.ids, items, _NO_TRIES.priced(request.costs, request.values)
 
 
@@ -252,11 +263,11 @@ def _refuse_lists(request: DecisionRequest) -> None:
             raise InvalidInput(name, rule, "candidates")
 
 
-def _priced(candidates: list[Candidate]) -> Payoffs:
+def _priced(candidates: list[Candidate]) -> Payoffs | None:
     """Return payoffs with the prices of candidates; where one has some, others have 0."""
-    costs, values = ([getattr(one, name) for one in candidates] for name in ("cost", "value"))
+    costs, values = ([getattr(each, name) for each in candidates] for name in ("cost", "value"))
     if all(price is None for price in (*costs, *values)):
-        return _NO_TRIES
+        return None
     return _NO_TRIES.priced([cost or 0.0 for cost in costs], [value or 0.0 for value in values])
 
 

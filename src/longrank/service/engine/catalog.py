@@ -55,7 +55,7 @@ class Catalog:
 
     def __init__(self, store: Store, clock: Callable[[], float], stopping: threading.Event) -> None:
         self._store, self._clock, self._stopping = store, clock, stopping
-        self._names: dict[str, Model] = {}
+        self.names: dict[str, Model] = {}
         self.numbers: dict[int, Model] = {}
         self._suspended: dict[str, _Suspended] = {}
         self._stamp: object = None  # the store's when the models were last read
@@ -63,18 +63,14 @@ class Catalog:
 
     def all(self) -> list[Model]:
         """Return the models, sorted by name."""
-        return [self._names[name] for name in sorted(self._names)]
-
-    def known(self, name: str) -> Model | None:
-        """Return the model of a name as far as it is in memory, without a query."""
-        return self._names.get(name)
+        return [self.names[name] for name in sorted(self.names)]
 
     def get(self, name: str) -> Model:
         """Return the model of a name; StoreDamaged with the reason if it is suspended."""
-        model = self._names.get(name)
+        model = self.names.get(name)
         if model is None and not self._store.exclusive:
             self.refresh()  # another process may have made it
-            model = self._names.get(name)
+            model = self.names.get(name)
         if model is None and name in self._suspended:
             raise self._suspended[name].error
         if model is None:
@@ -182,14 +178,14 @@ class Catalog:
         """Add a model; return the one of that number, which another thread may have added."""
         with self._lock:
             first = self.numbers.setdefault(model.number, model)
-            self._names[model.name] = first
+            self.names[model.name] = first
             self._suspended.pop(model.name, None)
             return first
 
     def _remove(self, name: str, number: int) -> None:
         with self._lock:
             self.numbers.pop(number, None)
-            for known in (self._names, self._suspended):
+            for known in (self.names, self._suspended):
                 if name in known and known[name].number == number:
                     del known[name]
 

@@ -6,19 +6,16 @@ import hashlib
 import math
 import random
 import re
-from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from longrank.decision import Ranking
+from longrank.decision import Parts, Prices, Ranking
 from longrank.errors import InvalidInput
 from longrank.payoffs import Payoffs
 from longrank.rows import SparseRows
 from longrank.service import messages
-from longrank.service.engine.candidates import Offer, are_distinct, read_records, read_rows
+from longrank.service.engine.candidates import Offer, read_records, read_rows
 from longrank.service.engine.model import Model
 from longrank.service.errors import Conflict, Duplicate, Unknown
 from longrank.service.messages import MAX_PRICE, DecisionRequest
@@ -39,7 +36,6 @@ Reading = Callable[..., Awaitable[Any]]  # of the store: a function and its argu
 
 _ID = re.compile(messages.ID)
 MAX_ROWS = 1 << 20  # bytes of a decision about records that are learned from
-_NO_ROWS = Matrix(0, b"")
 
 
 def decide(
@@ -111,12 +107,12 @@ def _rank(
     if offered.prices is not None and spec.dim:  # of records, policies read the prices themselves
         payoffs = payoffs.priced(*offered.prices)
     choice, learned, propensities = model.rank(items, payoffs, checked.budget, name, context)
-    choice = _priced(choice, offered)
     ranking, proposal = choice, None
     if spec.mode == "shadow" and checked.baseline is not None:
-        proposal, propensities = Plan.of(choice, ids), None
-        ranking = _priced(model.receipt(items, checked.baseline, payoffs, context), offered)
-    played, rows, sample = Plan.of(ranking, ids), ranking.features, ranking.sample
+        proposal, propensities = Plan.of(_priced(choice, offered), ids), None
+        ranking = model.receipt(items, checked.baseline, payoffs, context)
+    parts = _priced(ranking, offered)
+    played, rows, sample, names = Plan.of(parts, ids), parts.features, parts.sample, parts.names
     record = DecisionRecord(
         id=name,
         created=now,
@@ -132,31 +128,31 @@ def _rank(
         baseline=request.baseline,
         played=played,
         proposal=proposal,
-        expected=_expected(played, offered),
+        expected=[] if played.costs is None else _expected(played, offered),
         propensities=None if propensities is None else propensities.tolist(),
-        rows=Matrix.of(rows) if isinstance(rows, np.ndarray) else _NO_ROWS,
-        sparse=_sparse(rows) if isinstance(rows, SparseRows) else None,
-        sample=None if sample is None else Matrix.of(sample),
+        rows=Matrix(rows.shape[1], rows.tobytes()),
+        sparse=None if names is None or names.rows is None else _sparse(names.rows),
+        sample=None if sample is None else Matrix(sample.shape[1], sample.tobytes()),
         **(_stored(offered, arrays=spec.dim is not None) if spec.store_candidates else {}),
     )
     return record, choice
 
 
-def _priced(ranking: Ranking, offered: Offer) -> Ranking:
+def _priced(ranking: Ranking, offered: Offer) -> Parts:
     """Return a receipt with prices, also where the policy does not look at them."""
-    if ranking.costs is not None or offered.prices is None:
-        return ranking
-    return ranking.at_prices(Payoffs([], [0.0], *offered.prices))
+    parts = ranking.parts()
+    if parts.prices is not None or offered.prices is None:
+        return parts
+    costs, values = offered.prices
+    return parts._replace(prices=Prices(costs[parts.order], values[parts.order], math.nan))
 
 
 def _expected(played: Plan, offered: Offer) -> list[int]:
     """Return the tries whose cost is the policy's expectation, and not that of the request."""
-    if played.costs is None:
-        return []
     given = [0.0] * len(played.order)
     if offered.prices is not None:
         given = offered.prices[0][played.order].tolist()
-    return [i for i, cost in enumerate(played.costs) if cost != given[i]]
+    return [i for i, cost in enumerate(played.costs or ()) if cost != given[i]]
 
 
 def _sparse(rows: SparseRows) -> SparseMatrix:
@@ -238,9 +234,6 @@ class CheckedRequest(NamedTuple):
 def check(request: DecisionRequest, offered: Offer, spec: messages.ModelRequest) -> CheckedRequest:
     """Check the rest of a request; InvalidInput says what is wrong with it."""
     ids, max_budget = offered.ids, spec.max_budget
-    if not are_distinct(ids):
-        ((twice, _),) = Counter(ids).most_common(1)
-        raise InvalidInput("candidates", "have ids that differ as text", repr(twice))
     payoffs = _payoffs(request, max_budget)
     if (patience := spec.patience if request.patience is None else request.patience) is not None:
         payoffs = payoffs.patient(patience)

@@ -13,7 +13,6 @@ from longrank.service import messages
 from longrank.service.engine import decide, settle, views
 from longrank.service.engine.apply import Applier, Recent
 from longrank.service.engine.catalog import Catalog
-from longrank.service.engine.clock import SteadyClock
 from longrank.service.engine.follower import Follower
 from longrank.service.engine.model import Model
 from longrank.service.engine.readers import Readers
@@ -25,10 +24,13 @@ log = logging.getLogger("longrank.service")
 MAX_RECENT = 2000  # decisions kept in memory
 MAX_WAIT = 3.0  # seconds that a write may wait, or another process go unheard, in a ready service
 MAX_BEHIND = 10.0  # seconds that the follower may take
+CLOCK_RATE = 0.05  # by which the clock may go faster or slower, to meet the system's clock again
+MAX_CLOCK_GAP = 60.0  # seconds from the system's clock that are worth a warning
+CLOCK_WARNING = 600.0  # seconds between two warnings
 T = TypeVar("T")
 
 
-class Engine:
+class Engine(views.Views):
     """Models over a store: rank, log and learn.
 
     Every method may be called from any thread. Those that write are under ``aio`` as well, by the
@@ -57,8 +59,9 @@ class Engine:
         clock: Callable[[], float] | None = None,
         snapshot_every: int = 1000,
     ) -> None:
-        self.store, self.snapshot_every = store, snapshot_every
-        self.clock = clock = clock or SteadyClock()
+        clock = clock or SteadyClock()
+        super().__init__(store, clock)
+        self.snapshot_every = snapshot_every
         self.ready = False
         self._readers = Readers()
         self.aio = Verbs(self, store.writer.append_soon, self._readers.read)
@@ -72,7 +75,6 @@ class Engine:
             self._follower = Follower(store, numbers, self._recent, suspend, self.stopping)
         self._applier = self._follower or Applier(store, numbers, self._recent)
         self._renewed = self._followed = 0.0  # when the store last answered, of the monotonic clock
-        self._views = views.Views(store, clock)
 
     def start(self) -> Engine:
         """Replay the log; the engine is ready afterwards."""
@@ -156,12 +158,13 @@ class Engine:
 
     def model(self, name: str) -> Model:
         """Return the model of a name."""
-        self.check()
-        return self._catalog.get(name)
+        if not self.ready or self.broken is not None:
+            self.check()
+        return self._catalog.names.get(name) or self._catalog.get(name)
 
     def knows(self, name: str) -> bool:
         """Whether :meth:`model` finds a name in memory, without a query."""
-        return self.store.exclusive or self._catalog.known(name) is not None
+        return self.store.exclusive or name in self._catalog.names
 
     def number(self, name: str) -> int | None:
         """Return the number of a model, None if there is none."""
@@ -180,26 +183,10 @@ class Engine:
         self.check()
         self._catalog.delete(name)
 
-    def describe(self, model: Model) -> messages.ModelAnswer:
-        """Describe a model: what it was created with, and how it is doing."""
-        return self._views.describe(model)
-
-    def schema(self, model: Model) -> messages.SchemaAnswer:
-        """Describe how the records of a model become rows."""
-        return self._views.schema(model)
-
-    def series(self, model: Model, seconds: float | None = None) -> messages.SeriesAnswer:
-        """Return a model's numbers over time, of the last seconds or of all time."""
-        return self._views.series(model, seconds)
-
     def summaries(self) -> messages.SummaryList:
         """Describe all models in short, without a look at the store."""
-        unavailable = [messages.UnavailableModel(*one) for one in self.suspended.items()]
+        unavailable = [messages.UnavailableModel(*each) for each in self.suspended.items()]
         return messages.SummaryList([views.summary(model) for model in self.models()], unavailable)
-
-    def pending(self, model: Model) -> int:
-        """Count the decisions that wait for an outcome; a recent count where counting is slow."""
-        return self._views.pending(model)
 
     # decisions and their outcomes
 
@@ -218,20 +205,6 @@ class Engine:
     ) -> list[messages.OutcomeAnswer | Exception]:
         """Log many outcomes at once; an error in place of one refused."""
         return asyncio.run(self.aio.settle_many(name, items))
-
-    def read(self, name: str, decision: str) -> messages.DecisionRead:
-        """Return a decision with its explanation, outcome and history."""
-        return self._views.read(self.model(name), decision)
-
-    def latest(
-        self,
-        name: str,
-        cursor: str | None = None,
-        limit: int = 50,
-        wanted: views.Wanted = views.ANY,
-    ) -> messages.DecisionList:
-        """List decisions, newest first; those that are wanted, if a filter is given."""
-        return self._views.latest(self.model(name), cursor, limit, wanted)
 
     # upkeep
 
@@ -261,8 +234,8 @@ class Engine:
         """
         model = self.model(name)
         self.save(model)
-        found = self.store.snapshots(model.number)
-        kept = [one.seq for one in found if not isinstance(one, Exception) and one.seq > 0]
+        stored = self.store.snapshots(model.number)
+        kept = [each.seq for each in stored if not isinstance(each, Exception) and each.seq > 0]
         if not kept:
             return 0
         now = self.clock()
@@ -315,7 +288,7 @@ class Verbs:
         engine = self._engine
         model = engine.model(name)
         known, how = engine._recent, (self._append, self._read)
-        return settle.settle(model, decision, request, known, engine.clock, *how)
+        return settle.settle(model, decision, request, known, engine.clock(), *how)
 
     def settle_many(
         self, name: str, items: Sequence[messages.BatchItem]
@@ -324,7 +297,7 @@ class Verbs:
         engine = self._engine
         model = engine.model(name)
         known, how = engine._recent, (self._append, self._read)
-        return settle.settle_many(model, items, known, engine.clock, *how)
+        return settle.settle_many(model, items, known, engine.clock(), *how)
 
 
 async def _read(work: Callable[..., T], *args: Any) -> T:
@@ -340,3 +313,46 @@ def _finish(coroutine: Coroutine[Any, Any, T]) -> T:
         result: T = done.value
         return result
     raise RuntimeError("the coroutine waits for an event loop")
+
+
+def _since_boot() -> float:
+    """Return the seconds since the machine was started, also while it was suspended."""
+    if hasattr(time, "CLOCK_BOOTTIME"):
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.monotonic()
+
+
+class SteadyClock:
+    """Seconds since 1970: those of the system's clock at the start, counted on by another one.
+
+    Where the system's clock is set, this one does not jump, nor does it ever go back: it goes at
+    most 5 percent faster or slower until both agree again. ``wall`` is the system's clock and
+    ``elapsed`` one that nobody can set.
+    """
+
+    def __init__(
+        self,
+        wall: Callable[[], float] = time.time,
+        elapsed: Callable[[], float] = _since_boot,
+    ) -> None:
+        self._wall, self._elapsed = wall, elapsed
+        self._at, self._now = elapsed(), wall()
+        self._warned = float("-inf")
+        self._lock = threading.Lock()
+
+    def __call__(self) -> float:
+        """Return the time."""
+        with self._lock:
+            at, wall = self._elapsed(), self._wall()
+            passed = max(0.0, at - self._at)
+            gap = wall - (self._now + passed)
+            self._now += passed + min(max(gap, -CLOCK_RATE * passed), CLOCK_RATE * passed)
+            self._at = at
+            if abs(gap) > MAX_CLOCK_GAP and at - self._warned > CLOCK_WARNING:
+                self._warned = at
+                log.warning(
+                    "the system's clock is %+.0f seconds from the service's, which it meets again "
+                    "slowly; check who sets it",
+                    gap,
+                )
+            return self._now

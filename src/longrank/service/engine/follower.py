@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 
 from longrank.service.engine.apply import (
-    MAX_LEARNING,
+    Learners,
     Progress,
     Recent,
     apply,
@@ -30,7 +28,7 @@ Suspend = Callable[[int, str, Exception], None]
 Item = tuple[Entry, object]  # an entry, and what its draft knew
 
 
-class Follower:
+class Follower(Learners):
     """Apply what any process has committed to the models in memory, a moment later.
 
     The state of a model is determined by the log, so that processes need not tell each other any;
@@ -38,8 +36,6 @@ class Follower:
     in a thread of its own, and others do not wait. ``suspend`` is called with a model that cannot
     be followed; it raises what is not the model's fault.
     """
-
-    broken: str | None = None
 
     def __init__(
         self,
@@ -49,15 +45,12 @@ class Follower:
         suspend: Suspend,
         stopping: threading.Event,
     ) -> None:
-        self._store, self._models, self._recent = store, models, recent
+        super().__init__(store, models, recent)
         self._suspend, self._stopping = suspend, stopping
         self._position: int | None = None  # entries up to this one are applied to all models
         self._followed: dict[int, Model] = {}
         self._own: dict[int, Append] = {}
-        self._goals: dict[int, int] = {}  # the last entry of each model that learns in the pool
-        self._costs: dict[int, float] = {}  # seconds that a model took for an outcome
-        self._lock, self._one = threading.Lock(), threading.Lock()
-        self._pool = ThreadPoolExecutor(MAX_LEARNING, thread_name_prefix="longrank-learner")
+        self._following = threading.Lock()
 
     def committed(self, appends: list[Append]) -> list[Append]:
         """Take what this process has committed; all of it may be acknowledged."""
@@ -71,7 +64,7 @@ class Follower:
 
     def follow(self) -> None:
         """Apply what has been committed since the last time."""
-        with self._one:
+        with self._following:
             last = self._store.last_seq()
             for number in set(self._followed) - set(self._models):
                 self._followed.pop(number, None)
@@ -86,10 +79,6 @@ class Follower:
                         self._catch_up(self._followed[number])
             while last > self._position:
                 self._position = self._read(self._position, last)
-
-    def learning(self, model: Model) -> bool:
-        """Return whether a model has outcomes to learn that may take long."""
-        return model.number in self._goals
 
     def close(self) -> None:
         """Stop learning; the next start goes on from the log."""
@@ -142,25 +131,22 @@ class Follower:
         outcomes = sum(entry.kind == OUTCOME for entry, _ in batch)
         quick = outcomes * self._costs.get(model.number, 0.0) < MAX_INLINE
         with self._lock:
-            learning = model.number in self._goals
+            learning = model.number in self._busy
             if learning or not quick:
-                self._goals[model.number] = batch[-1][0].seq
+                self._busy[model.number] = batch[-1][0].seq
         if not learning and not quick:
             self._pool.submit(self._learn, model)
         elif not learning:
             self._apply(model, batch)
 
     def _apply(self, model: Model, batch: list[Item]) -> None:
-        before, started = model.stats.learned, time.perf_counter()
         try:
-            for entry, known in batch:
-                apply(model, entry, self._recent, known)
-            model.publish()
+            with self._timed(model):
+                for entry, known in batch:
+                    apply(model, entry, self._recent, known)
+                model.publish()
         except Exception as error:
             self._failed(model, error)
-        learned = model.stats.learned - before
-        if learned:
-            self._costs[model.number] = (time.perf_counter() - started) / learned
 
     def _catch_up(self, model: Model) -> None:
         """Apply the rest of the log to a model that nobody else is teaching."""
@@ -179,21 +165,18 @@ class Follower:
         try:
             more = True
             while more:
-                goal = self._goals[model.number]
-                before, started = model.stats.learned, time.perf_counter()
-                catch_up(self._store, model, self._recent, Progress(self._store, self._stopping))
-                learned = model.stats.learned - before
-                if learned:
-                    self._costs[model.number] = (time.perf_counter() - started) / learned
+                goal, progress = self._busy[model.number], Progress(self._store, self._stopping)
+                with self._timed(model):
+                    catch_up(self._store, model, self._recent, progress)
                 with self._lock:
-                    more = self._goals[model.number] != goal
+                    more = self._busy[model.number] != goal
                     if not more:
-                        del self._goals[model.number]
+                        del self._busy[model.number]
         except Stopped:
             pass  # the next start goes on from the log
         except Exception as error:
             with self._lock:
-                self._goals.pop(model.number, None)
+                self._busy.pop(model.number, None)
             try:
                 self._failed(model, error)
             except ServiceError as passing:

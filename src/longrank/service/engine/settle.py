@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -35,7 +35,7 @@ async def settle(
     decision: str,
     request: OutcomeRequest,
     recent: Recent,
-    clock: Callable[[], float],
+    now: float,
     append: Appending,
     read: Reading,
 ) -> messages.OutcomeAnswer:
@@ -48,7 +48,7 @@ async def settle(
         record = await read(recent.find, model.number, decision)
     if record is None:
         raise Unknown(f"there is no decision {decision!r}")
-    outcome = check(request, record, clock(), frozen=model.spec.request.mode == "frozen")
+    outcome = check(request, record, now, frozen=model.spec.request.mode == "frozen")
     try:
         await append(_draft(model, record, outcome))
     except Duplicate:
@@ -71,7 +71,7 @@ async def settle_many(
     model: Model,
     items: Sequence[messages.BatchItem],
     recent: Recent,
-    clock: Callable[[], float],
+    now: float,
     append: Appending,
     read: Reading,
 ) -> list[messages.OutcomeAnswer | Exception]:
@@ -83,7 +83,7 @@ async def settle_many(
 
     async def one(item: messages.BatchItem) -> messages.OutcomeAnswer | Exception:
         try:
-            return await settle(model, item.id, item, recent, clock, append, read)
+            return await settle(model, item.id, item, recent, now, append, read)
         except (InvalidInput, ServiceError) as error:
             return error
 
@@ -141,7 +141,8 @@ def answer(outcome: OutcomeRecord, *, repeated: bool = False) -> messages.Outcom
 
 def observed(outcome: OutcomeRecord) -> messages.Observed:
     """Return what was reported of the tries."""
-    return messages.Observed(outcome.tried, outcome.succeeded, outcome.costs)
+    costs = outcome.paid if outcome.reported else None
+    return messages.Observed(outcome.tried, outcome.succeeded, costs)
 
 
 # checking a request
@@ -163,7 +164,13 @@ def check(
     tried, succeeded = _observed(request, played.ids)
     left_out = _left_out(request, played.ids, tried - succeeded)
     expired = now >= record.expires and not automatic
-    why = _why_not(request, left_out, tried, succeeded, frozen, expired)
+    failures = tried - succeeded
+    blamed = failures - len(set(left_out)) if request.attributable else 0
+    why = None  # why it is not learned from
+    if frozen or expired:
+        why = "frozen" if frozen else "expired"
+    elif not succeeded and not blamed:
+        why = "not attributable" if tried else "nothing was tried"
     paid = [] if played.costs is None else played.costs[:tried]
     if request.costs is not None:
         paid = _costs(request.costs, tried)
@@ -242,25 +249,3 @@ def _count(tried: int | list[str] | None, ids: list[str]) -> int | None:
         rule = f"name the first candidates of the sequence in order ({', '.join(ids)})"
         raise InvalidInput("tried", rule, ", ".join(tried))
     return len(tried)
-
-
-def _why_not(
-    request: OutcomeRequest,
-    not_attributable: list[int],
-    tried: int,
-    succeeded: bool,
-    frozen: bool,
-    expired: bool,
-) -> str | None:
-    """Say why an outcome is not learned from; None if it is."""
-    if frozen:
-        return "frozen"
-    if expired:
-        return "expired"
-    if tried == 0:
-        return "nothing was tried"
-    failures = tried - succeeded
-    left_out = len(set(not_attributable)) if request.attributable else failures
-    if not succeeded and left_out == failures:
-        return "not attributable"
-    return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -11,24 +12,9 @@ import msgspec
 
 from longrank.errors import InvalidInput
 from longrank.service import messages
-from longrank.service.engine import decide, settle
+from longrank.service.engine import decide, settle, stats
 from longrank.service.engine.model import Model
-from longrank.service.engine.stats import (
-    COST,
-    DECISIONS,
-    EMPTY,
-    EXPECTED,
-    FIRST,
-    GAVE_UP,
-    OUTCOMES,
-    REWARD,
-    SHORT,
-    SPENT,
-    SUCCEEDED,
-    SUCCESSES,
-    TRIED,
-    Span,
-)
+from longrank.service.engine.stats import Span
 from longrank.service.errors import Unknown
 from longrank.service.store.records import DecisionRecord, joined, state_hash
 from longrank.service.store.store import Store
@@ -40,33 +26,50 @@ _REST = 20  # a slower one is repeated after this many times its duration
 Status = Literal["pending", "expired", "settled"]
 
 
-class Views:
-    """Read models and decisions from a store."""
+class Wanted(NamedTuple):
+    """Which decisions to list; None where any will do."""
+
+    candidate: str | None = None
+    result: messages.Result | None = None
+    search: str | None = None
+
+    def fits(self, decision: messages.DecisionSummary) -> bool:
+        """Return whether a decision is wanted."""
+        return (
+            (self.candidate is None or self.candidate in decision.sequence)
+            and (self.result is None or self.result == decision.result)
+            and (self.search is None or self.search in decision.id)
+        )
+
+
+ANY = Wanted()
+PAGE = 500  # decisions that are read at once to filter them
+MAX_LOOKED = 4_000  # decisions that one request looks at
+
+
+class Views(ABC):
+    """The part of the engine that reads models and decisions from its store."""
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
-        self._store, self._clock = store, clock
+        self.store, self.clock = store, clock
         self._counted: dict[int, tuple[float, float, int]] = {}
+
+    @abstractmethod
+    def model(self, name: str) -> Model:
+        """Return the model of a name."""
 
     def describe(self, model: Model) -> messages.ModelAnswer:
         """Describe a model: what it was created with, and how it is doing."""
         request, view = model.spec.request, model.view
+        settings = msgspec.structs.asdict(request) | {"dim": request.dim or 0}
+        del settings["schema"]  # which is read by itself
         return messages.ModelAnswer(
             name=model.name,
-            policy=request.policy,
-            dim=request.dim or 0,
-            max_budget=request.max_budget,
-            settings=request.settings,
-            mode=request.mode,
-            ttl=request.ttl,
-            missing=request.missing,
-            keep=request.keep,
-            store_candidates=request.store_candidates,
+            **settings,
             created=model.created,
             version=view.stats.learned,
             state_hash=state_hash(view.policy.to_bytes()),
             stats=view.stats.shown(self.pending(model)),
-            currency=request.currency,
-            patience=request.patience,
         )
 
     def schema(self, model: Model) -> messages.SchemaAnswer:
@@ -89,9 +92,9 @@ class Views:
             left_out=schema.left_out_fields(),
         )
 
-    def series(self, model: Model, seconds: float | None) -> messages.SeriesAnswer:
+    def series(self, model: Model, seconds: float | None = None) -> messages.SeriesAnswer:
         """Return a model's numbers over time, of the last seconds or of all time."""
-        now = self._clock()
+        now = self.clock()
         span = model.stats.series.within(seconds, now)
         names = [*span.names, *([OTHERS] if span.others() else [])]
         starts = [start for start, _ in span.buckets]
@@ -103,8 +106,8 @@ class Views:
             if mark.at >= since
         ]
         for i, name in enumerate(names):
-            tried, succeeded = span.candidate(i, TRIED), span.candidate(i, SUCCEEDED)
-            first = span.candidate(i, FIRST)
+            tried, succeeded = span.candidate(i, stats.TRIED), span.candidate(i, stats.SUCCEEDED)
+            first = span.candidate(i, stats.FIRST)
             if not any(tried) and not any(first):
                 continue
             candidates.append(
@@ -113,8 +116,8 @@ class Views:
                     first=_whole(first),
                     tried=_whole(tried),
                     succeeded=_whole(succeeded),
-                    cost=span.candidate(i, COST),
-                    expected=span.candidate(i, EXPECTED),
+                    cost=span.candidate(i, stats.COST),
+                    expected=span.candidate(i, stats.EXPECTED),
                 )
             )
         bins = span.calibration()
@@ -143,17 +146,18 @@ class Views:
         counted, cost, number = self._counted.get(model.number, (0.0, 0.0, 0))
         if cost > _QUICK and now - counted < _REST * cost:
             return number
-        number = self._store.pending(model.number, self._clock())
+        number = self.store.pending(model.number, self.clock())
         done = time.perf_counter()
         self._counted[model.number] = (done, done - now, number)
         return number
 
-    def read(self, model: Model, decision: str) -> messages.DecisionRead:
+    def read(self, name: str, decision: str) -> messages.DecisionRead:
         """Return a decision with its explanation, outcome and history."""
-        entry, settled = self._store.find(model.number, decision)
+        model = self.model(name)
+        entry, settled = self.store.find(model.number, decision)
         if entry is None:
             raise Unknown(f"there is no decision {decision!r}")
-        now, record = self._clock(), joined(entry, settled)
+        now, record = self.clock(), joined(entry, settled)
         short = decide.answer(record, model.name)
         outcome = None if record.outcome is None else settle.answer(record.outcome)
         return messages.DecisionRead(
@@ -172,19 +176,19 @@ class Views:
         )
 
     def latest(
-        self, model: Model, cursor: str | None, limit: int, wanted: Wanted
+        self, name: str, cursor: str | None = None, limit: int = 50, wanted: Wanted = ANY
     ) -> messages.DecisionList:
         """List decisions, newest first: those that are wanted among the next few thousand."""
-        before = None
+        model, before = self.model(name), None
         if cursor is not None:
             if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
                 raise InvalidInput("cursor", "be the cursor of an earlier answer", repr(cursor))
             before = int(cursor)
-        now, looked = self._clock(), 0
+        now, looked = self.clock(), 0
         shown: list[messages.DecisionSummary] = []
         while True:
             count = limit + 1 if wanted == ANY else PAGE
-            page = self._store.latest(model.number, before, count)
+            page = self.store.latest(model.number, before, count)
             for pair in page:
                 if len(shown) == limit or looked == MAX_LOOKED:
                     return messages.DecisionList(shown, str(before))
@@ -196,40 +200,19 @@ class Views:
                 return messages.DecisionList(shown, None)
 
 
-class Wanted(NamedTuple):
-    """Which decisions to list; None where any will do."""
-
-    candidate: str | None = None
-    result: messages.Result | None = None
-    search: str | None = None
-
-    def fits(self, decision: messages.DecisionSummary) -> bool:
-        """Return whether a decision is wanted."""
-        return (
-            (self.candidate is None or self.candidate in decision.sequence)
-            and (self.result is None or self.result == decision.result)
-            and (self.search is None or self.search in decision.id)
-        )
-
-
-ANY = Wanted()
-PAGE = 500  # decisions that are read at once to filter them
-MAX_LOOKED = 4_000  # decisions that one request looks at
-
-
 def summary(model: Model) -> messages.ModelSummary:
     """Describe a model in short, without a look at the store."""
-    request, stats = model.spec.request, model.stats
+    request, counted = model.spec.request, model.stats
     return messages.ModelSummary(
         name=model.name,
         policy=request.policy,
         mode=request.mode,
         currency=request.currency,
-        decisions=stats.decisions,
-        outcomes=stats.outcomes,
-        success_rate=stats.successes / stats.outcomes if stats.outcomes else None,
-        total_reward=stats.reward,
-        last=stats.series.last,
+        decisions=counted.decisions,
+        outcomes=counted.outcomes,
+        success_rate=counted.successes / counted.outcomes if counted.outcomes else None,
+        total_reward=counted.reward,
+        last=counted.series.last,
     )
 
 
@@ -239,18 +222,18 @@ def _whole(numbers: Sequence[float]) -> list[int]:
 
 def _totals(span: Span) -> messages.Totals:
     outcomes, successes, gave_up = (
-        _whole(span.total(which)) for which in (OUTCOMES, SUCCESSES, GAVE_UP)
+        _whole(span.total(which)) for which in (stats.OUTCOMES, stats.SUCCESSES, stats.GAVE_UP)
     )
     return messages.Totals(
-        decisions=_whole(span.total(DECISIONS)),
-        empty=_whole(span.total(EMPTY)),
-        short=_whole(span.total(SHORT)),
+        decisions=_whole(span.total(stats.DECISIONS)),
+        empty=_whole(span.total(stats.EMPTY)),
+        short=_whole(span.total(stats.SHORT)),
         outcomes=outcomes,
         successes=successes,
         gave_up=gave_up,
         declined=[o - s - g for o, s, g in zip(outcomes, successes, gave_up, strict=True)],
-        reward=span.total(REWARD),
-        spent=span.total(SPENT),
+        reward=span.total(stats.REWARD),
+        spent=span.total(stats.SPENT),
     )
 
 

@@ -40,7 +40,7 @@ Content = bytes | IO[bytes] | None
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _PLAIN_PATH = re.compile(r"/[A-Za-z0-9._:~/-]{0,300}")
-CLOSED = 499  # status in logs and metrics of a request whose client went away while it sent it
+CLOSED = 499  # logged if the client disconnected before the request was complete
 _SAFE = (
     (b"x-content-type-options", b"nosniff"),
     (b"cross-origin-resource-policy", b"same-origin"),
@@ -186,11 +186,11 @@ class Application:
                 status, extra, content = problems.report(error, request_id.decode())
                 if status == 429:
                     self._service.metrics.limited.inc()
-            except ClientDisconnect:  # there is nobody to answer
+            except ClientDisconnect:  # the client is gone
                 status = CLOSED
                 return
             except Exception:
-                close = {"Connection": "close"}  # as the server will, for the error goes on
+                close = {"Connection": "close"}  # as the server does when the error is raised again
                 failed = Refused(500, "the service failed on this request; see its log", close)
                 await _send(send, request_id, *problems.report(failed, request_id.decode()))
                 raise  # to the server's log
@@ -208,7 +208,7 @@ class Application:
         length = headers.get(b"content-length", b"")
         if length.isdigit() and int(length) > self._limits.max_bytes:
             raise body.too_large(self._limits.max_bytes)
-        # those that send a body slowly keep nobody else out; they count for their key
+        # slow bodies do not count against everyone, only against their key
         in_flight = self._in_flight - self._bodies.receiving
         if in_flight > self._limits.max_queued and path.startswith("/v1/"):
             self._service.metrics.shed.inc()
@@ -230,7 +230,7 @@ class Application:
             await self._check_metrics_key(headers)
         if route.scope != "open":
             if not service.engine.ready:
-                service.engine.check()  # refuses; the engine's verbs check for anything else
+                service.engine.check()  # raises why; the engine's verbs check again
             if service.auth:
                 key = await self._check_key(route, values.get("name", ""), headers)
                 if (connection := scope.get("longrank.connection")) is not None:
@@ -239,7 +239,7 @@ class Application:
         try:
             arguments = _parameters(endpoint, values, scope, headers)
             if self._others and route.looks_up and not service.engine.knows(arguments["name"]):
-                # another process may have made it; refuses if there is none
+                # another process may have created it; raises if there is none
                 await run_in_threadpool(service.engine.model, arguments["name"])
             turn, size = Turn(key, arguments.get("name", "")), 0
             work: Callable[[], Any] | None = None
@@ -251,7 +251,7 @@ class Application:
                 arguments["load"] = Load(turn, size)
             if work is None:
                 return await endpoint.handler(service, **arguments)
-            # what is decoded has no name here, so that a handler that waits can free it
+            # not bound to a name, so a waiting handler can free it
             return await endpoint.handler(
                 service,
                 **arguments,

@@ -70,7 +70,7 @@ def decode(kind: type, body: Body) -> Any:
     """Decode a body: 400 if it is malformed, InvalidInput if it breaks a rule."""
     chunks, _, packed = body
     data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-    chunks.clear()  # whoever waits for the answer does not need them any more
+    chunks.clear()  # free them while the handler waits
     codec = msgspec.msgpack if packed else msgspec.json
     decoder = _decoders.get((kind, packed))
     if decoder is None:
@@ -81,7 +81,7 @@ def decode(kind: type, body: Body) -> Any:
         try:
             value = codec.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            value = None  # it is malformed as well, further on
+            value = None  # the rest is malformed, too
         raise explain(error, value, kind) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Refused(400, f"the body cannot be decoded: {error}") from None

@@ -16,7 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from longrank.service.http.limits import Limits
 from longrank.service.http.problems import Refused, report
 
-SWEEP = 1.0  # seconds between two looks for connections that take too long
+SWEEP = 1.0  # seconds between checks for slow connections
 
 
 class Connections:
@@ -32,7 +32,7 @@ class Connections:
         return GuardedProtocol(self, *args, **settings)
 
     def add(self, connection: GuardedProtocol) -> bool:
-        """Add a connection; return whether there is room, if need be for one that did nothing."""
+        """Add a connection; return whether there is room, closing an idle one if need be."""
         if len(self.open) >= self.limits.max_connections:
             idle = [other for other in self.open if other.awaits_head]
             if not idle:
@@ -56,8 +56,8 @@ class GuardedProtocol(HttpToolsProtocol):
     def __init__(self, connections: Connections, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
         self._connections, self._limits = connections, connections.limits
-        self._state: tuple[object, str] = (None, "")  # what it waits for, at the last look
-        self.since = 0.0  # when that was first so
+        self._state: tuple[object, str] = (None, "")  # what it was waiting for at the last check
+        self.since = 0.0  # since when
         self._chunk = self._head = 0  # bytes: of the latest chunk, and of chunks of an unended head
         self._refused, self._key = False, b""
 

@@ -35,7 +35,7 @@ async def decide(
         body = msgspec.structs.replace(body, id=idempotency_key)
     shape = _shape(service.engine.model(name), body, load.size, service.limits.max_work)
     ranking = partial(service.engine.aio.decide, name, body)
-    del body  # a decision that waits for the disk does not need it any more
+    del body  # not needed while the decision waits for the disk
     logging = await service.workers.run_timed(shape, load.turn, ranking)
     del ranking
     return await logging

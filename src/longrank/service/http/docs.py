@@ -39,6 +39,10 @@ _POLICY = (
     f"default-src 'none'; style-src 'sha256-{_HASH}'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+_SIGNS = {
+    "minimum": "≥", "exclusiveMinimum": "&gt;", "maximum": "≤", "exclusiveMaximum": "&lt;",
+    "minLength": "length ≥", "maxLength": "length ≤",
+}  # fmt: skip
 
 
 async def page(service: Service) -> Reply:  # noqa: ARG001
@@ -104,26 +108,21 @@ def _operation(method: str, path: str, call: Node) -> Iterator[str]:
     if body:
         media = " or ".join(f"<code>{escape(one)}</code>" for one in body["content"])
         yield f"<p>Takes {_kind(next(iter(body['content'].values()))['schema'])} as {media}.</p>"
-    good = {status: one for status, one in call["responses"].items() if status < "400"}
-    yield "".join(
-        f"<p>Answers <b>{status}</b>: {_answer(one)}.</p>" for status, one in good.items()
-    )
-    bad = {status: one for status, one in call["responses"].items() if status >= "400"}
-    yield f"<details><summary>Errors: {', '.join(bad)}</summary>"
-    yield _table(
-        ["status", "answer", "reason"],
-        ([status, _answer(one), _line(one["description"])] for status, one in bad.items()),
-    )
+    rows = [(status, _answer(one), one["description"]) for status, one in call["responses"].items()]
+    yield "".join(f"<p>Answers <b>{row[0]}</b>: {row[1]}.</p>" for row in rows if row[0] < "400")
+    bad = [row for row in rows if row[0] >= "400"]
+    yield f"<details><summary>Errors: {', '.join(row[0] for row in bad)}</summary>"
+    yield _table(["status", "answer", "reason"], ([*row[:2], _line(row[2])] for row in bad))
     yield "</details>"
 
 
 def _answer(answer: Node) -> str:
     """Describe the body of an answer."""
-    found = [
-        _kind(one["schema"]) if media.endswith("json") else f"<code>{escape(media)}</code>"
-        for media, one in answer.get("content", {}).items()
+    kinds = [
+        _kind(content["schema"]) if media.endswith("json") else f"<code>{escape(media)}</code>"
+        for media, content in answer.get("content", {}).items()
     ]
-    return " or ".join(found) or "nothing"
+    return " or ".join(kinds) or "nothing"
 
 
 def _message(name: str, schema: Node) -> Iterator[str]:
@@ -152,30 +151,17 @@ def _kind(schema: Node) -> str:
     if "anyOf" in schema:
         return " or ".join(dict.fromkeys(map(_kind, schema["anyOf"])))
     if "enum" in schema:
-        return " or ".join(f"<code>{escape(repr(one))}</code>" for one in schema["enum"])
-    kind = schema.get("type", "anything")
+        return " or ".join(f"<code>{escape(repr(value))}</code>" for value in schema["enum"])
+    kind, values = schema.get("type", "anything"), schema.get("additionalProperties")
     if kind == "array":
         parts = [*schema.get("prefixItems", ()), schema.get("items")]
-        inner = ", ".join(_kind(one) for one in parts if one)
+        inner = ", ".join(_kind(part) for part in parts if part)
         return f"array of {inner}" if inner else "array"
-    values = schema.get("additionalProperties")
     if kind == "object" and isinstance(values, dict):
         return f"object of {_kind(values)}"
-    return f"{kind}{_limits(schema)}"
-
-
-def _limits(schema: Node) -> str:
-    signs = {
-        "minimum": "≥", "exclusiveMinimum": "&gt;", "maximum": "≤", "exclusiveMaximum": "&lt;",
-        "minLength": "length ≥", "maxLength": "length ≤",
-    }  # fmt: skip
-    found = [f"{sign} {_number(schema[name])}" for name, sign in signs.items() if name in schema]
-    found += [f"<code>{escape(schema['pattern'])}</code>"] if "pattern" in schema else []
-    return f" <span class='soft'>{', '.join(found)}</span>" if found else ""
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value == round(value) and abs(value) < 1e9 else f"{value:g}"
+    rules = [f"{sign} {schema[name]:,}" for name, sign in _SIGNS.items() if name in schema]
+    rules += [f"<code>{escape(schema['pattern'])}</code>"] if "pattern" in schema else []
+    return f"{kind} <span class='soft'>{', '.join(rules)}</span>" if rules else kind
 
 
 def _need(required: bool, schema: Node) -> str:

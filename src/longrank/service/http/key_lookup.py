@@ -11,14 +11,14 @@ from starlette.concurrency import run_in_threadpool
 from longrank.service.engine.keys import Keys
 
 UNKNOWN = 1.0  # negative-cache lifetime, seconds
-PAUSE = 0.25  # seconds between two looks into the store
+PAUSE = 0.25  # minimum seconds between two reads of the store
 _MAX_UNKNOWN = 4096
 
 
 class KeyLookup:
     """Find the owner of a key in memory, and if another process may have made it, in the store.
 
-    A thread reads the store, once for all who ask meanwhile.
+    A thread reads the store, once for all concurrent callers.
     """
 
     def __init__(self, keys: Keys, exclusive: bool, clock: Callable[[], float] = time.monotonic):
@@ -37,7 +37,7 @@ class KeyLookup:
             return owner
         if self._clock() < self._unknown.get(key, 0.0):
             return None
-        for _ in range(1 if self._reading is None else 2):  # one that began before may be too old
+        for _ in range(1 if self._reading is None else 2):  # a read that began earlier may be stale
             await self._look()
             owner = self._keys.known(key)
             if owner is not None:

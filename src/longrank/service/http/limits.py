@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """What the service accepts at most; the options of ``longrank serve`` by the same names."""
+    """Maxima of the service: the options of ``longrank serve`` of the same names."""
 
     max_bytes: int = 8 << 20  # of a body
     max_buffered: int = 256 << 20  # bytes of bodies that are being received

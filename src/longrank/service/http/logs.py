@@ -46,7 +46,7 @@ class JsonLines(logging.Formatter):
             "message": record.getMessage().encode(errors="backslashreplace").decode(),
         }
         if record.exc_info and record.exc_info[0] is not None:
-            # the place, not the message: another library's message may quote a request
+            # location only: another library's message may quote a request
             line["error"] = record.exc_info[0].__name__
             frames = traceback.extract_tb(record.exc_info[2])
             line["where"] = [f"{frame.name}:{frame.lineno}" for frame in frames[-6:]]

@@ -106,7 +106,7 @@ class _EngineCollector(Collector):
                     metric.add(model, alone=i < self._max_models)
                 if i < self._max_models:
                     pending.add_metric([model.name], engine.pending(model))
-            except Exception:  # the other models have theirs
+            except Exception:  # one bad model must not hide the others' metrics
                 log.exception("metrics of model %s cannot be told", model.name)
         for metric in counted:
             yield metric.family()

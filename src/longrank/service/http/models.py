@@ -60,7 +60,7 @@ async def list_models(service: Service) -> messages.ModelList:
             try:
                 found.append(service.engine.describe(model))
             except StoreFailed:
-                raise  # the store does not answer for the others either
+                raise  # the store would not answer for the others either
             except Exception as error:
                 log.exception("model %s cannot be described", model.name)
                 reason = str(error) if isinstance(error, LongrankError) else "see the service's log"

@@ -1,4 +1,4 @@
-"""Where a request comes from: web pages of elsewhere may not use a service that asks for no key."""
+"""Where a request comes from: other sites' pages must not use a service without keys."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from longrank.service.http.problems import Refused
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-_HERE = (b"same-origin", b"none")  # what browsers say of our own page, and of an address typed in
+_HERE = (b"same-origin", b"none")  # Sec-Fetch-Site of our own page, and of a typed address
 
 
 class Origins:

@@ -1,4 +1,4 @@
-"""Readiness: whether the service can answer well, and not only whether it runs."""
+"""Readiness: whether the service can serve requests, not only whether it runs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from longrank.service.engine.engine import Engine
 from longrank.service.errors import NotReady, ServiceError
 from longrank.service.upkeep import Upkeep
 
-FRESH = 1.0  # seconds for which a write that worked is trusted
-PATIENCE = 2.0  # seconds until a write must have worked
-STALLED = 10.0  # seconds until upkeep must have been round
+FRESH = 1.0  # seconds for which a successful write counts
+PATIENCE = 2.0  # seconds within which a write must succeed
+STALLED = 10.0  # seconds within which upkeep must have run
 
 
 class Readiness:
@@ -28,7 +28,7 @@ class Readiness:
     ) -> None:
         self._engine, self._upkeep, self._clock = engine, upkeep, clock
         self.warm, self.failed = False, False
-        self._written = -FRESH  # when a write last worked
+        self._written = -FRESH  # time of the last successful write
         self._writing: asyncio.Future[None] | None = None
 
     async def check(self) -> None:
@@ -50,7 +50,7 @@ class Readiness:
             await self._write()
 
     async def _write(self) -> None:
-        """Write to the store, once for all who ask meanwhile, and wait a little."""
+        """Write to the store, once for all concurrent callers, and wait briefly."""
         if self._writing is None:
             loop = asyncio.get_running_loop()
             self._writing = loop.create_future()
@@ -66,7 +66,7 @@ class Readiness:
 
     def _done(self, writing: asyncio.Future[None]) -> None:
         self._writing = None
-        if writing.exception() is None:  # which has been looked at, if nobody waits any more
+        if writing.exception() is None:  # retrieved even if no caller is left
             self._written = self._clock()
 
     def _probe(self, loop: asyncio.AbstractEventLoop, writing: asyncio.Future[None]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -15,6 +16,7 @@ from longrank.service.http.problems import Refused
 
 T = TypeVar("T")
 Shape = tuple[int, ...]
+SWITCH = 1e-4  # seconds after which a working thread gives way to the event loop, if that waits
 MAX_INLINE = 0.001  # seconds of the event loop that a decision may take
 TIMED = 16  # of so many quick decisions one is timed: asking for processor time is slow
 _WEIGHT = 0.2  # of the latest decision in the mean duration of its shape
@@ -39,6 +41,7 @@ class Workers:
         self._threads = CapacityLimiter(max_workers)
         self._share, self._max_waiting = max(1, max_workers - 1), max_waiting
         self._turns: dict[Turn, CapacityLimiter] = {}
+        self._running, self._interval = 0, sys.getswitchinterval()
         self._seconds: dict[Shape, float] = {}  # of the processor: moving averages
         self._quick = 0
 
@@ -56,10 +59,15 @@ class Workers:
         if (waiting := own.statistics().tasks_waiting) >= self._max_waiting:
             detail = f"{waiting} large requests of this key wait for this model"
             raise Refused(429, f"{detail}; try again later", {"Retry-After": "1"})
+        self._running += 1
+        sys.setswitchinterval(min(SWITCH, self._interval))
         try:
             async with own:
                 return await run_sync(work, limiter=self._threads)
         finally:
+            self._running -= 1
+            if not self._running:
+                sys.setswitchinterval(self._interval)
             if not own.borrowed_tokens and not own.statistics().tasks_waiting:
                 self._turns.pop(turn, None)
 

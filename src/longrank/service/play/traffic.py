@@ -31,7 +31,7 @@ BEFORE = 500  # payments before something happened, whose success is told beside
 RATED = 4.0  # seconds over which payments a second are counted
 DEARER = 2.0  # times its fee, by a press of the button
 RECENT = 4_096  # payments whose accounts are kept one by one, for a page that is a little behind
-POINTS = 240  # of the curve of earnings; when there are more, every second one goes
+POINTS = 240  # points of the earnings curve; beyond that, every second one is dropped
 
 
 class Money(NamedTuple):
@@ -46,7 +46,7 @@ class Money(NamedTuple):
     longrank: float = 0.0
     fixed: float = 0.0
     perfect: float = 0.0
-    saved: float = 0.0  # since something happened, against going on as before; free of luck
+    saved: float = 0.0  # since the last event, compared with carrying on as before; no luck
     at: float = 0.0
     approved: int = 0  # payments that went through
 
@@ -57,7 +57,7 @@ class Money(NamedTuple):
 
 
 class Happening(NamedTuple):
-    """Something that somebody did to the desk, and what had been earned by then."""
+    """An event at the desk, and what had been earned by then."""
 
     at: float
     text: str
@@ -110,7 +110,7 @@ class Desk:
         due = time.monotonic()
         while not stopping.is_set():
             self.route()
-            due = max(due + 1.0 / rate, time.monotonic() - 1.0)  # what is late is not made up for
+            due = max(due + 1.0 / rate, time.monotonic() - 1.0)  # no catching up after a delay
             stopping.wait(max(0.0, due - time.monotonic()))
 
     def route(self) -> None:
@@ -128,7 +128,7 @@ class Desk:
         with self._lock:
             old, before = self.money, self._before.get(brand)
             saved = old.saved
-            if before:  # one of the sequences that it used to choose for such cards
+            if before:  # one of its former choices for such cards
                 saved += worth - payment.value(before[old.payments % len(before)], payoffs)
             self._habits[brand].append(order)
             self._first.append(payment.items[order[0]]["id"] if len(order) else "")
@@ -242,7 +242,7 @@ class Desk:
 
     def _rate(self, money: Money) -> float | None:
         """Return how many payments a second there were just before a moment; None if too short."""
-        end = time.time() if money is self.money else money.at  # now also counts if nothing comes
+        end = time.time() if money is self.money else money.at  # now, even without payments
         begin = max(end - RATED, self._recent[0].at)
         if end - begin < RATED / 2:
             return None
@@ -257,7 +257,7 @@ class Desk:
 
 
 def _told(last: Happening, money: Money, shares: dict[str, float]) -> dict[str, Any]:
-    """Describe what happened last, and what came of it."""
+    """Describe the last event and its consequences."""
     early = money.payments < last.money.payments  # the page is not there yet
     now = last.money if early else money
     return {

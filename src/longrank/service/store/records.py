@@ -15,9 +15,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.decision import Outcome, Prices, Ranking
+from longrank.decision import Outcome, Parts, Prices, Ranking
 from longrank.errors import BadFile
-from longrank.explanation import Names
+from longrank.explanation import Names, Reasons
 from longrank.rows import SparseRows
 from longrank.service.errors import OtherVersion, StoreDamaged
 
@@ -40,13 +40,10 @@ class Matrix(msgspec.Struct, frozen=True, array_like=True, gc=False):
     columns: int
     numbers: bytes
 
-    @classmethod
-    def of(cls, rows: NDArray[np.floating]) -> Matrix:
-        return cls(rows.shape[1], rows.astype("<f8", copy=False).tobytes())
-
     def array(self, count: int = -1) -> NDArray[np.float64]:
-        """Return them as an array that owns its memory; ``count`` rows if there are no columns."""
-        return np.frombuffer(self.numbers, "<f8").astype(np.float64).reshape(count, self.columns)
+        """Return them as an array, which must not be written to; so many rows."""
+        numbers = np.frombuffer(self.numbers, "<f8").astype(np.float64, copy=False)
+        return numbers.reshape(count, self.columns)
 
 
 class SparseMatrix(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -118,20 +115,25 @@ class Plan(msgspec.Struct, frozen=True, array_like=True, gc=False):
     reasons: list[list[tuple[str, float]]] | None = None
 
     @classmethod
-    def of(cls, ranking: Ranking, ids: list[str]) -> Plan:
-        indices, optimistic, estimates, values = ranking.arrays()
-        order, reasons = indices.tolist(), ranking.reasons
-        costs, worth = ranking.costs, ranking.success_values
+    def of(cls, parts: Parts, ids: list[str]) -> Plan:
+        """Return the plan of a receipt, whose candidates have these ids."""
+        order, prices, names = parts.order.tolist(), parts.prices, parts.names
+        costs = values = reasons = None
+        if prices is not None:
+            costs, values = prices.costs.tolist(), prices.values.tolist()
+        if names is not None:
+            known = names.reasons
+            reasons = known.words() if isinstance(known, Reasons) else list(known)
         return cls(
             [ids[i] for i in order],
             order,
-            estimates.tolist(),
-            optimistic.tolist(),
-            values.tolist(),
-            None if costs is None else costs.tolist(),
-            None if worth is None else worth.tolist(),
-            ranking.loss_bound,
-            reasons if any(reasons) else None,
+            parts.estimates.tolist(),
+            parts.probabilities.tolist(),
+            parts.values.tolist(),
+            costs,
+            values,
+            0.0 if prices is None else prices.loss_bound,
+            reasons if reasons is not None and any(reasons) else None,
         )
 
     @property
@@ -146,9 +148,9 @@ class Plan(msgspec.Struct, frozen=True, array_like=True, gc=False):
             prices = Prices(np.array(self.costs), np.array(self.success_values), self.loss_bound)
         return Ranking(
             np.array(self.order, np.int64),
-            np.array(self.optimistic),
-            np.array(self.estimates),
-            np.array(self.values),
+            self.optimistic,  # type: ignore[arg-type]  # it copies what it is given
+            self.estimates,  # type: ignore[arg-type]
+            self.values,  # type: ignore[arg-type]
             rows,
             names,
             prices,

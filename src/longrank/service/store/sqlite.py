@@ -9,7 +9,7 @@ from pathlib import Path
 
 import apsw
 
-from longrank.service.errors import Stopped, StoreDamaged, StoreFailed
+from longrank.service.errors import InUse, Stopped, StoreDamaged, StoreFailed
 from longrank.service.store.store import Store
 
 MIN_VERSION = (3, 51, 3)  # older ones can corrupt a write-ahead log of several connections
@@ -121,7 +121,7 @@ class _Lock:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(self._file)
-            raise StoreFailed(
+            raise InUse(
                 f"{path} is in use by another process; several processes need PostgreSQL"
             ) from None
 

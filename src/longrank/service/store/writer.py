@@ -18,7 +18,6 @@ from longrank.service.store.records import Draft, Entry
 T = TypeVar("T")
 log = logging.getLogger("longrank.service")
 MAX_BYTES = 16 << 20  # of the entries in a transaction, unless there is only one
-MAX_GATHERED = 32  # drafts of an event loop that go to the writer at once
 
 
 class Append:
@@ -76,7 +75,7 @@ class Writer:
         self._queue: list[Append | _Call] = []
         self._wake = threading.Condition()
         self._closing = False
-        self._gathering: _Gathering | None = None
+        self._gathered: dict[asyncio.AbstractEventLoop, list[Append]] = {}
         self._session: sql.Session | None = connect()
         self._last = sql.last_seq(self._session)
         self._thread = threading.Thread(target=self._run, name="longrank-writer", daemon=True)
@@ -94,9 +93,22 @@ class Writer:
     def append_soon(self, draft: Draft) -> asyncio.Future[Entry]:
         """Append to the log, for the running event loop: as :meth:`append`, to be awaited."""
         loop = asyncio.get_running_loop()
-        if self._gathering is None or self._gathering.loop is not loop:
-            self._gathering = _Gathering(self, loop)
-        return self._gathering.append(draft)
+        future: asyncio.Future[Entry] = loop.create_future()
+        gathered = self._gathered.setdefault(loop, [])
+        gathered.append(Append(draft, future))
+        if len(gathered) == 1:
+            loop.call_soon(self._submit_gathered, loop)
+        return future
+
+    def _submit_gathered(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Queue what a turn of an event loop appends, with one change of threads."""
+        appends = self._gathered.pop(loop)
+        try:
+            self.submit(appends)
+        except ServiceError as error:
+            for append in appends:
+                append.result = error
+            _set_results(appends)
 
     def call(self, work: Callable[[sql.Session], T]) -> T:
         """Run other work in a transaction, and wait for its result."""
@@ -212,40 +224,6 @@ class Writer:
             self._last = missed[-1].seq
             self.committed([Append(Draft(*entry[1:]), Future(), entry) for entry in missed])
         return session
-
-
-class _Gathering:
-    """Drafts of one event loop that go to the writer together.
-
-    A commit costs about the same for one entry as for ten, and so does waking the threads. So
-    drafts wait for as long as each turn of the loop brings another, which without load is one
-    turn, some microseconds; what is read meanwhile would have had to wait for the next commit.
-    """
-
-    def __init__(self, writer: Writer, loop: asyncio.AbstractEventLoop) -> None:
-        self._writer, self.loop = writer, loop
-        self._appends: list[Append] = []
-
-    def append(self, draft: Draft) -> asyncio.Future[Entry]:
-        """Gather a draft; the future is done when the entry is durable."""
-        future: asyncio.Future[Entry] = self.loop.create_future()
-        if not self._appends:
-            self.loop.call_soon(self._gather, 0)
-        self._appends.append(Append(draft, future))
-        return future
-
-    def _gather(self, before: int) -> None:
-        """At the end of a turn, wait for another or submit."""
-        if before < len(self._appends) < MAX_GATHERED:
-            self.loop.call_soon(self._gather, len(self._appends))
-            return
-        appends, self._appends = self._appends, []
-        try:
-            self._writer.submit(appends)
-        except ServiceError as error:
-            for append in appends:
-                append.result = error
-            _set_results(appends)
 
 
 def _transact(session: sql.Session, batch: list[Append | _Call]) -> None:

@@ -92,10 +92,10 @@ def names(text: str) -> list[str]:
 
 def some(parameter: str, text: str) -> list[str]:
     """Split a list of the command line that must not be empty."""
-    found = names(text)
-    if not found:
+    values = names(text)
+    if not values:
         raise InvalidInput(parameter, "name at least one", repr(text))
-    return found
+    return values
 
 
 def numbers(parameter: str, text: str, minimum: int, maximum: int) -> list[int]:
@@ -106,9 +106,9 @@ def numbers(parameter: str, text: str, minimum: int, maximum: int) -> list[int]:
     """
     rule = f"be whole numbers from {minimum} to {maximum}, separated by commas"
     try:
-        found = [int(part) for part in some(parameter, text)]
+        values = [int(part) for part in some(parameter, text)]
     except ValueError:
         raise InvalidInput(parameter, rule, repr(text)) from None
-    if not all(minimum <= number <= maximum for number in found):
+    if not all(minimum <= number <= maximum for number in values):
         raise InvalidInput(parameter, rule, repr(text))
-    return found
+    return values

@@ -290,7 +290,7 @@ def _items(rows: list[list[float]], dim: int) -> NDArray[np.floating]:
     if set(map(len, rows)) == {dim}:
         packed = np.empty((len(rows), dim))
         with suppress(struct.error):  # in half the time that NumPy takes for lists
-            struct.pack_into(f"{packed.size}d", packed, 0, *chain.from_iterable(rows))
+            struct.pack_into(f"{packed.size}d", packed.data, 0, *chain.from_iterable(rows))
             return packed
     items = checks.floats("features", rows, 2)
     if items.shape[1] == 0:

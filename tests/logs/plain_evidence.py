@@ -27,8 +27,7 @@ def plain_evidence(policy: Policy, decision: Decision, model: OutcomeModel, know
     of the next one that has.
     """
     target, payoffs = aim(policy, decision), told_payoffs(model, decision)
-    weighed = weigh(target, decision)
-    steps = np.zeros(len(decision.order) + 1) if weighed is None else weighed.steps
+    steps = weigh(target, decision)
     told = earned_for_sure(decision, target, payoffs)
     masses, earned, unsupported = (np.zeros(len(steps)), 0.0, 0.0) if told is None else told
     observed = decision.outcome is not None
@@ -138,33 +137,14 @@ def early_stops(target: Target, decision: Decision) -> float:
     return float(target.reached[:-1][:until] @ target.choices[:until, -1])
 
 
-@dataclass(frozen=True)
-class Weights:
-    """w_j = P(first j actions, policy) / P(first j actions, log), for every action of the log.
-
-    ``unsupported`` is the probability that the policy does, along the way, what the log could
-    not have done.
-    """
-
-    steps: Array
-    unsupported: float
-
-
-def weigh(target: Target, decision: Decision) -> Weights | None:
-    """Return the importance weights; None if the log has no propensity."""
-    propensity = decision.propensity
+def weigh(target: Target, decision: Decision) -> Array:
+    """w_j = P(first j actions, policy) / P(first j actions, log); 0 without a propensity."""
+    propensity, theirs = decision.propensity, target.reached
     if propensity is None:
-        return None
-    theirs = target.reached
+        return np.zeros(len(theirs) - 1)
     if decision.prefix is None:  # only that of the whole sequence is known
-        lost = 1.0 - float(theirs[-1]) if propensity >= _CERTAIN else 0.0
-        return Weights(np.full(len(theirs) - 1, theirs[-1] / propensity), lost)
-    ours = np.ones(len(theirs))
-    ours[1:-1], ours[-1] = decision.prefix, propensity
-    alone = ours[1:] >= ours[:-1] * _CERTAIN  # the log had no alternative here
-    alone[last_step(decision) + 1 :] = False
-    lost = float((theirs[:-1] - theirs[1:])[alone].sum())
-    return Weights(theirs[1:] / ours[1:], max(lost, 0.0))
+        return np.full(len(theirs) - 1, theirs[-1] / propensity)
+    return theirs[1:] / np.append(decision.prefix, propensity)
 
 
 def bound(

@@ -19,8 +19,11 @@ from longrank import (
     Policy,
     Random,
 )
-from longrank.logs import Checked, record, write
-from longrank.logs.evaluation.evidence import Evidence
+from longrank.logs import Checked, Decision, fit, record, write
+from longrank.logs.batch import Batch
+from longrank.logs.evaluation.evidence import Evidence, _expected, _tables
+from longrank.logs.evaluation.target import choose
+from longrank.logs.evaluation.weighing import EvidenceArrays, weigh
 from longrank.simulation import LogisticWorld
 
 TRUTH = np.array([2.0, -1.0, 1.0, 0.5])
@@ -117,3 +120,27 @@ def weighted(weights: np.ndarray) -> Evidence:
         earnable=np.tile([0.0, 1.0], (n, 1)),
         played=np.zeros((n, 1)),
     )
+
+
+class Fixed:
+    """Plays one sequence whatever is offered."""
+
+    rng = features = None
+
+    def __init__(self, order: list[int]) -> None:
+        self.order = np.array(order, np.int64)
+
+    def propose(self, *_: Any, **__: Any) -> Fixed:
+        return self
+
+
+def weigh_decision(decision: Decision, judged: list[int]) -> EvidenceArrays:
+    """What a decision says about a policy that plays one sequence, by a model that knows nothing.
+
+    Actual costs are those of the outcome, and 0 where it does not tell.
+    """
+    batch, block = Batch.of([decision]), np.zeros(1, np.int64)
+    model = fit([{"id": 0, "items": [[0.0]], "order": [0], "tried": 0, "succeeded": False}])
+    actions, payoffs = _tables(batch, [decision], model, block)
+    expected = _expected(model, block, payoffs, model.expect(batch, block))
+    return weigh(actions, payoffs, expected, choose(Fixed(judged), [decision], 1, [0]))

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from small_world import FREE, JUDGED, PAYOFFS, TRUTH, greedy, logged
+from small_world import FREE, JUDGED, PAYOFFS, TRUTH, greedy, logged, weigh_decision
 
 from longrank import Outcome, Payoffs
 from longrank.logs import History, evaluate, fit
-from longrank.logs.batch import Batch
 from longrank.logs.decision import Decision
-from longrank.logs.evaluation.evidence import _expected, _tables, gather
-from longrank.logs.evaluation.logged_costs import LoggedCosts
-from longrank.logs.evaluation.target import choose
-from longrank.logs.evaluation.weighing import weigh
+from longrank.logs.evaluation.evidence import gather
 from longrank.simulation import LogisticWorld
 
 
@@ -79,18 +73,6 @@ PRICED = {
 }
 
 
-class Fixed:
-    """Plays one sequence whatever is offered."""
-
-    rng = features = None
-
-    def __init__(self, order):
-        self.order = np.array(order, np.int64)
-
-    def propose(self, *_, **__):
-        return self
-
-
 @pytest.mark.parametrize("prices", [None, ([0.1, 0.2, 0.3, 0.4], [0.0, 0.0, 1.0, -2.0])])
 def test_bounds_by_hand(prices):
     payoffs = Payoffs([1.0, 0.5, 0.2], [0.0, -0.1, -0.2, -0.3])
@@ -98,19 +80,5 @@ def test_bounds_by_hand(prices):
     for kind, (order, outcome, judged, wanted) in (PRICED if prices else BOUNDS).items():
         played = np.array(order, np.int64)
         told = {"outcome": outcome, "items": np.zeros((4, 1)), "payoffs": payoffs, "budget": 3}
-        decision = Decision(1, 1, played, **told)
-        costs = None if outcome.costs is None else LoggedCosts(np.zeros(2), np.zeros((2, 2)), ())
-        model = replace(fit([{"id": 0, "items": [[0.0]], "order": [0]} | OPEN]), costs=costs)
-        weighed = weigh_batch(Batch.of([decision]), model, Fixed(judged))
-        np.testing.assert_allclose(weighed["bounds"][0], wanted, atol=1e-12, err_msg=kind)
-
-
-OPEN = {"tried": 0, "succeeded": False}
-
-
-def weigh_batch(batch, model, policy):
-    """What decisions say about a policy: the steps of ``gather``, without a history."""
-    decisions, blocks = list(batch), np.zeros(len(batch), np.int64)
-    actions, payoffs = _tables(batch, decisions, model, blocks)
-    expected = _expected(model, blocks, payoffs, model.expect(batch, blocks))
-    return weigh(actions, payoffs, expected, choose(policy, decisions, 1, range(len(batch))))
+        bounds = weigh_decision(Decision(1, 1, played, **told), judged)["bounds"]
+        np.testing.assert_allclose(bounds[0], wanted, atol=1e-12, err_msg=kind)

@@ -37,14 +37,14 @@ def test_every_format_gives_the_same_decisions(form, tmp_path):
     assert len(history) == 40
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_ids_of_candidates_and_missing_columns_are_read(form, sound, tmp_path):
+def test_ids_of_candidates_and_missing_columns_are_read(sound, tmp_path):
     rows = [{k: v for k, v in row.items() if k != "items"} for row in sound()]
-    history = History(FORMS[form](rows, tmp_path))
-    first = next(history.decisions())
-    assert first.order.tolist() == [2, 0]
-    assert (first.items, first.version, first.budget) == (None, "v1", 3)
-    assert {a.name: a.possible for a in check(history).abilities}["warm start"]
+    for form, make in FORMS.items():
+        history = History(make(rows, tmp_path))
+        first = next(history.decisions())
+        assert first.order.tolist() == [2, 0], form
+        assert (first.items, first.version, first.budget) == (None, "v1", 3), form
+        assert {a.name: a.possible for a in check(history).abilities}["warm start"], form
 
 
 def test_files_are_read_in_batches(tmp_path, monkeypatch):
@@ -99,7 +99,7 @@ def test_other_payoffs_change_what_was_earned(sound):
     assert [decision.reward for decision in history.decisions()] == [0.0, 1.0, 0.0]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", ["parquet", "csv", "pandas"])
 def test_a_round_without_candidates_is_a_decision_too(form, sound, tmp_path):
     none = {"candidates": [], "items": [], "order": [], "features": [], "tried": 0}
     rows = sound()

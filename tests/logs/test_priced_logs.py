@@ -6,7 +6,6 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from plain_evidence import aim
 from small_world import FORMS, JUDGED, TRUTH, chance, greedy, logged
 from typer.testing import CliRunner
 
@@ -26,6 +25,7 @@ from longrank import (
 from longrank.logs import History, check, evaluate, fit, learn_from, record, report, write
 from longrank.logs.evaluation.evidence import gather
 from longrank.logs.evaluation.insights import by_position, raise_costs, what_if
+from longrank.logs.evaluation.target import choose
 from longrank.policies import Randomised
 from longrank.simulation import LogisticWorld
 
@@ -105,7 +105,9 @@ def test_a_policy_is_asked_as_it_was_online():
         asked = learned.propose(candidates, payoffs, **given, probe=False)
         assert asked == learned.propose(ROUTES, TWO, context=decision.context, probe=False)
         online = policy.choices(ROUTES, TWO, decision.order, context=decision.context)
-        np.testing.assert_allclose(aim(policy, decision).choices, online, rtol=1e-12)
+        np.testing.assert_allclose(
+            choose(policy, [decision], 0, [0]).choices[0], online, rtol=1e-12
+        )
 
 
 @pytest.mark.parametrize("name", ["plackett-luce", "eps"])

@@ -6,15 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from plain_evidence import Target, weigh
-from small_world import FREE, JUDGED, chance, greedy, logged, weighted
+from small_world import FREE, JUDGED, PAYOFFS, chance, greedy, logged, weigh_decision, weighted
 from test_verdicts import always, one_try
 
 from longrank import InvalidInput, Outcome, Random
 from longrank.logs import ESTIMATORS, History, evaluate, fit
 from longrank.logs.decision import Decision
 from longrank.logs.evaluation.support import effective_by_design, no_support
-from longrank.policies.randomised import certain_choices
 
 
 def test_a_deterministic_log_is_refused_with_the_reason_and_gets_bounds():
@@ -44,14 +42,12 @@ def test_a_policy_that_stops_where_the_log_never_does_is_refused():
 
 
 def test_what_the_log_could_not_have_done_counts_up_to_the_outcome_only():
-    """Of two items in random order the second is certain; the policy stops after the first."""
-    order, played = np.array([0, 1]), np.array([0])
-    choices, reached = certain_choices(played, 2, order), np.array([1.0, 1.0, 0.0, 0.0])
-    would = Target(choices, reached, played, 1)
+    """The log's second item is certain, and the policy plays another one."""
     for outcome, lost in ((Outcome(1, True), 0.0), (Outcome(2, True), 1.0)):
-        known = {"prefix": np.array([0.5, 0.5]), "propensity": 0.5}
-        decision = Decision(1, 1, order, outcome, **known)
-        assert weigh(would, decision).unsupported == lost
+        known = {"prefix": np.array([0.5, 0.5]), "propensity": 0.5, "payoffs": PAYOFFS}
+        decision = Decision(1, 1, np.array([0, 1]), outcome, np.zeros((3, 1)), **known)
+        weighed = weigh_decision(decision, [0, 2])
+        assert weighed["unsupported"] == lost
 
 
 def test_weights_that_do_not_average_1_are_refused():

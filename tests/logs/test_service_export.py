@@ -128,11 +128,10 @@ def test_the_log_is_as_untidy_as_it_must_be_for_these_tests(lived):
     assert sum(row["tried"] < len(row["order"]) and not row["succeeded"] for row in rows) > 2
 
 
-@pytest.mark.parametrize("learn", [lambda p, h: p.learn_from(h), learn_from])
-def test_a_warm_start_from_the_export_gives_the_state_of_the_service(lived, learn):
+def test_a_warm_start_from_the_export_gives_the_state_of_the_service(lived):
     name, model, path, _ = lived
     policy = fresh(name)
-    assert learn(policy, History(path)) == model.stats.learned
+    assert learn_from(policy, path) == model.stats.learned
     assert model.stats.learned > 150
     wanted, found = model.policy.learner.state(), policy.learner.state()
     assert found.keys() == wanted.keys()

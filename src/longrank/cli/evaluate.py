@@ -25,7 +25,7 @@ from longrank.document import plain_number, rounded
 from longrank.errors import InvalidInput, unknown
 from longrank.logs import Estimate, Evaluation, GateDecision, History, Verdict, learn_from
 from longrank.logs import evaluate as estimate
-from longrank.logs import gate as gate_of
+from longrank.logs import gate as ask_gate
 from longrank.logs import report as write_report
 from longrank.logs.evaluation.report import currency_of
 from longrank.logs.evaluation.verdict import LOGGED
@@ -166,7 +166,7 @@ def evaluate(
         history = open_log(log, columns, context, payoffs).keep()
     if gate:
         with own.status("asking the gate"):
-            decision = _ask_gate(history, specs, confidence, missing, _pair(earnable))
+            decision = _gate_decision(history, specs, confidence, missing, _pair(earnable))
         _write(json, {"answer": decision.answer, "sentence": str(decision)} | _plain(decision))
         own.print(str(decision), highlight=False, markup=False, soft_wrap=True)
         raise typer.Exit(GATE[decision.answer])
@@ -208,7 +208,7 @@ def _pair(earnable: str) -> tuple[float, float] | None:
     return least, most
 
 
-def _ask_gate(
+def _gate_decision(
     history: History,
     specs: list[str],
     confidence: float,
@@ -221,7 +221,7 @@ def _ask_gate(
         raise InvalidInput("policy", rule, ", ".join(map(repr, specs)))
     name, policy = Path(specs[0]).stem, load(specs[0])
     how: dict[str, Any] = {"confidence": confidence, "missing": missing, "earnable": earnable}
-    return gate_of(history, {name: policy}, **how)[name]
+    return ask_gate(history, {name: policy}, **how)[name]
 
 
 def _plain(decision: GateDecision) -> dict[str, Any]:
@@ -267,7 +267,7 @@ def _policies(
 @contextmanager
 def _progress(own: Console, what: str) -> Iterator[Callable[[int, int], None]]:
     """Show how many decisions are done."""
-    with counted(own) as bar:
+    with counted(own, transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 

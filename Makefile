@@ -14,7 +14,7 @@ TOGETHER := -n 2 --dist loadfile --no-loadscope-reorder
 COVERAGE ?=
 COV := $(if $(COVERAGE),--cov --cov-append --cov-report= --cov-fail-under=0)
 
-.PHONY: help setup demo play test test-all test-long test-pythons quick quick-setup check format bench docs lock wheel release clean
+.PHONY: help setup demo play test test-all test-long test-pythons setup-pythons quick quick-setup check format bench docs lock wheel release clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -50,11 +50,11 @@ test-long: setup
 	$(BIN)/python -m pytest $(TOGETHER) -m long tests
 
 # A name on the path may be a stand-in that runs nothing (pyenv makes them for versions that are not active).
-test-pythons:
+test-pythons setup-pythons:
 	@set -e; for version in $(OTHERS); do \
 	  for python in python$$version $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$$version.*/bin/python; do \
 	    if "$$python" -c '' 2>/dev/null; then \
-	      $(MAKE) --no-print-directory quick PYTHON=$$python VENV=.venv-$$version; break; \
+	      $(MAKE) --no-print-directory $(if $(filter test-%,$@),quick,quick-setup) PYTHON=$$python VENV=.venv-$$version; break; \
 	    fi; \
 	  done; \
 	done
@@ -83,7 +83,6 @@ format: setup  ## rewrite the files in the house format
 bench: .venv-bench/ready  ## speed, as ratios measured in one run; with MNIST=folder against other libraries too
 	.venv-bench/bin/longrank bench
 	$(if $(MNIST),.venv-bench/bin/python benchmarks/peers.py --mnist $(MNIST))
-	.venv-bench/bin/python benchmarks/payments.py
 
 .venv-bench/ready: benchmarks/requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv-bench

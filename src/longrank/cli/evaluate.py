@@ -267,7 +267,7 @@ def _policies(
 @contextmanager
 def _progress(own: Console, what: str) -> Iterator[Callable[[int, int], None]]:
     """Show how many decisions are done."""
-    with counted(own) as bar:
+    with counted(own, transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 

@@ -13,9 +13,8 @@ from longrank.service.engine.apply import replay
 from longrank.service.errors import Conflict, Unknown
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
+def test_settings_that_a_policy_refuses_make_no_model(engine):
+    for settings in (
         {"policy": "nobody"},
         {"settings": {"exploration": -1}},
         {"settings": {"exploration": {"a": []}}},
@@ -25,13 +24,11 @@ from longrank.service.errors import Conflict, Unknown
         {"policy": "dep"},
         {"policy": "dep", "settings": {"topics": "x"}},
         {"policy": "oracle", "settings": {"weights": [[None]]}},
-    ],
-)
-def test_settings_that_a_policy_refuses_make_no_model(engine, settings):
-    with pytest.raises(InvalidInput):
-        make(engine, "bad", **settings)
-    with pytest.raises(Unknown):
-        engine.model("bad")
+    ):
+        with pytest.raises(InvalidInput):
+            make(engine, "bad", **settings)
+        with pytest.raises(Unknown):
+            engine.model("bad")
 
 
 OUTSIDE = """
@@ -55,19 +52,13 @@ absent = nothing_of_this_name:thing
 """
 
 
-@pytest.mark.parametrize(
-    ("policy", "reason"),
-    [
+def test_a_policy_that_could_not_be_loaded_again_makes_no_model(engine, reopen, install_package):
+    install_package("outside_models", OUTSIDE, POINTS)
+    for policy, reason in (
         ("by-name-only", "unknown policy 'Careful'"),
         ("halved", "unknown learner 'Halved'"),
         ("absent", "nothing_of_this_name"),
-    ],
-)
-def test_a_policy_that_could_not_be_loaded_again_makes_no_model(
-    engine, reopen, install_package, policy, reason
-):
-    install_package("outside_models", OUTSIDE, POINTS)
-    for _ in range(2):
+    ):
         with pytest.raises(InvalidInput, match=f"policy must .*{policy!r}.*{reason}") as caught:
             make(engine, "bad", policy=policy)
         assert caught.value.parameter == "policy"
@@ -84,11 +75,19 @@ def test_a_coverage_model_takes_its_topics_as_a_matrix(engine):
 
 
 def test_the_same_model_again_is_no_conflict_but_another_is(engine):
-    model = engine.model("m")
-    assert make(engine, "m") is model
-    assert make(engine, "m", mode="frozen").spec.request.mode == "frozen"
-    with pytest.raises(Conflict):
-        make(engine, "m", dim=DIM + 1)
+    given = {"settings": {"exploration": 0.3}}
+    model = make(engine, "p", **given)
+    assert make(engine, "p", **given) is model
+    assert make(engine, "p", mode="frozen", **given).spec.request.mode == "frozen"
+    for other in (
+        {"policy": "c-ucb1"},
+        {"dim": DIM + 1},
+        {"max_budget": 6},
+        {"settings": {"exploration": 0.2}},
+        {"settings": {}},
+    ):
+        with pytest.raises(Conflict, match=f"another {next(iter(other))}"):
+            make(engine, "p", **given | other)
 
 
 def test_a_model_that_many_make_at_once_is_one(engine):

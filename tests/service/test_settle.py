@@ -44,9 +44,9 @@ def test_an_outcome_of_nobodys_decision_is_unknown(engine):
         engine.settle("nobody", "x", told())
 
 
-@pytest.mark.parametrize(
-    "outcome",
-    [
+def test_an_outcome_that_cannot_be_is_refused_and_changes_nothing(engine):
+    engine.decide("m", asked("x"))
+    for outcome in (
         {"tried": 4, "succeeded": False},
         {"tried": 0, "succeeded": True},
         {"tried": 1},
@@ -54,12 +54,9 @@ def test_an_outcome_of_nobodys_decision_is_unknown(engine):
         {"succeeded_id": "nobody"},
         {"tried": 3, "succeeded_id": "c0"},
         {"tried": 1, "succeeded": True, "not_attributable": [1]},
-    ],
-)
-def test_an_outcome_that_cannot_be_is_refused_and_changes_nothing(engine, outcome):
-    engine.decide("m", asked("x"))
-    with pytest.raises(InvalidInput):
-        engine.settle("m", "x", messages.OutcomeRequest(**outcome))
+    ):
+        with pytest.raises(InvalidInput):
+            engine.settle("m", "x", messages.OutcomeRequest(**outcome))
     assert engine.model("m").stats.outcomes == 0
 
 
@@ -90,9 +87,26 @@ def test_of_an_outcome_only_the_attributable_part_is_learned(engine):
     request = asked("x")
     ranking = policy.rank(np.array(request.features), Payoffs(request.rewards, request.losses))
     engine.decide("m", request)
-    assert engine.settle("m", "x", told(3, True, not_attributable=[1])).learned
+    assert engine.settle("m", "x", told(3, True, not_attributable=[1, 1])).learned  # said twice
     policy.learner.observe(ranking.features[1:3], True)
     assert engine.model("m").policy.to_bytes() == policy.to_bytes()
+
+
+def test_a_sequence_cut_short_is_given_up_and_one_tried_to_the_end_declined(engine):
+    free = {"rewards": [1.0, 1.0], "losses": [0.0, 0.0, 0.0]}
+    payoffs = {
+        "cut": (1, {"rewards": [1.0, 1.0], "losses": [0.0, 0.0, -9.0]}),
+        "whole": (2, free),
+        "final": (1, free),
+        "nothing": (0, {"rewards": [0.0, 0.0], "losses": [0.0, -1.0, -2.0]}),
+    }
+    for name, (tried, given) in payoffs.items():
+        sequence = engine.decide("m", asked(name, **given)).sequence
+        assert len(sequence) == (2 if name == "final" else tried)
+        assert not engine.settle("m", name, told(tried, False)).outcome.succeeded
+    stats = engine.describe(engine.model("m")).stats
+    assert (stats.give_ups, stats.declined, stats.empty) == (2, 2, 1)
+    assert stats.curve.give_ups == [1.0, 0.0, 0.0, 1.0]
 
 
 def test_a_missing_outcome_means_unobserved(engine, clock):

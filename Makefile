@@ -83,7 +83,6 @@ format: setup  ## rewrite the files in the house format
 bench: .venv-bench/ready  ## speed, as ratios measured in one run; with MNIST=folder against other libraries too
 	.venv-bench/bin/longrank bench
 	$(if $(MNIST),.venv-bench/bin/python benchmarks/peers.py --mnist $(MNIST))
-	.venv-bench/bin/python benchmarks/payments.py
 
 .venv-bench/ready: benchmarks/requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv-bench

@@ -20,8 +20,8 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import commands
-from longrank import __version__, cli
-from longrank.cli import terminal
+from longrank import __version__, cli, kernels
+from longrank.cli import doctor, terminal
 from longrank.cli.run import Backend, Grid
 from longrank.cli.terminal import EXTRAS, needs
 from longrank.errors import InvalidInput, LongrankError, MissingExtra
@@ -89,6 +89,16 @@ def test_an_error_that_names_no_file_is_not_hidden(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(cli, "app", fail)
     with pytest.raises(OSError, match="unforeseen"):
         cli.main()
+
+
+def test_the_doctor_says_whether_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    assert doctor.kernels().endswith("since compiling is switched off")
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
+    with kernels.compilation.using("auto"):
+        assert doctor.kernels().startswith("compiled by numba ")
+    monkeypatch.setattr(doctor, "find_spec", lambda _: None)
+    assert doctor.kernels().endswith("since numba is not installed")
 
 
 def test_the_version_is_printed() -> None:

@@ -8,9 +8,9 @@ import pytest
 from made_up import ROUNDS, as_published, row
 
 from longrank.experiments import claims
-from longrank.experiments.claims import agreement, agreements, chance, reached
+from longrank.experiments.claims import agreement, agreements, random_orders, reached
 from longrank.experiments.latent import few_topics, latent
-from longrank.experiments.scores import Scores, scores
+from longrank.experiments.scores import Scores, score_cells
 from longrank.experiments.tables import MNIST
 
 
@@ -19,7 +19,7 @@ def ours(*policies: str, short: int = 0, missing: int = 0) -> Scores:
     rows = as_published(*policies, tasks=MNIST)
     for one in rows[:short]:
         one["ncr_published"] -= 0.021
-    return scores(rows[: len(rows) - missing])
+    return score_cells(rows[: len(rows) - missing])
 
 
 def test_ten_of_two_hundred_numbers_may_be_missed():
@@ -45,9 +45,9 @@ def test_a_verdict_that_a_coarse_grid_cannot_reach_says_so():
     fine = [{**one, "grid": "paper"} for one in as_published("ind", "dep", tasks=MNIST)]
     for one in fine[:11]:
         one["ncr_published"] -= 0.021
-    assert reached(agreements(scores(fine))[0]).verdict == "does not hold"
+    assert reached(agreements(score_cells(fine))[0]).verdict == "does not hold"
     trailing = [row(p, x, scenario="exponential") for p, x in (("ind", 90.0), ("dep", 80.0))]
-    assert "quick grid" in claims.dep_leads(scores(trailing)).verdict
+    assert "quick grid" in claims.dep_leads(score_cells(trailing)).verdict
     assert reached(agreements(ours("ind", "dep"))[0]).verdict == "holds"
 
 
@@ -55,12 +55,12 @@ def test_a_number_lower_by_exactly_the_tolerance_is_reached():
     rows = as_published("ind", tasks=("mnist-0",))
     for one in rows:
         one["ncr_published"] -= 0.02
-    found = agreement(scores(rows), ["mnist-0"], ["ind"], ["vanilla", "exponential"])
+    found = agreement(score_cells(rows), ["mnist-0"], ["ind"], ["vanilla", "exponential"])
     assert (found.reached, found.shortfalls) == (10, ())
 
 
 def test_numbers_are_counted_by_policy_and_the_missed_ones_listed():
-    found = scores([*as_published("eps", "c-ucb1", tasks=MNIST), row("gl-cdcm", 60.0)])
+    found = score_cells([*as_published("eps", "c-ucb1", tasks=MNIST), row("gl-cdcm", 60.0)])
     one = agreements(found)[1]
     counts = ["Rand: 0 of 0", "Eps: 50 of 50", "C-UCB1: 50 of 50", "GL-CDCM: 0 of 1"]
     assert one.by_policy() == counts
@@ -77,7 +77,7 @@ def test_numbers_are_counted_both_ways_at_the_two_decimals_of_the_tables():
         for one, step in zip(mine, off, strict=True):
             one["ncr_published"] += step if policy == "ind" else abs(step)
     rows.append(row("ind", 1.0, settings={"rate": 2}))  # a second, worse setting
-    ind, dep = agreements(scores(rows))[0].closeness()
+    ind, dep = agreements(score_cells(rows))[0].closeness()
     assert (ind.policy, ind.settings, ind.within, ind.above, ind.below) == ("ind", 2, 6, 2, 2)
     assert (dep.policy, dep.settings, dep.within, dep.above, dep.below) == ("dep", 1, 6, 4, 0)
     assert ind.cells == dep.cells == 10
@@ -91,12 +91,12 @@ def test_numbers_are_counted_both_ways_at_the_two_decimals_of_the_tables():
     ],
 )
 def test_a_missed_number_comes_with_what_is_known_of_why(made, reason):
-    [short] = agreement(scores([made]), MNIST, ["ind", "rand"], ["vanilla"]).shortfalls
+    [short] = agreement(score_cells([made]), MNIST, ["ind", "rand"], ["vanilla"]).shortfalls
     assert reason in short.reason
 
 
 def test_rand_is_zero_next_to_the_papers_numbers_whatever_the_luck_of_its_run():
-    [score] = scores([row("rand", 5.0)]).values()
+    [score] = score_cells([row("rand", 5.0)]).values()
     assert (score.ncr_published, score.cumulative_reward) == (0.0, 5.0)
     assert score.ncr == pytest.approx(-5 / 90)  # elsewhere it is what was measured
 
@@ -104,7 +104,7 @@ def test_rand_is_zero_next_to_the_papers_numbers_whatever_the_luck_of_its_run():
 def test_a_perfect_policy_is_not_blamed():
     rows = as_published("ind", tasks=MNIST)
     rows = [one for one in rows if (one["task"], one["budget"]) != ("mnist-0", 50)]
-    found = scores([*rows, row("ind", 100.0, budget=50, cr_rand=99.0)])
+    found = score_cells([*rows, row("ind", 100.0, budget=50, cr_rand=99.0)])
     check = reached(agreements(found)[0])
     assert "in 1 of the other 1, no policy can earn more" in check.figure
 
@@ -112,23 +112,23 @@ def test_a_perfect_policy_is_not_blamed():
 @pytest.mark.parametrize(("reward", "holds"), [(70.0, True), (35.0, False)])
 def test_rand_may_be_off_by_chance_only(reward, holds):
     made = row("rand", reward, cr_rand=60.0, curve=[0.0, 1.0] * (ROUNDS // 2))
-    check = chance(scores([made]))  # the standard error is 5
+    check = random_orders(score_cells([made]))  # the standard error is 5
     assert check.holds is holds
-    assert chance({}).holds is None
+    assert random_orders({}).holds is None
 
 
 @pytest.mark.parametrize(("worst", "holds"), [(99.0, True), (97.0, False)])
 def test_large_budgets_make_policies_equal(worst, holds):
     rows = [row("ind", 100.0, budget=budget) for budget in (1, 50, 100)]
     rows += [row("rand", x, budget=b) for b, x in ((1, 10.0), (50, worst), (100, 100.0))]
-    check = claims.large_budgets(scores(rows))
+    check = claims.large_budgets(score_cells(rows))
     assert check.holds is holds
     assert "0.900 at b = 1" in check.figure
-    assert claims.large_budgets(scores(rows[:2])).holds is None
+    assert claims.large_budgets(score_cells(rows[:2])).holds is None
 
 
 def test_the_papers_own_numbers_agree_with_its_trends():
-    found = scores(as_published())
+    found = score_cells(as_published())
     assert claims.small_budgets(found).holds
     assert claims.dep_leads(found).holds
     assert claims.dep_trails(found).holds
@@ -139,7 +139,7 @@ def test_a_world_in_which_baselines_win_and_dep_trails_is_noticed():
     policies = ("rand", "eps", "c-ucb1", "gl-cdcm", "ind", "dep")
     rows = [row(policy, 50.0 + i) for i, policy in enumerate(reversed(policies))]
     rows += [row("ind", 90.0, scenario="exponential"), row("dep", 80.0, scenario="exponential")]
-    found = scores(rows)
+    found = score_cells(rows)
     assert claims.small_budgets(found).holds is False
     assert claims.small_budgets(found).figure.startswith("best in 0 of 1 cell (")
     assert claims.dep_leads(found).holds is False
@@ -152,17 +152,17 @@ def test_trends_are_checked_held_out_too():
         return [row(policy, on_the_grid, scenario="exponential"), kept]
 
     rows = [*with_held_out("ind", 80.0, 80.0), *with_held_out("dep", 90.0, 70.0)]
-    by_sentence = {check.sentence: check for check in claims.checks(rows, scores(rows))}
+    by_sentence = {check.sentence: check for check in claims.checks(rows, score_cells(rows))}
     said = "n the exponential scenario Dep is generally at least as good as Ind"
     assert by_sentence[f"I{said}"].holds is True
     assert by_sentence[f"Held out: i{said}"].holds is False
-    assert claims.held_out(scores([row("ind", 80.0)])) == {}
+    assert claims.held_out(score_cells([row("ind", 80.0)])) == {}
 
 
 @pytest.mark.parametrize(("times", "holds"), [(20.0, True), (2.0, False)])
 def test_the_slower_policy_is_found(times, holds):
     rows = [row("ind", seconds=1e-3), row("gl-cdcm", seconds=1e-3 * times)]
-    check = claims.slower(scores(rows))
+    check = claims.slower(score_cells(rows))
     assert check.holds is holds
     assert check.figure == f"{times:.0f} times at b = 1"
 
@@ -180,23 +180,23 @@ def classes(gmm, dep, topics: int = 30, pivots: int = 10):
 
 def test_the_correlation_of_figure_3_is_that_of_dep_and_of_what_ind_loses():
     rows = classes(lambda pivot: 75.0 + pivot, lambda pivot: 60.0 + 3 * pivot)
-    one = latent(scores(rows), "vanilla", 1)
+    one = latent(score_cells(rows), "vanilla", 1)
     assert one.complete
     assert one.dep == tuple(60.0 + 3 * pivot for pivot in range(10))
     assert one.difference == tuple(pivot - 5.0 for pivot in range(10))
     assert one.lead == tuple(3.0 * pivot - 20.0 for pivot in range(10))
     assert one.correlation == pytest.approx(1.0)
-    check = claims.correlated(scores(rows), "vanilla", 1)
+    check = claims.correlated(score_cells(rows), "vanilla", 1)
     assert check.holds is True
     assert check.figure.endswith("on classes: 0, 1, 2, 3, 4")
 
 
 def test_no_correlation_is_told_as_such_and_few_classes_decide_nothing():
     falling = classes(lambda pivot: 75.0 + pivot, lambda pivot: 90.0 - pivot)
-    assert claims.correlated(scores(falling), "vanilla", 1).holds is False
-    assert claims.correlated(scores(falling[:-1]), "vanilla", 1).holds is None
+    assert claims.correlated(score_cells(falling), "vanilla", 1).holds is False
+    assert claims.correlated(score_cells(falling[:-1]), "vanilla", 1).holds is None
     assert claims.correlated({}, "vanilla", 1).figure == "no results"
-    flat = latent(scores(classes(lambda _: 75.0, lambda _: 70.0)), "vanilla", 1)
+    flat = latent(score_cells(classes(lambda _: 75.0, lambda _: 70.0)), "vanilla", 1)
     assert math.isnan(flat.correlation)
 
 
@@ -204,13 +204,13 @@ def test_mixtures_with_few_components_are_looked_at_by_themselves():
     good = classes(lambda _: 90.0, lambda _: 95.0)
     few = classes(lambda pivot: 75.0 + pivot, lambda pivot: 60.0 + pivot, topics=5)
     found = few_topics([*good, *few], 10)
-    assert latent(scores([*good, *few]), "vanilla", 1).dep == (95.0,) * 10
+    assert latent(score_cells([*good, *few]), "vanilla", 1).dep == (95.0,) * 10
     assert latent(found, "vanilla", 1).dep[:2] == (60.0, 61.0)
 
 
 def test_every_check_has_a_sentence_a_figure_and_a_verdict():
     for rows in ([], as_published()):
-        found = claims.checks(rows, scores(rows))
+        found = claims.checks(rows, score_cells(rows))
         assert len({check.sentence for check in found}) == len(found) == 15
         for check in found:
             assert check.figure

@@ -17,7 +17,7 @@ from longrank.experiments.figures import (
     looks,
     over_budgets,
 )
-from longrank.experiments.scores import scores
+from longrank.experiments.scores import score_cells
 from longrank.experiments.tables import SIX, label
 
 ROUNDS = 60
@@ -45,7 +45,7 @@ def found():
                 made = row(policy, sum(curve), task=task, scenario=scenario, budget=budget)
                 made["curve"] = curve
                 rows.append(made)
-    return scores(rows)
+    return score_cells(rows)
 
 
 def test_every_policy_has_a_look_of_its_own_without_colours():
@@ -86,7 +86,7 @@ def test_figure_2_without_any_results_is_a_line_that_names_what_is_missing(tmp_p
 
 def test_the_recommended_policy_is_in_the_figures(tmp_path: Path, monkeypatch):
     rows = [row(policy, 50.0, curve=[0.5] * 100) for policy in ("ind", "recommended", "thompson")]
-    found = scores(rows)
+    found = score_cells(rows)
     shown = {}
     monkeypatch.setattr(
         figures, "average_rewards", lambda panels, path, **_: shown.update(panels) or [path] * 2
@@ -104,7 +104,7 @@ def test_scenarios_with_fees_have_a_figure_of_their_own(tmp_path: Path, monkeypa
         row(policy, 50.0, task="digits-3", scenario=fees, budget=budget, curve=[0.5] * 100)
         for policy, budget in (("ind", 1), ("ind", 5), ("recommended", 5))
     ]
-    found = scores([*rows, row()])
+    found = score_cells([*rows, row()])
     shown = {}
     real = figures.average_rewards
     monkeypatch.setattr(
@@ -119,12 +119,12 @@ def test_scenarios_with_fees_have_a_figure_of_their_own(tmp_path: Path, monkeypa
     }
     assert "minus fees" in picture.caption
     assert fees in figures.seconds(found)  # beside the paper's tasks in other scenarios
-    assert figures.figure_of_fees(scores([row()]), tmp_path) == ([], [])
+    assert figures.figure_of_fees(score_cells([row()]), tmp_path) == ([], [])
 
 
 def test_many_panels_with_fees_are_cut_and_the_rest_is_named(tmp_path: Path):
     rows = [row(task=f"mnist-{i}", scenario="fees-0-1", curve=[0.5] * 100) for i in range(10)]
-    _, [_, rest] = figures.figure_of_fees(scores(rows), tmp_path)
+    _, [_, rest] = figures.figure_of_fees(score_cells(rows), tmp_path)
     assert rest.text == "Not drawn: mnist-8: fees-0-1, b = 1; mnist-9: fees-0-1, b = 1."
 
 
@@ -163,10 +163,10 @@ def test_figure_3_without_results_is_a_line(found, tmp_path: Path):
 
 def test_times_are_medians_and_lengths_parts_of_the_budget():
     rows = [row(task=f"mnist-{i}", seconds=s, budget=10) for i, s in enumerate((1e-3, 2e-3, 9e-3))]
-    found = scores([*rows, row(task="digits-0", seconds=5.0, budget=10)])
+    found = score_cells([*rows, row(task="digits-0", seconds=5.0, budget=10)])
     assert figures.seconds(found) == {"vanilla": {"Ind": {10: pytest.approx(20.0)}}}
     assert figures.lengths(found) == {"vanilla": {"Ind": {10: 0.5}}}
-    only = scores([row(task="digits-0", seconds=1e-3)])
+    only = score_cells([row(task="digits-0", seconds=1e-3)])
     assert figures.seconds(only) == {"vanilla": {"Ind": {1: pytest.approx(10.0)}}}
 
 

@@ -10,7 +10,7 @@ from made_up import row
 from scipy import stats
 
 from longrank.experiments.paired import difference, gains, standings
-from longrank.experiments.scores import scores
+from longrank.experiments.scores import score_cells
 
 
 def by_seed(*values: float) -> dict[int, np.ndarray]:
@@ -20,7 +20,7 @@ def by_seed(*values: float) -> dict[int, np.ndarray]:
 def found(rewards: dict[str, tuple[float, ...]], **more):
     """Scores of policies that earn these rewards on shuffles."""
     rows = [row(p, r, seed=s, **more) for p, each in rewards.items() for s, r in enumerate(each)]
-    return list(scores(rows).values())
+    return list(score_cells(rows).values())
 
 
 def test_the_interval_over_shuffles_is_that_of_the_paired_t_test():
@@ -69,7 +69,7 @@ def test_one_shuffle_has_no_interval_and_different_shuffles_no_difference():
 def test_the_rounds_of_a_shuffle_add_up_to_its_ncr():
     rng = np.random.default_rng(2)
     curve = rng.random(100).tolist()
-    [score] = scores([row(reward=sum(curve), curve=curve)]).values()
+    [score] = score_cells([row(reward=sum(curve), curve=curve)]).values()
     [rounds] = gains(score).values()
     assert len(rounds) == 100
     assert rounds.sum() == pytest.approx(score.ncr)

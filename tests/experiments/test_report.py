@@ -20,7 +20,7 @@ from longrank.experiments.claims import agreements
 from longrank.experiments.report import report, summary
 from longrank.experiments.results import read_results, write_cell
 from longrank.experiments.runner import run
-from longrank.experiments.scores import scores
+from longrank.experiments.scores import score_cells
 from longrank.experiments.settings import Cell, cells
 from longrank.experiments.tables import PAPER_TASKS, tables, to_latex
 
@@ -265,12 +265,12 @@ def test_the_latex_has_as_many_fields_in_each_row_as_columns(whole: Path):
 
 
 def test_no_name_leads_out_of_the_folder():
-    names = [table.name for table in tables(scores([row(task=n) for n in ("../x", "/etc/y")]))]
+    names = [table.name for table in tables(score_cells([row(task=n) for n in ("../x", "/etc/y")]))]
     assert names[-2:] == ["..-x", "-etc-y"]
 
 
 def test_the_latex_of_strange_names_is_escaped():
-    table = tables(scores([row(task=STRANGE)]))[-1]
+    table = tables(score_cells([row(task=STRANGE)]))[-1]
     text = to_latex(table)
     assert r"100\% \{z\}" in text
     assert r"\& |" in text
@@ -319,14 +319,14 @@ def test_reproduce_without_data_says_how_to_get_them(tmp_path: Path, monkeypatch
 def test_reproduce_runs_and_reports_what_is_there(tmp_path: Path, monkeypatch):
     monkeypatch.setenv("LONGRANK_DATA", str(tmp_path / "data"))
     monkeypatch.setattr("longrank.experiments.tables.PAPER_TASKS", {"digits-3": "", "yelp": ""})
-    monkeypatch.setattr("longrank.experiments.settings.BUDGETS", (1, 5))
+    monkeypatch.setattr("longrank.experiments.settings.BUDGETS", (5,))
     monkeypatch.setattr("longrank.experiments.tables.MNIST", ("digits-3",))
     places = ["--out", str(tmp_path / "results"), "--report", str(tmp_path / "report")]
     output = CliRunner().invoke(cli.app, ["reproduce", "--held-out", "1", "--jobs", "1", *places])
     assert output.exit_code == 0, output.output
     assert "longrank data add yelp PATH" in " ".join(output.output.split())
     files = [path.name for path in (tmp_path / "results").iterdir()]
-    assert len(files) == 2 * (2 * 2 * 6 + 2)  # and the held-out ones
+    assert len(files) == 2 * (2 * 6 + 2)  # and the held-out ones
     assert "digits-3_vanilla_b1_ind-gmm_quick_s0.parquet" in files
     assert "held out" in (tmp_path / "report" / "report.md").read_text("utf-8").lower()
 
@@ -339,7 +339,7 @@ def test_reproduce_ends_with_an_error_when_a_cell_failed(tmp_path: Path, monkeyp
 
 
 def test_every_number_that_is_not_reached_is_listed_with_its_reason():
-    found = scores([row("ind", 60.45), row("dep", 100.0), row("ind", 70.0, budget=5)])
+    found = score_cells([row("ind", 60.45), row("dep", 100.0), row("ind", 70.0, budget=5)])
     [_, said, counts, short] = summary([], agreements(found)[:1])
     assert isinstance(said, Prose)
     assert "both directions" in said.text

@@ -8,7 +8,7 @@ import pytest
 from made_up import as_published, row
 
 from longrank.experiments.commands import commands
-from longrank.experiments.scores import Key, Score, scores
+from longrank.experiments.scores import Key, Score, score_cells
 from longrank.experiments.tables import PAPER_TASKS, SIX, Comparison, PaperTable, published, tables
 
 CELL = Key("mnist-0", "vanilla", 1, "ind")
@@ -24,12 +24,12 @@ def entry(table: PaperTable, scenario: str, policy: str, budget: int = 1) -> Com
 
 
 def table_of(rows, task: str = "mnist-0") -> PaperTable:
-    return next(table for table in tables(scores(rows)) if table.task == task)
+    return next(table for table in tables(score_cells(rows)) if table.task == task)
 
 
 def test_a_score_is_that_of_the_best_setting_of_the_grid():
     rows = [row(reward=reward, settings={"rate": reward}) for reward in (50.0, 90.0, 70.0)]
-    score = scores(rows)[CELL]
+    score = score_cells(rows)[CELL]
     assert score.settings == ('{"rate": 90.0}',)
     assert (score.cumulative_reward, score.tried, score.seeds) == (90.0, 3, 1)
     assert score.ncr_published == pytest.approx(80 / 91)
@@ -38,13 +38,13 @@ def test_a_score_is_that_of_the_best_setting_of_the_grid():
 
 def test_of_equally_good_settings_the_first_counts():
     rows = [row(reward=90.0, settings={"rate": rate}) for rate in (2, 1)]
-    assert scores(rows)[CELL].settings == ('{"rate": 2}',)
+    assert score_cells(rows)[CELL].settings == ('{"rate": 2}',)
 
 
 def test_with_several_seeds_it_is_the_mean_of_the_best_of_each():
     rewards = {(0, "a"): 50.0, (0, "b"): 60.0, (1, "a"): 80.0, (1, "b"): 40.0}
     rows = [row(reward=x, seed=s, settings={"name": n}) for (s, n), x in rewards.items()]
-    score = scores(rows)[CELL]
+    score = score_cells(rows)[CELL]
     assert (score.cumulative_reward, score.seeds, score.tried) == (70.0, 2, 2)
     assert score.settings == ('{"name": "b"}', '{"name": "a"}')
 
@@ -52,7 +52,7 @@ def test_with_several_seeds_it_is_the_mean_of_the_best_of_each():
 def test_held_out_shuffles_give_a_mean_and_a_deviation_and_do_not_choose():
     rows = [row(reward=50.0)]
     rows += [row(reward=r, seed=s, protocol="held-out") for s, r in ((1, 55.5), (2, 64.6))]
-    score = scores(rows)[CELL]
+    score = score_cells(rows)[CELL]
     assert score.cumulative_reward == 50.0
     assert score.held_out is not None
     assert score.held_out.mean == pytest.approx(0.55)
@@ -61,14 +61,14 @@ def test_held_out_shuffles_give_a_mean_and_a_deviation_and_do_not_choose():
 
 
 def test_one_held_out_shuffle_has_no_deviation():
-    score = scores([row(), row(seed=1, protocol="held-out")])[CELL]
+    score = score_cells([row(), row(seed=1, protocol="held-out")])[CELL]
     assert score.held_out is not None
     assert math.isnan(score.held_out.deviation)
 
 
 def test_where_there_is_nothing_to_gain_held_out_scores_are_not_defined():
     rows = [row(cr_rand=100.0), *(row(seed=s, protocol="held-out", cr_rand=100.0) for s in (1, 2))]
-    held_out = scores(rows)[CELL].held_out
+    held_out = score_cells(rows)[CELL].held_out
     assert held_out is not None
     assert math.isnan(held_out.ncr)
     assert math.isnan(held_out.ncr_deviation)
@@ -77,13 +77,13 @@ def test_where_there_is_nothing_to_gain_held_out_scores_are_not_defined():
 
 def test_the_grid_with_the_most_settings_counts():
     rows = [row(reward=r, grid="paper", settings={"rate": r}) for r in (60.0, 70.0)]
-    score = scores([row(reward=99.0), *rows])[CELL]
+    score = score_cells([row(reward=99.0), *rows])[CELL]
     assert (score.grid, score.cumulative_reward) == ("paper", 70.0)
 
 
 def test_the_time_of_a_round_is_the_median_over_settings():
     rows = [row(seconds=seconds) for seconds in (1.0, 2.0, 900.0)]
-    assert scores(rows)[CELL].seconds == 2.0 / 100
+    assert score_cells(rows)[CELL].seconds == 2.0 / 100
 
 
 def test_all_published_numbers_are_there_by_our_names():
@@ -117,7 +117,7 @@ def test_the_published_numbers_are_compared_with_ours():
 def test_our_rule_for_bold_gives_the_papers_bold_but_for_one_slip_of_it():
     differing = [
         one.score.key
-        for table in tables(scores(as_published()))
+        for table in tables(score_cells(as_published()))
         for one in table.entries()
         if one.score and one.published and one.best != one.published.bold
     ]
@@ -162,13 +162,13 @@ def test_other_tasks_and_scenarios_get_columns_for_what_was_run():
 
 
 def score_of(**settings) -> list[Score]:
-    return list(scores([row(**settings)]).values())
+    return list(score_cells([row(**settings)]).values())
 
 
 def test_one_command_gives_all_that_was_run_alike():
     rows = as_published(tasks=("mnist-0",))
     rows = [one for one in rows if one["policy"] in ("ind", "dep")]
-    assert commands(scores(rows).values()) == [
+    assert commands(score_cells(rows).values()) == [
         "longrank run mnist-0 --scenario vanilla,exponential --budgets 1,5,10,50,100 "
         "--policies ind,dep --grid quick"
     ]
@@ -177,7 +177,7 @@ def test_one_command_gives_all_that_was_run_alike():
 def test_what_was_run_otherwise_has_its_own_command():
     rows = [row("ind"), row("ind", budget=5), row("dep", grid="paper"), row("dep", seed=1)]
     rows += [row("ind", budget=5, seed=s, protocol="held-out") for s in (1, 2)]
-    assert commands(scores(rows).values()) == [
+    assert commands(score_cells(rows).values()) == [
         "longrank run mnist-0 --scenario vanilla --budgets 1 --policies ind --grid quick",
         "longrank run mnist-0 --scenario vanilla --budgets 5 --policies ind --grid quick "
         "--held-out 2",
@@ -187,7 +187,7 @@ def test_what_was_run_otherwise_has_its_own_command():
 
 def test_all_ten_classes_have_one_name_and_strange_names_are_quoted():
     rows = [row(task=f"mnist-{pivot}", seed=s) for pivot in range(10) for s in (0, 1)]
-    [command] = commands(scores(rows).values())
+    [command] = commands(score_cells(rows).values())
     assert command.startswith("longrank run mnist --scenario vanilla --budgets 1 --policies ind")
     assert command.endswith("--seeds 2")
     assert "'a; b'" in commands(score_of(task="a; b"))[0]

@@ -62,18 +62,18 @@ def read(ctx: typer.Context, path: Path | None) -> Path | None:
     if path is None or ctx.resilient_parsing:
         return path
     names = {str(option.name) for option in settings(ctx.command)} - {"config"}
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in _table(path).items():
         name = key.replace("-", "_")
         if name not in names:
             close = get_close_matches(name, names, 1)
             hint = f"do you mean '{close[0]}'?" if close else f"the keys are {_listed(names)}"
             raise BadFile(f"{path}: there is no option '{key}' of {ctx.info_name}; {hint}")
-        if name in found:
+        if name in values:
             raise BadFile(f"{path}: '{key}' is there twice, with a hyphen and with an underscore")
-        found[name] = _text(path, key, value)
+        values[name] = _text(path, key, value)
     ctx.meta[PREFIX] = path
-    ctx.default_map = found
+    ctx.default_map = values
     return path
 
 

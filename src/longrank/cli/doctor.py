@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib.metadata import version
+from importlib.util import find_spec
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from longrank.cli.terminal import console, needs
+from longrank.kernels.behind import available
+from longrank.kernels.compilation import mode
 
 if TYPE_CHECKING:
     from longrank.service.doctor import Finding
@@ -25,18 +30,27 @@ def doctor(
 ) -> None:
     """Check that this machine and a store are ready for `longrank serve`.
 
-    Checks versions, measures the disk, reads and verifies the whole store, and estimates the
-    throughput to expect. Stop the service first: a store in use cannot be read. The exit code is 1
-    if something needs fixing.
+    Says whether kernels are compiled, checks versions, measures the disk, reads and verifies the
+    whole store, and estimates the throughput to expect. Stop the service first: a store in use
+    cannot be read. The exit code is 1 if something needs fixing.
 
     Needs `pip install 'longrank[service]'`.
 
     Example: `longrank doctor --store decisions.db`
     """
-    from longrank.service.doctor import examine
+    from longrank.service.doctor import Finding, examine
 
-    if not show(examine(store)):
+    if not show(chain([Finding("kernels", True, kernels())], examine(store))):
         raise typer.Exit(1)
+
+
+def kernels() -> str:
+    """Say whether there is a compiler, and what follows from that."""
+    if find_spec("numba") is None:
+        return "plain Python, slower, since numba is not installed"
+    if not available() or mode() == "plain":
+        return "plain Python, slower, since compiling is switched off"
+    return f"compiled by numba {version('numba')} when they are needed, or now by `longrank warm`"
 
 
 def show(findings: Iterable[Finding]) -> bool:

@@ -118,18 +118,18 @@ def run_shown(
 def show(cells: list[Cell], held_out: int, out: Path) -> None:
     """Print the results of cells by budget, and how to get all of them."""
     from longrank.experiments.results import choose, read_cells
-    from longrank.experiments.scores import scores
+    from longrank.experiments.scores import score_cells
     from longrank.experiments.settings import held_out as further
 
     rest = further(cells, choose(out, cells), held_out)
-    found = scores(read_cells(out, [*cells, *rest]))
-    if not found:
+    scores = score_cells(read_cells(out, [*cells, *rest]))
+    if not scores:
         return
-    budgets = sorted({key.budget for key in found})
+    budgets = sorted({key.budget for key in scores})
     lines: dict[tuple[str, ...], dict[int, list[Score]]] = {}
-    few = len({(key.task, key.scenario, key.policy) for key in found}) <= MAX_LINES
-    tasks = len({key.task for key in found})
-    for key, score in found.items():
+    few = len({(key.task, key.scenario, key.policy) for key in scores}) <= MAX_LINES
+    tasks = len({key.task for key in scores})
+    for key, score in scores.items():
         where = key.task if few else f"mean of {tasks} tasks"
         line = lines.setdefault((where, key.scenario, key.policy), {})
         line.setdefault(key.budget, []).append(score)
@@ -140,7 +140,7 @@ def show(cells: list[Cell], held_out: int, out: Path) -> None:
         table.add_column(f"b = {budget}", justify="right")
     for names, line in lines.items():
         table.add_row(*names, *(_mean(line.get(budget, [])) for budget in budgets))
-    undefined = any(isnan(_ncr(score)) for score in found.values())
+    undefined = any(isnan(_ncr(score)) for score in scores.values())
     note = (
         f"\n{_UNDEFINED}: random orders already earn all that a clairvoyant could"
         if undefined

@@ -62,10 +62,11 @@ def refuse(reason: str) -> None:
     errors.print(f"longrank: {reason}", style="red", markup=False, highlight=False, soft_wrap=True)
 
 
-def counted(to: Console = console) -> Progress:
+def counted(to: Console = console, transient: bool = False) -> Progress:
     """Make a progress bar: what is running, how many of how many, the time left.
 
-    Where the terminal is narrow, the description and the bar are shortened, and no number.
+    Where the terminal is narrow, the description and the bar are shortened, and no number. A
+    ``transient`` one vanishes at the end, and is not shown at all without a terminal.
     """
     return Progress(
         TextColumn("{task.description}", table_column=Column(ratio=3, no_wrap=True)),
@@ -76,6 +77,7 @@ def counted(to: Console = console) -> Progress:
         TimeRemainingColumn(table_column=Column(no_wrap=True)),
         console=to,
         expand=True,
+        transient=transient,
     )
 
 
@@ -90,10 +92,10 @@ def names(text: str) -> list[str]:
 
 def some(parameter: str, text: str) -> list[str]:
     """Split a list of the command line that must not be empty."""
-    found = names(text)
-    if not found:
+    values = names(text)
+    if not values:
         raise InvalidInput(parameter, "name at least one", repr(text))
-    return found
+    return values
 
 
 def numbers(parameter: str, text: str, minimum: int, maximum: int) -> list[int]:
@@ -104,9 +106,9 @@ def numbers(parameter: str, text: str, minimum: int, maximum: int) -> list[int]:
     """
     rule = f"be whole numbers from {minimum} to {maximum}, separated by commas"
     try:
-        found = [int(part) for part in some(parameter, text)]
+        values = [int(part) for part in some(parameter, text)]
     except ValueError:
         raise InvalidInput(parameter, rule, repr(text)) from None
-    if not all(minimum <= number <= maximum for number in found):
+    if not all(minimum <= number <= maximum for number in values):
         raise InvalidInput(parameter, rule, repr(text))
-    return found
+    return values

@@ -99,13 +99,13 @@ def add(name: str, path: AnyPath, folder: AnyPath | None = None) -> tuple[Path, 
     known = source(name)
     given = Path(path).expanduser()
     try:
-        found = stored.holders(name, given)
+        holders = stored.holders(name, given)
         stored.check(name, given)
     except BadFile as error:
         raise BadFile(f"{given} does not look like {known.title}: {error}") from error
     place = stored.home(name, folder)
     older = stored.present(name, folder)
-    files = {place / usual: file for file, usual in found.items()}
+    files = {place / usual: file for file, usual in holders.items()}
     place.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:  # all of them get their names, or none
         for target, file in files.items():

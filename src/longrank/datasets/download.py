@@ -212,8 +212,8 @@ def _version(headers: Any) -> str | None:
 
 
 def _range(text: str | None) -> tuple[int, int | None]:
-    found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", (text or "").strip())
-    return (int(found[1]), _number(found[2])) if found else (-1, None)
+    match = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", (text or "").strip())
+    return (int(match[1]), _number(match[2])) if match else (-1, None)
 
 
 def _number(text: str | None) -> int | None:

@@ -77,12 +77,12 @@ def holders(name: str, path: Path) -> dict[Path, str]:
 
     Each with the name to keep it under, so that it is found again.
     """
-    found = {}
+    files = {}
     for names in _parts(name):
         file = locate(path, names)
         usual = {"zip": f"{name}.zip", "tar": f"{name}.tar", "gzip": f"{names[0]}.gz"}
-        found[file] = usual.get(kind_of(file), names[0])
-    return found
+        files[file] = usual.get(kind_of(file), names[0])
+    return files
 
 
 def check(name: str, path: Path) -> None:

@@ -44,29 +44,29 @@ class Check:
         return {True: "holds", False: "does not hold", None: "not enough results"}[self.holds]
 
 
-def checks(rows: Sequence[ResultRow], found: Scores) -> list[Check]:
+def checks(rows: Sequence[ResultRow], scores: Scores) -> list[Check]:
     """Check all claims."""
     few = few_topics(rows, FEW)
-    other = held_out(found)
+    other = held_out(scores)
     return [
-        *(reached(one) for one in agreements(found)),
-        chance(found),
-        large_budgets(found),
-        small_budgets(found),
-        dep_leads(found),
-        dep_trails(found),
+        *(reached(one) for one in agreements(scores)),
+        random_orders(scores),
+        large_budgets(scores),
+        small_budgets(scores),
+        dep_leads(scores),
+        dep_trails(scores),
         *(_said_held_out(trend(other)) for trend in (small_budgets, dep_leads, dep_trails)),
-        slower(found),
-        *(correlated(found, *panel) for panel in PANELS),
+        slower(scores),
+        *(correlated(scores, *panel) for panel in PANELS),
         *(correlated(few, *panel, max_topics=FEW) for panel in PANELS),
     ]
 
 
-def held_out(found: Scores) -> Scores:
+def held_out(scores: Scores) -> Scores:
     """Return the scores that have held-out shuffles, with their mean as ``ncr_published``."""
     return {
         key: replace(score, ncr_published=score.held_out.mean)
-        for key, score in found.items()
+        for key, score in scores.items()
         if score.held_out is not None
     }
 
@@ -153,7 +153,7 @@ class Agreement:
     def closeness(self) -> list[Closeness]:
         """Count the scores of each policy within the tolerance, and those above and below it."""
         number = published()
-        found = []
+        counts = []
         for policy in self.policies:
             ours = [score for score in self.scores if score.key.policy == policy]
             # Hundredths, since 0.58 - 0.56 is not 0.02 in floating point.
@@ -165,12 +165,12 @@ class Agreement:
             above, below = sum(x > most for x in apart), sum(x < -most for x in apart)
             settings = max((score.tried for score in ours), default=0)
             within = len(apart) - above - below
-            found.append(Closeness(policy, settings, within, above, below))
-        return found
+            counts.append(Closeness(policy, settings, within, above, below))
+        return counts
 
 
 def agreement(
-    found: Scores, tasks: Sequence[str], policies: Sequence[str], scenarios: Sequence[str]
+    scores: Scores, tasks: Sequence[str], policies: Sequence[str], scenarios: Sequence[str]
 ) -> Agreement:
     """Compare ``ncr_published`` of the best settings with the published numbers."""
     numbers = {
@@ -178,7 +178,7 @@ def agreement(
         for key, number in published().items()
         if key.task in tasks and key.policy in policies and key.scenario in scenarios
     }
-    ours = [found[key] for key in numbers if key in found]
+    ours = [scores[key] for key in numbers if key in scores]
     short = [
         Shortfall(score, numbers[score.key])
         for score in ours
@@ -187,11 +187,11 @@ def agreement(
     return Agreement(tuple(policies), tuple(ours), tuple(short), len(numbers))
 
 
-def agreements(found: Scores) -> list[Agreement]:
+def agreements(scores: Scores) -> list[Agreement]:
     """Compare on MNIST: the paper's algorithms in both scenarios, its baselines in vanilla."""
     return [
-        agreement(found, MNIST, ("ind", "dep"), ("vanilla", "exponential")),
-        agreement(found, MNIST, ("rand", "eps", "c-ucb1", "gl-cdcm"), ("vanilla",)),
+        agreement(scores, MNIST, ("ind", "dep"), ("vanilla", "exponential")),
+        agreement(scores, MNIST, ("rand", "eps", "c-ucb1", "gl-cdcm"), ("vanilla",)),
     ]
 
 
@@ -212,10 +212,10 @@ def reached(one: Agreement) -> Check:
     return Check(sentence, figure, one.holds, _coarse(one.scores))
 
 
-def chance(found: Scores) -> Check:
+def random_orders(scores: Scores) -> Check:
     """Check one run of Rand against the mean of all: its NCR is 0 by construction."""
     errors = []
-    for key, score in found.items():
+    for key, score in scores.items():
         if key.policy == "rand" and score.rewards is not None and score.rewards.std() > 0:
             error = float(score.rewards.std()) * math.sqrt(score.rounds / score.seeds)
             errors.append(abs(score.cumulative_reward - score.cr_rand) / error)
@@ -230,12 +230,12 @@ def chance(found: Scores) -> Check:
     )
 
 
-def large_budgets(found: Scores) -> Check:
+def large_budgets(scores: Scores) -> Check:
     """Check that large budgets make all policies equal in the vanilla scenario."""
     spreads: dict[int, float] = {}
     for task in PAPER_TASKS:
         for budget in BUDGETS:
-            ours = _row(found, task, "vanilla", budget, SIX)
+            ours = _row(scores, task, "vanilla", budget, SIX)
             if len(ours) > 1:
                 means = [score.cumulative_reward / score.rounds for score in ours.values()]
                 spreads[budget] = max(spreads.get(budget, 0.0), max(means) - min(means))
@@ -249,12 +249,12 @@ def large_budgets(found: Scores) -> Check:
     )
 
 
-def small_budgets(found: Scores) -> Check:
+def small_budgets(scores: Scores) -> Check:
     """Check that the baselines seldom win in the vanilla scenario."""
     ours = theirs = cells = 0
     for task in PAPER_TASKS:
         for budget in SMALL:
-            here = _row(found, task, "vanilla", budget, SIX)
+            here = _row(scores, task, "vanilla", budget, SIX)
             if len(here) == len(SIX):
                 paper = {p: published()[score.key].ncr for p, score in here.items()}
                 cells += 1
@@ -265,13 +265,13 @@ def small_budgets(found: Scores) -> Check:
         "mostly Ind or Dep",
         f"best in {ours} of {counted(cells, 'cell')} (in the paper {theirs})" if cells else NOTHING,
         ours > cells / 2 if cells else None,
-        _coarse(found.values()),
+        _coarse(scores.values()),
     )
 
 
-def dep_leads(found: Scores) -> Check:
+def dep_leads(scores: Scores) -> Check:
     """Check Dep against Ind, cell by cell."""
-    leads = [(_leads(found, task), _published_leads(task)) for task in PAPER_TASKS]
+    leads = [(_leads(scores, task), _published_leads(task)) for task in PAPER_TASKS]
     ours = [lead >= 0 for mine, _ in leads for lead in mine.values()]
     theirs = sum(paper[budget] >= 0 for mine, paper in leads for budget in mine)
     return Check(
@@ -280,13 +280,13 @@ def dep_leads(found: Scores) -> Check:
         if ours
         else NOTHING,
         sum(ours) > len(ours) / 2 if ours else None,
-        _coarse(found.values()),
+        _coarse(scores.values()),
     )
 
 
-def dep_trails(found: Scores) -> Check:
+def dep_trails(scores: Scores) -> Check:
     """Check on which pivot classes Dep is worse than Ind, on average over the budgets."""
-    leads = {task: _leads(found, task) for task in MNIST}
+    leads = {task: _leads(scores, task) for task in MNIST}
     whole = [task for task, lead in leads.items() if len(lead) == len(BUDGETS)]
     ours = [task[-1] for task in whole if fmean(leads[task].values()) < -TOLERANCE]
     theirs = [t[-1] for t in MNIST if fmean(_published_leads(t).values()) < -TOLERANCE]
@@ -295,15 +295,15 @@ def dep_trails(found: Scores) -> Check:
         f"and no others (by more than {TOLERANCE}, mean over the budgets)",
         f"ours: {', '.join(ours) or 'none'} (of {len(whole)} classes)" if whole else NOTHING,
         ours == theirs if len(whole) == len(MNIST) else None,
-        _coarse(found.values()),
+        _coarse(scores.values()),
     )
 
 
-def slower(found: Scores) -> Check:
+def slower(scores: Scores) -> Check:
     """Check running times per round, as medians over the tasks."""
     ratios = {}
     for budget in BUDGETS:
-        rows = [_row(found, t, "vanilla", budget, ("ind", "gl-cdcm")) for t in PAPER_TASKS]
+        rows = [_row(scores, t, "vanilla", budget, ("ind", "gl-cdcm")) for t in PAPER_TASKS]
         both = [row for row in rows if len(row) == 2]
         if both:
             ratios[budget] = median(row["gl-cdcm"].seconds / row["ind"].seconds for row in both)
@@ -314,9 +314,9 @@ def slower(found: Scores) -> Check:
     )
 
 
-def correlated(found: Scores, scenario: str, budget: int, max_topics: int | None = None) -> Check:
+def correlated(scores: Scores, scenario: str, budget: int, max_topics: int | None = None) -> Check:
     """Check Figure 3, with any number of components or only with few."""
-    one = latent(found, scenario, budget)
+    one = latent(scores, scenario, budget)
     few = "" if max_topics is None else f" with mixtures of at most {max_topics} components"
     pairs = zip(one.classes, one.lead, one.difference, strict=True)
     both = ", ".join(str(pivot) for pivot, lead, x in pairs if lead < 0 and x < 0) or "none"
@@ -330,7 +330,7 @@ def correlated(found: Scores, scenario: str, budget: int, max_topics: int | None
         f"with what Ind loses in Dep's latent space (above {SIGNIFICANT})",
         figure if one.classes else NOTHING,
         one.correlation > SIGNIFICANT if one.complete else None,
-        _coarse(found.values()),
+        _coarse(scores.values()),
     )
 
 
@@ -343,19 +343,19 @@ def _coarse(scores: Iterable[Score]) -> bool:
 
 
 def _row(
-    found: Scores, task: str, scenario: str, budget: int, policies: Sequence[str]
+    scores: Scores, task: str, scenario: str, budget: int, policies: Sequence[str]
 ) -> dict[str, Score]:
     keys = [Key(task, scenario, budget, policy) for policy in policies]
-    return {key.policy: found[key] for key in keys if key in found}
+    return {key.policy: scores[key] for key in keys if key in scores}
 
 
 def _wins(values: dict[str, float]) -> bool:
     return max(values["ind"], values["dep"]) >= max(values.values())
 
 
-def _leads(found: Scores, task: str) -> dict[int, float]:
+def _leads(scores: Scores, task: str) -> dict[int, float]:
     """Return Dep minus Ind at two decimals, as in the tables, for each budget that has both."""
-    rows = {b: _row(found, task, "exponential", b, ("ind", "dep")) for b in BUDGETS}
+    rows = {b: _row(scores, task, "exponential", b, ("ind", "dep")) for b in BUDGETS}
     return {
         budget: round(round(row["dep"].ncr_published, 2) - round(row["ind"].ncr_published, 2), 2)
         for budget, row in rows.items()

@@ -46,7 +46,7 @@ class Command:
 
 def commands(scores: Iterable[Score], out: Path | None = None) -> list[str]:
     """Return the fewest commands that say exactly what was run, and into which folder."""
-    found = [
+    merged = [
         Command(
             tasks=(score.key.task,),
             scenarios=(score.key.scenario,),
@@ -60,8 +60,8 @@ def commands(scores: Iterable[Score], out: Path | None = None) -> list[str]:
         for score in sorted(scores, key=_order)
     ]
     for name in _MERGED:
-        found = _merged(found, name)
-    return [str(command) for command in found]
+        merged = _merged(merged, name)
+    return [str(command) for command in merged]
 
 
 def _order(score: Score) -> tuple[str, int, bool, str, int]:
@@ -71,10 +71,10 @@ def _order(score: Score) -> tuple[str, int, bool, str, int]:
     return task, order, scenario != "vanilla", scenario, budget
 
 
-def _merged(found: list[Command], name: str) -> list[Command]:
+def _merged(commands: list[Command], name: str) -> list[Command]:
     """Merge commands that differ in this list only."""
     alike: dict[Command, dict[object, None]] = {}
-    for command in found:
+    for command in commands:
         without: dict[str, Any] = {name: ()}
         values = alike.setdefault(replace(command, **without), {})
         values |= dict.fromkeys(getattr(command, name))

@@ -69,7 +69,7 @@ _NOTES = (
 
 
 def blocks(
-    found: Scores, tables: Sequence[PaperTable], folder: Path, origin: Origin, out: Path | None
+    scores: Scores, tables: Sequence[PaperTable], folder: Path, origin: Origin, out: Path | None
 ) -> tuple[list[Block], list[Path]]:
     """Report these tables; draw into ``folder``, and name ``out`` in the commands."""
     files: list[Path] = []
@@ -77,9 +77,9 @@ def blocks(
     body: list[Block] = []
     for table in tables:
         body += _task_blocks(table, shown[table.name], folder, files, out)
-    rounds = min(score.rounds for score in found.values())
-    drawn = [("time", "Running time", _times(found, rounds, folder))]
-    drawn += [("lengths", "Lengths", _lengths(found, folder))]
+    rounds = min(score.rounds for score in scores.values())
+    drawn = [("time", "Running time", _times(scores, rounds, folder))]
+    drawn += [("lengths", "Lengths", _lengths(scores, folder))]
     for name, title, (made, pictures) in drawn:
         files += made
         body += [Heading(title, 2, name), *pictures]
@@ -178,8 +178,8 @@ def _known(rows: Sequence[Mapping[str, Any]], column: str) -> float | None:
 
 
 def _range(counts: Iterable[int], noun: str = "shuffle") -> str:
-    found = sorted(counts)
-    low, high = found[0], found[-1]
+    ordered = sorted(counts)
+    low, high = ordered[0], ordered[-1]
     return counted(high, noun) if low == high else f"{low:,} to {counted(high, noun)}"
 
 
@@ -199,10 +199,10 @@ def _warning(scores: Sequence[Score]) -> list[Block]:
 
 def _conclusion(scores: Sequence[Score]) -> list[Block]:
     """Say who earned most, in how many cases, and whether that is clear."""
-    found = standings(scores)
-    if not found.policies:
+    standing = standings(scores)
+    if not standing.policies:
         return []
-    first, *others = found.policies
+    first, *others = standing.policies
     name = label(first.policy)
     if not others:
         return [Prose(f"Only {name} was run, so there is nothing to compare it with.")]
@@ -211,11 +211,11 @@ def _conclusion(scores: Sequence[Score]) -> list[Block]:
     lead = difference(first.by_seed, second.by_seed)
     assert over is not None
     assert lead is not None
-    if found.cases == 1:
+    if standing.cases == 1:
         text = f"{name} earned most: NCR {number(first.mean)}"
     else:
         text = (
-            f"{name} earned most: mean NCR {number(first.mean)} over {found.cases} combinations "
+            f"{name} earned most: mean NCR {number(first.mean)} over {standing.cases} combinations "
             f"of scenario and budget, the highest in {first.first} of them"
         )
     ahead = f"{number(lead.mean, 3)} more than {label(second.policy)}, the next"
@@ -320,24 +320,24 @@ def _differences(table: PaperTable) -> list[Block]:
         return difference(gains(score), gains(other)) if score and other else None
 
     def field(entry: Comparison) -> Field:
-        found = compared(entry)
-        if found is None:
+        gap = compared(entry)
+        if gap is None:
             return Field(number(None))
-        low, high = found.ends
+        low, high = gap.ends
         ends = f"{number(low)} to {number(high)}"
-        return Field(number(found.mean, sign=True), ends, found.clear)
+        return Field(number(gap.mean, sign=True), ends, gap.clear)
 
     others = table.without(reference)
     title = Heading(f"Differences from {label(reference)}", 3)
-    found = [one for one in map(compared, others.entries()) if one is not None]
-    if max((one.shuffles for one in found), default=1) < 2:
+    gaps = [one for one in map(compared, others.entries()) if one is not None]
+    if max((one.shuffles for one in gaps), default=1) < 2:
         text = "There is one shuffle only, so nothing is known about chance."
         return [title, Prose(f"{text} {_ADVICE}.")]
-    clear = sum(one.clear for one in found)
+    clear = sum(one.clear for one in gaps)
     text = (
         f"NCR minus that of {label(reference)} on the same shuffles: above 0 is better than "
         f"{label(reference)}. In small print, the 95% interval; bold, where it leaves out 0 "
-        f"({clear} of {len(found)})."
+        f"({clear} of {len(gaps)})."
     )
     if reference != _REFERENCE:
         text += f" {label(reference)} has the highest mean, which overstates its lead a little."
@@ -346,16 +346,16 @@ def _differences(table: PaperTable) -> list[Block]:
 
 def _panels(tables: Sequence[PaperTable]) -> dict[str, list[tuple[str, int]]]:
     """Choose the cases whose curves are drawn: one of each task and scenario before a second."""
-    found = [
+    cases = [
         (rank, table.name, scenario, row[0].budget)
         for table in tables
         for scenario in table.scenarios
         for rank, row in enumerate(table.only(scenario).rows)
         if any(_rewards(entry) for entry in row if entry.column.scenario == scenario)
     ]
-    drawn = set(sorted(found, key=lambda one: one[0])[:_MAX_PANELS])
+    drawn = set(sorted(cases, key=lambda one: one[0])[:_MAX_PANELS])
     return {
-        table.name: [one[2:] for one in found if one in drawn and one[1] == table.name]
+        table.name: [one[2:] for one in cases if one in drawn and one[1] == table.name]
         for table in tables
     }
 
@@ -426,17 +426,17 @@ def details(table: PaperTable, rows_of: Callable[[Score], Sequence[ResultRow]], 
     return Grid(header, tuple(lines), folded=title, stacked=True)
 
 
-def _times(found: Scores, rounds: int, folder: Path) -> Drawn:
+def _times(scores: Scores, rounds: int, folder: Path) -> Drawn:
     if rounds < FEW_ROUNDS:
         text = f"Left out: with fewer than {FEW_ROUNDS} rounds, start-up would dominate."
         return [], [Prose(text)]
-    return figures.figure_of_seconds(found, folder)
+    return figures.figure_of_seconds(scores, folder)
 
 
-def _lengths(found: Scores, folder: Path) -> Drawn:
+def _lengths(scores: Scores, folder: Path) -> Drawn:
     reported = {
         key: replace(score, mean_length=fmean(row["mean_length"] for row in score.reported))
-        for key, score in found.items()
+        for key, score in scores.items()
     }
     shown = figures.lengths(reported).values()
     values = {round(x, 2) for lines in shown for line in lines.values() for x in line.values()}

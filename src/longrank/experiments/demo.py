@@ -81,7 +81,7 @@ def route(payments: int, seed: int) -> DeskRun:
         "longrank": ours,
         "perfect knowledge": lambda one: one.best(),
     }
-    found: dict[str, list[tuple[float, float, float]]] = {who: [] for who in ways}
+    ledger: dict[str, list[tuple[float, float, float]]] = {who: [] for who in ways}
     for i in range(payments):
         if i == payments // 2:
             world.take_down(PROVIDERS[fixed[0]].name)
@@ -89,8 +89,8 @@ def route(payments: int, seed: int) -> DeskRun:
             world.bring_up(PROVIDERS[fixed[0]].name)
         payment = world.deal()
         for who, choose in ways.items():
-            found[who].append(payment.account(choose(payment)))
-    accounts = [Account(who, *np.sum(rows, axis=0).tolist()) for who, rows in found.items()]
+            ledger[who].append(payment.account(choose(payment)))
+    accounts = [Account(who, *np.sum(rows, axis=0).tolist()) for who, rows in ledger.items()]
     payment = world.deal()
     ranking = policy.rank(payment.items, payment.worth, context=payment.context)
     return DeskRun(payments, accounts, ranking.explain())

@@ -59,7 +59,7 @@ _SHOWN = {
 _MAX_PANELS = 8
 
 
-def figure_2(found: Scores, folder: Path) -> Drawn:
+def figure_2(scores: Scores, folder: Path) -> Drawn:
     """Draw CR(t) / t in up to eight panels: those with results."""
     shown: dict[str, Curves] = {}
     missing = []
@@ -68,7 +68,7 @@ def figure_2(found: Scores, folder: Path) -> Drawn:
             # As in the paper: with Rand, the others are indistinguishable there.
             crowded = (scenario, task) == ("exponential", "mnist-0")
             policies = [one for one in _SHOWN[scenario] if not (crowded and one == "rand")]
-            curves = _curves(found, task, scenario, budget, policies)
+            curves = _curves(scores, task, scenario, budget, policies)
             panel = f"{name}: {scenario}, b = {budget}"
             if curves:
                 shown[panel] = curves
@@ -79,7 +79,7 @@ def figure_2(found: Scores, folder: Path) -> Drawn:
     files = average_rewards(shown, folder / "figure-2", columns=min(4, len(shown)), width=3.0)
     omitted = " As in the paper, the panel of MNIST, exponential, omits Rand, far below the others."
     ours = " “recommended” is not in the paper."
-    caption = f"Figure 2: CR(t) / t of the best settings{_shuffle(found)}." + "".join(
+    caption = f"Figure 2: CR(t) / t of the best settings{_shuffle(scores)}." + "".join(
         text
         for text, needed in (
             (omitted, f"{_FIGURE_2['mnist-0']}: exponential, b = 10" in shown),
@@ -91,14 +91,14 @@ def figure_2(found: Scores, folder: Path) -> Drawn:
     return files, [*blocks, _left_out("Figure 2", missing)] if missing else blocks
 
 
-def _shuffle(found: Scores) -> str:
+def _shuffle(scores: Scores) -> str:
     """Say whose curves are drawn, where there are several."""
-    return " on the first shuffle" if any(score.seeds > 1 for score in found.values()) else ""
+    return " on the first shuffle" if any(score.seeds > 1 for score in scores.values()) else ""
 
 
-def figure_of_fees(found: Scores, folder: Path) -> Drawn:
+def figure_of_fees(scores: Scores, folder: Path) -> Drawn:
     """Draw CR(t) / t where each item has a fee: of each task and scenario, one budget."""
-    priced = {key: score for key, score in found.items() if fees(key.scenario)}
+    priced = {key: score for key, score in scores.items() if fees(key.scenario)}
     caption = (
         f"CR(t) / t of the best settings{_shuffle(priced)} where each item has a fee of its own: "
         "rewards minus fees. The paper has no such scenario."
@@ -106,10 +106,10 @@ def figure_of_fees(found: Scores, folder: Path) -> Drawn:
     kinds = dict.fromkeys((key.task, key.scenario) for key in priced)
     shown: dict[str, Curves] = {}
     for task, scenario in kinds:
-        budgets = sorted({k.budget for k in found if (k.task, k.scenario) == (task, scenario)})
-        policies = [key.policy for key in found if (key.task, key.scenario) == (task, scenario)]
+        budgets = sorted({k.budget for k in scores if (k.task, k.scenario) == (task, scenario)})
+        policies = [key.policy for key in scores if (key.task, key.scenario) == (task, scenario)]
         ordered = [one for one in _ordered(policies) if one != LATENT]
-        drawn = {b: _curves(found, task, scenario, b, ordered) for b in budgets}
+        drawn = {b: _curves(scores, task, scenario, b, ordered) for b in budgets}
         most = max(drawn, key=lambda budget: len(drawn[budget]))
         if drawn[most]:
             shown[f"{task}: {scenario}, b = {most}"] = drawn[most]
@@ -123,23 +123,23 @@ def figure_of_fees(found: Scores, folder: Path) -> Drawn:
 
 
 def _curves(
-    found: Scores, task: str, scenario: str, budget: int, policies: Iterable[str]
+    scores: Scores, task: str, scenario: str, budget: int, policies: Iterable[str]
 ) -> dict[str, NDArray[np.float64]]:
     """Return the average of the rewards so far of each policy that has a curve."""
     curves = {}
     for policy in policies:
-        score = found.get(Key(task, scenario, budget, policy))
+        score = scores.get(Key(task, scenario, budget, policy))
         if score is not None and score.rewards is not None:
             rounds = np.arange(1, len(score.rewards) + 1)
             curves[label(policy)] = np.asarray(np.cumsum(score.rewards) / rounds)
     return curves
 
 
-def figure_3(found: Scores, folder: Path, max_topics: int | None = None) -> Drawn:
+def figure_3(scores: Scores, folder: Path, max_topics: int | None = None) -> Drawn:
     """Draw Dep and the effect of its latent space on Ind, for mixtures of limited size if given."""
     name = "figure-3" if max_topics is None else "figure-3-few"
     small = "" if max_topics is None else f", with mixtures of at most {max_topics} components"
-    every = [latent(found, *panel) for panel in PANELS]
+    every = [latent(scores, *panel) for panel in PANELS]
     missing = [f"{one.scenario}, b = {one.budget}" for one in every if not one.classes]
     shown = [one for one in every if one.classes]
     left_out = [_left_out(f"Figure 3{small}", missing)] if missing else []
@@ -157,19 +157,19 @@ def _left_out(figure: str, panels: Sequence[str]) -> Prose:
     return Prose(f"Left out of {figure}, as there are no results: {'; '.join(panels)}.")
 
 
-def seconds(found: Scores) -> dict[str, Measured]:
+def seconds(scores: Scores) -> dict[str, Measured]:
     """Return microseconds per round: the median over settings, then over tasks."""
-    return _measured(found, lambda score: 1e6 * score.seconds, median)
+    return _measured(scores, lambda score: 1e6 * score.seconds, median)
 
 
-def lengths(found: Scores) -> dict[str, Measured]:
+def lengths(scores: Scores) -> dict[str, Measured]:
     """Return the mean length of the best settings as a share of the budget."""
-    return _measured(found, lambda score: score.mean_length / score.key.budget, fmean)
+    return _measured(scores, lambda score: score.mean_length / score.key.budget, fmean)
 
 
-def figure_of_seconds(found: Scores, folder: Path) -> Drawn:
+def figure_of_seconds(scores: Scores, folder: Path) -> Drawn:
     """Draw the running time over the budgets, and list it."""
-    measure, shown = "microseconds per round", seconds(found)
+    measure, shown = "microseconds per round", seconds(scores)
     files = over_budgets(shown, folder / "seconds", measure, log=True)
     caption = (
         "Running time per round (median over settings and tasks), on a log scale: ranking and "
@@ -178,22 +178,22 @@ def figure_of_seconds(found: Scores, folder: Path) -> Drawn:
     return files, [Picture(files[1], caption), _numbers(shown, 1, measure)]
 
 
-def figure_of_lengths(found: Scores, folder: Path) -> Drawn:
+def figure_of_lengths(scores: Scores, folder: Path) -> Drawn:
     """Draw lengths over the budgets, and list them."""
-    shown = lengths(found)
+    shown = lengths(scores)
     files = over_budgets(shown, folder / "lengths", "mean length / budget")
     caption = "Mean sequence length as a fraction of the budget, over tasks."
     return files, [Picture(files[1], caption), _numbers(shown, 2)]
 
 
 def _measured(
-    found: Scores, value: Callable[[Score], float], of: Callable[[Iterable[float]], float]
+    scores: Scores, value: Callable[[Score], float], of: Callable[[Iterable[float]], float]
 ) -> dict[str, Measured]:
     """Return a value by scenario, policy and budget: over the paper's tasks, or else all."""
-    of_the_paper = {key.scenario for key in found if key.task in PAPER_TASKS}
+    of_the_paper = {key.scenario for key in scores if key.task in PAPER_TASKS}
     ours = [
         score
-        for key, score in sorted(found.items(), key=lambda item: item[0].budget)
+        for key, score in sorted(scores.items(), key=lambda item: item[0].budget)
         if key.task in PAPER_TASKS or key.scenario not in of_the_paper
     ]
     values: dict[str, dict[str, dict[int, list[float]]]] = {}
@@ -225,14 +225,14 @@ def _numbers(shown: Mapping[str, Measured], decimals: int, unit: str = "") -> Gr
 
 def _ordered(policies: Iterable[str]) -> list[str]:
     """Return each policy once: the paper's in its order, then the others."""
-    found = set(policies)
-    return [*(one for one in SIX if one in found), *sorted(found - set(SIX))]
+    present = set(policies)
+    return [*(one for one in SIX if one in present), *sorted(present - set(SIX))]
 
 
 def looks(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Return a colour and a dash for each policy of a figure: no two look the same."""
-    found = dict.fromkeys(names)
-    others = sorted(name for name in found if name not in LOOKS)
+    unique = dict.fromkeys(names)
+    others = sorted(name for name in unique if name not in LOOKS)
     further = {
         name: {
             "color": _FURTHER[i % len(_FURTHER)],
@@ -240,7 +240,7 @@ def looks(names: Iterable[str]) -> dict[str, dict[str, Any]]:
         }
         for i, name in enumerate(others)
     }
-    return {name: LOOKS.get(name) or further[name] for name in found}
+    return {name: LOOKS.get(name) or further[name] for name in unique}
 
 
 def average_rewards(
@@ -365,14 +365,14 @@ def panels(
 
 def legend(figure: Any) -> None:
     """Show every label of any panel once, below the figure."""
-    found: dict[str, Any] = {}
+    shown: dict[str, Any] = {}
     for axis in figure.axes:
         handles, labels = axis.get_legend_handles_labels()
-        found |= dict(zip(labels, handles, strict=True)) | found
-    ordered = sorted(found, key=lambda name: list(LOOKS).index(name) if name in LOOKS else 99)
+        shown |= dict(zip(labels, handles, strict=True)) | shown
+    ordered = sorted(shown, key=lambda name: list(LOOKS).index(name) if name in LOOKS else 99)
     if ordered:
         figure.legend(
-            [found[name] for name in ordered],
+            [shown[name] for name in ordered],
             ordered,
             loc="outside lower center",
             ncols=_columns(ordered, figure.get_figwidth()),

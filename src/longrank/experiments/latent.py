@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from longrank.experiments.results import ResultRow
-from longrank.experiments.scores import Key, Scores, scores
+from longrank.experiments.scores import Key, Scores, score_cells
 from longrank.experiments.tables import MNIST
 
 PANELS = (("vanilla", 1), ("exponential", 10))
@@ -45,13 +45,13 @@ class Latent:
         return len(self.classes) == len(MNIST)
 
 
-def latent(found: Scores, scenario: str, budget: int) -> Latent:
+def latent(scores: Scores, scenario: str, budget: int) -> Latent:
     """Return the classes for which all three policies have a score."""
     rewards = {}
     for pivot, task in enumerate(MNIST):
         keys = [Key(task, scenario, budget, policy) for policy in POLICIES]
-        if all(key in found for key in keys):
-            rewards[pivot] = [found[key].cumulative_reward for key in keys]
+        if all(key in scores for key in keys):
+            rewards[pivot] = [scores[key].cumulative_reward for key in keys]
     return Latent(
         scenario,
         budget,
@@ -65,7 +65,7 @@ def latent(found: Scores, scenario: str, budget: int) -> Latent:
 def few_topics(rows: Iterable[ResultRow], max_topics: int) -> Scores:
     """Score Dep and Ind on its latent space with at most so many components (d')."""
     wanted = {(task, *panel) for task in MNIST for panel in PANELS}
-    return scores(
+    return score_cells(
         row
         for row in rows
         if (row["task"], row["scenario"], row["budget"]) in wanted

@@ -112,14 +112,14 @@ def standings(scores: Sequence[Score]) -> Standings:
     if not usable or not seeds:
         return Standings((), 0)
     tops = [max(round(_mean(by), 2) for by in case.values()) for case in usable]
-    found = []
+    ranked = []
     for policy in policies:
         by_seed = {s: _average([case[policy][s] for case in usable]) for s in sorted(seeds)}
         first = sum(
             round(_mean(case[policy]), 2) >= top for case, top in zip(usable, tops, strict=True)
         )
-        found.append(Standing(policy, _mean(by_seed), first, by_seed))
-    return Standings(tuple(sorted(found, key=lambda one: -one.mean)), len(usable))
+        ranked.append(Standing(policy, _mean(by_seed), first, by_seed))
+    return Standings(tuple(sorted(ranked, key=lambda one: -one.mean)), len(usable))
 
 
 def _average(several: Sequence[Vector]) -> Vector:

@@ -35,7 +35,7 @@ from longrank.experiments.custom_tasks_report import best_of_grid_field, details
 from longrank.experiments.figures import Drawn
 from longrank.experiments.latent import PANELS, POLICIES, few_topics, latent
 from longrank.experiments.results import ResultRow, origin, read_results
-from longrank.experiments.scores import Scores, scores
+from longrank.experiments.scores import Scores, score_cells
 from longrank.experiments.tables import (
     MNIST,
     Comparison,
@@ -83,19 +83,19 @@ def report(folders: Sequence[Path], out: Path) -> list[Path]:
     alone. Equal results in folders of the same name give equal files. Return them, the page first.
     """
     rows = read_results(folders)
-    found = scores(rows)
-    all_tables = tables(found)
+    scores = score_cells(rows)
+    all_tables = tables(scores)
     drawn = out / "figures"
     drawn.mkdir(parents=True, exist_ok=True)
     [source, *others] = map(Path, folders)
     known = None if others or source == Path("results") else source  # what --out was
     if any(table.number is not None and table.scores for table in all_tables):
         title = TITLE
-        blocks, files = _blocks(rows, found, all_tables, drawn, known)
+        blocks, files = _blocks(rows, scores, all_tables, drawn, known)
     else:
         title = custom_tasks_report.TITLE
         mine = [table for table in all_tables if table.scores]
-        blocks, files = custom_tasks_report.blocks(found, mine, drawn, origin(folders), known)
+        blocks, files = custom_tasks_report.blocks(scores, mine, drawn, origin(folders), known)
     page, markdown = out / "report.html", out / "report.md"
     page.write_text(to_html(blocks, title), "utf-8")
     markdown.write_text(to_markdown(blocks, out), "utf-8")
@@ -115,7 +115,7 @@ def _table_files(all_tables: Sequence[PaperTable], folder: Path) -> list[Path]:
 
 def _blocks(
     rows: Sequence[ResultRow],
-    found: Scores,
+    scores: Scores,
     all_tables: Sequence[PaperTable],
     folder: Path,
     source: Path | None,
@@ -123,9 +123,9 @@ def _blocks(
     files: list[Path] = []
     there = [table for table in all_tables if table.scores]
     missing = [table for table in all_tables if not table.scores]
-    all_checks = checks(rows, found)
+    all_checks = checks(rows, scores)
     tested = [check for check in all_checks if check.figure != NOTHING]
-    fees = figures.figure_of_fees(found, folder)
+    fees = figures.figure_of_fees(scores, folder)
     blocks: list[Block] = [
         Heading(TITLE, 1),
         Prose(_INTRODUCTION),
@@ -142,8 +142,8 @@ def _blocks(
             )
         ),
         Heading("Summary", 2, "summary"),
-        Prose(_extent(found, all_tables)),
-        *(summary(tested, agreements(found)) if tested else ()),
+        Prose(_extent(scores, all_tables)),
+        *(summary(tested, agreements(scores)) if tested else ()),
         *_untested(len(all_checks) - len(tested), len(all_checks)),
         Heading("Figures 2 and 3", 2, "figures"),
     ]
@@ -152,17 +152,17 @@ def _blocks(
         files.extend(drawn[0])
         blocks.extend(drawn[1])
 
-    draw(figures.figure_2(found, folder))
-    draw(figures.figure_3(found, folder))
+    draw(figures.figure_2(scores, folder))
+    draw(figures.figure_3(scores, folder))
     draw(figures.figure_3(few_topics(rows, FEW), folder, FEW))
-    blocks += figure_3_blocks(found, source)
+    blocks += figure_3_blocks(scores, source)
     if fees[0]:
         blocks.append(Heading("Fees", 2, "fees"))
         draw(fees)
     blocks.append(Heading("Running time", 2, "time"))
-    draw(figures.figure_of_seconds(found, folder))
+    draw(figures.figure_of_seconds(scores, folder))
     blocks.append(Heading("Lengths", 2, "lengths"))
-    draw(figures.figure_of_lengths(found, folder))
+    draw(figures.figure_of_lengths(scores, folder))
     blocks.append(Heading("Tables", 2, "tables"))
     blocks += [Prose(text) for text in _READING]
     for table in there:
@@ -177,24 +177,26 @@ def _untested(count: int, total: int) -> list[Block]:
     return [Prose(f"{which} {total} statements are about cells that were not run.")]
 
 
-def _extent(found: Scores, all_tables: Sequence[PaperTable]) -> str:
+def _extent(scores: Scores, all_tables: Sequence[PaperTable]) -> str:
     there = sum(table.number is not None and bool(table.scores) for table in all_tables)
-    return f"Results for {there} of the paper's 13 tables: {_counts(found)}"
+    return f"Results for {there} of the paper's 13 tables: {_counts(scores)}"
 
 
-def _counts(found: Scores) -> str:
-    runs = sum(score.tried * score.seeds for score in found.values())
-    further = sum(0 if s.held_out is None else s.held_out.seeds for s in found.values())
-    grids = ", ".join(sorted({score.grid for score in found.values()}))
+def _counts(scores: Scores) -> str:
+    runs = sum(score.tried * score.seeds for score in scores.values())
+    further = sum(0 if s.held_out is None else s.held_out.seeds for s in scores.values())
+    grids = ", ".join(sorted({score.grid for score in scores.values()}))
     return (
-        f"{counted(len(found), 'cell')}, {counted(runs, 'run')} to search the settings "
+        f"{counted(len(scores), 'cell')}, {counted(runs, 'run')} to search the settings "
         f"(grid: {grids}) and {counted(further, 'held-out run')}."
     )
 
 
-def summary(found: Sequence[Check], compared: Sequence[Agreement]) -> list[Block]:
+def summary(checked: Sequence[Check], compared: Sequence[Agreement]) -> list[Block]:
     """List every claim, and every published number that is not reached."""
-    rows = tuple((Field(c.sentence), Field(c.figure), Field(c.verdict, strong=True)) for c in found)
+    rows = tuple(
+        (Field(c.sentence), Field(c.figure), Field(c.verdict, strong=True)) for c in checked
+    )
     grid = Grid(("statement", "our results", "verdict"), rows, prose=(0, 1, 2))
     blocks: list[Block] = [grid]
     if any(one.scores for one in compared):
@@ -310,11 +312,11 @@ def _ours(entry: Comparison) -> Field:
     return Field(ours, number(entry.published.ncr) + difference, entry.best)
 
 
-def figure_3_blocks(found: Scores, out: Path | None = None) -> list[Block]:
+def figure_3_blocks(scores: Scores, out: Path | None = None) -> list[Block]:
     """List the commands behind Figure 3, and those for what it still lacks."""
     used = [
         score
-        for score in found.values()
+        for score in scores.values()
         if (score.key.scenario, score.key.budget) in PANELS
         and score.key.policy in POLICIES
         and score.key.task in MNIST
@@ -324,6 +326,6 @@ def figure_3_blocks(found: Scores, out: Path | None = None) -> list[Block]:
         f"longrank run mnist --scenario {scenario} --budgets {budget} "
         f"--policies {','.join(POLICIES)} --grid paper"
         for scenario, budget in PANELS
-        if used and not latent(found, scenario, budget).complete
+        if used and not latent(scores, scenario, budget).complete
     ]
     return [*blocks, Prose("To complete Figure 3:"), Code(tuple(lines))] if lines else blocks

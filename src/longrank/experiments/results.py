@@ -122,9 +122,9 @@ class Origin:
 def origin(folders: Iterable[Path]) -> Origin:
     """Return what ran the cells in these folders, and when."""
     files = [file for folder in folders for file in sorted(Path(folder).glob("*.parquet"))]
-    found = [pq.read_schema(file).metadata or {} for file in files]
+    metadata = [pq.read_schema(file).metadata or {} for file in files]
     versions, dates = (
-        tuple(sorted({one[key].decode() for one in found if key in one}))
+        tuple(sorted({one[key].decode() for one in metadata if key in one}))
         for key in (_VERSION, _DATE)
     )
     return Origin(versions, dates)

@@ -82,13 +82,13 @@ class Score:
 Scores = dict[Key, Score]
 
 
-def scores(rows: Iterable[ResultRow]) -> Scores:
+def score_cells(rows: Iterable[ResultRow]) -> Scores:
     """Score every cell; of several grids, the one with the most settings counts."""
     kinds: dict[Key, dict[str, list[ResultRow]]] = {}
     for row in rows:
         key = Key(row["task"], row["scenario"], row["budget"], row["policy"])
         kinds.setdefault(key, {}).setdefault(row["grid"], []).append(row)
-    found: Scores = {}
+    scores: Scores = {}
     for key, grids in sorted(kinds.items()):
         tried = {
             grid: len({row["settings"] for row in here if row["protocol"] == "grid"})
@@ -96,8 +96,8 @@ def scores(rows: Iterable[ResultRow]) -> Scores:
         }
         grid = max(tried, key=lambda name: tried[name])
         if tried[grid]:
-            found[key] = _score(key, grid, tried[grid], grids[grid])
-    return found
+            scores[key] = _score(key, grid, tried[grid], grids[grid])
+    return scores
 
 
 def _score(key: Key, grid: str, tried: int, rows: Sequence[ResultRow]) -> Score:
@@ -159,8 +159,8 @@ def _deviation(values: Sequence[float]) -> float:
 
 
 def _spent(rows: Sequence[ResultRow]) -> float | None:
-    found = [row["mean_spent"] for row in rows if row.get("mean_spent") is not None]
-    return statistics.fmean(found) if found else None
+    spent = [row["mean_spent"] for row in rows if row.get("mean_spent") is not None]
+    return statistics.fmean(spent) if spent else None
 
 
 def _mean(rows: Sequence[ResultRow], column: Callable[[ResultRow], float]) -> float:

@@ -171,18 +171,21 @@ def published() -> dict[Key, Published]:
     policies = {label(policy): policy for policy in SIX}
     tasks = {"movielens": "movielens-25m"}
     text = resources.files("longrank.experiments").joinpath("published.csv").read_text("utf-8")
-    found = {}
+    numbers = {}
     for row in csv.DictReader(text.splitlines()):
         task = tasks.get(row["task"], row["task"])
         key = Key(task, row["scenario"], int(row["budget"]), policies[row["policy"]])
-        found[key] = Published(float(row["ncr"]), row["bold"] == "1")
-    return found
+        numbers[key] = Published(float(row["ncr"]), row["bold"] == "1")
+    return numbers
 
 
 def in_order(scenarios: Iterable[str]) -> list[str]:
     """Return each scenario once: the paper's first, then the others by name."""
-    found = set(scenarios)
-    return [*(one for one in _IN_THE_PAPER if one in found), *sorted(found - set(_IN_THE_PAPER))]
+    present = set(scenarios)
+    return [
+        *(one for one in _IN_THE_PAPER if one in present),
+        *sorted(present - set(_IN_THE_PAPER)),
+    ]
 
 
 def tables(scores: Scores) -> list[PaperTable]:

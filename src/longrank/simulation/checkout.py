@@ -94,8 +94,8 @@ class CheckoutRound(IndependentRound):
 @cache
 def all_sequences(routes: int, tries: int) -> NDArray[np.int64]:
     """All sequences of ``tries`` routes; the shorter ones are their prefixes."""
-    found = list(itertools.permutations(range(routes), tries))
-    return np.array(found, np.int64).reshape(len(found), tries)
+    sequences = list(itertools.permutations(range(routes), tries))
+    return np.array(sequences, np.int64).reshape(len(sequences), tries)
 
 
 class CheckoutWorld(World):

@@ -78,13 +78,6 @@ class Upkeep:
                 log.exception("%s: unexpected error; it goes on", name)
             self._stopping.wait(tick)
 
-    def once(self) -> None:
-        """Do everything that is due."""
-        if not self._engine.store.exclusive:
-            self._engine.renew()
-            self._engine.follow()
-        self.keep()
-
     def keep(self) -> None:
         """Save snapshots, expire decisions and drop old ones, of the models led by this process."""
         engine = self._engine

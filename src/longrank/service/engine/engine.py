@@ -270,34 +270,28 @@ class Verbs:
     def __init__(
         self, engine: Engine, append: Callable[[Draft], Awaitable[Entry]], read: decide.Reading
     ) -> None:
-        self._engine, self._append, self._read = engine, append, read
+        self._engine, self._how = engine, (append, read)
 
     def decide(
         self, name: str, request: messages.DecisionRequest
     ) -> Coroutine[Any, Any, messages.DecisionAnswer]:
         """Rank now, and log when awaited."""
-        engine = self._engine
-        model = engine.model(name)
-        how = self._append, self._read
-        return decide.decide(model, request, engine.store, engine.clock(), *how)
+        engine, model = self._engine, self._engine.model(name)
+        return decide.decide(model, request, engine.store, engine.clock(), *self._how)
 
     def settle(
         self, name: str, decision: str, request: messages.OutcomeRequest
     ) -> Coroutine[Any, Any, messages.OutcomeAnswer]:
         """Log what became of a decision, and learn from it."""
-        engine = self._engine
-        model = engine.model(name)
-        known, how = engine._recent, (self._append, self._read)
-        return settle.settle(model, decision, request, known, engine.clock(), *how)
+        engine, model = self._engine, self._engine.model(name)
+        return settle.settle(model, decision, request, engine._recent, engine.clock(), *self._how)
 
     def settle_many(
         self, name: str, items: Sequence[messages.BatchItem]
     ) -> Coroutine[Any, Any, list[messages.OutcomeAnswer | Exception]]:
         """Log many outcomes at once; an error in place of one refused."""
-        engine = self._engine
-        model = engine.model(name)
-        known, how = engine._recent, (self._append, self._read)
-        return settle.settle_many(model, items, known, engine.clock(), *how)
+        engine, model = self._engine, self._engine.model(name)
+        return settle.settle_many(model, items, engine._recent, engine.clock(), *self._how)
 
 
 async def _read(work: Callable[..., T], *args: Any) -> T:

@@ -115,20 +115,11 @@ class Keys:
             for part in path.split("/")
         )
 
-    def owner(self, key: str) -> int | None:
-        """Return the number of the model that a key opens; ADMIN for all, None for none."""
-        if not self._store.exclusive and self._aged():
-            self.refresh()
-        found = self.known(digest(key))
-        if found is None and not self._store.exclusive:
-            self.load()  # another process may have created it
-            found = self.known(digest(key))
-        return found
-
     def known(self, found: bytes) -> int | None:
-        """Return the same by a key's digest, as far as it is in memory, without a query.
+        """Return the number of the model that a key opens, by its digest, without a query.
 
-        NotReady if other processes may have revoked the key meanwhile.
+        ADMIN for all, None for none that is in memory. NotReady if other processes may have revoked
+        the key meanwhile.
         """
         if self._is_admins(found):
             return ADMIN

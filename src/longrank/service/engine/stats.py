@@ -36,13 +36,13 @@ MAX_POINTS = 110  # of a chart
 MAX_MARKS = 200  # changes of candidates that are kept; the oldest go first
 CLOCK_SET_BACK = 3_600.0  # seconds: entries that are older belong to a clock that was wrong
 
-_TOTALS = ("decisions", "empty", "short", "outcomes", "successes", "gave_up", "reward", "spent")
-DECISIONS, EMPTY, SHORT, OUTCOMES, SUCCESSES, GAVE_UP, REWARD, SPENT = range(len(_TOTALS))
+TOTALS = ("decisions", "empty", "short", "outcomes", "successes", "gave_up", "reward", "spent")
+DECISIONS, EMPTY, SHORT, OUTCOMES, SUCCESSES, GAVE_UP, REWARD, SPENT = range(len(TOTALS))
 BINS = 10  # of calibration: how many tries, their estimates, how many succeeded
-_CALIBRATION = len(_TOTALS)
+_CALIBRATION = len(TOTALS)
 _NAMES = _CALIBRATION + 3 * BINS
 FIRST, TRIED, SUCCEEDED, COST, EXPECTED = range(5)
-_WIDTH = 5  # numbers of a candidate
+WIDTH = 5  # numbers of a candidate
 
 Numbers = list[float]
 Closed = tuple[float, bytes]  # when the bucket begins, and its numbers as little-endian float64
@@ -134,7 +134,7 @@ class Series(msgspec.Struct, array_like=True):
         own = self.places.get(name)
         if own is None:
             return
-        place = (own - _NAMES) // _WIDTH * WATCHED
+        place = (own - _NAMES) // WIDTH * WATCHED
         missing = place + WATCHED - len(self.watched)
         if missing > 0:
             self.watched.extend([0.0] * missing)
@@ -145,15 +145,15 @@ class Series(msgspec.Struct, array_like=True):
 
     def _place(self, name: str) -> int:
         """Return where a new candidate's numbers begin; all that are too many share the last."""
-        place = _NAMES + _WIDTH * len(self.places)
+        place = _NAMES + WIDTH * len(self.places)
         if len(self.places) < MAX_NAMES:
             self.places = {**self.places, name: place}  # copies keep theirs
-        self.numbers.extend([0.0] * (place + _WIDTH - len(self.numbers)))
+        self.numbers.extend([0.0] * (place + WIDTH - len(self.numbers)))
         return place
 
     def _begin(self, start: float) -> Numbers:
         self.start = start
-        self.numbers = [0.0] * (_NAMES + _WIDTH * len(self.places))
+        self.numbers = [0.0] * (_NAMES + WIDTH * len(self.places))
         return self.numbers
 
     def _bucket(self, at: float) -> Numbers:
@@ -237,7 +237,7 @@ class Span(NamedTuple):
 
     def candidate(self, number: int, which: int) -> list[float]:
         """Return a number of a candidate in each bucket."""
-        place = _NAMES + _WIDTH * number + which
+        place = _NAMES + WIDTH * number + which
         return [numbers[place] if place < len(numbers) else 0.0 for _, numbers in self.buckets]
 
     def calibration(self) -> list[tuple[float, float, float]]:
@@ -249,7 +249,7 @@ class Span(NamedTuple):
 
     def others(self) -> bool:
         """Return whether there were more candidates than have numbers of their own."""
-        return any(len(numbers) > _NAMES + _WIDTH * MAX_NAMES for _, numbers in self.buckets)
+        return any(len(numbers) > _NAMES + WIDTH * MAX_NAMES for _, numbers in self.buckets)
 
 
 def pack(numbers: Numbers) -> bytes:

@@ -247,6 +247,7 @@ def test_a_release_is_built_checked_and_signed(fresh, tmp_path):
 def test_the_other_commands_of_the_command_line_run_in_a_fresh_clone(tmp_path):
     folder = clone(tmp_path / "longrank")
     variables = environment(tmp_path / "bin", folder) | {"HOME": str(tmp_path)}
+    variables["LONGRANK_KERNELS"] = "auto"
     typed = [*commands(DOCS / "commands.md"), *commands(DOCS / "examples" / "payments.md")]
     for start in ("longrank demo", "longrank run", "longrank report", "longrank bench", "python"):
         for command in typed:

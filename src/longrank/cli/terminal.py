@@ -62,10 +62,11 @@ def refuse(reason: str) -> None:
     errors.print(f"longrank: {reason}", style="red", markup=False, highlight=False, soft_wrap=True)
 
 
-def counted(to: Console = console) -> Progress:
+def counted(to: Console = console, transient: bool = False) -> Progress:
     """Make a progress bar: what is running, how many of how many, the time left.
 
-    Where the terminal is narrow, the description and the bar are shortened, and no number.
+    Where the terminal is narrow, the description and the bar are shortened, and no number. A
+    ``transient`` one vanishes at the end, and is not shown at all without a terminal.
     """
     return Progress(
         TextColumn("{task.description}", table_column=Column(ratio=3, no_wrap=True)),
@@ -76,6 +77,7 @@ def counted(to: Console = console) -> Progress:
         TimeRemainingColumn(table_column=Column(no_wrap=True)),
         console=to,
         expand=True,
+        transient=transient,
     )
 
 

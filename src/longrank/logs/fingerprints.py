@@ -21,8 +21,8 @@ def fingerprint(id: str | int) -> int:
     """
     if isinstance(id, int) and 0 <= id < _WHOLE:
         return id
-    found = blake2b(repr(id).encode(), digest_size=8).digest()
-    return int.from_bytes(found, "little") | 1 << 63
+    digest = blake2b(repr(id).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") | 1 << 63
 
 
 def fingerprints(ids: Sequence[str | int]) -> Prints:

@@ -72,20 +72,20 @@ def _are_paths(data: Any) -> bool:
 def _files(path: Path) -> list[Path]:
     """Return the files that a path stands for, in the order of their names."""
     if path.is_dir():
-        found = sorted(
+        files = sorted(
             each
             for each in path.rglob("*")
             if each.suffix.lower() in SUFFIXES
             and not any(part.startswith((".", "_")) for part in each.relative_to(path).parts)
         )
-        if not found:
+        if not files:
             raise BadFile(f"there is no file in {path} that ends in {', '.join(SUFFIXES)}")
-        return found
+        return files
     if not path.exists() and any(letter in str(path) for letter in "*?["):
-        found = sorted(map(Path, glob.glob(str(path), recursive=True)))
-        if not found:
+        files = sorted(map(Path, glob.glob(str(path), recursive=True)))
+        if not files:
             raise BadFile(f"no file is called {path}")
-        return found
+        return files
     return [path]
 
 
@@ -264,8 +264,8 @@ def _shared(column: Any, *parts: Any) -> list[Any]:
                 encoded, missing = part.dictionary_encode(null_encoding="encode"), 0
         except (AttributeError, pa.ArrowNotImplementedError):  # lists or structs in structs
             return list(column.to_pylist())
-        found = encoded.indices.fill_null(missing).to_numpy()
-        codes = codes * (len(encoded.dictionary) + 1) + found
+        indices = encoded.indices.fill_null(missing).to_numpy()
+        codes = codes * (len(encoded.dictionary) + 1) + indices
         codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
     _, first = np.unique(codes, return_index=True)
     distinct = column.take(pa.array(first)).to_pylist()

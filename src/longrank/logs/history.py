@@ -391,7 +391,7 @@ class History:
             return "items" not in self.columns
         if "items" not in self.columns:
             return True
-        first = next((one for one in self.decisions() if len(one.order)), None)
+        first = next((each for each in self.decisions() if len(each.order)), None)
         if first is None or first.items is None or first.features is None:
             return first is None
         made, _ = first.observed_by(features)
@@ -421,8 +421,8 @@ class History:
         before = self._change
 
         def change(decision: Decision) -> Decision:
-            [one] = changed([decision if before is None else before(decision)], payoffs, budget)
-            return one
+            [revised] = changed([decision if before is None else before(decision)], payoffs, budget)
+            return revised
 
         return self._copy(_change=change)
 
@@ -440,7 +440,7 @@ def changed(
 ) -> list[Decision]:
     """Return decisions under other payoffs, or with a smaller budget: see :meth:`History.under`."""
     revised: dict[int, Payoffs] = {}  # those of the log, by identity: many decisions share them
-    found = []
+    altered = []
     for decision in decisions:
         own, new = decision.payoffs, payoffs
         if callable(payoffs):
@@ -449,8 +449,8 @@ def changed(
                 if id(own) not in revised:
                     revised[id(own)] = payoffs(own)
                 new = revised[id(own)]
-        found.append(decision.under(new, budget))  # type: ignore[arg-type]
-    return found
+        altered.append(decision.under(new, budget))  # type: ignore[arg-type]
+    return altered
 
 
 def _open(data: Any, columns: Mapping[str, str]) -> tuple[str, list[LogTable]]:

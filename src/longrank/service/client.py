@@ -142,5 +142,5 @@ def _answer(call: Call[T], result: _Result) -> T:
     answer: Any = result.content
     if kind is not bytes:
         answer = None if kind is None else msgspec.json.decode(answer, type=kind)
-    found: T = answer if pick is None else pick(answer)
-    return found
+    picked: T = answer if pick is None else pick(answer)
+    return picked

@@ -140,16 +140,17 @@ def gather_all(
         draws = max(1, min(DRAWS, _ENOUGH // max(total, 1)))
     bare = model.bare
     task = _Task(policies, changes, bare, draws, learn, history.missing > 0, every)
-    log, columns = Checked(history.name), defaultdict[tuple[str | None, str], Any](list)
+    columns, done = defaultdict[tuple[str | None, str], Any](list), 0
     if workers is None or learn:
         workers = Jobs()
     jobs = ((task, *placed) for placed in _placed(history, model))
-    for parts, counted in workers.each(_weigh, jobs):
-        _merge(log, counted)
+    for weighed, parts in workers.each(_weigh, jobs):
         for pair, part in parts.items():
             columns[pair].append(part)
+        done += weighed
         if progress is not None:
-            progress(log.decisions + log.missing, total + history.missing)
+            progress(done, total + history.missing)
+    log = check_batches(history, every)
     common = {change: _joined(columns.pop((None, change))) for change in changes}
     return {
         policy: {
@@ -176,23 +177,21 @@ Parts = dict[tuple[str | None, str], EvidenceArrays]  # by policy and change; No
 _COMMON = ("rewards", "last", "short", "earnable")
 
 
-def _weigh(task: _Task, place: int, batch: Batch, blocks: Counts) -> tuple[Parts, Checked]:
-    """Weigh the decisions of a batch for every policy under every change."""
-    places = np.arange(place, place + len(batch))
+def _weigh(task: _Task, place: int, batch: Batch, blocks: Counts) -> tuple[int, Parts]:
+    """Weigh the decisions of a batch for every policy under every change; tell how many."""
+    count, places = len(batch), np.arange(place, place + len(batch))
     decisions = list(batch)
     if task.every > 1:
         asked = slice(-place % task.every, None, task.every)
         decisions, blocks, places = decisions[asked], blocks[asked], places[asked]
         if not decisions:
-            return {}, Checked("")
+            return count, {}
         batch = Batch.of(decisions)
-    log = Checked("")
-    log.add(batch)
     known = [each.payoffs is not None and each.size is not None for each in decisions]
     if not all(known):  # nothing is known of what has no outcome either
         decisions = [each for each, there in zip(decisions, known, strict=True) if there]
         if not decisions:
-            return {}, log
+            return count, {}
         batch, blocks, places = Batch.of(decisions), blocks[known], places[known]
     parts: Parts = {}
     chances = task.model.expect(batch, blocks)
@@ -222,7 +221,7 @@ def _weigh(task: _Task, place: int, batch: Batch, blocks: Counts) -> tuple[Parts
             common |= {each: columns.pop(each) for each in _COMMON}
             parts[name, change] = columns
         parts[None, change] = common
-    return parts, log
+    return count, parts
 
 
 def _placed(history: History, model: OutcomeModel) -> Iterator[tuple[int, Batch, Counts]]:
@@ -371,19 +370,12 @@ def _widened(column: NDArray[Any], width: int, name: str) -> NDArray[Any]:
     return wide
 
 
-def check_batches(history: History) -> Checked:
-    """Return what the decisions of a checked log have."""
-    log = Checked(history.name)
+def check_batches(history: History, every: int = 1) -> Checked:
+    """Return what the decisions of a checked log have, or each n-th of them."""
+    log, place = Checked(history.name), 0
     for batch in history.batches():
-        log.add(batch)
+        asked = list(batch)[-place % every :: every] if every > 1 else batch
+        place += len(batch)
+        if len(asked):
+            log.add(asked if isinstance(asked, Batch) else Batch.of(asked))
     return log
-
-
-def _merge(log: Checked, part: Checked) -> None:
-    """Add what was counted of further decisions."""
-    for each in fields(Checked):
-        ours, theirs = getattr(log, each.name), getattr(part, each.name)
-        if each.name.startswith(("min_", "max_")):
-            setattr(log, each.name, (min if each.name.startswith("min_") else max)(ours, theirs))
-        elif isinstance(ours, int):
-            setattr(log, each.name, ours + theirs)

@@ -99,16 +99,18 @@ def _operation(method: str, path: str, call: Node) -> Iterator[str]:
         yield _table(
             ["parameter", "in", "type", ""],
             (
-                [f"<code>{escape(one['name'])}</code>", one["in"], _kind(one["schema"]),
-                 _need(one["required"], one["schema"])]
-                for one in call["parameters"]
+                [f"<code>{escape(part['name'])}</code>", part["in"], _kind(part["schema"]),
+                 _need(part["required"], part["schema"])]
+                for part in call["parameters"]
             ),
         )  # fmt: skip
     body = call.get("requestBody")
     if body:
-        media = " or ".join(f"<code>{escape(one)}</code>" for one in body["content"])
+        media = " or ".join(f"<code>{escape(kind)}</code>" for kind in body["content"])
         yield f"<p>Takes {_kind(next(iter(body['content'].values()))['schema'])} as {media}.</p>"
-    rows = [(status, _answer(one), one["description"]) for status, one in call["responses"].items()]
+    rows = [
+        (status, _answer(told), told["description"]) for status, told in call["responses"].items()
+    ]
     yield "".join(f"<p>Answers <b>{row[0]}</b>: {row[1]}.</p>" for row in rows if row[0] < "400")
     bad = [row for row in rows if row[0] >= "400"]
     yield f"<details><summary>Errors: {', '.join(row[0] for row in bad)}</summary>"
@@ -136,9 +138,9 @@ def _message(name: str, schema: Node) -> Iterator[str]:
     yield _table(
         ["field", "type", "", "meaning"],
         (
-            [f"<code>{escape(field)}</code>", _kind(one), _need(field in needed, one),
-             _line(one.get("description", ""))]
-            for field, one in fields.items()
+            [f"<code>{escape(field)}</code>", _kind(kind), _need(field in needed, kind),
+             _line(kind.get("description", ""))]
+            for field, kind in fields.items()
         ),
     )  # fmt: skip
 
@@ -183,8 +185,8 @@ def _line(text: str) -> str:
 
 
 def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    head = "".join(f"<th scope='col'>{one}</th>" for one in heads)
-    body = "\n".join(f"<tr>{''.join(f'<td>{one}</td>' for one in row)}</tr>" for row in rows)
+    head = "".join(f"<th scope='col'>{text}</th>" for text in heads)
+    body = "\n".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     return f"<div class='wide'><table><thead><tr>{head}</tr></thead>{body}</table></div>"
 
 

@@ -55,17 +55,17 @@ async def delete_model(service: Service, name: str) -> None:
 
 async def list_models(service: Service) -> messages.ModelList:
     def describe() -> messages.ModelList:
-        found, unavailable = [], []
+        described, unavailable = [], []
         for model in service.engine.models():
             try:
-                found.append(service.engine.describe(model))
+                described.append(service.engine.describe(model))
             except StoreFailed:
                 raise  # the store would not answer for the others either
             except Exception as error:
                 log.exception("model %s cannot be described", model.name)
                 reason = str(error) if isinstance(error, LongrankError) else "see the service's log"
                 unavailable.append(messages.UnavailableModel(model.name, reason))
-        return messages.ModelList(found, unavailable)
+        return messages.ModelList(described, unavailable)
 
     return await run_in_threadpool(describe)
 
@@ -96,8 +96,8 @@ async def delete_key(service: Service, name: str, id: str) -> None:
 
 
 async def list_events(service: Service, limit: int) -> messages.EventList:
-    found = await run_in_threadpool(service.engine.store.events, limit)
-    return messages.EventList([messages.EventInfo(*event) for event in found])
+    events = await run_in_threadpool(service.engine.store.events, limit)
+    return messages.EventList([messages.EventInfo(*event) for event in events])
 
 
 def _who(service: Service) -> str:

@@ -45,13 +45,13 @@ def tree() -> dict[str, Any]:
     for route in ROUTES:
         kinds += [kind for kind in (route.takes, *route.answers.values()) if _is_message(kind)]
     unique = list(dict.fromkeys(kinds))
-    schemas, components = msgspec.json.schema_components(
+    listed, components = msgspec.json.schema_components(
         unique, ref_template="#/components/schemas/{name}"
     )
-    found = dict(zip(unique, schemas, strict=True))
+    schemas = dict(zip(unique, listed, strict=True))
     paths: dict[str, Any] = {}
     for route in ROUTES:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, found)
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schemas)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -71,7 +71,7 @@ def _is_message(kind: Any) -> bool:
     return kind is not None and kind is not bytes
 
 
-def _operation(route: Route[..., Any], found: dict[Any, Any]) -> dict[str, Any]:
+def _operation(route: Route[..., Any], schemas: dict[Any, Any]) -> dict[str, Any]:
     statuses = [503]
     if route.scope != "open":
         statuses += [401, 403, 429, 500]
@@ -81,8 +81,10 @@ def _operation(route: Route[..., Any], found: dict[Any, Any]) -> dict[str, Any]:
             statuses += [422]
     if route.takes is not None:
         statuses += [400, 408, 409, 413, 415]
-    problem = {"application/problem+json": {"schema": found[ProblemDetails]}}
-    responses = {str(status): _answer(route, kind, found) for status, kind in route.answers.items()}
+    problem = {"application/problem+json": {"schema": schemas[ProblemDetails]}}
+    responses = {
+        str(status): _answer(route, kind, schemas) for status, kind in route.answers.items()
+    }
     for status in sorted(statuses):
         responses[str(status)] = {"description": _REASONS[status], "content": problem}
     operation: dict[str, Any] = {
@@ -94,7 +96,7 @@ def _operation(route: Route[..., Any], found: dict[Any, Any]) -> dict[str, Any]:
         "security": [] if route.scope == "open" else [{"key": []}],
     }
     if route.takes is not None:
-        schema = {"schema": found[route.takes]}
+        schema = {"schema": schemas[route.takes]}
         operation["requestBody"] = {
             "required": True,
             "content": {JSON: schema, "application/msgpack": schema},
@@ -102,10 +104,10 @@ def _operation(route: Route[..., Any], found: dict[Any, Any]) -> dict[str, Any]:
     return operation
 
 
-def _answer(route: Route[..., Any], kind: Any, found: dict[Any, Any]) -> dict[str, Any]:
+def _answer(route: Route[..., Any], kind: Any, schemas: dict[Any, Any]) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": route.summary}
     if kind is not None:
-        schema = found[kind] if _is_message(kind) else {"type": "string"}
+        schema = schemas[kind] if _is_message(kind) else {"type": "string"}
         answer["content"] = {media.partition(";")[0]: {"schema": schema} for media in route.media}
     return answer
 

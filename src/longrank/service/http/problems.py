@@ -94,10 +94,10 @@ def json_path(parameter: str) -> str:
     """
     if parameter == "items":
         return "features"
-    found = _RECORD.fullmatch(parameter)
-    if found is None:
+    match = _RECORD.fullmatch(parameter)
+    if match is None:
         return parameter.removeprefix("payoffs.")
-    index, field = found.groups()
+    index, field = match.groups()
     path = "context" if index is None else f"candidates[{index}]"
     if field is None:
         return path

@@ -300,7 +300,9 @@ class Endpoints:
         Each is a dictionary with the decision's ``id`` and what :meth:`settle` takes. They are
         learned in the order of their decisions.
         """
-        return messages.BatchRequest([msgspec.convert(one, messages.BatchItem) for one in outcomes])
+        return messages.BatchRequest(
+            [msgspec.convert(each, messages.BatchItem) for each in outcomes]
+        )
 
     @endpoint("read", "GET", "/v1/models/{name}/decisions/{id}", "decisions:read", "model",
               messages.DecisionRead)  # fmt: skip

@@ -20,13 +20,13 @@ class NoBrowser(LongrankError):
 
 def browser() -> str:
     """Return the path of a Chromium; say how to install one if there is none."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
+    path = next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
         raise NoBrowser(
             "--record needs Chromium or Chrome in the PATH: install it, such as with "
             "`apt install chromium` or `brew install --cask chromium`"
         )
-    return found
+    return path
 
 
 def record(url: str, out: Path, width: int = WIDTH, height: int = HEIGHT) -> None:

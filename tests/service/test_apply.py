@@ -155,7 +155,7 @@ def test_a_learner_that_is_busy_keeps_no_upkeep_waiting(engine, clock, stuck, mo
         for decision in "ab":
             engine.decide(name, asked(decision))
     clock.now += 10.0
-    tick = upkeep.Upkeep(engine).once
+    tick = upkeep.Upkeep(engine).keep
 
     def outcomes():
         return [engine.model(name).stats.outcomes for name in ("m", "other")]

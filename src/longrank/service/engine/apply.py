@@ -49,13 +49,13 @@ def apply(model: Model, entry: Entry, recent: Recent, known: Any = None) -> None
 
 
 class Learners:
-    """Threads in which models learn that do so slowly, and what is known of their speed."""
+    """Threads for models that learn slowly, and how long each takes."""
 
-    broken: str | None = None  # why learning had to stop, if it had to
+    broken: str | None = None  # why learning stopped, if it did
 
     def __init__(self, store: Store, models: Mapping[int, Model], recent: Recent) -> None:
         self._store, self._models, self._recent = store, models, recent
-        self._busy: dict[int, Any] = {}  # what models that learn in the pool have yet to apply
+        self._busy: dict[int, Any] = {}  # entries that models in the pool have yet to apply
         self._costs: dict[int, float] = {}  # seconds that a model took for an outcome
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(MAX_LEARNING, thread_name_prefix="longrank-learner")
@@ -131,7 +131,7 @@ class Applier(Learners):
                 batch, self._busy[model.number] = self._busy[model.number], []
             outcomes = [append for append in batch if append.draft.kind == OUTCOME]
             applied = self._apply(model, batch)
-            with self._lock:  # before anyone is told: the next decision is applied at once again
+            with self._lock:  # before acknowledging, so that the next decision is applied at once
                 more = bool(self._busy[model.number])
                 if not more:
                     del self._busy[model.number]
@@ -154,7 +154,7 @@ class Applier(Learners):
                         apply(model, entry, self._recent, append.draft.known)
                 model.publish()
         except Exception:
-            if is_deleted(self._store, model):  # and its log with it, so that nothing is lost
+            if is_deleted(self._store, model):  # the log is gone too, so nothing is lost
                 return True
             self.broken = f"model {model.name!r} could not learn entry {seq}"
             log.exception(self.broken)
@@ -163,7 +163,7 @@ class Applier(Learners):
 
 
 def is_deleted(store: Store, model: Model) -> bool:
-    """Return whether a model is in the store no more; not if the store cannot be read."""
+    """Return whether the model was deleted; False if the store cannot be read."""
     try:
         return all(row.model != model.number for row in store.models())
     except Exception:
@@ -174,9 +174,9 @@ def is_deleted(store: Store, model: Model) -> bool:
 
 
 class Progress:
-    """Interrupts a replay that is told to stop, and saves every few seconds what it has done.
+    """Stops a replay on request, and saves its progress every few seconds.
 
-    However often a start is interrupted, or killed, the next one goes on from there.
+    The next start continues from there, however often one is interrupted or killed.
     """
 
     def __init__(self, store: Store, stopping: threading.Event) -> None:
@@ -184,7 +184,7 @@ class Progress:
         self._saved = time.monotonic()
 
     def step(self, model: Model) -> None:
-        """Go on, unless it is time to save or to stop; Stopped in that case."""
+        """Save if it is time; raise Stopped if the replay must stop."""
         stop = self._stopping.is_set()
         if stop or time.monotonic() - self._saved > SAVING:
             self.save(model)
@@ -266,7 +266,7 @@ def _load(
         elif snapshot.seq >= floor:
             try:
                 return load(snapshot)
-            except BadFile as error:  # not damaged, but written by other code than this
+            except BadFile as error:  # intact, but written by another version
                 log.warning("model %s: %s; using another one", name, error)
                 if other is None:
                     other = OtherVersion(f"model {name!r} cannot be loaded: {error}")
@@ -280,7 +280,7 @@ def _load(
 
 
 class Recent:
-    """The last ``size`` decisions in memory, as most outcomes come soon; the rest in the store."""
+    """The last ``size`` decisions, in memory because most outcomes come soon."""
 
     def __init__(self, store: Store, size: int) -> None:
         self.store, self._size = store, size

@@ -62,7 +62,7 @@ def decide(
     checked = check(request, offered, spec)
     name = request.id or f"{random.getrandbits(128):032x}"
     if spec.mode == "shadow" and checked.baseline is None:
-        # it may have been decided before the model went into shadow mode
+        # the first request may predate shadow mode
         missing = InvalidInput("baseline", "be given in shadow mode", None)
         return _repeat(model, name, checked.digest, store, read, missing)
     known = _rank(model, name, request, checked, now)
@@ -81,7 +81,7 @@ async def _log(
         pass
     else:
         return answer(record, model.name)
-    # the log takes no decision without its model
+    # a duplicate, unless the model was deleted
     missing = Unknown(f"there is no model {model.name!r}")
     return await _repeat(model, record.id, record.digest, store, read, missing)
 

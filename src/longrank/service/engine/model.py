@@ -58,7 +58,7 @@ def read_spec(data: bytes, model: str) -> Spec:
 
 
 class View(NamedTuple):
-    """A model's state after an entry of the log, for readers: nobody changes it."""
+    """A model's state after an entry of the log, for readers; immutable."""
 
     policy: Policy
     stats: Stats
@@ -82,8 +82,8 @@ class Model:
         self, number: int, name: str, created: float, spec: Spec, snapshot: Snapshot
     ) -> None:
         self.number, self.name, self.created, self.spec = number, name, created, spec
-        self.swept = 0.0  # decisions that expired by then have been looked at
-        self._encoding = threading.Lock()  # views of a schema remember together what they encoded
+        self.swept = 0.0  # decisions that expired before this time were handled
+        self._encoding = threading.Lock()  # views of a schema share a memo
         self.restore(snapshot)
 
     @property

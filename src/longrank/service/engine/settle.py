@@ -162,7 +162,7 @@ def check(
 ) -> OutcomeRecord:
     """Check a report about a decision; InvalidInput says what is wrong with it.
 
-    An ``automatic`` one stands for a report that did not come, and is never too late.
+    An ``automatic`` one replaces a report that never came, and cannot be late.
     """
     played = record.played
     tried, succeeded = _observed(request, played.ids)

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from longrank.errors import BadFile
+from longrank.rows import SparseRows
 from longrank.service.engine.model import Model, read_spec
 from longrank.service.errors import OtherVersion, Stopped, StoreDamaged, StoreFailed, Unknown
 from longrank.service.store.records import DECISION, OUTCOME, DecisionRecord, Entry, Snapshot
@@ -23,6 +24,7 @@ from longrank.service.store.writer import Append, acknowledge, refuse
 
 log = logging.getLogger("longrank.service")
 T = TypeVar("T")
+Known = tuple[DecisionRecord, SparseRows | None]  # the sparse rows of what is played, if at hand
 MAX_LEARNING = 32  # models that learn in the pool at the same time
 MAX_INLINE = 0.002  # seconds that the writer may spend on a batch of a model
 SAVING = 5.0  # seconds between two snapshots of a replay
@@ -35,12 +37,12 @@ def apply(model: Model, entry: Entry, recent: Recent, known: Any = None) -> None
     ``known`` is what the entry's draft knew (see :class:`Draft`), None to read it from the log.
     """
     if entry.kind == DECISION:
-        decision, choice = known or (entry.decision(), None)
-        recent.remember(entry.model, decision)
+        decision, choice, rows = known or (entry.decision(), None, None)
+        recent.remember(entry.model, decision, rows)
         if entry.seq > model.seq:
             model.decide(entry.seq, decision, choice)
     elif entry.seq > model.seq:
-        model.settle(entry.seq, known or recent.settled(entry))
+        model.settle(entry.seq, *(known or recent.settled(entry)))
 
 
 # after each commit
@@ -282,13 +284,13 @@ class Recent:
 
     def __init__(self, store: Store, size: int) -> None:
         self.store, self._size = store, size
-        self._known: OrderedDict[tuple[int, str], DecisionRecord] = OrderedDict()
+        self._known: OrderedDict[tuple[int, str], Known] = OrderedDict()
         self._lock = threading.Lock()
 
-    def remember(self, model: int, decision: DecisionRecord) -> None:
-        """Keep a decision in memory."""
+    def remember(self, model: int, decision: DecisionRecord, rows: SparseRows | None) -> None:
+        """Keep a decision in memory, and the sparse rows of what is played if they are at hand."""
         with self._lock:
-            self._known[model, decision.id] = decision
+            self._known[model, decision.id] = decision, rows
             if len(self._known) > self._size:
                 self._known.popitem(last=False)
 
@@ -297,29 +299,30 @@ class Recent:
         for append in appends:
             entry, known = append.result, append.draft.known
             if append.draft.kind == DECISION and isinstance(entry, Entry):
-                self.remember(entry.model, known[0] if known else entry.decision())
+                decision, _, rows = known or (entry.decision(), None, None)
+                self.remember(entry.model, decision, rows)
 
-    def known(self, model: int, name: str) -> DecisionRecord | None:
+    def known(self, model: int, name: str) -> Known | None:
         """Return a decision by its id, None if it is not in memory."""
         return self._known.get((model, name))
 
-    def find(self, model: int, name: str) -> DecisionRecord | None:
+    def find(self, model: int, name: str) -> Known | None:
         """Return a decision by its id, None if there is none."""
-        decision = self.known(model, name)
-        if decision is not None:
-            return decision
+        known = self.known(model, name)
+        if known is not None:
+            return known
         entry, _ = self.store.find(model, name)
-        return None if entry is None else entry.decision()
+        return None if entry is None else (entry.decision(), None)
 
-    def settled(self, entry: Entry) -> DecisionRecord:
+    def settled(self, entry: Entry) -> Known:
         """Return the decision whose outcome an entry holds, with that outcome."""
-        decision = self.find(entry.model, entry.id)
-        if decision is None:
+        known = self.find(entry.model, entry.id)
+        if known is None:
             raise StoreDamaged(
                 f"the outcome in log entry {entry.seq} has lost its decision {entry.id!r}; "
                 "restore the store from a backup"
             )
-        return msgspec.structs.replace(decision, outcome=entry.outcome())
+        return msgspec.structs.replace(known[0], outcome=entry.outcome()), known[1]
 
     def clear(self) -> None:
         """Forget all decisions, as some are no longer in the store."""

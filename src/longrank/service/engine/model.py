@@ -17,6 +17,7 @@ from longrank.payoffs import Payoffs
 from longrank.policies import Policy, Randomised, from_bytes
 from longrank.policies.base import Candidates, Context
 from longrank.policies.learning import LearningPolicy
+from longrank.rows import SparseRows
 from longrank.schema import Schema
 from longrank.service.engine.stats import Stats
 from longrank.service.errors import OtherVersion, StoreDamaged
@@ -158,11 +159,11 @@ class Model:
         self._stats.decide(decision)
         self.seq = seq
 
-    def settle(self, seq: int, decision: DecisionRecord) -> None:
-        """Apply the outcome of a decision from the log."""
+    def settle(self, seq: int, decision: DecisionRecord, rows: SparseRows | None) -> None:
+        """Apply the outcome of a decision from the log; ``rows`` are its own, if at hand."""
         assert decision.outcome is not None
         if decision.outcome.learn:
-            self.policy.learn(*decision.observed())
+            self.policy.learn(*decision.observed(rows))
             self._changed = True
         self._stats.settle(decision)
         self.seq = seq

@@ -22,8 +22,7 @@ from longrank import (
     theory,
 )
 
-K, D_ITEMS, T = 100, 10, 500
-BUDGETS = (1, 5, 10, 50, 100)
+K, D_ITEMS, T = 40, 10, 200
 SCENARIOS = {
     "vanilla": Payoffs.vanilla,
     "exponential": Payoffs.exponential,
@@ -31,12 +30,9 @@ SCENARIOS = {
 }
 FEATURES = {"Ind": Plain(), "Dep": Coverage(np.eye(D_ITEMS))}
 CASES = [
-    *((b, "vanilla", "theory") for b in BUDGETS),
-    *((b, "exponential", "tuned") for b in BUDGETS),
-    *((b, "linear", "bold") for b in BUDGETS),
-    (10, "vanilla", "bold"),
-    (10, "exponential", "theory"),
-    (10, "linear", "tuned"),
+    *((b, "vanilla", "theory") for b in (1, 10)),
+    *((b, "exponential", "tuned") for b in (5, 40)),
+    *((b, "linear", "bold") for b in (1, 10)),
 ]
 
 
@@ -98,7 +94,7 @@ def test_the_algorithm_is_the_paper_s(algorithm, b, scenario, setting):
     theirs = getattr(transcription, algorithm)(D_ITEMS, b, D, alpha, rate or 1 / c_sigma_prime)
     payoffs = SCENARIOS[scenario](b)
     assert_same_run(algorithm, ours, theirs, [(payoffs, K)] * T, odds, seed=b, b=b)
-    assert theirs.projections > 0 or setting != "theory" or b >= 50
+    assert theirs.projections > 0 or setting != "theory"
 
 
 @pytest.mark.parametrize("algorithm", ["Ind", "Dep"])

@@ -58,7 +58,7 @@ def test_the_formulas_of_open_bandit_pipeline_give_the_same_values():
         reward[i, d.outcome.tried - 1] = d.reward
         theirs[i] = policy.propensities(d.items, FREE, d.order)[:-1]
         dist[i] = policy.choices(d.items, FREE, d.order)[:3, :5]
-        p = model.chances(d.items, i)
+        p = model.predict(d)
         for j in range(d.outcome.tried):
             mean, after = dist[i, j] @ p, FREE.losses[3]
             for further in range(2, j, -1):

@@ -13,15 +13,15 @@ from typer.testing import CliRunner
 from longrank import InvalidInput, Payoffs, Random, cli, named, recommended
 from longrank.cli.terminal import counted
 from longrank.logs import Difference, History, Verdict, evaluate, fit, report, write
-from longrank.logs.evaluation.evidence import gather
+from longrank.logs.evaluation.evidence import gather, gather_all
 from longrank.logs.evaluation.insights import (
     by_candidate,
     by_position,
+    judge_changes,
     learning_curve,
     lengths,
     logged_curve,
     raise_costs,
-    what_if,
 )
 from longrank.logs.evaluation.report import currency_of
 from longrank.logs.evaluation.verdict import LOGGED
@@ -139,16 +139,17 @@ def test_less_budget_and_more_expensive_attempts_are_worth_less():
     history = History(logged(chance(), 120))
     changes = {"same": (None, None), "one": (None, 1), "dear": (raise_costs(0.1), None)}
     judged = {"x": greedy([2.0, -1.0, 1.0, 0.0])}
-    same, one, dear = what_if(judged, history, fit(history), changes)
+    evidence = gather_all(judged, history, fit(history), changes)
+    same, one, dear = judge_changes(evidence, changes)
     assert one.modelled["x"] < same.modelled["x"]
     assert dear.modelled["x"] < same.modelled["x"]
-    assert set(same.robust) == {"x"}
+    assert not same.verdicts["x"].refused
     assert raise_costs(0.5)(PAYOFFS) == Payoffs([0.35, 0.0, 0.0], [-0.1, -0.75, -1.4, -2.05])
 
 
 def test_evaluate_prints_a_table_and_writes_a_report_and_reads_the_log_once(tmp_path, monkeypatch):
     passes, rows = [], History._rows
-    monkeypatch.setattr(History, "_rows", lambda self, un: passes.append(1) or rows(self, un))
+    monkeypatch.setattr(History, "_rows", lambda self: passes.append(1) or rows(self))
     write(tmp_path / "log.parquet", logged(chance(), 60))
     greedy([2.0, -1.0, 1.0, 0.0]).save(tmp_path / "mine.longrank")
     output = call(

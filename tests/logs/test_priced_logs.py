@@ -23,8 +23,8 @@ from longrank import (
     unit_rows,
 )
 from longrank.logs import History, check, evaluate, fit, learn_from, record, report, write
-from longrank.logs.evaluation.evidence import gather
-from longrank.logs.evaluation.insights import by_position, raise_costs, what_if
+from longrank.logs.evaluation.evidence import gather, gather_all
+from longrank.logs.evaluation.insights import by_position, judge_changes, raise_costs
 from longrank.logs.evaluation.target import choose
 from longrank.policies import Randomised
 from longrank.simulation import LogisticWorld
@@ -269,7 +269,8 @@ def test_the_report_and_what_if_are_in_money(tmp_path):
     assert "mean cost" in page
     assert "per success" in page
     changes = {"as it is": (None, None), "dearer": (raise_costs(0.3), None)}
-    same, dearer = what_if(policies, history, fit(history), changes)
+    evidence = gather_all(policies, history, fit(history), changes)
+    same, dearer = judge_changes(evidence, changes)
     assert dearer.modelled["mine"] < same.modelled["mine"]
 
 

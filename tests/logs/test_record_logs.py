@@ -381,11 +381,11 @@ def test_an_outcome_model_of_records_sees_the_context():
     tried = sum(decision.outcome.tried for decision in history.decisions())
     assert len(model.predictions.predicted) == len(model.predictions.succeeded) == tried
     gaps = []
-    for index, decision in enumerate(history.part(200).decisions(), 200):
+    for decision in history.part(200).decisions():
         visa = decision.context["brand"] == "visa"
         ids = [each["id"] for each in decision.candidates]
         good = [visa == (name in ("adyen", "stripe")) for name in ids]
-        chances = model.predict(decision, index)
+        chances = model.predict(decision)
         if 0 < sum(good) < len(good):
             gaps.append(chances[good].min() - chances[[not one for one in good]].max())
     assert np.mean(np.array(gaps) > 0.0) > 0.95

@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 from longrank import Payoffs, PlackettLuce, Random, cli
 from longrank.logs import History, evaluate, fit, gate, write
 from longrank.logs.evaluation.estimators import importance
-from longrank.logs.evaluation.evidence import gather
+from longrank.logs.evaluation.evidence import gather, gather_all
 from longrank.logs.evaluation.gate import check_gate
-from longrank.logs.evaluation.insights import raise_costs, what_if
+from longrank.logs.evaluation.insights import judge_changes, raise_costs
 from longrank.logs.evaluation.intervals import IntervalSettings, mean_interval
 from longrank.logs.evaluation.judging import comparable, differ, judge
 from longrank.logs.evaluation.sample import Sample, betting_bounds
@@ -264,8 +264,8 @@ def test_differences_between_policies_are_paired():
 def test_what_if_has_verdicts_with_intervals():
     history = History(logged(chance(), 80))
     changes = {"unchanged": (None, None), "dearer": (raise_costs(0.1), None), "one": (None, 1)}
-    found = what_if({"x": JUDGED["chance"]()}, history, fit(history), changes)
-    for one in found:
+    evidence = gather_all({"x": JUDGED["chance"]()}, history, fit(history), changes)
+    for one in judge_changes(evidence, changes):
         verdict = one.verdicts["x"]
         assert verdict.low < verdict.high
         assert bool(verdict.refused) == math.isnan(verdict.value)

@@ -155,7 +155,7 @@ def test_a_learner_that_is_busy_keeps_no_upkeep_waiting(engine, clock, stuck, mo
         for decision in "ab":
             engine.decide(name, asked(decision))
     clock.now += 10.0
-    tick = upkeep.Upkeep(engine).once
+    tick = upkeep.Upkeep(engine).keep
 
     def outcomes():
         return [engine.model(name).stats.outcomes for name in ("m", "other")]
@@ -315,10 +315,10 @@ def test_only_so_many_are_kept_in_memory_and_the_others_are_found_in_the_store(e
     entries = [engine.store.find(number, f"d{i}")[0] for i in range(5)]
     recent = Recent(engine.store, 3)
     for entry in entries:
-        recent.remember(number, entry.decision())
+        recent.remember(number, entry.decision(), None)
     asked_for = []
     find = engine.store.find
     engine.store.find = lambda model, name: asked_for.append(name) or find(model, name)
     found = [recent.find(number, f"d{i}") for i in range(5)]
-    assert found == [entry.decision() for entry in entries]
+    assert found == [(entry.decision(), None) for entry in entries]
     assert asked_for == ["d0", "d1"]

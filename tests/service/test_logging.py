@@ -7,16 +7,12 @@ import json
 import logging
 import sys
 
-import httpx
 import pytest
 from process import Server, Wire
-from serving import ADMIN, DIM, free_port, served, until_ready
+from serving import ADMIN, DIM, free_port, service
 
-from longrank.service.app import build
-from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import Model
 from longrank.service.http.logs import Access, JsonLines, configure_logging
-from longrank.service.store.sqlite import SqliteStore
 
 
 @pytest.fixture
@@ -89,10 +85,7 @@ def test_an_error_of_the_service_is_logged_without_what_was_sent(path, lines, mo
             raise ValueError(f"and another that quotes {secret} and {ADMIN}") from error
 
     monkeypatch.setattr(Model, part, broken)
-    app = build(Engine(SqliteStore(path)), admin=ADMIN, access=Access(lines))
-    key = {"Authorization": f"Bearer {ADMIN}"}
-    with served(app) as url, httpx.Client(base_url=url, headers=key, timeout=120.0) as client:
-        until_ready(client)
+    with service(path, access=Access(lines)) as client:
         client.put("/v1/models/m", json={"policy": "ind", "dim": DIM})
         body = {"id": "x", "ids": ["a"], "features": [[secret] * DIM]}
         decided = client.post("/v1/models/m/decisions", json=body)

@@ -130,7 +130,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def upkeep(self) -> None:
-        Upkeep(self.engine).once()
+        Upkeep(self.engine).keep()
 
     @precondition(lambda self: self.decisions)
     @rule(clean=st.booleans())

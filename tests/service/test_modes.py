@@ -93,6 +93,6 @@ def test_a_missing_outcome_of_a_frozen_model_says_why_it_is_not_learned(engine, 
     make(engine, "p", mode="frozen", missing="failed", ttl=10.0)
     engine.decide("p", asked("x"))
     clock.now += 10.0
-    Upkeep(engine).once()
+    Upkeep(engine).keep()
     record = engine.read("p", "x").outcome_record
     assert (record.learned, record.why) == (False, "frozen")

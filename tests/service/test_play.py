@@ -13,13 +13,10 @@ from types import SimpleNamespace
 import httpx
 import numpy as np
 import pytest
-from serving import served, until
+from serving import service, until
 
-from longrank.service.app import build
-from longrank.service.engine.engine import Engine
 from longrank.service.play import Desk, Panel, traffic
 from longrank.service.play import picture as pictures
-from longrank.service.store.sqlite import SqliteStore
 from longrank.simulation.desk import PaymentDesk, fixed_list
 
 with suppress(ImportError):  # the fixture says so
@@ -30,7 +27,8 @@ with suppress(ImportError):  # the fixture says so
 def panel(path):
     """The address of a service with a desk, and the desk."""
     panel = Panel()
-    with served(build(Engine(SqliteStore(path)), auth=False, more=panel.routes())) as url:
+    with service(path, auth=False, more=panel.routes()) as client:
+        url = str(client.base_url)
         desk = Desk(url, seed=1)
         desk.open()
         panel.desk = desk
@@ -356,7 +354,8 @@ def test_a_desk_that_has_closed_is_told(browser, panel):
 @pytest.mark.browser
 def test_a_desk_that_is_not_open_yet_says_so_and_then_opens(browser, path):
     panel = Panel()
-    with served(build(Engine(SqliteStore(path)), auth=False, more=panel.routes())) as url:
+    with service(path, auth=False, more=panel.routes()) as client:
+        url = str(client.base_url)
         browser.get(url)
         shown = "return document.getElementById('desk').textContent"
         until(lambda: "not open yet" in browser.execute_script(shown))

@@ -42,7 +42,7 @@ def test_a_snapshot_is_taken_every_so_often(engine, reopen):
     for i in range(7):
         engine.decide("m", asked(f"d{i}"))
         engine.settle("m", f"d{i}", told())
-        upkeep.once()
+        upkeep.keep()
     assert len(list(engine.store.snapshots(engine.model("m").number))) == 3
     state = fresh(engine).snapshot()
     engine.close()

@@ -38,7 +38,7 @@ def test_a_model_drops_by_itself_what_it_does_not_keep(engine, clock):
     upkeep = Upkeep(engine)
     engine.decide("short", asked("x"))
     clock.now += 200.0
-    upkeep.once()
+    upkeep.keep()
     assert engine.latest("short").decisions == []
 
 

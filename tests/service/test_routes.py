@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
 from typing import get_type_hints
 
 import pytest
-from serving import ADMIN, DIM
+from serving import ADMIN, DIM, served
 
 import longrank
 from longrank.service import AsyncClient, Client, messages
-from longrank.service.http.application import endpoints
+from longrank.service.http.application import endpoints, find
+from longrank.service.http.problems import Refused
 from longrank.service.http.routes import PAGES, ROUTES, Endpoints
 from longrank.service.http.service import Reply
+
+TABLE = endpoints()
 
 
 def test_a_handler_takes_what_its_route_says_and_answers_it():
@@ -112,3 +116,47 @@ def test_a_client_imports_no_server():
     loaded = set(run.stdout.split())
     assert "httpx" in loaded
     assert not loaded & {"starlette", "uvicorn", "apsw", "psycopg", "prometheus_client"}
+
+
+def test_a_path_and_a_method_name_one_endpoint_and_its_values():
+    endpoint, values = find(TABLE, "PUT", "/v1/models/m/decisions/x:1/outcome")
+    assert endpoint.route.name == "settle"
+    assert endpoint.handler.__name__ == "settle"
+    assert values == {"name": "m", "id": "x:1"}
+    assert find(TABLE, "HEAD", "/healthz")[0].route.name == "health"
+
+
+def test_any_other_request_is_refused():
+    for method, path, status in (
+        ("GET", "/v1/models/m/", 404),
+        ("GET", "/openapi_json", 404),
+        ("GET", "/healthz\n", 404),
+        ("GET", "/v1/models/m\n", 404),
+        ("PATCH", "/v1/models/m", 405),
+        ("HEAD", "/v1/models/m/outcomes", 405),
+    ):
+        with pytest.raises(Refused) as caught:
+            find(TABLE, method, path)
+        assert caught.value.status == status, path
+
+
+async def app(scope, receive, send):  # noqa: ARG001
+    if scope["type"] != "http":
+        return
+    if scope["path"] == "/slow":
+        await asyncio.sleep(0.01)
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"a", b"b")]})
+    await send({"type": "http.response.body", "body": b"first ", "more_body": True})
+    await send({"type": "http.response.body", "body": b"second"})
+
+
+@pytest.mark.parametrize("asked", ["/", "/slow"])
+def test_one_read_gets_a_whole_answer_and_the_connection_lives_on(asked):
+    with served(app) as url:
+        host, _, port = url.removeprefix("http://").partition(":")
+        with socket.create_connection((host, int(port)), timeout=120) as client:
+            for _ in range(3):
+                client.sendall(f"GET {asked} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+                answer = client.recv(10_000)
+                assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+                assert answer.endswith(b"6\r\nfirst \r\n6\r\nsecond\r\n0\r\n\r\n")

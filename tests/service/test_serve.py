@@ -125,12 +125,6 @@ def test_the_doctor_tells_where_it_cannot_write(command):
     assert (ill.exit_code, "cannot write" in ill.stdout) == (1, True)
 
 
-def test_the_doctor_says_that_it_works_without_a_compiler(command, monkeypatch, tmp_path):
-    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
-    slow = command("doctor", "--store", str(tmp_path / "d.db"))
-    assert (slow.exit_code, "everything works, more slowly" in slow.stdout) == (0, True)
-
-
 def test_a_password_in_the_stores_url_is_not_shown():
     assert plain_address("postgresql://me:secret@host/db") == "postgresql://host/db"
     assert plain_address("decisions.db") == "decisions.db"

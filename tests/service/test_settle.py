@@ -113,7 +113,7 @@ def test_a_missing_outcome_means_unobserved(engine, clock):
     engine.decide("m", asked("x"))
     before = engine.model("m").state_hash()
     clock.now += 1e6
-    Upkeep(engine).once()
+    Upkeep(engine).keep()
     assert engine.model("m").state_hash() == before
     stats = engine.describe(engine.model("m")).stats
     assert (stats.pending, stats.expired, stats.outcomes) == (0, 1, 0)
@@ -123,11 +123,11 @@ def test_a_missing_outcome_means_failed_where_the_model_says_so(engine, clock, r
     model = make(engine, "strict", missing="failed", ttl=60.0)
     decision = engine.decide("strict", asked("x"))
     clock.now += 59.0
-    Upkeep(engine).once()
+    Upkeep(engine).keep()
     assert model.stats.outcomes == 0
     clock.now += 1.0
     for _ in range(2):
-        Upkeep(engine).once()
+        Upkeep(engine).keep()
     assert (model.stats.outcomes, model.stats.learned) == (1, 1)
     assert engine.read("strict", "x").outcome == messages.Observed(len(decision.sequence), False)
     with pytest.raises(Conflict, match="expired and was recorded as failed"):

@@ -9,7 +9,7 @@ import threading
 import httpx
 import msgspec
 from process import Server, once
-from serving import ADMIN, DIM, asked, free_port, served, told, until, until_ready
+from serving import ADMIN, DIM, asked, free_port, served, service, told, until, until_ready
 
 from longrank.service.app import build
 from longrank.service.engine import catalog
@@ -118,16 +118,10 @@ def test_a_last_snapshot_that_fails_keeps_nothing_open(path, clock, caplog, monk
     def full(*_):
         raise StoreFailed("the disk is full")
 
-    engine = Engine(SqliteStore(path), clock=clock)
-    with (
-        served(build(engine, admin=ADMIN)) as url,
-        httpx.Client(base_url=url, headers=KEY, timeout=120.0) as client,
-    ):
-        until_ready(client)
-        client.put("/v1/models/m", json={"policy": "ind", "dim": DIM})
+    with service(path, clock=clock, models=("m",)) as client:
         client.post("/v1/models/m/decisions", json={**ROUND, "id": "x"})
-        engine.settle("m", "x", told())
-        monkeypatch.setattr(engine.store, "save_snapshot", full)
+        client.engine.settle("m", "x", told())
+        monkeypatch.setattr(client.engine.store, "save_snapshot", full)
     assert "stopped without a last snapshot: the disk is full" in caplog.text
     with Engine(SqliteStore(path), clock=clock) as again:
         assert again.model("m").version == 1

@@ -179,19 +179,19 @@ def evaluate(
     settings: dict[str, Any] = {"confidence": confidence, "interval": interval, "seed": seed}
     settings |= {"missing": missing}
     with _progress(own, "estimating") as progress:
-        found = estimate(judged, policies, progress=progress, **settings, **workers)
-    _write(json, found.to_dict())
+        evaluation = estimate(judged, policies, progress=progress, **settings, **workers)
+    _write(json, evaluation.to_dict())
     money = currency or currency_of(judged)
-    _show(own, found, money)
+    _show(own, evaluation, money)
     if every:
-        _show_all(own, found)
+        _show_all(own, evaluation)
     if report is not None:
         with own.status("writing the report"):
             settings = {"interval": interval, "missing": missing, "extra_cost": extra_cost}
             settings["currency"] = money
-            write_report(judged, policies, report, found, **settings, **workers)
+            write_report(judged, policies, report, evaluation, **settings, **workers)
         own.print(f"Wrote the report to {report}")
-    if all(each.refused and math.isnan(each.low) for each in found.verdicts.values()):
+    if all(each.refused and math.isnan(each.low) for each in evaluation.verdicts.values()):
         raise typer.Exit(1)
 
 
@@ -231,10 +231,10 @@ def _plain(decision: GateDecision) -> dict[str, Any]:
     return {"policy": gain.policy, "gain": finite, "reason": decision.reason}
 
 
-def _write(path: Path | None, found: dict[str, Any]) -> None:
+def _write(path: Path | None, contents: dict[str, Any]) -> None:
     if path is None:
         return
-    text = dumps(found, indent=2, ensure_ascii=False)
+    text = dumps(contents, indent=2, ensure_ascii=False)
     if str(path) == "-":
         sys.stdout.write(text + "\n")
     else:

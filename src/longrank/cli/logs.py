@@ -62,36 +62,36 @@ def settings(parameter: str, text: str) -> dict[str, str]:
     >>> settings("columns", "id=payment,ids=routes")
     {'id': 'payment', 'ids': 'routes'}
     """
-    found = {}
+    parsed = {}
     for part in names(text):
         key, equals, value = part.partition("=")
         if not equals:
             raise InvalidInput(parameter, "be of the form name=value,name=value", repr(text))
-        found[key] = value
-    return found
+        parsed[key] = value
+    return parsed
 
 
 def values(parameter: str, text: str) -> dict[str, Any]:
     """Split settings of the command line into numbers and texts."""
-    found: dict[str, Any] = {}
+    parsed: dict[str, Any] = {}
     for key, value in settings(parameter, text).items():
         try:
-            found[key] = float(value) if "." in value or "e" in value else int(value)
+            parsed[key] = float(value) if "." in value or "e" in value else int(value)
         except ValueError:
-            found[key] = value
-    return found
+            parsed[key] = value
+    return parsed
 
 
 def _payoffs(text: str) -> Payoffs | None:
     """Return payoffs from their description."""
     if not text:
         return None
-    found = values("payoffs", text)
+    given = values("payoffs", text)
     needed, known = {"budget", "attempt_cost"}, {"budget", "attempt_cost", "success", "give_up"}
-    if needed - set(found) or set(found) - known:
+    if needed - set(given) or set(given) - known:
         rule = "have budget and attempt_cost, and may have success and give_up"
         raise InvalidInput("payoffs", rule, repr(text))
-    return Payoffs.linear(found.pop("budget"), **found)
+    return Payoffs.linear(given.pop("budget"), **given)
 
 
 def open_log(
@@ -127,31 +127,31 @@ def check(
     With other names of columns: `longrank logs check log.csv --columns id=payment,ids=routes`
     """
     with console.status(f"reading {', '.join(map(str, file))}"):
-        found = check_history(open_log(file, columns, context, payoffs))
-    for problem in found.problems[:max_problems]:
+        checked = check_history(open_log(file, columns, context, payoffs))
+    for problem in checked.problems[:max_problems]:
         console.print(str(problem), style="red", markup=False, highlight=False, soft_wrap=True)
-    rest = len(found.problems) + found.more - max_problems
+    rest = len(checked.problems) + checked.more - max_problems
     if rest > 0:
         console.print(f"and {rest} more problems (see --max-problems)", style="red")
-    if found.fields:
-        console.print(f"Fields of the candidates or their context: {', '.join(found.fields)}")
-    if found.prices:
-        console.print(f"Prices: {found.prices}")
-    if found.ignored:
+    if checked.fields:
+        console.print(f"Fields of the candidates or their context: {', '.join(checked.fields)}")
+    if checked.prices:
+        console.print(f"Prices: {checked.prices}")
+    if checked.ignored:
         console.print(
-            f"Ignored columns that are not part of the format: {', '.join(found.ignored)}"
+            f"Ignored columns that are not part of the format: {', '.join(checked.ignored)}"
         )
-    if found.problems:
+    if checked.problems:
         console.print(
-            f"{found.name}: fix this first; nothing is learned from a log that breaks a rule",
+            f"{checked.name}: fix this first; nothing is learned from a log that breaks a rule",
             highlight=False,
             soft_wrap=True,
         )
         raise typer.Exit(1)
-    table = Table(title=f"{found.name}: {found.decisions} decisions")
+    table = Table(title=f"{checked.name}: {checked.decisions} decisions")
     for column in ("use", "possible", "why"):
         table.add_column(column, overflow="fold")
-    for ability in found.abilities:
+    for ability in checked.abilities:
         table.add_row(ability.name, "yes" if ability.possible else "no", ability.reason)
     console.print(table)
 

@@ -1,11 +1,11 @@
-"""The compiled inner loops; nothing else in longrank is compiled.
+"""The inner loops: plain Python that numba compiles behind (:mod:`~longrank.kernels.compilation`).
 
-Kernels take and fill plain arrays. They do not validate: their callers do. Each also runs as plain
-Python (``NUMBA_DISABLE_JIT=1``). Whatever a learner's state depends on uses additions,
+Kernels take and fill plain arrays. They do not validate: their callers do. Interpreted or compiled,
+they give the same bits. Whatever a learner's state depends on uses additions,
 multiplications, divisions and square roots in a fixed order, so that the state is the same bit for
 bit on every machine.
 
-Parts from outside of the package write their own with ``compiled``.
+Parts of other packages make kernels of their own with ``compiled``.
 """
 
 from longrank.kernels.compilation import compiled
@@ -24,7 +24,7 @@ from longrank.kernels.length import (
     values_ahead,
 )
 from longrank.kernels.likelihood import fit_likelihood, grow_and_fit
-from longrank.kernels.link import densities, probabilities
+from longrank.kernels.link import densities, probabilities, probability
 from longrank.kernels.looks import (
     CONTENDERS,
     Optimism,
@@ -129,6 +129,7 @@ __all__ = [
     "patience_of",
     "plan",
     "probabilities",
+    "probability",
     "probe_is_due",
     "room_for",
     "scan",

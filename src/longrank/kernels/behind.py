@@ -1,4 +1,4 @@
-"""What happens behind interpreted kernels: their compiled forms are loaded, or made and loaded.
+"""Background compilation: load the compiled forms of interpreted kernels, or have them made first.
 
 Nothing happens until plain Python has taken :data:`PATIENCE` seconds in this process, so a short
 script neither imports numba nor starts a process. Then a thread takes what was wanted, the most
@@ -42,7 +42,7 @@ Load = Callable[[], bool]  # takes the compiled form from the disk, if it is the
 
 
 class Behind:
-    """What is wanted, what is there, and what cannot be had."""
+    """Kernels that are wanted, ready or failed."""
 
     def __init__(self) -> None:
         self.wanted: dict[Job, tuple[float, Load]] = {}  # seconds spent without it
@@ -55,7 +55,7 @@ class Behind:
         self._announced: set[bool] = set()
 
     def want(self, job: Job, load: Load, seconds: float) -> None:
-        """Note that a kernel ran as plain Python for so long."""
+        """Record that a kernel ran as plain Python for this many seconds."""
         if job in self.failed or job in self.ready:
             return
         with self._changed:
@@ -66,7 +66,7 @@ class Behind:
                 self._start()
 
     def begin(self) -> None:
-        """Compile without waiting any longer: for a service, say."""
+        """Start compiling now instead of waiting for more evidence, as a service does."""
         with self._changed:
             self.patience = 0.0
             if self.wanted:
@@ -87,7 +87,7 @@ class Behind:
             self.make(job, load)
 
     def make(self, job: Job, load: Load, waited_for: bool = False) -> bool:
-        """Load a compiled form, made first if need be; return whether it is there."""
+        """Load a compiled form, compiling it first if necessary; return whether it is there."""
         if job not in self.ready and job not in self.failed:
             try:
                 if not load():
@@ -163,7 +163,7 @@ class _Process:
             raise RuntimeError(problem)
 
     def close(self) -> None:
-        """Let it end by itself, as soon as it has finished what it does now."""
+        """Let it exit on its own once its current job is done."""
         if self._lock.acquire(blocking=False):
             self._leave()
             self._lock.release()
@@ -177,7 +177,7 @@ class _Process:
                 with contextlib.suppress(OSError):
                     pipe.close()  # type: ignore[union-attr]
             if process.poll() is None:
-                process.returncode = 0  # nobody waits for it, and that is no mistake
+                process.returncode = 0  # not waited for, on purpose
 
 
 def _spawn() -> subprocess.Popen[str]:
@@ -190,7 +190,7 @@ def _spawn() -> subprocess.Popen[str]:
         stderr=subprocess.DEVNULL,
         text=True,
         env=os.environ | {COMPILER: "1", "PYTHONPATH": path},
-        start_new_session=True,  # an interrupt from the keyboard is not meant for it
+        start_new_session=True,  # Ctrl-C must not reach it
     )
 
 
@@ -204,7 +204,7 @@ behind = Behind()
 
 
 def _renew() -> None:
-    """Forget the thread and the process of the parent, in a process that was forked."""
+    """Forget the parent's thread and process after a fork."""
     global behind
     behind = Behind()
 

@@ -142,14 +142,14 @@ class Checked:
             teaches += f"; {self.left_out} of them excluded from learning"
         if self.missing:
             teaches += f"; {self.missing} more without an outcome"
-        found = [Ability("warm start", self.left_out < self.decisions, teaches)]
+        uses = [Ability("warm start", self.left_out < self.decisions, teaches)]
         for name, needs in NEEDS.items():
             reason = self.lacks(*needs)
             able = "all candidates and payoffs are known"
             if "chance" in needs:
                 able = f"{self.randomised} randomised decisions"
-            found.append(Ability(name, not reason, reason or able))
-        return found
+            uses.append(Ability(name, not reason, reason or able))
+        return uses
 
 
 def check(source: Any) -> Checked:

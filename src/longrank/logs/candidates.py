@@ -72,21 +72,21 @@ class CandidateReader:
         """Return the candidates; ``named`` if plain names are records too."""
         if row.get("candidates") is None:
             return None
-        found = self._cell(row, "candidates", "a list of records or names")
-        if not isinstance(found, list):
-            raise InvalidInput("candidates", "be a list", _short(found))
-        kinds = set(map(type, found))
-        if items is not None and len(items) != len(found):
-            raise InvalidInput("candidates", f"be {len(items)}, as many as items", len(found))
+        cell = self._cell(row, "candidates", "a list of records or names")
+        if not isinstance(cell, list):
+            raise InvalidInput("candidates", "be a list", _short(cell))
+        kinds = set(map(type, cell))
+        if items is not None and len(items) != len(cell):
+            raise InvalidInput("candidates", f"be {len(items)}, as many as items", len(cell))
         if kinds == {dict}:
-            return Offered(None, found)
+            return Offered(None, cell)
         if any(issubclass(kind, Mapping) for kind in kinds):
-            return Offered(None, _as_dictionaries(found))
+            return Offered(None, _as_dictionaries(cell))
         if any(issubclass(kind, bool) or not issubclass(kind, str | int) for kind in kinds):
-            raise InvalidInput("candidates", "be texts or whole numbers", _short(found))
-        if len(set(found)) != len(found):
-            raise InvalidInput("candidates", "be unique", _short(found))
-        return Offered(found, [self._named(name) for name in found] if named else None)
+            raise InvalidInput("candidates", "be texts or whole numbers", _short(cell))
+        if len(set(cell)) != len(cell):
+            raise InvalidInput("candidates", "be unique", _short(cell))
+        return Offered(cell, [self._named(name) for name in cell] if named else None)
 
     def _named(self, name: str | int) -> Record:
         """Return the record of a plain name, the same for the same name."""
@@ -101,13 +101,13 @@ class CandidateReader:
         """Return what the candidates share."""
         if row.get("context") is None:
             return None
-        found = self._cell(row, "context", "a dictionary")
-        if not isinstance(found, Mapping):
-            raise InvalidInput("context", "be a dictionary", _short(found))
-        return found
+        cell = self._cell(row, "context", "a dictionary")
+        if not isinstance(cell, Mapping):
+            raise InvalidInput("context", "be a dictionary", _short(cell))
+        return cell
 
     def check(self, row: Row, records: list[Record], context: Record | None) -> None:  # noqa: ARG002
-        """Refuse fields of a kind that is not that of earlier rows, or of none."""
+        """Refuse a field whose kind differs from earlier rows, or that has none."""
         checked = self._checked
         new = [record for record in records if id(record) not in checked]
         if new:
@@ -125,7 +125,7 @@ class CandidateReader:
             self._fields[name] = encoded.fields
 
     def _cell(self, row: Row, column: str, what: str) -> Any:
-        """Return what a cell holds, or its JSON text stands for; the same for the same text."""
+        """Return the value of a cell, decoded if it is JSON text; equal texts share one object."""
         value = row[column]
         if isinstance(value, np.ndarray):
             return value.tolist()
@@ -133,10 +133,10 @@ class CandidateReader:
             return list(value)
         if not isinstance(value, str):
             return value
-        found = self._texts.get(value)
-        if found is None:
+        meaning = self._texts.get(value)
+        if meaning is None:
             try:
-                found = json.loads(value)
+                meaning = json.loads(value)
             except (ValueError, RecursionError):
                 rule = f"be {what}, or JSON text of it"
                 raise InvalidInput(column, rule, _short(value)) from None
@@ -144,8 +144,8 @@ class CandidateReader:
             if self._letters > _MAX_LETTERS:
                 self._texts.clear()
                 self._letters = len(value)
-            self._texts[value] = found
-        return found
+            self._texts[value] = meaning
+        return meaning
 
 
 def played(row: Row, offered: Offered | None, size: int | None) -> NDArray[np.int64]:
@@ -155,19 +155,19 @@ def played(row: Row, offered: Offered | None, size: int | None) -> NDArray[np.in
         if row.get(IDS) is not None:
             column = IDS
         elif isinstance(row.get("tried"), list | tuple | np.ndarray):
-            column = "tried"  # then all that was played was attempted
-    found = listed(row, column)
-    if column == IDS or any(isinstance(entry, str) for entry in found):
+            column = "tried"  # everything played was attempted
+    entries = listed(row, column)
+    if column == IDS or any(isinstance(entry, str) for entry in entries):
         if offered is None:
-            raise InvalidInput(column, "hold indices where candidates are missing", _short(found))
-        found = _find(found, offered.names, column)
-    for entry in found:
+            raise InvalidInput(column, "hold indices where candidates are missing", _short(entries))
+        entries = _find(entries, offered.names, column)
+    for entry in entries:
         index = checks.whole(column, entry)
         if size is not None and index >= size:
             raise InvalidInput(column, f"hold indices below {size}, the candidates", index)
-    if len(set(found)) != len(found):
-        raise InvalidInput(column, "hold no candidate twice", _short(found))
-    return np.array(found, np.int64)
+    if len(set(entries)) != len(entries):
+        raise InvalidInput(column, "hold no candidate twice", _short(entries))
+    return np.array(entries, np.int64)
 
 
 def two_readings(row: Row, order: NDArray[np.int64], offered: Offered | None) -> str:
@@ -178,23 +178,23 @@ def two_readings(row: Row, order: NDArray[np.int64], offered: Offered | None) ->
     if offered is None or not offered.numbered or row.get(IDS) is not None:
         return ""
     column, names = "tried" if row.get("order") is None else "order", offered.names
-    found = listed(row, column)
-    if len(set(names)) < len(names) or not set(names).issuperset(found):
+    entries = listed(row, column)
+    if len(set(names)) < len(names) or not set(names).issuperset(entries):
         return ""
-    return column if [names.index(each) for each in found] != order.tolist() else ""
+    return column if [names.index(each) for each in entries] != order.tolist() else ""
 
 
 def attempted(row: Row, order: NDArray[np.int64] | None, offered: Offered | None) -> int:
     """Return the number of attempts, where ``tried`` lists them."""
-    found = listed(row, "tried")
+    entries = listed(row, "tried")
     if order is None:
-        return len(found)
-    named = row.get(IDS) is not None or any(isinstance(entry, str) for entry in found)
+        return len(entries)
+    named = row.get(IDS) is not None or any(isinstance(entry, str) for entry in entries)
     own = order.tolist()
     first = [offered.names[i] for i in own] if named and offered is not None else own
-    if found != first[: len(found)]:
-        raise InvalidInput("tried", f"be the first of order, {_short(first)}", _short(found))
-    return len(found)
+    if entries != first[: len(entries)]:
+        raise InvalidInput("tried", f"be the first of order, {_short(first)}", _short(entries))
+    return len(entries)
 
 
 def listed(row: Row, column: str) -> list[Any]:
@@ -217,11 +217,11 @@ def _find(wanted: list[Any], names: list[Any], column: str) -> list[int]:
     return [where[entry] for entry in wanted]
 
 
-def _as_dictionaries(found: list[Any]) -> list[Record]:
-    for i, each in enumerate(found):
+def _as_dictionaries(records: list[Any]) -> list[Record]:
+    for i, each in enumerate(records):
         if not isinstance(each, Mapping | str):
             raise InvalidInput(f"candidate {i}", "be a dictionary or a name", _short(each))
-    return [{ID: each} if isinstance(each, str) else dict(each) for each in found]
+    return [{ID: each} if isinstance(each, str) else dict(each) for each in records]
 
 
 def _short(value: Any) -> str:

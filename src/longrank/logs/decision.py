@@ -160,10 +160,10 @@ class Decision:
         Really, where the outcome says so; otherwise as planned in ``payoffs``.
         """
         order, outcome = self.order, self.outcome
-        found = np.zeros(len(order)) if payoffs.costs is None else payoffs.costs[order]
+        costs = np.zeros(len(order)) if payoffs.costs is None else payoffs.costs[order]
         if outcome is not None and outcome.costs is not None:
-            found[: outcome.tried] = outcome.costs
-        return found
+            costs[: outcome.tried] = outcome.costs
+        return costs
 
     @property
     def size(self) -> int | None:

@@ -1,4 +1,4 @@
-"""Fingerprints of ids: 64 bits each, by which a million of them are told apart in little memory."""
+"""Fingerprints of ids: 64 bits each, to tell a million of them apart in little memory."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def fingerprint(id: str | int) -> int:
     """
     if isinstance(id, int) and 0 <= id < _WHOLE:
         return id
-    found = blake2b(repr(id).encode(), digest_size=8).digest()
-    return int.from_bytes(found, "little") | 1 << 63
+    digest = blake2b(repr(id).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") | 1 << 63
 
 
 def fingerprints(ids: Sequence[str | int]) -> Prints:

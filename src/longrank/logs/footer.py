@@ -1,6 +1,6 @@
 """Footers of Parquet files: how large the pages of a file are, before any of them is read.
 
-A page of some bytes may stand for gigabytes. The headers of all pages are read here, by the compact
+A page of few bytes may expand to gigabytes. The headers of all pages are read here, by the compact
 protocol of Thrift, since pyarrow shows what the footer says, not the pages, and ends the process
 where a footer does not fit together.
 """
@@ -89,13 +89,13 @@ class _Reader:
         self.data, self.at = data, 0
 
     def fields(self, depth: int = 0) -> Fields:
-        found: Fields = {}
+        read: Fields = {}
         number = 0
         while head := self._byte():
             number = number + (head >> 4) if head >> 4 else self._whole()
             kind = head & 15
-            found[number] = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth)
-        return found
+            read[number] = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth)
+        return read
 
     def _value(self, kind: int, depth: int) -> Any:
         if depth > _MAX_DEPTH:

@@ -19,7 +19,7 @@ from longrank.logs.columns import (
     PRICES,
     Row,
 )
-from longrank.logs.formats import LogTable, Rows, Unneeded
+from longrank.logs.formats import LogTable, Rows
 from longrank.logs.rules import whole
 from longrank.logs.violations import Violation
 from longrank.schema import ID
@@ -43,8 +43,8 @@ def by_decision(
     joints = [_Joint(table, context) for table in tables]
     for joint in joints:
         joint.all = joints
-    found = [LogTable(joint.table.name, joint.columns, joint.rows) for joint in joints]
-    return found, tuple(dict.fromkeys(name for joint in joints for name in joint.fields))
+    joined = [LogTable(joint.table.name, joint.columns, joint.rows) for joint in joints]
+    return joined, tuple(dict.fromkeys(name for joint in joints for name in joint.fields))
 
 
 @dataclass
@@ -88,18 +88,18 @@ class _Joint:
         """The same by the decisions of this file."""
         if self.given is not None or "context" in self.kept or not self.fields:
             return frozenset(self.given or ())
-        found = set(self.fields) - PRICE_FIELDS
+        constant = set(self.fields) - PRICE_FIELDS
         for group in self._groups():
             if isinstance(group, list):
                 first = group[0][1]
                 for _, row in group[1:]:
-                    found -= {n for n in found if not _same(row.get(n), first.get(n))}
-        return frozenset(found)
+                    constant -= {n for n in constant if not _same(row.get(n), first.get(n))}
+        return frozenset(constant)
 
     def _groups(self) -> Iterator[Group | tuple[int, Violation]]:
         """Return the rows of each decision, or a row that cannot be read."""
         group: Group = []
-        for number, row in self.table.rows(frozenset()):
+        for number, row in self.table.rows():
             if isinstance(row, Violation):
                 yield number, row
                 continue
@@ -110,7 +110,7 @@ class _Joint:
         if group:
             yield group
 
-    def rows(self, _: Unneeded) -> Rows:
+    def rows(self) -> Rows:
         """Return a row per decision."""
         for group in self._groups():
             if isinstance(group, tuple):
@@ -204,13 +204,13 @@ def _outcome(group: Group, order: list[int]) -> Row:
 
 def _prices(group: Group, column: str) -> list[Any] | None:
     """Return what a column says of each candidate; None if it says nothing of all of them."""
-    found = [row.get(column) for _, row in group]
-    if all(price is None for price in found):
+    prices = [row.get(column) for _, row in group]
+    if all(price is None for price in prices):
         return None
-    if None in found:
+    if None in prices:
         rule = "be present for all candidates of a decision, or for none"
-        raise _Broken(group[found.index(None)][0], column, rule, "nothing")
-    return found
+        raise _Broken(group[prices.index(None)][0], column, rule, "nothing")
+    return prices
 
 
 def _paid(group: Group, order: list[int]) -> list[Any] | None:
@@ -218,12 +218,12 @@ def _paid(group: Group, order: list[int]) -> list[Any] | None:
     for i, (number, row) in enumerate(group):
         if i not in order and row.get(PAID) is not None:
             raise _Broken(number, PAID, "be missing where position is", repr(row[PAID]))
-    found = [group[i][1].get(PAID) for i in order]
-    count = sum(cost is not None for cost in found)
-    if None in found[:count]:
-        number = group[order[found.index(None)]][0]
+    bills = [group[i][1].get(PAID) for i in order]
+    count = sum(cost is not None for cost in bills)
+    if None in bills[:count]:
+        number = group[order[bills.index(None)]][0]
         raise _Broken(number, PAID, "be known of the first attempts", "nothing")
-    return found[:count] or None
+    return bills[:count] or None
 
 
 def _same(one: Any, other: Any) -> bool:

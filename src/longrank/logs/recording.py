@@ -123,9 +123,9 @@ def _batches(rows: Iterable[Row]) -> Iterator[tuple[list[str], list[Row]]]:
     """Return the columns of the first batch with each batch."""
     rest, names = iter(rows), None
     while batch := list(islice(rest, BATCH)):
-        found = list(dict.fromkeys(name for row in batch for name in row))
-        names = found if names is None else names
-        if new := set(found) - set(names):
+        columns = list(dict.fromkeys(name for row in batch for name in row))
+        names = columns if names is None else names
+        if new := set(columns) - set(names):
             rule = f"have only columns of the first {BATCH} rows"
             raise InvalidInput("rows", rule, ", ".join(sorted(new)))
         yield names, batch

@@ -173,47 +173,47 @@ class Rules:
         return value
 
     def _moment(self, row: Row) -> float | None:
-        found = _moment(row)
-        self._consistent("time", found)
-        if found is None:
+        moment = _moment(row)
+        self._consistent("time", moment)
+        if moment is None:
             return None
         if self._latest is not None:
             shown = repr(row["time"])
-            if found[1] != self._latest[1]:
+            if moment[1] != self._latest[1]:
                 raise InvalidInput("time", f"be {self._latest[1]}, as in earlier rows", shown)
-            if found[0] < self._latest[0]:
+            if moment[0] < self._latest[0]:
                 raise InvalidInput("time", "be no earlier than in the row before", shown)
-        self._latest = found
-        return found[0]
+        self._latest = moment
+        return moment[0]
 
     def _turn(self, row: Row) -> int | None:
-        found = whole(row, "outcome_seq")
-        self._consistent("outcome_seq", found)
-        if found is None:
+        turn = whole(row, "outcome_seq")
+        self._consistent("outcome_seq", turn)
+        if turn is None:
             return None
-        if found in self._turns:
-            raise InvalidInput("outcome_seq", "be unique", found)
-        self._turns.add(found)
-        return found
+        if turn in self._turns:
+            raise InvalidInput("outcome_seq", "be unique", turn)
+        self._turns.add(turn)
+        return turn
 
-    def _consistent(self, column: str, found: object) -> None:
-        if self._has.setdefault(column, found is not None) != (found is not None):
-            shown = "nothing" if found is None else "a value here and nothing in earlier rows"
+    def _consistent(self, column: str, value: object) -> None:
+        if self._has.setdefault(column, value is not None) != (value is not None):
+            shown = "nothing" if value is None else "a value here and nothing in earlier rows"
             raise InvalidInput(column, "be present in every row or in none", shown)
 
     def _matrix(self, row: Row, column: str, number: int) -> Array | None:
-        found = _matrix(row, column)
-        if found is None:
+        matrix = _matrix(row, column)
+        if matrix is None:
             return None
-        if not len(found):
+        if not len(matrix):
             return np.empty((0, self._widths.get(column, (0, 0))[0]))
-        width, first = self._widths.setdefault(column, (found.shape[1], number))
+        width, first = self._widths.setdefault(column, (matrix.shape[1], number))
         made = column == "features" and "items" in self._widths  # maybe by a map whose rows grow
-        grown = made and found.shape[1] > max(width, self._widths["items"][0])
-        if found.shape[1] != width and not grown:
+        grown = made and matrix.shape[1] > max(width, self._widths["items"][0])
+        if matrix.shape[1] != width and not grown:
             rule = f"have rows of {width} numbers, as in row {first}"
-            raise InvalidInput(column, rule, found.shape[1])
-        return found
+            raise InvalidInput(column, rule, matrix.shape[1])
+        return matrix
 
     def _nothing(self, row: Row) -> None:  # noqa: ARG002
         column = "features" if self._arrays else "candidates"
@@ -252,8 +252,8 @@ class Rules:
             payoffs.check_prices(size)
         if records is None:
             return payoffs, frozenset()
-        found = read_prices(payoffs, records, self._reader.prices)
-        return found, frozenset() if found is payoffs else self._reader.prices
+        read = read_prices(payoffs, records, self._reader.prices)
+        return read, frozenset() if read is payoffs else self._reader.prices
 
 
 def whole(row: Row, column: str) -> int | None:
@@ -297,10 +297,10 @@ def _matrix(row: Row, column: str) -> Array | None:
             return np.empty((0, 0))
         if isinstance(value[0], np.ndarray):
             value = [list(part) for part in value]
-    found = checks.items(value, None, unit=False, parameter=column)
-    if found.shape[1] == 0:
+    matrix = checks.items(value, None, unit=False, parameter=column)
+    if matrix.shape[1] == 0:
         raise InvalidInput(column, "have rows of at least one number", "empty rows")
-    return found.astype(np.float64, copy=False)
+    return matrix.astype(np.float64, copy=False)
 
 
 def _outcome(row: Row, order: NDArray[np.int64] | None, offered: Offered | None) -> Outcome:
@@ -308,10 +308,10 @@ def _outcome(row: Row, order: NDArray[np.int64] | None, offered: Offered | None)
     if isinstance(value, list | tuple | np.ndarray):
         tried = attempted(row, order, offered)
     else:
-        found = whole(row, "tried")
-        if found is None:
+        count = whole(row, "tried")
+        if count is None:
             raise InvalidInput("tried", "be a whole number", "nothing")
-        tried = found
+        tried = count
     if order is not None and tried > len(order):
         raise InvalidInput("tried", f"be at most {len(order)}, the length of order", tried)
     ended = Outcome(tried, _truth("succeeded", row.get("succeeded")))
@@ -325,7 +325,7 @@ def _outcome(row: Row, order: NDArray[np.int64] | None, offered: Offered | None)
 
 def _prices(row: Row, size: int | None, order: NDArray[np.int64] | None) -> Prices:
     """Return costs and values of the candidates, each of which may be missing."""
-    found: list[Array | None] = [None, None]
+    both: list[Array | None] = [None, None]
     for i, column in enumerate(PRICES):
         if row.get(column) is None:
             continue
@@ -337,8 +337,8 @@ def _prices(row: Row, size: int | None, order: NDArray[np.int64] | None) -> Pric
             raise InvalidInput(column, rule, len(prices))
         if column == "costs" and (prices < 0.0).any():
             raise InvalidInput(column, "be at least 0", float(prices.min()))
-        found[i] = prices
-    return found[0], found[1]
+        both[i] = prices
+    return both[0], both[1]
 
 
 def _learned(row: Row) -> bool:
@@ -349,15 +349,15 @@ def _learned(row: Row) -> bool:
 def _not_attributable(row: Row, ended: Outcome | None) -> tuple[int, ...]:
     if row.get("not_attributable") is None or ended is None:
         return ()
-    found = tuple(
+    positions = tuple(
         checks.whole("not_attributable", entry, minimum=1)
         for entry in listed(row, "not_attributable")
     )
     failures = ended.tried - ended.succeeded
-    if found and max(found) > failures:
+    if positions and max(positions) > failures:
         rule = f"be positions of the {failures} failures"
-        raise InvalidInput("not_attributable", rule, max(found))
-    return found
+        raise InvalidInput("not_attributable", rule, max(positions))
+    return positions
 
 
 def _patience(row: Row) -> float:
@@ -374,15 +374,15 @@ def _prefix(row: Row, length: int) -> Array | None:
     value = row.get("prefix_propensities")
     if value is None:
         return None
-    found = checks.vector("prefix_propensities", value)
-    if len(found) != length:
-        raise InvalidInput("prefix_propensities", f"be {length}, as many as order", len(found))
-    chances = found.tolist()
+    known = checks.vector("prefix_propensities", value)
+    if len(known) != length:
+        raise InvalidInput("prefix_propensities", f"be {length}, as many as order", len(known))
+    chances = known.tolist()
     if chances and not (min(chances) > 0.0 and max(chances) <= 1.0 + ROUNDING):
         raise InvalidInput("prefix_propensities", "be above 0 and at most 1", chances)
     if any(later - earlier > ROUNDING for earlier, later in pairwise(chances)):
         raise InvalidInput("prefix_propensities", "never increase", chances)
-    return found
+    return known
 
 
 def _propensity(row: Row, before: Array | None) -> float | None:
@@ -390,11 +390,11 @@ def _propensity(row: Row, before: Array | None) -> float | None:
     value = row.get("propensity")
     if value is None:
         return None
-    found = checks.real("propensity", value, above=0.0, maximum=1.0 + ROUNDING)
-    if before is not None and len(before) and found > before[-1] * (1.0 + ROUNDING):
+    known = checks.real("propensity", value, above=0.0, maximum=1.0 + ROUNDING)
+    if before is not None and len(before) and known > before[-1] * (1.0 + ROUNDING):
         rule = f"be at most {before[-1]:.6g}, the probability of its items"
-        raise InvalidInput("propensity", rule, found)
-    return found
+        raise InvalidInput("propensity", rule, known)
+    return known
 
 
 def _agree(

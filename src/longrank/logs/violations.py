@@ -30,11 +30,11 @@ class Violation:
         return f"{where}: {self.column} must {self.rule}, got {self.value}"
 
 
-def keep(kept: list[Violation], found: Sequence[Violation]) -> int:
+def keep(kept: list[Violation], problems: Sequence[Violation]) -> int:
     """Add to the kept problems up to the limit; return how many did not fit."""
     room = max(MAX_KEPT - len(kept), 0)
-    kept += found[:room]
-    return len(found[room:])
+    kept += problems[:room]
+    return len(problems[room:])
 
 
 def empty(file: str, got: str = "none") -> Violation:

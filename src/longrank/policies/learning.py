@@ -157,6 +157,11 @@ class LearningPolicy(Policy):
         return Optimism(self.bonus, None, None, 0.0, self.foresight)
 
     @property
+    def uses_learned_costs(self) -> bool:
+        """Whether early stops or costs that it learned of enter its plans."""
+        return self.costs is not None or (self.patience is not None and self.patience.stopped > 0)
+
+    @property
     def _thrift(self) -> float:
         """By how many deviations an expected cost is lowered, as long as it is uncertain."""
         return self.bonus

@@ -12,7 +12,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
-from longrank.kernels.behind import available
 from longrank.service.engine.apply import replay
 from longrank.service.errors import InUse, OtherVersion, ServiceError, StoreDamaged, Unknown
 from longrank.service.store import sqlite
@@ -38,7 +37,6 @@ def examine(where: str) -> Iterator[Finding]:
             yield Finding(part, True, version(part))
         except PackageNotFoundError:
             yield Finding(part, False, "is not installed: pip install 'longrank[service]'")
-    yield compiler()
     found = sqlite.version()
     minimum = ".".join(map(str, sqlite.MIN_VERSION))
     detail = f"{'.'.join(map(str, found))}; {minimum} or newer is needed"
@@ -51,14 +49,6 @@ def examine(where: str) -> Iterator[Finding]:
         yield from stored(where)
     else:
         yield Finding("store", True, f"{where} does not exist yet; the first start creates it")
-
-
-def compiler() -> Finding:
-    """Say whether inner loops can be compiled; as plain Python they work as well."""
-    if available():
-        return Finding("numba", True, version("numba"))
-    slow = "not installed, or switched off: everything works, more slowly (pip install numba)"
-    return Finding("numba", True, slow)
 
 
 def disk(folder: Path) -> Finding:

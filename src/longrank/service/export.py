@@ -60,32 +60,24 @@ def _parquet_writer() -> Any:
 
     def write(target: IO[bytes], engine: Engine, name: str) -> None:
         request = engine.model(name).spec.request
-        numbers, texts, wholes = pa.list_(pa.float64()), pa.list_(pa.string()), pa.list_(pa.int64())
-        schema = pa.schema(
-            [
-                # the columns of longrank.logs
-                ("id", pa.string()), ("time", pa.float64()), ("policy_version", pa.int64()),
-                ("candidates", texts if request.dim else pa.string()), ("context", pa.string()),
-                ("items", pa.list_(numbers)), ("order", wholes),
-                ("features", pa.list_(numbers)), ("tried", pa.int64()), ("succeeded", pa.bool_()),
-                ("outcome_costs", numbers),
-                ("learned", pa.bool_()), ("not_attributable", wholes), ("outcome_seq", pa.int64()),
-                ("rewards", numbers), ("losses", numbers), ("costs", numbers),
-                ("success_values", numbers), ("budget", pa.int64()),
-                ("propensity", pa.float64()), ("prefix_propensities", numbers),
-                # what else the service knows
-                ("seq", pa.int64()), ("created", pa.float64()), ("expires", pa.float64()),
-                ("mode", pa.string()), ("sequence", texts), ("estimates", numbers),
-                ("optimistic", numbers), ("values", numbers), ("baseline", texts),
-                ("planned_costs", numbers), ("planned_values", numbers),
-                ("loss_bound", pa.float64()), ("patience", pa.float64()),
-                ("proposal", texts), ("reward", pa.float64()), ("spent", pa.float64()),
-                ("estimated", pa.bool_()), ("reason", pa.string()),
-                ("outcome_recorded", pa.float64()), ("outcome_at", pa.float64()),
-            ],
-            {"longrank": "decisions 1", "model": name}
-            | ({} if request.currency is None else {"currency": request.currency}),
-        )  # fmt: skip
+        numbers, texts = pa.list_(pa.float64()), pa.list_(pa.string())
+        columns = {
+            pa.string(): "id context mode reason",
+            pa.float64(): "time propensity created expires loss_bound patience reward spent "
+            "outcome_recorded outcome_at",
+            pa.int64(): "policy_version tried outcome_seq budget seq",
+            pa.bool_(): "succeeded learned estimated",
+            pa.list_(pa.int64()): "order not_attributable",
+            numbers: "rewards losses costs success_values outcome_costs prefix_propensities "
+            "estimates optimistic values planned_costs planned_values",
+            pa.list_(numbers): "items features",
+            texts: "sequence baseline proposal",
+        }
+        fields = [(each, kind) for kind, names in columns.items() for each in names.split()]
+        fields.append(("candidates", texts if request.dim else pa.string()))
+        about = {"longrank": "decisions 1", "model": name}
+        about |= {} if request.currency is None else {"currency": request.currency}
+        schema = pa.schema(fields, about)
         with pq.ParquetWriter(target, schema, compression="zstd") as writer:
             for rows in _chunks(engine, name):
                 for row in rows:

@@ -84,12 +84,12 @@ def test_upkeep_goes_on_past_a_model_that_fails_and_leaves_it_alone_for_a_while(
     failing, caplog, monkeypatch
 ):
     upkeep = Upkeep(failing)
-    upkeep.once()
-    upkeep.once()
+    upkeep.keep()
+    upkeep.keep()
     assert [failing.model(name).saved for name in ("a", "bad", "c")] == [1, 0, 1]
     assert caplog.text.count("upkeep of model bad failed") == 1
     monkeypatch.setattr("longrank.service.upkeep.time.monotonic", lambda: 1e12 + RETENTION)
-    upkeep.once()
+    upkeep.keep()
     assert caplog.text.count("upkeep of model bad failed") == 2
 
 

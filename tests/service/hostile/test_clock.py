@@ -49,20 +49,20 @@ def outcomes(engine):
 def test_a_clock_that_is_a_day_ahead_for_a_moment_lets_nothing_expire(strict, times):
     keeping = Upkeep(strict)
     times.wall.now += 2 * DAY
-    keeping.once()
+    keeping.keep()
     times.wall.now -= 2 * DAY
     times.go_on(59.0)
-    keeping.once()
+    keeping.keep()
     assert outcomes(strict) == 0
     assert strict.store.count(strict.model("m").number) == 100
 
 
 def test_a_clock_that_is_set_back_does_not_stop_expiry(strict, times):
     keeping = Upkeep(strict)
-    keeping.once()
+    keeping.keep()
     times.wall.now -= 3600.0
     times.go_on(65.0)
-    until(lambda: keeping.once() or outcomes(strict) > 0)
+    until(lambda: keeping.keep() or outcomes(strict) > 0)
 
 
 def test_of_all_that_look_expired_at_a_start_only_a_share_is_learned(
@@ -75,10 +75,10 @@ def test_of_all_that_look_expired_at_a_start_only_a_share_is_learned(
         keeping = Upkeep(engine)
         monkeypatch.setattr(upkeep, "MAX_EXPIRING", 30.0)
         for _ in range(3):
-            keeping.once()
+            keeping.keep()
         assert outcomes(engine) == upkeep.MIN_EXPIRING == 10
         monkeypatch.setattr(upkeep, "PERIOD", 0.0)
-        until(lambda: keeping.once() or outcomes(engine) == 100)  # in the end all of them
+        until(lambda: keeping.keep() or outcomes(engine) == 100)  # in the end all of them
 
 
 def test_retention_drops_a_share_at_a_time(strict, times, monkeypatch):
@@ -87,12 +87,12 @@ def test_retention_drops_a_share_at_a_time(strict, times, monkeypatch):
     keeping = Upkeep(strict)
     times.go_on(2 * DAY)
     number = strict.model("m").number
-    keeping.once()
+    keeping.keep()
     assert strict.store.count(number) == 90
-    keeping.once()  # not before a minute has passed
+    keeping.keep()  # not before a minute has passed
     assert strict.store.count(number) == 90
     times.go_on(upkeep.RETENTION)
-    keeping.once()
+    keeping.keep()
     assert strict.store.count(number) == 81
 
 

@@ -229,15 +229,10 @@ def test_a_rate_is_a_bucket_of_one_second():
     quota.enter(b"b")
     now[0] += 0.5
     quota.enter(b"a")
-    with pytest.raises(Refused):
-        quota.enter(b"a")
-
-
-def test_a_slow_rate_says_how_long_to_wait():
-    quota = Quota(Limits(max_rate=0.1), lambda: 0.0)
-    quota.enter(b"a")
+    slow = Quota(Limits(max_rate=0.1), lambda: 0.0)
+    slow.enter(b"a")
     with pytest.raises(Refused) as refused:
-        quota.enter(b"a")
+        slow.enter(b"a")
     assert refused.value.headers == {"Retry-After": "10"}
 
 

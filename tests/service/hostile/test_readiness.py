@@ -6,9 +6,8 @@ import asyncio
 import threading
 
 import httpx
-import msgspec
 import pytest
-from serving import ADMIN, DIM, asked, make, served, told, until, until_ready
+from serving import ADMIN, DIM, make, served, until, until_ready
 
 from longrank.service import app
 from longrank.service.app import build
@@ -19,9 +18,6 @@ from longrank.service.http import readiness
 from longrank.service.http.readiness import FRESH, STALLED, Readiness
 from longrank.service.store.sqlite import SqliteStore
 from longrank.service.upkeep import Upkeep
-
-KEY = {"Authorization": f"Bearer {ADMIN}"}
-ROUND = msgspec.to_builtins(asked())
 
 
 class Ready:
@@ -51,8 +47,8 @@ def test_it_is_not_ready_before_the_kernels_are_warm(path, clock, monkeypatch, e
         warmed.extend(model.name for model in models)
 
     monkeypatch.setattr(app, "warm", slowly)
-    service = build(Engine(SqliteStore(path), clock=clock), admin=ADMIN)
-    with served(service) as url, httpx.Client(base_url=url, headers=KEY, timeout=120.0) as client:
+    starting = build(Engine(SqliteStore(path), clock=clock), admin=ADMIN)
+    with served(starting) as url, httpx.Client(base_url=url, timeout=120.0) as client:
         try:
             until(lambda: "kernels" in client.get("/readyz").json()["detail"])
             assert client.get("/healthz").status_code == 200
@@ -149,27 +145,3 @@ def test_a_probe_changes_nothing_but_needs_a_store_that_writes(store):
     store.close()
     with pytest.raises(StoreFailed):
         store.probe()
-
-
-def test_the_first_decision_is_not_made_in_the_event_loop_even_if_nothing_is_warm(
-    path, clock, monkeypatch
-):
-    from longrank.service.engine.model import Model
-
-    threads, rank = [], Model.rank
-
-    def noting(model, *args, **more):
-        threads.append(threading.current_thread())
-        return rank(model, *args, **more)
-
-    engine = Engine(SqliteStore(path), clock=clock)
-    with (
-        served(build(engine, admin=ADMIN)) as url,
-        httpx.Client(base_url=url, headers=KEY, timeout=120.0) as client,
-    ):
-        until_ready(client)
-        client.put("/v1/models/m", json={"policy": "ind", "dim": DIM, "max_budget": 5})
-        monkeypatch.setattr(Model, "rank", noting)
-        assert client.post("/v1/models/m/decisions", json={**ROUND, "id": "x"}).status_code == 201
-        engine.settle("m", "x", told())
-    assert [thread.name for thread in threads] == ["AnyIO worker thread"]

@@ -183,15 +183,15 @@ def _calibrated(model: OutcomeModel) -> str:
     return f"calibration: its predictions are off by {off:.3f} on average, by tenths of attempts"
 
 
-def _without(estimate: Estimate, found: Evidence, refused: str) -> Estimate:
+def _without(estimate: Estimate, evidence: Evidence, refused: str) -> Estimate:
     """Return an estimate that says which outcomes it does not know."""
-    gone = found.log.missing
+    gone = evidence.log.missing
     note = f"{gone} decisions have no outcome, and this counts only the others"
     if refused and estimate.estimator != "bounds":
         return Estimate(estimate.policy, estimate.estimator, refused=refused)
     if estimate.estimator == "bounds":
-        share = gone / (gone + found.log.decisions)
-        least, most = range_of(found)
+        share = gone / (gone + evidence.log.decisions)
+        least, most = range_of(evidence)
         low, high = widen(estimate.low, least, share), widen(estimate.high, most, share)
         note = f"{gone} decisions have no outcome, and may have earned anything"
         exact = (1.0 - share) * estimate.exact

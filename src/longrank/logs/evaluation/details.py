@@ -55,7 +55,7 @@ class Details:
 
     policies: Policies
     history: History
-    found: Evaluation
+    evaluation: Evaluation
     money: str
     settings: IntervalSettings
     missing: str
@@ -77,11 +77,11 @@ class Details:
         changes = self._changes(cost)
         every = max(1, math.ceil(len(self.history) / MAX_ASKED))
         asked = (self.policies, self.history, self.model, changes)
-        found = gather_all(*asked, workers=workers, every=every)
+        evidence = gather_all(*asked, workers=workers, every=every)
         blocks = self._candidates(every)
         parts = {
-            "What if": self._what_if(found, changes, why, every),
-            "Length": self._lengths({name: one[UNCHANGED] for name, one in found.items()}),
+            "What if": self._what_if(evidence, changes, why, every),
+            "Length": self._lengths({name: each[UNCHANGED] for name, each in evidence.items()}),
             "Learning curve": self._learning(),
             "Success by position": self._positions(positions),
             "Calibration of the model": _calibration(self.model),
@@ -92,27 +92,29 @@ class Details:
 
     def _candidates(self, every: int) -> list[Block]:
         """Show which candidates are tried first, where they have names."""
-        found = insights.by_candidate(self.policies, self.history, every)
-        if found is None:
+        counted = insights.by_candidate(self.policies, self.history, every)
+        if counted is None:
             return []
-        everyone = set(found.tried).union(*found.first.values())
-        most = {name: max(counts[name] for counts in found.first.values()) for name in everyone}
+        everyone = set(counted.tried).union(*counted.first.values())
+        most = {name: max(counts[name] for counts in counted.first.values()) for name in everyone}
         names = sorted(everyone, key=lambda name: (-most[name], name))
         rows = []
         for name in names[:MAX_NAMED]:
-            tried = found.tried[name]
-            own = (_share(counts[name] / found.decisions) for counts in found.first.values())
-            rate = _share(found.succeeded[name] / tried) if tried else "–"
+            tried = counted.tried[name]
+            own = (_share(counts[name] / counted.decisions) for counts in counted.first.values())
+            rate = _share(counted.succeeded[name] / tried) if tried else "–"
             rows.append((name, *own, f"{tried:,}", rate))
-        if found.spent:
-            costs = _costs(found.spent.get(name, 0.0) / max(found.tried[name], 1) for name in names)
+        if counted.spent:
+            costs = _costs(
+                counted.spent.get(name, 0.0) / max(counted.tried[name], 1) for name in names
+            )
             rows = [(*row, cost) for row, cost in zip(rows, costs, strict=False)]
-        none = [1.0 - counts.total() / found.decisions for counts in found.first.values()]
+        none = [1.0 - counts.total() / counted.decisions for counts in counted.first.values()]
         if any(none):
-            empty = ("",) * (3 if found.spent else 2)
+            empty = ("",) * (3 if counted.spent else 2)
             rows.append(("nothing is tried", *map(_share, none), *empty))
-        header = ("candidate", *found.first, "attempts", "success rate")
-        header += (in_currency("mean cost", self.money),) if found.spent else ()
+        header = ("candidate", *counted.first, "attempts", "success rate")
+        header += (in_currency("mean cost", self.money),) if counted.spent else ()
         text = (
             "The share of decisions in which each candidate is tried first; then all its attempts "
             "in the log: how many there were, how many succeeded, and what they cost."
@@ -129,8 +131,8 @@ class Details:
                 tuple(rows),
                 groups=(
                     ("", 1),
-                    ("tried first by", len(found.first)),
-                    ("in the log", len(header) - 1 - len(found.first)),
+                    ("tried first by", len(counted.first)),
+                    ("in the log", len(header) - 1 - len(counted.first)),
                 ),
                 prose=(0,),
                 stacked=True,
@@ -161,7 +163,7 @@ class Details:
         longest = 1
         for batch in self.history.batches():
             known = batch.observed
-            most = [one.budget for one in batch.payoffs]
+            most = [each.budget for each in batch.payoffs]
             tries = np.minimum(np.minimum(batch.budget, max(most, default=0)), batch.sizes)
             longest = max(longest, int(tries[known].max(initial=1)))
         budgets = sorted({1, 2, 3, longest // 2, longest} & set(range(1, longest)))
@@ -174,27 +176,27 @@ class Details:
 
     def _what_if(
         self,
-        found: Mapping[str, Mapping[str, Evidence]],
+        evidence: Mapping[str, Mapping[str, Evidence]],
         changes: Mapping[str, Change],
         why: str,
         every: int,
     ) -> list[Block]:
-        judged = insights.judge_changes(found, changes, self.settings, self.missing)
-        verdicts = [verdict for one in judged for verdict in one.verdicts.values()]
+        judged = insights.judge_changes(evidence, changes, self.settings, self.missing)
+        verdicts = [verdict for changed in judged for verdict in changed.verdicts.values()]
         given = [verdict for verdict in verdicts if not verdict.refused]
         if not given:
             return []
         width = min(verdict.high - verdict.low for verdict in given)
         rows = []
-        for one in judged:
-            cells: list[Field | str] = [one.change]
-            for name, verdict in one.verdicts.items():
+        for changed in judged:
+            cells: list[Field | str] = [changed.change]
+            for name, verdict in changed.verdicts.items():
                 if verdict.refused:
                     cells.append(Field("–", "not supported by the log"))
                     continue
                 value, remark = fitted(verdict.value, width), span(verdict.low, verdict.high, width)
-                than = one.differences[name]
-                if one is not judged[0] and not math.isnan(than.value):
+                than = changed.differences[name]
+                if changed is not judged[0] and not math.isnan(than.value):
                     value += f" ({fitted(than.value, width, sign=True)})"
                     remark += "" if than.low * than.high > 0.0 else "; not clear"
                 cells.append(Field(value, remark))
@@ -211,11 +213,11 @@ class Details:
             text += f" The extra cost of an attempt is {why}."
         if every > 1:
             text += f" Evaluated on every {every}th decision of this long log."
-        return [Prose(text), Grid(("change", *found), tuple(rows), prose=(0,), stacked=True)]
+        return [Prose(text), Grid(("change", *evidence), tuple(rows), prose=(0,), stacked=True)]
 
-    def _lengths(self, found: Mapping[str, Evidence]) -> list[Block]:
+    def _lengths(self, evidence: Mapping[str, Evidence]) -> list[Block]:
         counted = {LOGGED: insights.lengths(self.history)}
-        counted |= {name: insights.lengths(one) for name, one in found.items()}
+        counted |= {name: insights.lengths(each) for name, each in evidence.items()}
         longest = max(map(len, counted.values()))
         rows = []
         for name, counts in counted.items():
@@ -232,7 +234,7 @@ class Details:
 
     def _learning(self) -> list[Block]:
         supported = [
-            e.policy for e in self.found if e.estimator == "doubly robust" and not e.refused
+            e.policy for e in self.evaluation if e.estimator == "doubly robust" and not e.refused
         ]
         if not supported:
             return []
@@ -262,22 +264,22 @@ class Details:
             text += f" The log does not support curves of {', '.join(left)}."
         return [Prose(text), Drawing(wide, narrow=narrow)]
 
-    def _positions(self, found: insights.Positions) -> list[Block]:
-        if not found.tried.any():
+    def _positions(self, positions: insights.Positions) -> list[Block]:
+        if not positions.tried.any():
             return [Prose("Nothing was tried.")]
-        wide, narrow = (_bars(found.rates, width) for width in (640.0, NARROW))
+        wide, narrow = (_bars(positions.rates, width) for width in (640.0, NARROW))
         drawing = Drawing(wide, narrow=Drawing(narrow))
-        columns = zip(found.tried, found.succeeded, found.rates, strict=True)
+        columns = zip(positions.tried, positions.succeeded, positions.rates, strict=True)
         rows: tuple[tuple[str, ...], ...] = tuple(
             (str(i), f"{tried:,}", f"{succeeded:,}", _share(float(rate)))
             for i, (tried, succeeded, rate) in enumerate(columns, 1)
         )
         header = ("position", "tried", "succeeded", "success rate")
-        if not found.spent.any():
+        if not positions.spent.any():
             return [drawing, Grid(header, rows, stacked=True)]
-        costs = _costs(found.costs)
+        costs = _costs(positions.costs)
         rows = tuple((*row, cost) for row, cost in zip(rows, costs, strict=True))
-        spent, wins = float(found.spent.sum()), int(found.succeeded.sum())
+        spent, wins = float(positions.spent.sum()), int(positions.succeeded.sum())
         text = f"The log spent {spent / len(self.history):.3g}{self.unit} per decision"
         text += f" and {spent / wins:.3g}{self.unit} per success." if wins else "."
         titles = (*header, in_currency("mean cost", self.money))

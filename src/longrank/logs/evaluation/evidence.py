@@ -31,7 +31,7 @@ from longrank.policies import Policy
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 DRAWS = 4  # sequences drawn from a randomised policy, at most
-_ENOUGH = 10_000  # draws whose mean is good enough
+_ENOUGH = 10_000  # enough draws for a mean
 _MAX_CELLS = 1 << 21  # of the choices of a batch that are in memory at once
 UNCHANGED: Change = (None, None)
 
@@ -140,16 +140,17 @@ def gather_all(
         draws = max(1, min(DRAWS, _ENOUGH // max(total, 1)))
     bare = model.bare
     task = _Task(policies, changes, bare, draws, learn, history.missing > 0, every)
-    log, columns = Checked(history.name), defaultdict[tuple[str | None, str], Any](list)
+    columns, done = defaultdict[tuple[str | None, str], Any](list), 0
     if workers is None or learn:
         workers = Jobs()
     jobs = ((task, *placed) for placed in _placed(history, model))
-    for parts, counted in workers.each(_weigh, jobs):
-        _merge(log, counted)
+    for weighed, parts in workers.each(_weigh, jobs):
         for pair, part in parts.items():
             columns[pair].append(part)
+        done += weighed
         if progress is not None:
-            progress(log.decisions + log.missing, total + history.missing)
+            progress(done, total + history.missing)
+    log = check_batches(history, every)
     common = {change: _joined(columns.pop((None, change))) for change in changes}
     return {
         policy: {
@@ -176,23 +177,21 @@ Parts = dict[tuple[str | None, str], EvidenceArrays]  # by policy and change; No
 _COMMON = ("rewards", "last", "short", "earnable")
 
 
-def _weigh(task: _Task, place: int, batch: Batch, blocks: Counts) -> tuple[Parts, Checked]:
-    """Weigh the decisions of a batch for every policy under every change."""
-    places = np.arange(place, place + len(batch))
+def _weigh(task: _Task, place: int, batch: Batch, blocks: Counts) -> tuple[int, Parts]:
+    """Weigh the decisions of a batch for every policy under every change; return how many."""
+    count, places = len(batch), np.arange(place, place + len(batch))
     decisions = list(batch)
     if task.every > 1:
         asked = slice(-place % task.every, None, task.every)
         decisions, blocks, places = decisions[asked], blocks[asked], places[asked]
         if not decisions:
-            return {}, Checked("")
+            return count, {}
         batch = Batch.of(decisions)
-    log = Checked("")
-    log.add(batch)
     known = [each.payoffs is not None and each.size is not None for each in decisions]
-    if not all(known):  # nothing is known of what has no outcome either
+    if not all(known):  # nothing is known without an outcome
         decisions = [each for each, there in zip(decisions, known, strict=True) if there]
         if not decisions:
-            return {}, log
+            return count, {}
         batch, blocks, places = Batch.of(decisions), blocks[known], places[known]
     parts: Parts = {}
     chances = task.model.expect(batch, blocks)
@@ -222,7 +221,7 @@ def _weigh(task: _Task, place: int, batch: Batch, blocks: Counts) -> tuple[Parts
             common |= {each: columns.pop(each) for each in _COMMON}
             parts[name, change] = columns
         parts[None, change] = common
-    return parts, log
+    return count, parts
 
 
 def _placed(history: History, model: OutcomeModel) -> Iterator[tuple[int, Batch, Counts]]:
@@ -256,7 +255,7 @@ def _block_of(model: OutcomeModel, decision: Decision) -> int:
 
 
 def describe(decisions: Sequence[Decision], chances: Array) -> Iterator[Array]:
-    """Return what was played, in numbers that may tell whether its outcome is known.
+    """Return numbers about what was played that may predict whether its outcome is known.
 
     The length and the propensity of the sequence, and the mean and the first of its items; of
     records their ``chances`` of success by the model.
@@ -285,7 +284,7 @@ def _even(log: LoggedActions, sizes: Counts) -> Array:
 def _tables(
     batch: Batch, decisions: Sequence[Decision], model: OutcomeModel, blocks: Counts
 ) -> tuple[LoggedActions, RoundPayoffs]:
-    """Return what a batch says of what was played and of what it earns, each decision in a row."""
+    """Return the arrays of a batch: what was played and what it earns, one row per decision."""
     n = len(decisions)
     sizes, lengths = np.array([each.size for each in decisions]), batch.lengths
     most, longest = max(int(sizes.max()), 1), max(each.budget for each in batch.payoffs)
@@ -371,19 +370,12 @@ def _widened(column: NDArray[Any], width: int, name: str) -> NDArray[Any]:
     return wide
 
 
-def check_batches(history: History) -> Checked:
-    """Return what the decisions of a checked log have."""
-    log = Checked(history.name)
+def check_batches(history: History, every: int = 1) -> Checked:
+    """Return what the decisions of a checked log have, or each n-th of them."""
+    log, place = Checked(history.name), 0
     for batch in history.batches():
-        log.add(batch)
+        asked = list(batch)[-place % every :: every] if every > 1 else batch
+        place += len(batch)
+        if len(asked):
+            log.add(asked if isinstance(asked, Batch) else Batch.of(asked))
     return log
-
-
-def _merge(log: Checked, part: Checked) -> None:
-    """Add what was counted of further decisions."""
-    for each in fields(Checked):
-        ours, theirs = getattr(log, each.name), getattr(part, each.name)
-        if each.name.startswith(("min_", "max_")):
-            setattr(log, each.name, (min if each.name.startswith("min_") else max)(ours, theirs))
-        elif isinstance(ours, int):
-            setattr(log, each.name, ours + theirs)

@@ -10,15 +10,14 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.jobs import Jobs
-from longrank.logs.evaluation.evidence import Evidence, gather, gather_all
+from longrank.logs.evaluation.evidence import Evidence, gather
 from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.judging import Comparable, comparable, differ, judge
 from longrank.logs.evaluation.outcome_model import OutcomeModel
 from longrank.logs.evaluation.sample import Sample
 from longrank.logs.evaluation.target import choose
 from longrank.logs.evaluation.verdict import LOGGED, Difference, Verdict
-from longrank.logs.history import Change, History
+from longrank.logs.history import History
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy
 from longrank.schema import identities
@@ -55,12 +54,14 @@ def by_position(history: History) -> Positions:
         observed = batch.observed
         lengths, ended = batch.lengths[observed], batch.tried[observed]
         more = max(int(lengths.max(initial=0)) - len(tried), 0)
-        tried, succeeded = (np.append(one, np.zeros(more, np.int64)) for one in (tried, succeeded))
+        tried, succeeded = (
+            np.append(each, np.zeros(more, np.int64)) for each in (tried, succeeded)
+        )
         spent = np.append(spent, np.zeros(more))
         tried += (ended[:, np.newaxis] > np.arange(len(tried))).sum(axis=0)
         won = ended[batch.succeeded[observed]]
         succeeded += np.bincount(won - 1, minlength=len(tried))
-        if batch.costs is None and not any(one.has_prices for one in batch.payoffs):
+        if batch.costs is None and not any(each.has_prices for each in batch.payoffs):
             continue
         for decision in batch:
             if decision.outcome is not None and decision.payoffs is not None:
@@ -89,23 +90,25 @@ def by_candidate(
 ) -> Candidates | None:
     """Count by candidate, in each n-th decision; None if the candidates of a log have no names."""
     decisions = [
-        one
-        for one in islice(history.decisions(), 0, None, every)
-        if one.candidates is not None and one.payoffs is not None
+        decision
+        for decision in islice(history.decisions(), 0, None, every)
+        if decision.candidates is not None and decision.payoffs is not None
     ]
     if not decisions:
         return None
     first = {LOGGED: Counter[str](), **{name: Counter[str]() for name in policies}}
     tried, succeeded, spent = Counter[str](), Counter[str](), defaultdict[str, float](float)
-    for one in decisions:
-        assert one.candidates is not None
-        assert one.payoffs is not None
-        names = list(map(str, identities(one.candidates, one.order.tolist())))
+    for decision in decisions:
+        assert decision.candidates is not None
+        assert decision.payoffs is not None
+        names = list(map(str, identities(decision.candidates, decision.order.tolist())))
         first[LOGGED].update(names[:1])
-        tried.update(names[: one.ended.tried])
-        if one.ended.succeeded:
-            succeeded[names[one.ended.tried - 1]] += 1
-        for name, cost in zip(names[: one.ended.tried], one.paid(one.payoffs), strict=False):
+        tried.update(names[: decision.ended.tried])
+        if decision.ended.succeeded:
+            succeeded[names[decision.ended.tried - 1]] += 1
+        for name, cost in zip(
+            names[: decision.ended.tried], decision.paid(decision.payoffs), strict=False
+        ):
             spent[name] += float(cost)
     for name, policy in policies.items():
         target = choose(policy, decisions, 1, range(0, every * len(decisions), every))
@@ -116,12 +119,12 @@ def by_candidate(
     return Candidates(len(decisions), first, tried, succeeded, costs)
 
 
-def lengths(found: Evidence | History) -> NDArray[np.int64]:
+def lengths(source: Evidence | History) -> NDArray[np.int64]:
     """Count the sequences of length 0, 1, ... in a log, or of what a policy would play."""
-    if isinstance(found, Evidence):
-        return np.bincount(found.lengths[found.observed])
+    if isinstance(source, Evidence):
+        return np.bincount(source.lengths[source.observed])
     counts = np.zeros(1, np.int64)
-    for batch in found.batches():
+    for batch in source.batches():
         own = np.bincount(batch.lengths[batch.observed], minlength=len(counts))
         own[: len(counts)] += counts
         counts = own
@@ -143,7 +146,7 @@ def learning_curve(
 
 def logged_curve(history: History, points: int = 60) -> Curve:
     """Return the mean of what was played up to decision t, in the same way."""
-    known = (one.reward for one in history.decisions() if one.payoffs is not None)
+    known = (decision.reward for decision in history.decisions() if decision.payoffs is not None)
     return _means_so_far(np.fromiter(known, np.float64), points)
 
 
@@ -169,28 +172,6 @@ class WhatIf:
     verdicts: dict[str, Verdict]
     differences: dict[str, Difference]
 
-    @property
-    def robust(self) -> dict[str, float]:
-        """The values of the verdicts that are not refused."""
-        return {name: one.value for name, one in self.verdicts.items() if not one.refused}
-
-
-def what_if(
-    policies: Mapping[str, Policy],
-    history: History,
-    model: OutcomeModel,
-    changes: Mapping[str, Change],
-    settings: IntervalSettings | None = None,
-    workers: Jobs | None = None,
-) -> list[WhatIf]:
-    """Evaluate policies under other payoffs or smaller budgets; each decides again under them.
-
-    ``changes`` has for each name a function of the payoffs and a budget (None: unchanged). Whether
-    the log supports what a policy does under a change is judged for each.
-    """
-    found = gather_all(policies, history, model, changes, workers=workers)
-    return judge_changes(found, changes, settings)
-
 
 def judge_changes(
     evidence: Mapping[str, Mapping[str, Evidence]],
@@ -198,12 +179,15 @@ def judge_changes(
     settings: IntervalSettings | None = None,
     missing: str = "refuse",
 ) -> list[WhatIf]:
-    """Judge the evidence about each policy under each change."""
+    """Judge the evidence about policies under other payoffs or smaller budgets.
+
+    Each decided again under the change; whether the log supports that is judged for each.
+    """
     settings = settings or IntervalSettings()
     first: dict[str, Comparable] = {}
     judged = []
     for change in changes:
-        samples = {n: Sample(one[change], settings, missing) for n, one in evidence.items()}
+        samples = {n: Sample(each[change], settings, missing) for n, each in evidence.items()}
         verdicts = {name: judge(sample, name) for name, sample in samples.items()}
         sides = {name: comparable(samples[name], verdicts[name]) for name in samples}
         first = first or sides

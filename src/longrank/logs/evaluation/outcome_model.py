@@ -48,15 +48,11 @@ class Seen:
 
     def blocks(self, ids: Any) -> Counts:
         """Return the block of each decision; that after the last one for those not seen."""
-        found, known = fingerprints(ids), len(self.prints)
-        at = np.minimum(np.searchsorted(self.prints, found), max(known - 1, 0))
-        seen = self.prints[at] == found if known else np.zeros(len(found), np.bool_)
-        block = self.block(self.places[at]) if known else np.zeros(len(found), np.int64)
-        return np.where(seen, block, len(self.begins))
-
-    def block(self, place: Any) -> Any:
-        """Return the block of the decision at a place of the log."""
-        return np.searchsorted(self.begins, place, side="right") - 1
+        prints, known = fingerprints(ids), len(self.prints)
+        at = np.minimum(np.searchsorted(self.prints, prints), max(known - 1, 0))
+        seen = self.prints[at] == prints if known else np.zeros(len(prints), np.bool_)
+        places = self.places[at] if known else np.zeros(len(prints), np.int64)
+        return np.where(seen, np.searchsorted(self.begins, places, "right") - 1, len(self.begins))
 
 
 @dataclass(frozen=True)
@@ -80,19 +76,12 @@ class OutcomeModel:
     seen: Seen
     costs: LoggedCosts | None = field(default=None, kw_only=True)
 
-    def chances(self, items: Array, index: int | None = None) -> Array:
-        """Return the success probability of every item, shape (k,).
+    def predict(self, decision: Decision) -> Array:
+        """Return the success probability of every candidate of a decision, shape (k,).
 
-        ``index`` is the place of the decision in the log that the model was fitted to; by default
-        it is one that it has not seen.
+        By what was learned before it, if the model has seen it, which is told by its id.
         """
-        own = self.weights[self._block(index)]
-        return LOGISTIC.probability(items @ own[:-1] + own[-1])
-
-    def predict(self, decision: Decision, index: int | None = None) -> Array:
-        """Return the same for the candidates of a decision, which is found by its id."""
-        block = self.seen.blocks([decision.id])[:1] if index is None else [self._block(index)]
-        return self.expect(Batch.of([decision]), np.array(block))[0]
+        return self.expect(Batch.of([decision]), self.seen.blocks([decision.id]))[0]
 
     def expect(self, batch: Batch, blocks: Counts) -> tuple[Array, Array]:
         """Return the success probabilities of all candidates of a batch, one after another.
@@ -113,9 +102,6 @@ class OutcomeModel:
         nothing = np.empty(0, np.uint64), np.empty(0, np.int64), self.seen.begins
         empty = Predictions(np.empty(0), np.empty(0, np.bool_))
         return replace(self, predictions=empty, seen=Seen(*nothing))
-
-    def _block(self, index: int | None) -> int:
-        return len(self.seen.begins) if index is None else int(self.seen.block(index))
 
 
 @dataclass(frozen=True)
@@ -192,7 +178,7 @@ class _Fitting:
     def add(self, batch: Batch) -> None:
         """Learn the decisions of a batch that have an outcome, block by block."""
         if not batch.observed.all():
-            observed = [one for one in batch if one.outcome is not None]
+            observed = [each for each in batch if each.outcome is not None]
             if not observed:
                 return
             batch = Batch.of(observed)
@@ -234,8 +220,8 @@ class _Fitting:
     def _common(self) -> dict[str, Any]:
         """Return what every model has."""
         stops = np.zeros((len(self._stops) + 1, len(self._risk)))
-        for row, found in zip(stops, self._stops, strict=False):
-            row[: len(found)] = found
+        for row, shares in zip(stops, self._stops, strict=False):
+            row[: len(shares)] = shares
         stops[-1] = self._early / np.maximum(self._risk, 1)
         prints = np.concatenate([np.empty(0, np.uint64), *self._prints])
         places = np.argsort(prints, kind="stable")
@@ -301,7 +287,7 @@ class _Records(_Fitting):
         self._saved: list[tuple[Schema, SparseLaplace]] = []
 
     def _learn(self, batch: Batch, starts: list[int]) -> None:
-        found = [np.empty(0)]
+        predicted = [np.empty(0)]
         for i, decision in enumerate(batch):
             if i in starts:
                 self._saved.append((self._schema.view(), self._learner.view()))
@@ -311,10 +297,10 @@ class _Records(_Fitting):
             rows = self._schema.encode(decision.candidates, decision.context)
             order = decision.order[: decision.ended.tried]
             tried = rows.take(order)
-            found.append(LOGISTIC.probability(_score(*self._saved[-1], decision)[order]))
+            predicted.append(LOGISTIC.probability(_score(*self._saved[-1], decision)[order]))
             self._learner.observe(tried, decision.ended.succeeded)
             self._schema.observe(tried)
-        self._predicted.append(np.concatenate(found))
+        self._predicted.append(np.concatenate(predicted))
 
     def model(self) -> RecordModel:
         """Return the model."""

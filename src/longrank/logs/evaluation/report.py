@@ -75,26 +75,26 @@ def report(
         As for :func:`longrank.logs.evaluate`; if ``estimates`` are given, as they were made.
     """
     history = History.of(source).keep()
-    found = estimates
-    if not isinstance(found, Evaluation):
+    evaluation = estimates
+    if not isinstance(evaluation, Evaluation):
         how: dict[str, Any] = {"interval": interval, "missing": missing}
         how |= {"jobs": jobs, "backend": backend, "address": address}
-        found = evaluate(history, policies, **how)
+        evaluation = evaluate(history, policies, **how)
     money = currency or currency_of(history)
     title = "What would these policies have earned?"
     blocks: list[Block] = [
         Heading(title, 1),
         Prose(f"{history.name}: {counted(len(history), 'decision')}{_period(history)}"),
-        *_answer(history, found, money),
+        *_answer(history, evaluation, money),
     ]
-    level = max((verdict.confidence for verdict in found.verdicts.values()), default=0.95)
+    level = max((verdict.confidence for verdict in evaluation.verdicts.values()), default=0.95)
     settings = IntervalSettings(level, interval)
-    if not all(one.refused for one in found):
-        details = Details(policies, history, found, money, settings, treatment(missing))
+    if not all(each.refused for each in evaluation):
+        details = Details(policies, history, evaluation, money, settings, treatment(missing))
         blocks += details.sections(extra_cost, Jobs(jobs, backend, address))
     today = datetime.datetime.now(datetime.UTC).date()
     made = f"Made on {_day(today)} by longrank {longrank.__version__}."
-    blocks += [*_every_estimate(policies, found, money), Prose(made)]
+    blocks += [*_every_estimate(policies, evaluation, money), Prose(made)]
     out = Path(path)
     out.write_text(to_html(blocks, f"{title} {history.name}"), "utf-8")
     return out
@@ -102,13 +102,13 @@ def report(
 
 def currency_of(history: History) -> str:
     """Return the currency that all decisions of a log have in their context; empty if none."""
-    found = set()
+    currencies = set()
     for batch in history.batches():
         contexts = batch.more.get("context", [None])
-        found |= {str((context or {}).get("currency") or "") for context in contexts}
-        if len(found) > 1 or "" in found:
+        currencies |= {str((context or {}).get("currency") or "") for context in contexts}
+        if len(currencies) > 1 or "" in currencies:
             return ""
-    return found.pop() if found else ""
+    return currencies.pop() if currencies else ""
 
 
 def _period(history: History) -> str:
@@ -128,21 +128,21 @@ def _day(date: datetime.date) -> str:
 _KINDS = {"promote": "good", "try": "open", "keep": "bad"}
 
 
-def _answer(history: History, found: Evaluation, money: str) -> list[Block]:
+def _answer(history: History, evaluation: Evaluation, money: str) -> list[Block]:
     """Answer on the first screen: a sentence per policy, its gain drawn, and a row of numbers."""
     told: list[Block] = [
         Callout(_headline(verdict, money), _KINDS.get(verdict.advice, "unknown"))
-        for verdict in found.verdicts.values()
+        for verdict in evaluation.verdicts.values()
     ]
-    blocks: list[Block] = [*told, _basis(history, found)]
-    drawn = [v for v in found.verdicts.values() if not v.refused and math.isfinite(v.gain.low)]
+    blocks: list[Block] = [*told, _basis(history, evaluation)]
+    drawn = [v for v in evaluation.verdicts.values() if not v.refused and math.isfinite(v.gain.low)]
     if drawn:
         wide, narrow = (
-            _gains(drawn, list(found.verdicts), width, money) for width in (560.0, NARROW)
+            _gains(drawn, list(evaluation.verdicts), width, money) for width in (560.0, NARROW)
         )
         blocks = [Beside(tuple(blocks), (Drawing(wide, narrow=Drawing(narrow)),))]
-    blocks.append(_rows(found, money))
-    between = found.differences[len(found.verdicts) :]
+    blocks.append(_rows(evaluation, money))
+    between = evaluation.differences[len(evaluation.verdicts) :]
     if between:
         blocks += [Heading("Which one?", 2), *_between(between, money)]
     return blocks
@@ -171,7 +171,7 @@ def _capital(sentence: str) -> str:
 
 
 def _gains(drawn: Sequence[Verdict], policies: Sequence[str], width: float, money: str) -> Chart:
-    ends = [0.0, *(end for one in drawn for end in (one.gain.low, one.gain.high))]
+    ends = [0.0, *(end for each in drawn for end in (each.gain.low, each.gain.high))]
     room = 0.04 * (max(ends) - min(ends))
     per = "per decision " if width > NARROW else ""
     chart = Chart(
@@ -183,32 +183,32 @@ def _gains(drawn: Sequence[Verdict], policies: Sequence[str], width: float, mone
         height=64.0 + 52.0 * len(drawn),
     )
     chart.rule(0.0)
-    for row, one in enumerate(drawn):
-        style, gain = policies.index(one.policy), one.gain
+    for row, each in enumerate(drawn):
+        style, gain = policies.index(each.policy), each.gain
         chart.span(-row, gain.low, gain.high, style)
         if not math.isnan(gain.value):
             chart.dot(gain.value, -row, style, 5.0)
-        chart.label_at(gain.low, -row + 0.3, one.policy, style)
+        chart.label_at(gain.low, -row + 0.3, each.policy, style)
     return chart
 
 
-def _rows(found: Evaluation, money: str) -> Grid:
+def _rows(evaluation: Evaluation, money: str) -> Grid:
     """Return the numbers: those of one column with as many decimals as the surest deserves."""
-    logged = [one for one in found if one.policy == LOGGED]
-    widths = [one.high - one.low for one in logged]
-    widths += [verdict.high - verdict.low for verdict in found.verdicts.values()]
-    widths += [verdict.gain.high - verdict.gain.low for verdict in found.verdicts.values()]
-    width = min((one for one in widths if one > 0.0), default=0.0)
+    logged = [each for each in evaluation if each.policy == LOGGED]
+    widths = [each.high - each.low for each in logged]
+    widths += [verdict.high - verdict.low for verdict in evaluation.verdicts.values()]
+    widths += [verdict.gain.high - verdict.gain.low for verdict in evaluation.verdicts.values()]
+    width = min((each for each in widths if each > 0.0), default=0.0)
     rows = []
-    for one in logged:
-        values = fitted(one.value, width), span(one.low, one.high, width)
-        rows.append((LOGGED, "", *values, "", "", "", f"{one.effective:,.0f}"))
-    for name, verdict in found.verdicts.items():
+    for each in logged:
+        values = fitted(each.value, width), span(each.low, each.high, width)
+        rows.append((LOGGED, "", *values, "", "", "", f"{each.effective:,.0f}"))
+    for name, verdict in evaluation.verdicts.items():
         values = fitted(verdict.value, width), span(verdict.low, verdict.high, width)
         effective = number(verdict.effective, 0)
         rows.append((name, _advice(verdict), *values, *_gain(verdict, width), effective))
-    levels = [f"{percent(verdict.confidence)} " for verdict in found.verdicts.values()]
-    rounds = max((verdict.rounds for verdict in found.verdicts.values()), default=0)
+    levels = [f"{percent(verdict.confidence)} " for verdict in evaluation.verdicts.values()]
+    rounds = max((verdict.rounds for verdict in evaluation.verdicts.values()), default=0)
     header = (
         *("", "advice", in_currency("earns per decision", money)),
         f"{levels[0] if levels else ''}interval",
@@ -238,17 +238,17 @@ def _advice(verdict: Verdict) -> str:
 
 
 def _between(differences: Sequence[Difference], money: str) -> list[Block]:
-    width = min((one.high - one.low for one in differences if one.high > one.low), default=0.0)
+    width = min((each.high - each.low for each in differences if each.high > each.low), default=0.0)
     rows = []
-    for one in differences:
+    for each in differences:
         sure = "not known"
-        if math.isfinite(one.low):
-            better = one.policy if one.low > 0.0 else one.other
-            sure = better if one.low * one.high > 0.0 else "may be noise"
-        values = fitted(one.value, width, sign=True), span(one.low, one.high, width, sign=True)
-        rows.append((f"{one.policy} against {one.other}", *values, sure))
+        if math.isfinite(each.low):
+            better = each.policy if each.low > 0.0 else each.other
+            sure = better if each.low * each.high > 0.0 else "may be noise"
+        values = fitted(each.value, width, sign=True), span(each.low, each.high, width, sign=True)
+        rows.append((f"{each.policy} against {each.other}", *values, sure))
     text = _best_of(differences)
-    methods = {one.method for one in differences}
+    methods = {each.method for each in differences}
     if "normal" in methods:
         text += " They are compared decision by decision."
     if "betting" in methods:
@@ -259,10 +259,10 @@ def _between(differences: Sequence[Difference], money: str) -> list[Block]:
 
 def _best_of(differences: Sequence[Difference]) -> str:
     """Say which policy is better than all others, if the log can tell."""
-    known = [one for one in differences if math.isfinite(one.low)]
-    names = list(dict.fromkeys(name for one in known for name in (one.policy, one.other)))
-    beaten = {(one.policy, one.other) for one in known if one.low > 0.0}
-    beaten |= {(one.other, one.policy) for one in known if one.high < 0.0}
+    known = [each for each in differences if math.isfinite(each.low)]
+    names = list(dict.fromkeys(name for each in known for name in (each.policy, each.other)))
+    beaten = {(each.policy, each.other) for each in known if each.low > 0.0}
+    beaten |= {(each.other, each.policy) for each in known if each.high < 0.0}
     for name in names:
         if all((name, other) in beaten for other in names if other != name):
             return f"`{name}` would earn more than all others."
@@ -271,7 +271,7 @@ def _best_of(differences: Sequence[Difference]) -> str:
     return "The log cannot tell which of these policies earns most: differences may be noise."
 
 
-def _basis(history: History, found: Evaluation) -> Prose:
+def _basis(history: History, evaluation: Evaluation) -> Prose:
     text = (
         "None of these policies was run: the numbers estimate, from the decisions of the log, what "
         "each would earn in further decisions like these. Where the log does not support an "
@@ -280,9 +280,9 @@ def _basis(history: History, found: Evaluation) -> Prose:
     if history.before:
         first = counted(history.before, "decision")
         text += f" The first {first} of the log were used for learning, and are not counted here."
-    if found.missing:
-        text += f" {found.missing:,} more decisions have no outcome."
-    verdicts = found.verdicts.values()
+    if evaluation.missing:
+        text += f" {evaluation.missing:,} more decisions have no outcome."
+    verdicts = evaluation.verdicts.values()
     if any(verdict.refused for verdict in verdicts):
         text += (
             " A log can tell if at least some of its decisions were randomised, and if it has the "
@@ -345,19 +345,19 @@ _EFFECTIVE = (
 )
 
 
-def _every_estimate(policies: Policies, found: Evaluation, money: str) -> list[Block]:
+def _every_estimate(policies: Policies, evaluation: Evaluation, money: str) -> list[Block]:
     """Return every estimate, and what the words mean."""
-    widths = [e.high - e.low for e in found if e.high > e.low]
+    widths = [e.high - e.low for e in evaluation if e.high > e.low]
     width = min(widths, default=0.0)
     rows = []
-    for e in found:
+    for e in evaluation:
         remark = f"refused: {e.refused}" if e.refused else "; ".join(e.notes)
         if not math.isnan(e.exact):
             remark = f"exact in {percent(round(e.exact, 2))} of the decisions; {remark}"
         ends = "" if math.isnan(e.low) else span(e.low, e.high, width)
         value = fitted(e.value, width)
         rows.append((e.policy, e.estimator, value, ends, number(e.effective, 0), e.method, remark))
-    levels = [f"{percent(e.confidence)} " for e in found if not math.isnan(e.confidence)]
+    levels = [f"{percent(e.confidence)} " for e in evaluation if not math.isnan(e.confidence)]
     header = (
         *("policy", "estimator", in_currency("value", money)),
         f"{levels[0] if levels else ''}interval",
@@ -365,17 +365,17 @@ def _every_estimate(policies: Policies, found: Evaluation, money: str) -> list[B
     )
     return [
         Heading("Every estimator", 2),
-        *(Prose(text) for text in _explained(found)),
+        *(Prose(text) for text in _explained(evaluation)),
         *(Prose(f"`{name}` is `{policy!r}`.") for name, policy in policies.items()),
         Grid(header, tuple(rows), folded=f"{len(rows)} estimates", prose=(0, 1, 5, 6)),
     ]
 
 
-def _explained(found: Evaluation) -> list[str]:
+def _explained(evaluation: Evaluation) -> list[str]:
     """Explain how the verdicts were reached, in as many words as they need."""
-    verdicts = [verdict for verdict in found.verdicts.values() if not verdict.refused]
+    verdicts = [verdict for verdict in evaluation.verdicts.values() if not verdict.refused]
     estimators = sorted({verdict.estimator for verdict in verdicts})
-    methods = sorted({e.method for e in found if not e.refused})
+    methods = sorted({e.method for e in evaluation if not e.refused})
     texts = [_ESTIMATORS[name] for name in estimators if name in _ESTIMATORS]
     texts += [_METHODS[name] for name in methods if name in _METHODS]
     return [*texts, _EFFECTIVE] if verdicts else texts

@@ -120,10 +120,10 @@ class Verdict:
 
     def told(self, currency: str = "") -> str:
         """Return the verdict as a sentence, with amounts in a currency if there is one."""
-        found = self.finding(currency)
+        finding = self.finding(currency)
         lost = f"; {self.missing} decisions have no outcome" if self.missing else ""
         if self.refused:
-            return found + (lost if "no outcome" not in found else "")
+            return finding + (lost if "no outcome" not in finding else "")
         what = {
             "promote": "safe to switch to it",
             "try": "it looks better, but the log does not prove it: try it on "
@@ -131,7 +131,7 @@ class Verdict:
             "keep": "keep what is played",
             "not enough data": "not enough data to switch",
         }[self.advice]
-        return f"{found}; {self.effective:.0f} effective decisions{lost}; {what}"
+        return f"{finding}; {self.effective:.0f} effective decisions{lost}; {what}"
 
     def finding(self, currency: str = "", name: str = "") -> str:
         """Return what was found: how much more it would earn, or that the log cannot tell."""
@@ -209,23 +209,25 @@ class Evaluation(list[Estimate]):
         rows = [(name, str(verdict)) for name, verdict in self.verdicts.items()]
         head = ["policy", "estimator", "value", "low", "high", "effective decisions", "refused"]
         estimates = []
-        for one in self:
-            effective = "" if math.isnan(one.effective) else f"{one.effective:.0f}"
-            numbers = _shown(one.value, one.low, one.high)
-            estimates.append((one.policy, one.estimator, *numbers, effective, one.refused))
+        for each in self:
+            effective = "" if math.isnan(each.effective) else f"{each.effective:.0f}"
+            numbers = _shown(each.value, each.low, each.high)
+            estimates.append((each.policy, each.estimator, *numbers, effective, each.refused))
         verdicts = notebook.table("Verdicts", ["policy", "verdict"], rows)
         return verdicts + notebook.table("Estimates per decision", head, estimates)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, texts and lists, ready for JSON; unknown values are None."""
-        told = {name: asdict(one) | {"sentence": str(one)} for name, one in self.verdicts.items()}
-        found: dict[str, Any] = {
-            "missing": self.missing,
-            "verdicts": told,
-            "differences": [asdict(one) for one in self.differences],
-            "estimates": [asdict(one) for one in self],
+        verdicts = {
+            name: asdict(each) | {"sentence": str(each)} for name, each in self.verdicts.items()
         }
-        return {name: _plain(one) for name, one in found.items()}
+        parts: dict[str, Any] = {
+            "missing": self.missing,
+            "verdicts": verdicts,
+            "differences": [asdict(each) for each in self.differences],
+            "estimates": [asdict(each) for each in self],
+        }
+        return {name: _plain(each) for name, each in parts.items()}
 
 
 def _more(low: float, high: float, unit: str) -> str:
@@ -248,7 +250,7 @@ def _span(low: float, high: float) -> str:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
+        return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -91,8 +91,8 @@ def weigh(
 def _at(table: NDArray[Any], columns: Indices) -> NDArray[Any]:
     """Return the entry of each row in its own column, or in several."""
     wanted = columns if columns.ndim > 1 else columns[:, np.newaxis]
-    found = np.take_along_axis(table, wanted, axis=1)
-    return found if columns.ndim > 1 else found[:, 0]
+    entries = np.take_along_axis(table, wanted, axis=1)
+    return entries if columns.ndim > 1 else entries[:, 0]
 
 
 def _before(steps: Array) -> Array:

@@ -22,10 +22,10 @@ from longrank.service.store.store import Store
 
 log = logging.getLogger("longrank.service")
 MAX_RECENT = 2000  # decisions kept in memory
-MAX_WAIT = 3.0  # seconds that a write may wait, or another process go unheard, in a ready service
+MAX_WAIT = 3.0  # seconds that a write may wait in a ready service, or the log go unread
 MAX_BEHIND = 10.0  # seconds that the follower may take
-CLOCK_RATE = 0.05  # by which the clock may go faster or slower, to meet the system's clock again
-MAX_CLOCK_GAP = 60.0  # seconds from the system's clock that are worth a warning
+CLOCK_RATE = 0.05  # how much faster or slower the clock may run to catch up with the system's
+MAX_CLOCK_GAP = 60.0  # seconds of difference from the system's clock that cause a warning
 CLOCK_WARNING = 600.0  # seconds between two warnings
 T = TypeVar("T")
 
@@ -184,7 +184,7 @@ class Engine(views.Views):
         self._catalog.delete(name)
 
     def summaries(self) -> messages.SummaryList:
-        """Describe all models in short, without a look at the store."""
+        """Summarise all models without reading the store."""
         unavailable = [messages.UnavailableModel(*each) for each in self.suspended.items()]
         return messages.SummaryList([views.summary(model) for model in self.models()], unavailable)
 
@@ -270,34 +270,28 @@ class Verbs:
     def __init__(
         self, engine: Engine, append: Callable[[Draft], Awaitable[Entry]], read: decide.Reading
     ) -> None:
-        self._engine, self._append, self._read = engine, append, read
+        self._engine, self._how = engine, (append, read)
 
     def decide(
         self, name: str, request: messages.DecisionRequest
     ) -> Coroutine[Any, Any, messages.DecisionAnswer]:
         """Rank now, and log when awaited."""
-        engine = self._engine
-        model = engine.model(name)
-        how = self._append, self._read
-        return decide.decide(model, request, engine.store, engine.clock(), *how)
+        engine, model = self._engine, self._engine.model(name)
+        return decide.decide(model, request, engine.store, engine.clock(), *self._how)
 
     def settle(
         self, name: str, decision: str, request: messages.OutcomeRequest
     ) -> Coroutine[Any, Any, messages.OutcomeAnswer]:
         """Log what became of a decision, and learn from it."""
-        engine = self._engine
-        model = engine.model(name)
-        known, how = engine._recent, (self._append, self._read)
-        return settle.settle(model, decision, request, known, engine.clock(), *how)
+        engine, model = self._engine, self._engine.model(name)
+        return settle.settle(model, decision, request, engine._recent, engine.clock(), *self._how)
 
     def settle_many(
         self, name: str, items: Sequence[messages.BatchItem]
     ) -> Coroutine[Any, Any, list[messages.OutcomeAnswer | Exception]]:
         """Log many outcomes at once; an error in place of one refused."""
-        engine = self._engine
-        model = engine.model(name)
-        known, how = engine._recent, (self._append, self._read)
-        return settle.settle_many(model, items, known, engine.clock(), *how)
+        engine, model = self._engine, self._engine.model(name)
+        return settle.settle_many(model, items, engine._recent, engine.clock(), *self._how)
 
 
 async def _read(work: Callable[..., T], *args: Any) -> T:

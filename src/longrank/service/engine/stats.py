@@ -33,16 +33,16 @@ TIERS = (
 MAX_OLDEST = 64  # buckets of the last tier; more of them merge in pairs
 MAX_NAMES = 64  # candidates with numbers of their own; the first that are seen
 MAX_POINTS = 110  # of a chart
-MAX_MARKS = 200  # changes of candidates that are kept; the oldest go first
-CLOCK_SET_BACK = 3_600.0  # seconds: entries that are older belong to a clock that was wrong
+MAX_MARKS = 200  # maximum number of marks; the oldest are dropped
+CLOCK_SET_BACK = 3_600.0  # seconds: older entries come from a wrong clock
 
-_TOTALS = ("decisions", "empty", "short", "outcomes", "successes", "gave_up", "reward", "spent")
-DECISIONS, EMPTY, SHORT, OUTCOMES, SUCCESSES, GAVE_UP, REWARD, SPENT = range(len(_TOTALS))
+TOTALS = ("decisions", "empty", "short", "outcomes", "successes", "gave_up", "reward", "spent")
+DECISIONS, EMPTY, SHORT, OUTCOMES, SUCCESSES, GAVE_UP, REWARD, SPENT = range(len(TOTALS))
 BINS = 10  # of calibration: how many tries, their estimates, how many succeeded
-_CALIBRATION = len(_TOTALS)
+_CALIBRATION = len(TOTALS)
 _NAMES = _CALIBRATION + 3 * BINS
 FIRST, TRIED, SUCCEEDED, COST, EXPECTED = range(5)
-_WIDTH = 5  # numbers of a candidate
+WIDTH = 5  # numbers of a candidate
 
 Numbers = list[float]
 Closed = tuple[float, bytes]  # when the bucket begins, and its numbers as little-endian float64
@@ -134,7 +134,7 @@ class Series(msgspec.Struct, array_like=True):
         own = self.places.get(name)
         if own is None:
             return
-        place = (own - _NAMES) // _WIDTH * WATCHED
+        place = (own - _NAMES) // WIDTH * WATCHED
         missing = place + WATCHED - len(self.watched)
         if missing > 0:
             self.watched.extend([0.0] * missing)
@@ -145,15 +145,15 @@ class Series(msgspec.Struct, array_like=True):
 
     def _place(self, name: str) -> int:
         """Return where a new candidate's numbers begin; all that are too many share the last."""
-        place = _NAMES + _WIDTH * len(self.places)
+        place = _NAMES + WIDTH * len(self.places)
         if len(self.places) < MAX_NAMES:
             self.places = {**self.places, name: place}  # copies keep theirs
-        self.numbers.extend([0.0] * (place + _WIDTH - len(self.numbers)))
+        self.numbers.extend([0.0] * (place + WIDTH - len(self.numbers)))
         return place
 
     def _begin(self, start: float) -> Numbers:
         self.start = start
-        self.numbers = [0.0] * (_NAMES + _WIDTH * len(self.places))
+        self.numbers = [0.0] * (_NAMES + WIDTH * len(self.places))
         return self.numbers
 
     def _bucket(self, at: float) -> Numbers:
@@ -166,7 +166,7 @@ class Series(msgspec.Struct, array_like=True):
             self.tiers = self.tiers or [[] for _ in TIERS]
             return self._begin(start)
         self.tiers = [tier.copy() for tier in self.tiers]
-        if start < self.start:  # what a clock in the future has dated is not later than now
+        if start < self.start:  # a clock that was ahead must not move time forward
             self._join(start)
             return self.numbers
         self.tiers[0].append((self.start, pack(self.numbers)))
@@ -237,7 +237,7 @@ class Span(NamedTuple):
 
     def candidate(self, number: int, which: int) -> list[float]:
         """Return a number of a candidate in each bucket."""
-        place = _NAMES + _WIDTH * number + which
+        place = _NAMES + WIDTH * number + which
         return [numbers[place] if place < len(numbers) else 0.0 for _, numbers in self.buckets]
 
     def calibration(self) -> list[tuple[float, float, float]]:
@@ -249,7 +249,7 @@ class Span(NamedTuple):
 
     def others(self) -> bool:
         """Return whether there were more candidates than have numbers of their own."""
-        return any(len(numbers) > _NAMES + _WIDTH * MAX_NAMES for _, numbers in self.buckets)
+        return any(len(numbers) > _NAMES + WIDTH * MAX_NAMES for _, numbers in self.buckets)
 
 
 def pack(numbers: Numbers) -> bytes:
@@ -285,8 +285,8 @@ def _add(numbers: Numbers, more: Sequence[float]) -> None:
 
 # drift: whether a candidate's success fell or recovered, by Page's sums after every try
 
-MIN_TRIES = 30  # before a first change can be told
-MIN_FAILING = 8  # tries, most of them failed, before a recovery can be told
+MIN_TRIES = 30  # attempts before a first change can be detected
+MIN_FAILING = 8  # attempts, mostly failures, before a recovery can be detected
 
 # The state of a candidate: tries and successes since its last change, and whether it fell then.
 # After these, of each sum of evidence: the sum, tries and successes since it was last 0, and when
@@ -297,14 +297,14 @@ _SUMS = tuple(
     (3 + 4 * i, factor, limit, math.log(factor))
     for i, (factor, limit) in enumerate(((1.0 / 6.0, 11.0), (1.0 / 3.0, 9.0), (6.0, 11.0)))
 )
-_OUTAGE, _CLEAR = 3, 4.0  # a decline that ends in so much evidence of an outage is told as one
+_OUTAGE, _CLEAR = 3, 4.0  # a decline with this much evidence of an outage is reported as one
 WATCHED = 3 + 4 * len(_SUMS)
 
 
 def detect_change(
     state: list[float], place: int, at: float, good: bool, estimate: float
 ) -> tuple[float, float, float] | None:
-    """Take account of a try; return a fall or a recovery that it makes certain.
+    """Take account of an attempt; return the fall or recovery that it confirms.
 
     That is: when it began, the rate before, and the rate since.
 

@@ -6,11 +6,10 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from longrank.errors import InvalidInput
 from longrank.service import messages
 from longrank.service.engine import decide, settle, stats
 from longrank.service.engine.model import Model
@@ -20,10 +19,8 @@ from longrank.service.store.records import DecisionRecord, joined, state_hash
 from longrank.service.store.store import Store
 
 OTHERS = "(others)"
-_QUICK = 0.02  # seconds: a count that takes no longer is made each time
+_QUICK = 0.02  # seconds: faster counts are not cached
 _REST = 20  # a slower one is repeated after this many times its duration
-
-Status = Literal["pending", "expired", "settled"]
 
 
 class Wanted(NamedTuple):
@@ -62,7 +59,7 @@ class Views(ABC):
         """Describe a model: what it was created with, and how it is doing."""
         request, view = model.spec.request, model.view
         settings = msgspec.structs.asdict(request) | {"dim": request.dim or 0}
-        del settings["schema"]  # which is read by itself
+        del settings["schema"]  # shown separately
         return messages.ModelAnswer(
             name=model.name,
             **settings,
@@ -96,30 +93,15 @@ class Views(ABC):
         """Return a model's numbers over time, of the last seconds or of all time."""
         now = self.clock()
         span = model.stats.series.within(seconds, now)
-        names = [*span.names, *([OTHERS] if span.others() else [])]
         starts = [start for start, _ in span.buckets]
-        candidates = []
         since = starts[0] if starts else math.inf
-        marks = [
-            messages.DriftMark(mark.candidate, mark.at, mark.before, mark.since)
-            for mark in model.stats.series.marks
-            if mark.at >= since
-        ]
-        for i, name in enumerate(names):
-            tried, succeeded = span.candidate(i, stats.TRIED), span.candidate(i, stats.SUCCEEDED)
-            first = span.candidate(i, stats.FIRST)
-            if not any(tried) and not any(first):
-                continue
-            candidates.append(
-                messages.CandidateSeries(
-                    name,
-                    first=_whole(first),
-                    tried=_whole(tried),
-                    succeeded=_whole(succeeded),
-                    cost=span.candidate(i, stats.COST),
-                    expected=span.candidate(i, stats.EXPECTED),
-                )
-            )
+        marks = [mark for mark in model.stats.series.marks if mark.at >= since]
+        candidates = []
+        for i, name in enumerate([*span.names, *([OTHERS] if span.others() else [])]):
+            numbers: list[Any] = [span.candidate(i, which) for which in range(stats.WIDTH)]
+            if any(numbers[stats.FIRST]) or any(numbers[stats.TRIED]):
+                numbers[: stats.COST] = map(_whole, numbers[: stats.COST])
+                candidates.append(messages.CandidateSeries(name, *numbers))
         bins = span.calibration()
         return messages.SeriesAnswer(
             model=model.name,
@@ -136,7 +118,7 @@ class Views(ABC):
                 for i, (n, estimated, succeeded) in enumerate(bins)
                 if n
             ],
-            marks=marks,
+            marks=[messages.DriftMark(*msgspec.structs.astuple(mark)) for mark in marks],
             mode=model.spec.request.mode,
         )
 
@@ -158,20 +140,21 @@ class Views(ABC):
         if entry is None:
             raise Unknown(f"there is no decision {decision!r}")
         now, record = self.clock(), joined(entry, settled)
+        result = _result(record, now)
         short = decide.answer(record, model.name)
         outcome = None if record.outcome is None else settle.answer(record.outcome)
         return messages.DecisionRead(
             **{name: getattr(short, name) for name in short.__struct_fields__},
             rewards=record.rewards,
             losses=record.losses,
-            status=_status(record, now),
+            status=_status(result),
             explanation=_explain(record, model.spec.request.currency),
             outcome=outcome.outcome if outcome else None,
             outcome_record=outcome,
             history=_history(record, now),
             context=None if record.context is None else msgspec.json.decode(record.context),
             patience=record.planned_patience,
-            result=_result(record, now),
+            result=result,
             stopped=_stopped(record),
         )
 
@@ -179,11 +162,7 @@ class Views(ABC):
         self, name: str, cursor: str | None = None, limit: int = 50, wanted: Wanted = ANY
     ) -> messages.DecisionList:
         """List decisions, newest first: those that are wanted among the next few thousand."""
-        model, before = self.model(name), None
-        if cursor is not None:
-            if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
-                raise InvalidInput("cursor", "be the cursor of an earlier answer", repr(cursor))
-            before = int(cursor)
+        model, before = self.model(name), None if cursor is None else int(cursor)
         now, looked = self.clock(), 0
         shown: list[messages.DecisionSummary] = []
         while True:
@@ -201,7 +180,7 @@ class Views(ABC):
 
 
 def summary(model: Model) -> messages.ModelSummary:
-    """Describe a model in short, without a look at the store."""
+    """Summarise a model without reading the store."""
     request, counted = model.spec.request, model.stats
     return messages.ModelSummary(
         name=model.name,
@@ -221,20 +200,11 @@ def _whole(numbers: Sequence[float]) -> list[int]:
 
 
 def _totals(span: Span) -> messages.Totals:
-    outcomes, successes, gave_up = (
-        _whole(span.total(which)) for which in (stats.OUTCOMES, stats.SUCCESSES, stats.GAVE_UP)
-    )
-    return messages.Totals(
-        decisions=_whole(span.total(stats.DECISIONS)),
-        empty=_whole(span.total(stats.EMPTY)),
-        short=_whole(span.total(stats.SHORT)),
-        outcomes=outcomes,
-        successes=successes,
-        gave_up=gave_up,
-        declined=[o - s - g for o, s, g in zip(outcomes, successes, gave_up, strict=True)],
-        reward=span.total(stats.REWARD),
-        spent=span.total(stats.SPENT),
-    )
+    totals: dict[str, Any] = {name: span.total(i) for i, name in enumerate(stats.TOTALS)}
+    for name in stats.TOTALS[: stats.REWARD]:
+        totals[name] = _whole(totals[name])
+    results = zip(totals["outcomes"], totals["successes"], totals["gave_up"], strict=True)
+    return messages.Totals(**totals, declined=[ended - won - left for ended, won, left in results])
 
 
 def _stopped(record: DecisionRecord) -> str:
@@ -265,10 +235,8 @@ def _result(record: DecisionRecord, now: float) -> messages.Result:
     return "gave_up" if record.outcome.gave_up else "declined"
 
 
-def _status(record: DecisionRecord, now: float) -> Status:
-    if record.outcome is not None:
-        return "settled"
-    return "expired" if now >= record.expires else "pending"
+def _status(result: messages.Result) -> messages.Status:
+    return result if result in ("pending", "expired") else "settled"
 
 
 def _explain(record: DecisionRecord, currency: str | None) -> str:
@@ -301,16 +269,16 @@ def _history(record: DecisionRecord, now: float) -> list[messages.Event]:
 
 def _summary(record: DecisionRecord, now: float) -> messages.DecisionSummary:
     """Return a decision for a list."""
-    value, outcome = record.played.value, record.outcome
+    value, outcome, result = record.played.value, record.outcome, _result(record, now)
     return messages.DecisionSummary(
         id=record.id,
         created=record.created,
         expires=record.expires,
         sequence=record.played.ids,
         expected_value=None if value != value else value,
-        status=_status(record, now),
+        status=_status(result),
         outcome=None if outcome is None else settle.observed(outcome),
-        result=_result(record, now),
+        result=result,
         reward=None if outcome is None else outcome.reward,
         spent=None if outcome is None else outcome.spent,
         proposal=None if record.proposal is None else record.proposal.ids,

@@ -339,29 +339,21 @@ def dropped_beyond(session: Session, seq: int) -> list[int]:
 
 def latest(session: Session, model: int, before: int | None, limit: int) -> list[Settled]:
     """Return decisions with their outcomes, newest first."""
-    below = 2**62 if before is None else before
-    sql = (
-        f"SELECT {_COLUMNS} FROM log WHERE model = ? AND kind = 0 AND seq < ? "
-        "ORDER BY seq DESC LIMIT ?"
-    )
-    return _settled(session, list(session.execute(sql, (model, below, limit))))
+    return _decisions(session, "seq < ? ORDER BY seq DESC", model, before or 2**62, limit)
 
 
 def oldest(session: Session, model: int, after: int, limit: int) -> list[Settled]:
     """Return decisions with their outcomes, oldest first."""
-    sql = (
-        f"SELECT {_COLUMNS} FROM log WHERE model = ? AND kind = 0 AND seq > ? ORDER BY seq LIMIT ?"
-    )
-    return _settled(session, list(session.execute(sql, (model, after, limit))))
+    return _decisions(session, "seq > ? ORDER BY seq", model, after, limit)
 
 
-def _settled(session: Session, rows: Iterable[tuple[Any, ...]]) -> list[Settled]:
-    sql = f"SELECT {_COLUMNS} FROM log WHERE model = ? AND id = ? AND kind = 1"
-    result: list[Settled] = []
-    for entry in map(checked, rows):
-        found = session.execute(sql, (entry.model, entry.id))
-        result.append((entry, next(map(checked, found), None)))
-    return result
+def _decisions(session: Session, which: str, *args: int) -> list[Settled]:
+    sql = f"SELECT {_COLUMNS} FROM log WHERE model = ? AND kind = 0 AND {which} LIMIT ?"
+    settled = f"SELECT {_COLUMNS} FROM log WHERE model = ? AND id = ? AND kind = 1"
+    return [
+        (entry, next(map(checked, session.execute(settled, (entry.model, entry.id))), None))
+        for entry in map(checked, list(session.execute(sql, args)))
+    ]
 
 
 def pending(session: Session, model: int, now: float) -> int:

@@ -16,32 +16,32 @@ from longrank.service.store import sql
 from longrank.service.store.records import Draft, Entry
 
 T = TypeVar("T")
+AnyFuture = Future[Any] | asyncio.Future[Any]
 log = logging.getLogger("longrank.service")
 MAX_BYTES = 16 << 20  # of the entries in a transaction, unless there is only one
 
 
 class Append:
-    """A draft on its way into the log, and the future of whoever waits for it."""
+    """A draft to append, and the caller's future."""
 
     __slots__ = ("draft", "future", "result")
 
-    def __init__(
-        self, draft: Draft, future: Future[Entry] | asyncio.Future[Entry], result: Any = None
-    ) -> None:
+    def __init__(self, draft: Draft, future: AnyFuture, result: Any = None) -> None:
         self.draft, self.future = draft, future
         self.result = result  # the Entry when it is committed, or an exception such as Duplicate
 
 
 class _Call:
-    """Other work for a transaction, and the future of whoever waits for it."""
+    """Other work for a transaction, and the caller's future."""
 
     __slots__ = ("future", "result", "work")
 
-    def __init__(self, work: Callable[[sql.Session], Any], future: Future[Any]) -> None:
+    def __init__(self, work: Callable[[sql.Session], Any], future: AnyFuture) -> None:
         self.work, self.future = work, future
         self.result: Any = None
 
 
+Item = Append | _Call
 Committed = Callable[[list[Append]], Sequence[Append]]
 
 
@@ -72,7 +72,7 @@ class Writer:
         self.batches = 0
         self.failing: str | None = None
         self._since: float | None = None  # when the oldest write that waits was queued
-        self._queue: list[Append | _Call] = []
+        self._queue: list[Item] = []
         self._wake = threading.Condition()
         self._closing = False
         self._gathered: dict[asyncio.AbstractEventLoop, list[Append]] = {}
@@ -101,7 +101,7 @@ class Writer:
         return future
 
     def _submit_gathered(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Queue what a turn of an event loop appends, with one change of threads."""
+        """Queue what a turn of an event loop appends, with one thread switch."""
         appends = self._gathered.pop(loop)
         try:
             self.submit(appends)
@@ -116,7 +116,7 @@ class Writer:
         self.submit([_Call(work, future)])
         return future.result()
 
-    def submit(self, items: Sequence[Append | _Call]) -> None:
+    def submit(self, items: Sequence[Item]) -> None:
         """Queue items for the next transaction; Busy if too many are queued."""
         with self._wake:
             if self._closing:
@@ -130,7 +130,7 @@ class Writer:
 
     @property
     def waited(self) -> float:
-        """Seconds that the oldest write has waited, about; 0 if none waits."""
+        """Approximate seconds that the oldest write has waited; 0 if there is none."""
         since = self._since
         return 0.0 if since is None else time.monotonic() - since
 
@@ -161,13 +161,13 @@ class Writer:
                 acknowledge(self._write(batch))
             except ServiceError as error:
                 refuse(batch, error)
-            except Exception:  # the thread must survive, and nobody may wait forever
+            except Exception:  # the thread must survive, and every caller get an answer
                 log.exception("a batch of writes failed")
                 refuse(batch, StoreFailed("a batch failed; the service's log says why"))
             with self._wake:
                 self._since = time.monotonic() if self._queue else None
 
-    def _next(self) -> list[Append | _Call]:
+    def _next(self) -> list[Item]:
         """Take what is queued, but not more bytes than go into a transaction."""
         size = 0
         for i, item in enumerate(self._queue):
@@ -179,13 +179,13 @@ class Writer:
         batch, self._queue = self._queue, []
         return batch
 
-    def _write(self, batch: list[Append | _Call]) -> Sequence[Append | _Call]:
+    def _write(self, batch: list[Item]) -> Sequence[Item]:
         """Write a batch; return what may be acknowledged now, with its results."""
         try:
             session = self._reopen() if self._session is None else self._session
             _transact(session, batch)
         except Exception as error:
-            self._abandon()  # nothing of it may be left half done
+            self._abandon()  # undo the transaction
             if not isinstance(error, self._failures):
                 raise
             self.failing = f"the store could not write: {sentence(error)}"
@@ -193,7 +193,7 @@ class Writer:
             raise StoreFailed(self.failing) from error
         self.batches += 1
         self.failing = None
-        done: list[Append | _Call] = []
+        done: list[Item] = []
         appends: list[Append] = []
         for item in batch:
             if isinstance(item, Append):
@@ -226,7 +226,7 @@ class Writer:
         return session
 
 
-def _transact(session: sql.Session, batch: list[Append | _Call]) -> None:
+def _transact(session: sql.Session, batch: list[Item]) -> None:
     """Append all drafts and make all calls in one transaction; set the result of each."""
     session.execute(sql.BEGIN)
     appends = [item for item in batch if isinstance(item, Append)]
@@ -243,16 +243,16 @@ def _transact(session: sql.Session, batch: list[Append | _Call]) -> None:
     session.execute("COMMIT")
 
 
-def refuse(items: Sequence[Append | _Call], error: Exception) -> None:
-    """Deliver an error to whoever waits for these items."""
+def refuse(items: Sequence[Item], error: Exception) -> None:
+    """Deliver an error to the callers of these items."""
     for item in items:
         item.result = error
     acknowledge(items)
 
 
-def acknowledge(items: Sequence[Append | _Call]) -> None:
+def acknowledge(items: Sequence[Item]) -> None:
     """Deliver results: to threads directly, to each event loop with one wake-up."""
-    loops: dict[asyncio.AbstractEventLoop, list[Append | _Call]] = {}
+    loops: dict[asyncio.AbstractEventLoop, list[Item]] = {}
     for item in items:
         if isinstance(item.future, asyncio.Future):
             loops.setdefault(item.future.get_loop(), []).append(item)
@@ -265,10 +265,10 @@ def acknowledge(items: Sequence[Append | _Call]) -> None:
             log.error("could not deliver a commit result: event loop closed")
 
 
-def _set_results(items: Sequence[Append | _Call]) -> None:
+def _set_results(items: Sequence[Item]) -> None:
     for item in items:
         if item.future.done():
-            continue  # its client has gone; the entry is in the log all the same
+            continue  # the client disconnected; the entry is in the log anyway
         if isinstance(item.result, Exception):
             item.future.set_exception(item.result)
         else:

@@ -192,17 +192,14 @@ def test_run_takes_lists_resumes_and_holds_out(
     assert "24 cells, 24 of them already finished" in call(*command)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "hint"),
-    [
+def test_run_suggests_the_nearest_task_and_policy() -> None:
+    for arguments, hint in [
         (["logistik"], "got 'logistik'; did you mean logistic?"),
         (["logistic", "--policies", "Recomended"], "got 'Recomended'; did you mean recommended?"),
-    ],
-)
-def test_run_suggests_the_nearest_task_and_policy(arguments: list[str], hint: str) -> None:
-    with pytest.raises(LongrankError) as refused:
-        call("run", *arguments)
-    assert str(refused.value).endswith(hint)
+    ]:
+        with pytest.raises(LongrankError) as refused:
+            call("run", *arguments)
+        assert str(refused.value).endswith(hint)
 
 
 def test_run_ends_with_exit_code_1_where_a_cell_fails(
@@ -277,9 +274,8 @@ def test_the_first_help_lists_every_command_under_a_heading() -> None:
     assert re.findall(r"^(\w.*):$", text, re.MULTILINE) == list(headings)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
+def test_a_usage_error_is_a_sentence_and_says_where_the_help_is() -> None:
+    for arguments, sentence in [
         (["serv"], "no such command 'serv'. Did you mean 'serve'?"),
         (["serve", "--prot", "1"], "no such option: --prot. Did you mean --port?"),
         (["serve", "--xyzzy"], "no such option: --xyzzy"),
@@ -288,18 +284,14 @@ def test_the_first_help_lists_every_command_under_a_heading() -> None:
         (["run", "x", "--grid", "y"], "invalid value for '--grid': 'y' is not one of 'quick', "),
         (["evaluate"], "missing argument 'PATH...'"),
         (["report", "none"], "invalid value for 'FOLDER...': path 'none' does not exist"),
-    ],
-)
-def test_a_usage_error_is_a_sentence_and_says_where_the_help_is(
-    arguments: list[str], sentence: str
-) -> None:
-    result = CliRunner().invoke(cli.app, arguments, prog_name="longrank")
-    first, usage, hint = result.stderr.splitlines()
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert first.startswith(f"longrank: {sentence}")
-    words = [word for word in arguments[:1] if word in get_command(cli.app).commands]
-    assert usage.startswith(" ".join(["Usage: longrank", *words, "[OPTIONS]"]))
-    assert hint == f"Try '{' '.join(['longrank', *words, '--help'])}'."
+    ]:
+        result = CliRunner().invoke(cli.app, arguments, prog_name="longrank")
+        first, usage, hint = result.stderr.splitlines()
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert first.startswith(f"longrank: {sentence}")
+        words = [word for word in arguments[:1] if word in get_command(cli.app).commands]
+        assert usage.startswith(" ".join(["Usage: longrank", *words, "[OPTIONS]"]))
+        assert hint == f"Try '{' '.join(['longrank', *words, '--help'])}'."
 
 
 def test_without_a_command_the_help_goes_to_standard_error() -> None:

@@ -76,9 +76,9 @@ def test_the_traffic_can_be_changed() -> None:
     assert brands.count("amex") / 400 == pytest.approx(MIXES["amex"].brands[2], abs=0.08)
 
 
-@pytest.mark.parametrize("call", ["take_down", "bring_up", "set_mix"])
-def test_what_is_not_there_is_refused(call: str) -> None:
-    with pytest.raises(InvalidInput, match="be one of"):
-        getattr(PaymentDesk(seed=0), call)("nobody")
-    with pytest.raises(InvalidInput, match="fee"):
-        PaymentDesk(seed=0).set_fee("Solo", -1.0)
+def test_what_is_not_there_is_refused() -> None:
+    for call in ["take_down", "bring_up", "set_mix"]:
+        with pytest.raises(InvalidInput, match="be one of"):
+            getattr(PaymentDesk(seed=0), call)("nobody")
+        with pytest.raises(InvalidInput, match="fee"):
+            PaymentDesk(seed=0).set_fee("Solo", -1.0)

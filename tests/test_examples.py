@@ -27,12 +27,12 @@ def run(tmp_path):
     return run
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_an_example_is_short_and_has_a_page_with_a_picture(example):
-    assert len(example.read_text().splitlines()) <= 120
-    page = (ROOT / "docs" / "examples" / f"{example.stem}.md").read_text()
-    assert f"examples/{example.stem}.py" in page
-    assert (ROOT / "docs" / "examples" / f"{example.stem}.png").is_file()
+def test_an_example_is_short_and_has_a_page_with_a_picture():
+    for example in EXAMPLES:
+        assert len(example.read_text().splitlines()) <= 120
+        page = (ROOT / "docs" / "examples" / f"{example.stem}.md").read_text()
+        assert f"examples/{example.stem}.py" in page
+        assert (ROOT / "docs" / "examples" / f"{example.stem}.png").is_file()
 
 
 def test_the_payments_example_learns_to_route(run):

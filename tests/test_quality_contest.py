@@ -74,6 +74,7 @@ def test_a_cell_is_lost_by_the_best_rival_alone(module):
     assert first.leads == pytest.approx([0.35])
 
 
+@pytest.mark.long
 def test_a_second_call_plays_nothing_again(module, monkeypatch, tmp_path, capsys):
     contest = module("contest")
     asked = ["--sets", "routes-8", "--players", "recommended", "c-ucb1", "--seeds", "1"]

@@ -83,16 +83,13 @@ def test_numbers_are_counted_both_ways_at_the_two_decimals_of_the_tables():
     assert ind.cells == dep.cells == 10
 
 
-@pytest.mark.parametrize(
-    ("made", "reason"),
-    [
+def test_a_missed_number_comes_with_what_is_known_of_why():
+    for made, reason in [
         (row("ind", 60.45), "CR is 36.0 of 100 too low"),
         (row("ind", 100.0, budget=50, cr_rand=99.0), "a CR_rand of 97.7, ours is 99.0"),
-    ],
-)
-def test_a_missed_number_comes_with_what_is_known_of_why(made, reason):
-    [short] = agreement(score_cells([made]), MNIST, ["ind", "rand"], ["vanilla"]).shortfalls
-    assert reason in short.reason
+    ]:
+        [short] = agreement(score_cells([made]), MNIST, ["ind", "rand"], ["vanilla"]).shortfalls
+        assert reason in short.reason
 
 
 def test_rand_is_zero_next_to_the_papers_numbers_whatever_the_luck_of_its_run():
@@ -109,22 +106,22 @@ def test_a_perfect_policy_is_not_blamed():
     assert "in 1 of the other 1, no policy can earn more" in check.figure
 
 
-@pytest.mark.parametrize(("reward", "holds"), [(70.0, True), (35.0, False)])
-def test_rand_may_be_off_by_chance_only(reward, holds):
-    made = row("rand", reward, cr_rand=60.0, curve=[0.0, 1.0] * (ROUNDS // 2))
-    check = random_orders(score_cells([made]))  # the standard error is 5
-    assert check.holds is holds
-    assert random_orders({}).holds is None
+def test_rand_may_be_off_by_chance_only():
+    for reward, holds in [(70.0, True), (35.0, False)]:
+        made = row("rand", reward, cr_rand=60.0, curve=[0.0, 1.0] * (ROUNDS // 2))
+        check = random_orders(score_cells([made]))  # the standard error is 5
+        assert check.holds is holds
+        assert random_orders({}).holds is None
 
 
-@pytest.mark.parametrize(("worst", "holds"), [(99.0, True), (97.0, False)])
-def test_large_budgets_make_policies_equal(worst, holds):
-    rows = [row("ind", 100.0, budget=budget) for budget in (1, 50, 100)]
-    rows += [row("rand", x, budget=b) for b, x in ((1, 10.0), (50, worst), (100, 100.0))]
-    check = claims.large_budgets(score_cells(rows))
-    assert check.holds is holds
-    assert "0.900 at b = 1" in check.figure
-    assert claims.large_budgets(score_cells(rows[:2])).holds is None
+def test_large_budgets_make_policies_equal():
+    for worst, holds in [(99.0, True), (97.0, False)]:
+        rows = [row("ind", 100.0, budget=budget) for budget in (1, 50, 100)]
+        rows += [row("rand", x, budget=b) for b, x in ((1, 10.0), (50, worst), (100, 100.0))]
+        check = claims.large_budgets(score_cells(rows))
+        assert check.holds is holds
+        assert "0.900 at b = 1" in check.figure
+        assert claims.large_budgets(score_cells(rows[:2])).holds is None
 
 
 def test_the_papers_own_numbers_agree_with_its_trends():
@@ -159,12 +156,12 @@ def test_trends_are_checked_held_out_too():
     assert claims.held_out(score_cells([row("ind", 80.0)])) == {}
 
 
-@pytest.mark.parametrize(("times", "holds"), [(20.0, True), (2.0, False)])
-def test_the_slower_policy_is_found(times, holds):
-    rows = [row("ind", seconds=1e-3), row("gl-cdcm", seconds=1e-3 * times)]
-    check = claims.slower(score_cells(rows))
-    assert check.holds is holds
-    assert check.figure == f"{times:.0f} times at b = 1"
+def test_the_slower_policy_is_found():
+    for times, holds in [(20.0, True), (2.0, False)]:
+        rows = [row("ind", seconds=1e-3), row("gl-cdcm", seconds=1e-3 * times)]
+        check = claims.slower(score_cells(rows))
+        assert check.holds is holds
+        assert check.figure == f"{times:.0f} times at b = 1"
 
 
 def classes(gmm, dep, topics: int = 30, pivots: int = 10):

@@ -40,13 +40,13 @@ def test_gymnasiums_checker_has_no_complaint(name):
     check_env(env.unwrapped, skip_render_check=True)
 
 
-@pytest.mark.parametrize("name", ENVIRONMENTS)
-def test_it_is_registered_and_documented_with_its_settings(name):
-    page = Path(__file__).parents[2] / "docs" / "examples" / "reinforcement.md"
-    [line] = [one for one in page.read_text().splitlines() if one.startswith(f"| `{name}` |")]
-    if name != "longrank/Coverage-v0":  # the same as those of the line before
-        assert re.findall(r"`(\w+)`", line) == list(signature(ENVIRONMENTS[name]).parameters)
-    assert gymnasium.spec(name).id == name
+def test_it_is_registered_and_documented_with_its_settings():
+    for name in ENVIRONMENTS:
+        page = Path(__file__).parents[2] / "docs" / "examples" / "reinforcement.md"
+        [line] = [one for one in page.read_text().splitlines() if one.startswith(f"| `{name}` |")]
+        if name != "longrank/Coverage-v0":  # the same as those of the line before
+            assert re.findall(r"`(\w+)`", line) == list(signature(ENVIRONMENTS[name]).parameters)
+        assert gymnasium.spec(name).id == name
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)

@@ -315,10 +315,10 @@ def test_only_so_many_are_kept_in_memory_and_the_others_are_found_in_the_store(e
     entries = [engine.store.find(number, f"d{i}")[0] for i in range(5)]
     recent = Recent(engine.store, 3)
     for entry in entries:
-        recent.remember(number, entry.decision())
+        recent.remember(number, entry.decision(), None)
     asked_for = []
     find = engine.store.find
     engine.store.find = lambda model, name: asked_for.append(name) or find(model, name)
     found = [recent.find(number, f"d{i}") for i in range(5)]
-    assert found == [entry.decision() for entry in entries]
+    assert found == [(entry.decision(), None) for entry in entries]
     assert asked_for == ["d0", "d1"]

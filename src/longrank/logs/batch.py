@@ -81,7 +81,7 @@ class Batch:
     items: Lists | None = None
     features: Lists | None = None
     prefix: Lists | None = None
-    costs: Lists | None = None  # that outcomes tell
+    costs: Lists | None = None  # reported with outcomes
     more: dict[str, list[Any]] = field(default_factory=dict)
 
     @classmethod
@@ -105,7 +105,7 @@ class Batch:
                 more[name] = column
         features = [each.features for each in decisions]
         if len({each.shape[1] for each in features if each is not None and len(each)}) > 1:
-            more["features"], features = features, []  # of a feature map whose rows grow
+            more["features"], features = features, []  # a feature map whose rows grow
         bills = [
             None if outcome is None or outcome.costs is None else np.array(outcome.costs)
             for outcome in outcomes

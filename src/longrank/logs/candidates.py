@@ -107,7 +107,7 @@ class CandidateReader:
         return cell
 
     def check(self, row: Row, records: list[Record], context: Record | None) -> None:  # noqa: ARG002
-        """Refuse fields of a kind that is not that of earlier rows, or of none."""
+        """Refuse a field whose kind differs from earlier rows, or that has none."""
         checked = self._checked
         new = [record for record in records if id(record) not in checked]
         if new:
@@ -125,7 +125,7 @@ class CandidateReader:
             self._fields[name] = encoded.fields
 
     def _cell(self, row: Row, column: str, what: str) -> Any:
-        """Return what a cell holds, or its JSON text stands for; the same for the same text."""
+        """Return the value of a cell, decoded if it is JSON text; equal texts share one object."""
         value = row[column]
         if isinstance(value, np.ndarray):
             return value.tolist()
@@ -155,7 +155,7 @@ def played(row: Row, offered: Offered | None, size: int | None) -> NDArray[np.in
         if row.get(IDS) is not None:
             column = IDS
         elif isinstance(row.get("tried"), list | tuple | np.ndarray):
-            column = "tried"  # then all that was played was attempted
+            column = "tried"  # everything played was attempted
     entries = listed(row, column)
     if column == IDS or any(isinstance(entry, str) for entry in entries):
         if offered is None:

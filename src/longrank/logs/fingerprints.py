@@ -1,4 +1,4 @@
-"""Fingerprints of ids: 64 bits each, by which a million of them are told apart in little memory."""
+"""Fingerprints of ids: 64 bits each, to tell a million of them apart in little memory."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Footers of Parquet files: how large the pages of a file are, before any of them is read.
 
-A page of some bytes may stand for gigabytes. The headers of all pages are read here, by the compact
+A page of few bytes may expand to gigabytes. The headers of all pages are read here, by the compact
 protocol of Thrift, since pyarrow shows what the footer says, not the pages, and ends the process
 where a footer does not fit together.
 """

@@ -39,7 +39,7 @@ Progress = Callable[[int, int], None]
 Revised = Callable[[Payoffs], Payoffs]
 Change = tuple[Payoffs | Revised | None, int | None]  # of the payoffs, of the budget
 FORMAT = frozenset((*COLUMNS, IDS))  # columns that are not fields of the context
-OTHERWISE = frozenset(("context", "items", "features"))  # with one of them no other column is
+OTHERWISE = frozenset(("context", "items", "features"))  # with one, no other column is a field
 _OFTEN = 1000  # decisions between two reports of progress
 
 
@@ -165,7 +165,7 @@ class History:
         rules = Rules(self.name, self._payoffs, self.schema, kinds=self._count is None)
         for table in self.tables:
             rules.name = table.name
-            if not table.columns:  # nothing in it can be read, or there is nothing
+            if not table.columns:  # unreadable, or empty
                 broken = [row for _, row in table.rows(unneeded) if isinstance(row, Violation)]
                 yield from ([each] for each in broken or [empty(table.name, "an empty log")])
             elif absent := self._missing_column(table):
@@ -182,7 +182,7 @@ class History:
     ) -> Decision | list[Violation]:
         if isinstance(row, Violation):
             return [row]
-        for name in unneeded:  # frames have read it all the same
+        for name in unneeded:  # frames are in memory anyway
             row.pop(name, None)
         if self._given is not None and self._gathers:
             row["context"] = {name: row.get(name) for name in self._given}
@@ -194,7 +194,7 @@ class History:
         return problems if decision is None else decision
 
     def _missing_column(self, table: LogTable) -> str:
-        """Return a column that the log needs and has not; empty if it has all."""
+        """Return a required column that the log lacks; empty if there is none."""
         columns = table.columns
         for name in REQUIRED:
             if name in columns or (name == "order" and IDS in columns):
@@ -203,7 +203,7 @@ class History:
                 rows = (row for _, row in table.rows(frozenset()) if isinstance(row, dict))
                 first = next((row["tried"] for row in rows if row.get("tried") is not None), 0)
                 if isinstance(first, list | tuple | np.ndarray):
-                    continue  # what was tried is listed: then that is what was played
+                    continue  # the list of attempts is what was played
             return name
         return ""
 

@@ -85,7 +85,7 @@ def build(
         except Exception as error:
             if isinstance(error, LongrankError):
                 log.error("cannot start: %s", error)
-            else:  # the message of another library's error may quote a request
+            else:  # another library's message may quote a request
                 log.exception("cannot start: unexpected error")
             service.readiness.failed = True
             failed(error)

@@ -57,7 +57,7 @@ class _Bad(Exception):
 
 
 def _copy(store: str, part: Path) -> None:
-    """Copy all pages in one read transaction, so that writers go on and need not be repeated."""
+    """Copy all pages in one read transaction: writers continue, and the copy is consistent."""
     try:
         source = apsw.Connection(store, flags=apsw.SQLITE_OPEN_READWRITE)
         try:

@@ -27,7 +27,7 @@ from longrank.service.http.origins import LOOPBACK
 from longrank.service.store.store import open_store, plain_address
 
 log = logging.getLogger("longrank.service")
-OTHERS = 200  # descriptors that are no connections of clients
+OTHERS = 200  # descriptors for other things than connections
 GRACE = 10  # seconds for requests in flight
 COLLECT = (20_000, 10, 50)  # requests make many small lists, and hardly ever a cycle
 
@@ -81,7 +81,7 @@ def run(
             f"longrank serves http://{host}:{listener.getsockname()[1]} from {plain_address(where)}"
         )
         gc.collect()
-        gc.freeze()  # what exists now stays; collecting it again would stall every request
+        gc.freeze()  # exempt what exists now: collecting it again would stall requests
         gc.set_threshold(*COLLECT)
         server.run(sockets=[listener])
     finally:
@@ -130,7 +130,7 @@ def _hosts(host: str, given: Sequence[str]) -> list[str] | None:
 
 
 def _make_room(connections: int) -> None:
-    """Raise the number of descriptors that the process may have, if it must and may be."""
+    """Raise the limit on open files if necessary and possible."""
     if resource is None:  # not on Windows
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -15,11 +15,11 @@ from longrank.service.errors import Busy, NotReady, ServiceError, Stopped, Store
 log = logging.getLogger("longrank.service")
 TICK = 0.1  # seconds
 RENEWAL = 0.5  # seconds between two renewals of the leases
-REFRESHING = 0.25  # seconds between two looks at the keys
-MAX_EXPIRING = 1.0  # seconds that a model may spend on missing outcomes before others have a turn
+REFRESHING = 0.25  # seconds between two reads of the keys
+MAX_EXPIRING = 1.0  # seconds a model may spend on missing outcomes before it is another's turn
 RETENTION = 60.0  # seconds between two runs of retention
-SHARE = 0.1  # of a model's decisions that may expire, or be dropped, in a period
-MIN_EXPIRING, MIN_DROPPED = 10, 1000  # decisions that may in any case
+SHARE = 0.1  # share of a model's decisions that may expire or be dropped per period
+MIN_EXPIRING, MIN_DROPPED = 10, 1000  # or this many decisions, if that is more
 PERIOD = 60.0  # seconds
 PROBE = 1.0  # seconds between two attempts to write to a store that has failed
 
@@ -40,7 +40,7 @@ class Upkeep:
         self._dropped = engine.clock()
         self._probed = 0.0
         self._allowed: dict[int, tuple[float, int]] = {}  # since when, and how many more expire
-        self._failing: dict[int, float] = {}  # until when a model is left alone
+        self._failing: dict[int, float] = {}  # time before which a model is skipped
         self.finished = time.monotonic()
 
     def start(self) -> None:
@@ -94,7 +94,7 @@ class Upkeep:
             try:
                 self._keep(model, now, retain)
             except (Busy, NotReady, StoreFailed):
-                raise  # the others would fail as well
+                raise  # the others would fail, too
             except Unknown:
                 continue  # deleted meanwhile
             except Exception:
@@ -118,7 +118,7 @@ class Upkeep:
             engine.drop(model.name, request.keep, limit)
 
     def _probe(self) -> None:
-        """Try a store that has failed again, as it may be that nobody else writes meanwhile."""
+        """Write to a store that has failed, in case nothing else does."""
         now = time.monotonic()
         if self._engine.store.writer.failing is not None and now - self._probed >= PROBE:
             self._probed = now

@@ -114,7 +114,7 @@ class Estimator:
 
 
 def cost_notes(log: Checked) -> tuple[str, ...]:
-    """Return how attempts are counted whose real costs are not known, where those of others are."""
+    """Return notes on how attempts without reported costs are counted."""
     if not log.with_outcome_costs:
         return ()
     notes = []
@@ -228,7 +228,7 @@ def self_normalised(sample: Sample) -> Estimate:
 def _bootstrapped(
     sample: Sample, value: float, influence: Array, own: tuple[float, float]
 ) -> tuple[float, float, str]:
-    """Return the wider of the ends of a bootstrap interval and of one that knows of rare events."""
+    """Return the wider ends of a bootstrap interval and of one that allows for rare events."""
     effective = effective_size(sample.evidence.final_weights)
     variance = float(influence.var(ddof=1)) / len(influence)
     wide = score(value, variance, effective, (sample.least, sample.most), sample.settings)

@@ -31,7 +31,7 @@ from longrank.policies import Policy
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 DRAWS = 4  # sequences drawn from a randomised policy, at most
-_ENOUGH = 10_000  # draws whose mean is good enough
+_ENOUGH = 10_000  # enough draws for a mean
 _MAX_CELLS = 1 << 21  # of the choices of a batch that are in memory at once
 UNCHANGED: Change = (None, None)
 
@@ -178,7 +178,7 @@ _COMMON = ("rewards", "last", "short", "earnable")
 
 
 def _weigh(task: _Task, place: int, batch: Batch, blocks: Counts) -> tuple[int, Parts]:
-    """Weigh the decisions of a batch for every policy under every change; tell how many."""
+    """Weigh the decisions of a batch for every policy under every change; return how many."""
     count, places = len(batch), np.arange(place, place + len(batch))
     decisions = list(batch)
     if task.every > 1:
@@ -188,7 +188,7 @@ def _weigh(task: _Task, place: int, batch: Batch, blocks: Counts) -> tuple[int, 
             return count, {}
         batch = Batch.of(decisions)
     known = [each.payoffs is not None and each.size is not None for each in decisions]
-    if not all(known):  # nothing is known of what has no outcome either
+    if not all(known):  # nothing is known without an outcome
         decisions = [each for each, there in zip(decisions, known, strict=True) if there]
         if not decisions:
             return count, {}
@@ -255,7 +255,7 @@ def _block_of(model: OutcomeModel, decision: Decision) -> int:
 
 
 def describe(decisions: Sequence[Decision], chances: Array) -> Iterator[Array]:
-    """Return what was played, in numbers that may tell whether its outcome is known.
+    """Return numbers about what was played that may predict whether its outcome is known.
 
     The length and the propensity of the sequence, and the mean and the first of its items; of
     records their ``chances`` of success by the model.
@@ -284,7 +284,7 @@ def _even(log: LoggedActions, sizes: Counts) -> Array:
 def _tables(
     batch: Batch, decisions: Sequence[Decision], model: OutcomeModel, blocks: Counts
 ) -> tuple[LoggedActions, RoundPayoffs]:
-    """Return what a batch says of what was played and of what it earns, each decision in a row."""
+    """Return the arrays of a batch: what was played and what it earns, one row per decision."""
     n = len(decisions)
     sizes, lengths = np.array([each.size for each in decisions]), batch.lengths
     most, longest = max(int(sizes.max()), 1), max(each.budget for each in batch.payoffs)

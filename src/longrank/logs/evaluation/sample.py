@@ -35,9 +35,9 @@ from longrank.logs.evaluation.support import (
 
 Array = NDArray[np.float64]
 TREATMENTS = ("refuse", "at random", "bounds")
-TOLERATED = 0.01  # the share of decisions without an outcome up to which a plain estimate is given
-_MIN_OBSERVED = 0.02  # the probability of an outcome that weights go down to
-_USUAL = 0.9  # the share of outcomes to expect; counts as one decision
+TOLERATED = 0.01  # maximum share of missing outcomes for a plain estimate
+_MIN_OBSERVED = 0.02  # lower limit of the probability of an outcome, for weights
+_USUAL = 0.9  # prior share of known outcomes, worth one decision
 _FIRST = 20  # decisions before the first block that is fitted
 
 
@@ -67,7 +67,7 @@ class Sample:
             self.weights = 1.0 / chances_of_outcomes(evidence)
         self.known = evidence.observed * self.weights
         self.prefixes = not evidence.log.lacks("prefix_propensities")
-        # the effective number by the design of the log, which intervals go by
+        # effective number by design, on which intervals depend
         own = self.known[evidence.observed]
         loss = float(own.sum()) ** 2 / float((own**2).sum() * len(own))
         self.designed = effective_by_design(evidence) * loss
@@ -77,7 +77,7 @@ class Sample:
 
     @property
     def effective(self) -> float:
-        """The effective number up to the outcomes, to be told."""
+        """The effective number up to the outcomes, as reported."""
         seen = self.evidence.observed
         return effective_size(self.known[seen] * self.evidence.final_masses[seen])
 
@@ -98,7 +98,7 @@ class Sample:
 
     @property
     def terms(self) -> Array:
-        """The doubly robust estimates of single decisions, on all of them or those that ended."""
+        """The doubly robust estimate of each decision; only observed ones unless at random."""
         terms = np.asarray(self.evidence.starts + self._corrections)
         return terms if self.at_random else terms[self.evidence.observed]
 
@@ -113,7 +113,7 @@ class Sample:
         return np.asarray(mean + self.known * (rewards - mean))
 
     def value(self) -> float:
-        """Return the estimate; NaN if nothing that was played says anything of the policy."""
+        """Return the estimate; NaN if no decision bears on the policy."""
         if self.prefixes:
             return float(self.terms.mean())
         evidence = self.evidence
@@ -135,7 +135,7 @@ class Sample:
     ) -> tuple[float, float]:
         """Return the interval of the mean of doubly robust terms, or of differences of them.
 
-        If that mean is not the ``value``, the terms are how far each decision moves it.
+        If that mean is not the ``value``, the terms are each decision's influence on it.
         """
         variance = float(terms.var(ddof=1)) / len(terms)
         if not self.at_random:
@@ -158,7 +158,7 @@ class Sample:
 
     @cached_property
     def unseen(self) -> float:
-        """The share of the policy whose outcomes are not known, where these may be anything."""
+        """The share of the policy with missing outcomes, if these may be anything."""
         if not self.gone or self.at_random:
             return 0.0
         evidence = self.evidence
@@ -208,12 +208,12 @@ class Sample:
         high = scale * (1.0 - constant_lower(down, part))
         if missed.any():
             high = min(high, span * (1.0 - constant_lower(missed, part)))
-        if low > high:  # bounds that contradict each other say nothing
+        if low > high:  # contradictory bounds carry no information
             return -span, span
         return max(low, -span), min(high, span)
 
     def against_log(self) -> tuple[Array, Array, float]:
-        """Return numbers of at least 0 with the means 1 + D / s and 1 - D / s, and the last s.
+        """Return non-negative numbers with means 1 + D / s and 1 - D / s, and the last s.
 
         D is the difference to what was played, and s the range of what can be earned, by the
         largest weight so far, whether or not its outcome is known. Decisions without an outcome
@@ -232,7 +232,7 @@ class Sample:
         return np.maximum(up, 0.0), np.maximum(down, 0.0), float(scale[-1])
 
     def surely_missed(self) -> Array:
-        """Return numbers of at least 0 with a mean of at most 1 - D / s, by what is certain.
+        """Return non-negative numbers with a mean of at most 1 - D / s, from what is certain.
 
         D is the difference to what was played and s the range of what can be earned.
         """
@@ -266,7 +266,7 @@ class Sample:
 
 
 def widen(end: float, extreme: float, unseen: float) -> float:
-    """Move an end of an interval by the share of the policy whose outcomes are not known."""
+    """Move an end of an interval by the share of the policy with missing outcomes."""
     return (1.0 - unseen) * end + unseen * extreme
 
 
@@ -303,7 +303,7 @@ def betting_bounds(
     weighted = betting(earned, missed, risk / 2.0)
     certain = betting(sure, lost, risk / 2.0)
     low, high = max(weighted[0], certain[0]), min(weighted[1], certain[1])
-    return (low, high) if low <= high else (0.0, 1.0)  # contradictory bounds say nothing
+    return (low, high) if low <= high else (0.0, 1.0)  # contradictory bounds carry no information
 
 
 def robust_variance(terms: Array, corrections: Array, expected: Array) -> float:
@@ -324,7 +324,7 @@ def robust_variance(terms: Array, corrections: Array, expected: Array) -> float:
 
 
 def treatment(missing: str) -> str:
-    """Return how decisions without an outcome are to be treated, as it was asked for."""
+    """Return how to treat decisions without an outcome, as requested."""
     wanted = missing.replace("-", " ")
     if wanted not in TREATMENTS:
         raise InvalidInput("missing", f"be one of {', '.join(TREATMENTS)}", repr(missing))

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from longrank.errors import BadFile
+from longrank.rows import SparseRows
 from longrank.service.engine.model import Model, read_spec
 from longrank.service.errors import OtherVersion, Stopped, StoreDamaged, StoreFailed, Unknown
 from longrank.service.store.records import DECISION, OUTCOME, DecisionRecord, Entry, Snapshot
@@ -23,6 +24,7 @@ from longrank.service.store.writer import Append, acknowledge, refuse
 
 log = logging.getLogger("longrank.service")
 T = TypeVar("T")
+Known = tuple[DecisionRecord, SparseRows | None]  # the sparse rows of what is played, if at hand
 MAX_LEARNING = 32  # models that learn in the pool at the same time
 MAX_INLINE = 0.002  # seconds that the writer may spend on a batch of a model
 SAVING = 5.0  # seconds between two snapshots of a replay
@@ -35,25 +37,25 @@ def apply(model: Model, entry: Entry, recent: Recent, known: Any = None) -> None
     ``known`` is what the entry's draft knew (see :class:`Draft`), None to read it from the log.
     """
     if entry.kind == DECISION:
-        decision, choice = known or (entry.decision(), None)
-        recent.remember(entry.model, decision)
+        decision, choice, rows = known or (entry.decision(), None, None)
+        recent.remember(entry.model, decision, rows)
         if entry.seq > model.seq:
             model.decide(entry.seq, decision, choice)
     elif entry.seq > model.seq:
-        model.settle(entry.seq, known or recent.settled(entry))
+        model.settle(entry.seq, *(known or recent.settled(entry)))
 
 
 # after each commit
 
 
 class Learners:
-    """Threads in which models learn that do so slowly, and what is known of their speed."""
+    """Threads for models that learn slowly, and how long each takes."""
 
-    broken: str | None = None  # why learning had to stop, if it had to
+    broken: str | None = None  # why learning stopped, if it did
 
     def __init__(self, store: Store, models: Mapping[int, Model], recent: Recent) -> None:
         self._store, self._models, self._recent = store, models, recent
-        self._busy: dict[int, Any] = {}  # what models that learn in the pool have yet to apply
+        self._busy: dict[int, Any] = {}  # entries that models in the pool have yet to apply
         self._costs: dict[int, float] = {}  # seconds that a model took for an outcome
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(MAX_LEARNING, thread_name_prefix="longrank-learner")
@@ -129,7 +131,7 @@ class Applier(Learners):
                 batch, self._busy[model.number] = self._busy[model.number], []
             outcomes = [append for append in batch if append.draft.kind == OUTCOME]
             applied = self._apply(model, batch)
-            with self._lock:  # before anyone is told: the next decision is applied at once again
+            with self._lock:  # before acknowledging, so that the next decision is applied at once
                 more = bool(self._busy[model.number])
                 if not more:
                     del self._busy[model.number]
@@ -152,7 +154,7 @@ class Applier(Learners):
                         apply(model, entry, self._recent, append.draft.known)
                 model.publish()
         except Exception:
-            if is_deleted(self._store, model):  # and its log with it, so that nothing is lost
+            if is_deleted(self._store, model):  # the log is gone too, so nothing is lost
                 return True
             self.broken = f"model {model.name!r} could not learn entry {seq}"
             log.exception(self.broken)
@@ -161,7 +163,7 @@ class Applier(Learners):
 
 
 def is_deleted(store: Store, model: Model) -> bool:
-    """Return whether a model is in the store no more; not if the store cannot be read."""
+    """Return whether the model was deleted; False if the store cannot be read."""
     try:
         return all(row.model != model.number for row in store.models())
     except Exception:
@@ -172,9 +174,9 @@ def is_deleted(store: Store, model: Model) -> bool:
 
 
 class Progress:
-    """Interrupts a replay that is told to stop, and saves every few seconds what it has done.
+    """Stops a replay on request, and saves its progress every few seconds.
 
-    However often a start is interrupted, or killed, the next one goes on from there.
+    The next start continues from there, however often one is interrupted or killed.
     """
 
     def __init__(self, store: Store, stopping: threading.Event) -> None:
@@ -182,7 +184,7 @@ class Progress:
         self._saved = time.monotonic()
 
     def step(self, model: Model) -> None:
-        """Go on, unless it is time to save or to stop; Stopped in that case."""
+        """Save if it is time; raise Stopped if the replay must stop."""
         stop = self._stopping.is_set()
         if stop or time.monotonic() - self._saved > SAVING:
             self.save(model)
@@ -264,7 +266,7 @@ def _load(
         elif snapshot.seq >= floor:
             try:
                 return load(snapshot)
-            except BadFile as error:  # not damaged, but written by other code than this
+            except BadFile as error:  # intact, but written by another version
                 log.warning("model %s: %s; using another one", name, error)
                 if other is None:
                     other = OtherVersion(f"model {name!r} cannot be loaded: {error}")
@@ -278,17 +280,17 @@ def _load(
 
 
 class Recent:
-    """The last ``size`` decisions in memory, as most outcomes come soon; the rest in the store."""
+    """The last ``size`` decisions, in memory because most outcomes come soon."""
 
     def __init__(self, store: Store, size: int) -> None:
         self.store, self._size = store, size
-        self._known: OrderedDict[tuple[int, str], DecisionRecord] = OrderedDict()
+        self._known: OrderedDict[tuple[int, str], Known] = OrderedDict()
         self._lock = threading.Lock()
 
-    def remember(self, model: int, decision: DecisionRecord) -> None:
-        """Keep a decision in memory."""
+    def remember(self, model: int, decision: DecisionRecord, rows: SparseRows | None) -> None:
+        """Keep a decision in memory, and the sparse rows of what is played if they are at hand."""
         with self._lock:
-            self._known[model, decision.id] = decision
+            self._known[model, decision.id] = decision, rows
             if len(self._known) > self._size:
                 self._known.popitem(last=False)
 
@@ -297,29 +299,30 @@ class Recent:
         for append in appends:
             entry, known = append.result, append.draft.known
             if append.draft.kind == DECISION and isinstance(entry, Entry):
-                self.remember(entry.model, known[0] if known else entry.decision())
+                decision, _, rows = known or (entry.decision(), None, None)
+                self.remember(entry.model, decision, rows)
 
-    def known(self, model: int, name: str) -> DecisionRecord | None:
+    def known(self, model: int, name: str) -> Known | None:
         """Return a decision by its id, None if it is not in memory."""
         return self._known.get((model, name))
 
-    def find(self, model: int, name: str) -> DecisionRecord | None:
+    def find(self, model: int, name: str) -> Known | None:
         """Return a decision by its id, None if there is none."""
-        decision = self.known(model, name)
-        if decision is not None:
-            return decision
+        known = self.known(model, name)
+        if known is not None:
+            return known
         entry, _ = self.store.find(model, name)
-        return None if entry is None else entry.decision()
+        return None if entry is None else (entry.decision(), None)
 
-    def settled(self, entry: Entry) -> DecisionRecord:
+    def settled(self, entry: Entry) -> Known:
         """Return the decision whose outcome an entry holds, with that outcome."""
-        decision = self.find(entry.model, entry.id)
-        if decision is None:
+        known = self.find(entry.model, entry.id)
+        if known is None:
             raise StoreDamaged(
                 f"the outcome in log entry {entry.seq} has lost its decision {entry.id!r}; "
                 "restore the store from a backup"
             )
-        return msgspec.structs.replace(decision, outcome=entry.outcome())
+        return msgspec.structs.replace(known[0], outcome=entry.outcome()), known[1]
 
     def clear(self) -> None:
         """Forget all decisions, as some are no longer in the store."""

@@ -30,8 +30,8 @@ from longrank.service.validation_errors import explain
 
 MAX_TEXT = 4096  # characters of a value
 MAX_ATOMS = 1 << 22  # of all candidates of a round, at 16 bytes each
-TOGETHER = 2048  # candidates that are looked at without a break
-FEW = 64  # candidates that can have so many only by being long
+TOGETHER = 2048  # candidates checked before other threads get a turn
+FEW = 64  # so many candidates exceed MAX_ATOMS only with long values
 _TYPES = {"float32": "<f4", "float64": "<f8"}
 _NO_TRIES = Payoffs([], [0.0])
 
@@ -97,14 +97,14 @@ def read_records(request: DecisionRequest, schema: Schema | None) -> Offer:
     except (TypeError, OverflowError, RecursionError):
         _blame(records, context)
         raise
-    if len(packed) + len(shared) > MAX_TEXT or len(records) > FEW:  # less cannot be too long
+    if len(packed) + len(shared) > MAX_TEXT or len(records) > FEW:  # otherwise nothing is too long
         _check_sizes(records, context, schema)
     ids: list[Any] = [record.get(ID) for record in records]
     if not all(type(name) is str and 0 < len(name) <= MAX_ID for name in ids):
         ids = [_name(i, name) for i, name in enumerate(ids)]
     _check_distinct(ids)
     prices = None
-    if b'"cost"' in packed or b'"value"' in packed:  # as the name of a field, most likely
+    if b'"cost"' in packed or b'"value"' in packed:  # probably a field's name
         told = () if schema is None else (schema.sides["candidate"].prices,)
         prices = _checked(read_prices(_NO_TRIES, records, *told))
     return Offer(ids, records, packed, context, shared, prices)

@@ -69,7 +69,7 @@ class Catalog:
         """Return the model of a name; StoreDamaged with the reason if it is suspended."""
         model = self.names.get(name)
         if model is None and not self._store.exclusive:
-            self.refresh()  # another process may have made it
+            self.refresh()  # another process may have created it
             model = self.names.get(name)
         if model is None and name in self._suspended:
             raise self._suspended[name].error
@@ -93,7 +93,7 @@ class Catalog:
             model.number = self._store.create_model(
                 name, msgspec.json.encode(spec), model.created, first
             )
-        except Conflict:  # another process or thread was faster
+        except Conflict:  # another process or thread created it first
             self.refresh()
             return self.create(name, request)[0], False
         return self._add(model), True
@@ -142,7 +142,7 @@ class Catalog:
         self._stamp = stamp
 
     def suspend(self, number: int, name: str, error: Exception) -> None:
-        """Go on without a model that cannot be loaded or followed, and try it again later.
+        """Continue without a model that cannot be loaded or followed; retry later.
 
         Raise the error where nobody else can have caused it, and where it is not about this model:
         the database is away, or busy.
@@ -263,7 +263,7 @@ def _schema(declared: SchemaRequest) -> Schema:
 def _loaded(name: str, created: float, spec: Spec, first: Snapshot) -> Model:
     """Return the model that a first snapshot gives, before it is stored and has a number.
 
-    What cannot be loaded now could not be loaded at the next start either.
+    A model that cannot be loaded now could not be loaded at the next start either.
     """
     try:
         return Model(0, name, created, spec, first)

@@ -7,6 +7,7 @@ import math
 import random
 import re
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -61,12 +62,12 @@ def decide(
     checked = check(request, offered, spec)
     name = request.id or f"{random.getrandbits(128):032x}"
     if spec.mode == "shadow" and checked.baseline is None:
-        # it may have been decided before the model went into shadow mode
+        # the first request may predate shadow mode
         missing = InvalidInput("baseline", "be given in shadow mode", None)
         return _repeat(model, name, checked.digest, store, read, missing)
-    record, choice = _rank(model, name, request, checked, now)
-    body, known = encode(record), (record, choice)
-    draft = Draft(model.number, DECISION, name, now, record.expires, body, known)
+    known = _rank(model, name, request, checked, now)
+    body, expires = encode(known[0]), known[0].expires
+    draft = Draft(model.number, DECISION, name, now, expires, body, known)
     return _log(model, draft, store, append, read)
 
 
@@ -80,7 +81,7 @@ async def _log(
         pass
     else:
         return answer(record, model.name)
-    # the log takes no decision without its model
+    # a duplicate, unless the model was deleted
     missing = Unknown(f"there is no model {model.name!r}")
     return await _repeat(model, record.id, record.digest, store, read, missing)
 
@@ -100,8 +101,8 @@ async def _repeat(
 
 def _rank(
     model: Model, name: str, request: DecisionRequest, checked: CheckedRequest, now: float
-) -> tuple[DecisionRecord, Ranking]:
-    """Return the record of a new decision, and the model's own choice."""
+) -> tuple[DecisionRecord, Ranking, SparseRows | None]:
+    """Return a new decision, the model's own choice, and the sparse rows of what is played."""
     spec, offered, payoffs = model.spec.request, checked.offered, checked.payoffs
     ids, items, context = offered.ids, offered.items, offered.context
     if offered.prices is not None and spec.dim:  # of records, policies read the prices themselves
@@ -112,7 +113,9 @@ def _rank(
         proposal, propensities = Plan.of(_priced(choice, offered), ids), None
         ranking = model.receipt(items, checked.baseline, payoffs, context)
     parts = _priced(ranking, offered)
-    played, rows, sample, names = Plan.of(parts, ids), parts.features, parts.sample, parts.names
+    played, rows, sample, sparse = Plan.of(parts, ids), parts.features, parts.sample, None
+    if parts.names is not None and parts.names.rows is not None:
+        sparse = replace(parts.names.rows, plan=None)  # as it is when it is read from the log
     record = DecisionRecord(
         id=name,
         created=now,
@@ -131,11 +134,11 @@ def _rank(
         expected=[] if played.costs is None else _expected(played, offered),
         propensities=None if propensities is None else propensities.tolist(),
         rows=Matrix(rows.shape[1], rows.tobytes()),
-        sparse=None if names is None or names.rows is None else _sparse(names.rows),
+        sparse=None if sparse is None else _sparse(sparse),
         sample=None if sample is None else Matrix(sample.shape[1], sample.tobytes()),
         **(_stored(offered, arrays=spec.dim is not None) if spec.store_candidates else {}),
     )
-    return record, choice
+    return record, choice, sparse
 
 
 def _priced(ranking: Ranking, offered: Offer) -> Parts:

@@ -22,10 +22,10 @@ from longrank.service.store.store import Store
 
 log = logging.getLogger("longrank.service")
 MAX_RECENT = 2000  # decisions kept in memory
-MAX_WAIT = 3.0  # seconds that a write may wait, or another process go unheard, in a ready service
+MAX_WAIT = 3.0  # seconds that a write may wait in a ready service, or the log go unread
 MAX_BEHIND = 10.0  # seconds that the follower may take
-CLOCK_RATE = 0.05  # by which the clock may go faster or slower, to meet the system's clock again
-MAX_CLOCK_GAP = 60.0  # seconds from the system's clock that are worth a warning
+CLOCK_RATE = 0.05  # how much faster or slower the clock may run to catch up with the system's
+MAX_CLOCK_GAP = 60.0  # seconds of difference from the system's clock that cause a warning
 CLOCK_WARNING = 600.0  # seconds between two warnings
 T = TypeVar("T")
 
@@ -184,7 +184,7 @@ class Engine(views.Views):
         self._catalog.delete(name)
 
     def summaries(self) -> messages.SummaryList:
-        """Describe all models in short, without a look at the store."""
+        """Summarise all models without reading the store."""
         unavailable = [messages.UnavailableModel(*each) for each in self.suspended.items()]
         return messages.SummaryList([views.summary(model) for model in self.models()], unavailable)
 

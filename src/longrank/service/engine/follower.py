@@ -23,7 +23,7 @@ from longrank.service.store.writer import Append
 log = logging.getLogger("longrank.service")
 MAX_INLINE = 0.05  # seconds that the follower may spend on entries of a model that it has read
 MAX_ENTRIES, MAX_BYTES = 1000, 16 << 20  # that are read at once
-MAX_OWN = 10_000  # entries of this process that need not be read from the log
+MAX_OWN = 10_000  # this process's own entries, not read again from the log
 Suspend = Callable[[int, str, Exception], None]
 Item = tuple[Entry, object]  # an entry, and what its draft knew
 
@@ -55,7 +55,7 @@ class Follower(Learners):
     def committed(self, appends: list[Append]) -> list[Append]:
         """Take what this process has committed; all of it may be acknowledged."""
         self._recent.remember_all(appends)
-        if len(self._own) > MAX_OWN:  # the follower is behind, and reads them from the log
+        if len(self._own) > MAX_OWN:  # too many: the follower reads them from the log
             self._own.clear()
         for append in appends:
             if isinstance(append.result, Entry):

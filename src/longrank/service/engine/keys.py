@@ -19,12 +19,12 @@ from longrank.service.store.store import Store
 log = logging.getLogger("longrank.service")
 ADMIN = 0  # no model has this number
 MIN_ADMIN = 16  # characters of the administrator's key
-MAX_AGE = 1.0  # seconds for which keys are good that other processes may have revoked
+MAX_AGE = 1.0  # seconds until keys must be read again, since another process may have revoked one
 _MADE = re.compile(r"lr_[A-Za-z0-9_-]{43}")
 
 
 def digest(key: str) -> bytes:
-    """Return the hash that is stored of a key: 256 random bits, so that a plain one is safe."""
+    """Return the stored hash of a key. Keys are 256 random bits, so a plain hash is safe."""
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
 
 
@@ -47,8 +47,8 @@ class Keys:
         self._admin = digest(admin) if admin else None
         self._rows: dict[bytes, KeyRow] = {}
         self._stamp: object = None  # the store's when the keys were read
-        self._read = float("-inf")  # when the keys were last as in the store, at least
-        self._lock = threading.Lock()  # of two who read, the later one must not be overwritten
+        self._read = float("-inf")  # when the keys were last known to equal the store's
+        self._lock = threading.Lock()  # a slow read must not overwrite a later one
 
     def load(self) -> None:
         """Read the keys from the store."""
@@ -147,5 +147,5 @@ class Keys:
 
 
 def _tell(event: EventRow) -> None:
-    """Log who did what."""
+    """Write an event to the service's log."""
     log.info("%s: %s %s of model %s", event.who, event.what, event.detail, event.model or "(none)")

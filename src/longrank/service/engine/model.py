@@ -17,6 +17,7 @@ from longrank.payoffs import Payoffs
 from longrank.policies import Policy, Randomised, from_bytes
 from longrank.policies.base import Candidates, Context
 from longrank.policies.learning import LearningPolicy
+from longrank.rows import SparseRows
 from longrank.schema import Schema
 from longrank.service.engine.stats import Stats
 from longrank.service.errors import OtherVersion, StoreDamaged
@@ -57,7 +58,7 @@ def read_spec(data: bytes, model: str) -> Spec:
 
 
 class View(NamedTuple):
-    """A model's state after an entry of the log, for readers: nobody changes it."""
+    """A model's state after an entry of the log, for readers; immutable."""
 
     policy: Policy
     stats: Stats
@@ -81,8 +82,8 @@ class Model:
         self, number: int, name: str, created: float, spec: Spec, snapshot: Snapshot
     ) -> None:
         self.number, self.name, self.created, self.spec = number, name, created, spec
-        self.swept = 0.0  # decisions that expired by then have been looked at
-        self._encoding = threading.Lock()  # views of a schema remember together what they encoded
+        self.swept = 0.0  # decisions that expired before this time were handled
+        self._encoding = threading.Lock()  # views of a schema share a memo
         self.restore(snapshot)
 
     @property
@@ -158,11 +159,11 @@ class Model:
         self._stats.decide(decision)
         self.seq = seq
 
-    def settle(self, seq: int, decision: DecisionRecord) -> None:
-        """Apply the outcome of a decision from the log."""
+    def settle(self, seq: int, decision: DecisionRecord, rows: SparseRows | None) -> None:
+        """Apply the outcome of a decision from the log; ``rows`` are its own, if at hand."""
         assert decision.outcome is not None
         if decision.outcome.learn:
-            self.policy.learn(*decision.observed())
+            self.policy.learn(*decision.observed(rows))
             self._changed = True
         self._stats.settle(decision)
         self.seq = seq

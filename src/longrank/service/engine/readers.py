@@ -18,9 +18,9 @@ MAX_READERS = 4  # threads of all event loops
 
 
 class Readers:
-    """Make the reads of event loops in threads: those of a turn of a loop together.
+    """Read the store in threads for event loops, batching the reads of one turn.
 
-    A change of threads costs several times what finding a decision does.
+    Switching threads costs several times as much as finding a decision.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ def _make(loop: asyncio.AbstractEventLoop, reads: list[Read]) -> None:
     for future, work, args in reads:
         try:
             results.append((future, work(*args)))
-        except BaseException as error:  # it is the caller's, in the event loop
+        except BaseException as error:  # raised for the caller, in the event loop
             results.append((future, error))
     try:
         loop.call_soon_threadsafe(_deliver, results)
@@ -65,7 +65,7 @@ def _make(loop: asyncio.AbstractEventLoop, reads: list[Read]) -> None:
 def _deliver(results: list[Result]) -> None:
     for future, result in results:
         if future.done():
-            continue  # its client has gone
+            continue  # the client disconnected
         if isinstance(result, BaseException):
             future.set_exception(result)
         else:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from longrank.errors import InvalidInput
+from longrank.rows import SparseRows
 from longrank.service import messages
 from longrank.service.engine.apply import Recent
 from longrank.service.engine.decide import Appending, Reading
@@ -43,14 +44,15 @@ async def settle(
 
     ``read`` calls a function that reads the store; an event loop goes on meanwhile.
     """
-    record = recent.known(model.number, decision)
-    if record is None:
-        record = await read(recent.find, model.number, decision)
-    if record is None:
+    known = recent.known(model.number, decision)
+    if known is None:
+        known = await read(recent.find, model.number, decision)
+    if known is None:
         raise Unknown(f"there is no decision {decision!r}")
+    record, rows = known
     outcome = check(request, record, now, frozen=model.spec.request.mode == "frozen")
     try:
-        await append(_draft(model, record, outcome))
+        await append(_draft(model, record, outcome, rows))
     except Duplicate:
         pass
     else:
@@ -115,9 +117,11 @@ def expire(
         log.debug("model %s: the outcome of %s arrived as it expired", model.name, decided.id)
 
 
-def _draft(model: Model, record: DecisionRecord, outcome: OutcomeRecord) -> Draft:
-    body, settled = encode(outcome), msgspec.structs.replace(record, outcome=outcome)
-    return Draft(model.number, OUTCOME, record.id, outcome.recorded, 0.0, body, settled)
+def _draft(
+    model: Model, record: DecisionRecord, outcome: OutcomeRecord, rows: SparseRows | None = None
+) -> Draft:
+    body, known = encode(outcome), (msgspec.structs.replace(record, outcome=outcome), rows)
+    return Draft(model.number, OUTCOME, record.id, outcome.recorded, 0.0, body, known)
 
 
 def answer(outcome: OutcomeRecord, *, repeated: bool = False) -> messages.OutcomeAnswer:
@@ -158,7 +162,7 @@ def check(
 ) -> OutcomeRecord:
     """Check a report about a decision; InvalidInput says what is wrong with it.
 
-    An ``automatic`` one stands for a report that did not come, and is never too late.
+    An ``automatic`` one replaces a report that never came, and cannot be late.
     """
     played = record.played
     tried, succeeded = _observed(request, played.ids)

@@ -33,8 +33,8 @@ TIERS = (
 MAX_OLDEST = 64  # buckets of the last tier; more of them merge in pairs
 MAX_NAMES = 64  # candidates with numbers of their own; the first that are seen
 MAX_POINTS = 110  # of a chart
-MAX_MARKS = 200  # changes of candidates that are kept; the oldest go first
-CLOCK_SET_BACK = 3_600.0  # seconds: entries that are older belong to a clock that was wrong
+MAX_MARKS = 200  # maximum number of marks; the oldest are dropped
+CLOCK_SET_BACK = 3_600.0  # seconds: older entries come from a wrong clock
 
 TOTALS = ("decisions", "empty", "short", "outcomes", "successes", "gave_up", "reward", "spent")
 DECISIONS, EMPTY, SHORT, OUTCOMES, SUCCESSES, GAVE_UP, REWARD, SPENT = range(len(TOTALS))
@@ -166,7 +166,7 @@ class Series(msgspec.Struct, array_like=True):
             self.tiers = self.tiers or [[] for _ in TIERS]
             return self._begin(start)
         self.tiers = [tier.copy() for tier in self.tiers]
-        if start < self.start:  # what a clock in the future has dated is not later than now
+        if start < self.start:  # a clock that was ahead must not move time forward
             self._join(start)
             return self.numbers
         self.tiers[0].append((self.start, pack(self.numbers)))
@@ -285,8 +285,8 @@ def _add(numbers: Numbers, more: Sequence[float]) -> None:
 
 # drift: whether a candidate's success fell or recovered, by Page's sums after every try
 
-MIN_TRIES = 30  # before a first change can be told
-MIN_FAILING = 8  # tries, most of them failed, before a recovery can be told
+MIN_TRIES = 30  # attempts before a first change can be detected
+MIN_FAILING = 8  # attempts, mostly failures, before a recovery can be detected
 
 # The state of a candidate: tries and successes since its last change, and whether it fell then.
 # After these, of each sum of evidence: the sum, tries and successes since it was last 0, and when
@@ -297,14 +297,14 @@ _SUMS = tuple(
     (3 + 4 * i, factor, limit, math.log(factor))
     for i, (factor, limit) in enumerate(((1.0 / 6.0, 11.0), (1.0 / 3.0, 9.0), (6.0, 11.0)))
 )
-_OUTAGE, _CLEAR = 3, 4.0  # a decline that ends in so much evidence of an outage is told as one
+_OUTAGE, _CLEAR = 3, 4.0  # a decline with this much evidence of an outage is reported as one
 WATCHED = 3 + 4 * len(_SUMS)
 
 
 def detect_change(
     state: list[float], place: int, at: float, good: bool, estimate: float
 ) -> tuple[float, float, float] | None:
-    """Take account of a try; return a fall or a recovery that it makes certain.
+    """Take account of an attempt; return the fall or recovery that it confirms.
 
     That is: when it began, the rate before, and the rate since.
 

@@ -19,7 +19,7 @@ from longrank.service.store.records import DecisionRecord, joined, state_hash
 from longrank.service.store.store import Store
 
 OTHERS = "(others)"
-_QUICK = 0.02  # seconds: a count that takes no longer is made each time
+_QUICK = 0.02  # seconds: faster counts are not cached
 _REST = 20  # a slower one is repeated after this many times its duration
 
 
@@ -59,7 +59,7 @@ class Views(ABC):
         """Describe a model: what it was created with, and how it is doing."""
         request, view = model.spec.request, model.view
         settings = msgspec.structs.asdict(request) | {"dim": request.dim or 0}
-        del settings["schema"]  # which is read by itself
+        del settings["schema"]  # shown separately
         return messages.ModelAnswer(
             name=model.name,
             **settings,
@@ -180,7 +180,7 @@ class Views(ABC):
 
 
 def summary(model: Model) -> messages.ModelSummary:
-    """Describe a model in short, without a look at the store."""
+    """Summarise a model without reading the store."""
     request, counted = model.spec.request, model.stats
     return messages.ModelSummary(
         name=model.name,

@@ -30,9 +30,9 @@ from longrank.service.store.store import Store
 
 LOCK = 0x6C72  # "lr": the class of the advisory lock that guards the schema
 UPKEEP = LOCK + 1  # the class of the leases
-IDLE = 2.0  # seconds that a process may be silent within a transaction
-LEASE = 3.0  # seconds that it may be silent and keep its leases
-CERTAIN = LEASE - 1.0  # seconds after which it does not rely on them any more
+IDLE = 2.0  # idle_in_transaction_session_timeout, seconds
+LEASE = 3.0  # idle_session_timeout of the session with the leases, seconds
+CERTAIN = LEASE - 1.0  # seconds after which a process no longer relies on its leases
 LOCK_WAIT = 3.0  # seconds that a statement waits for a lock
 PREPARING = 4.0  # seconds that a process may be silent while it creates tables
 APPEND = 4.0  # seconds that a statement of the writer may take
@@ -181,7 +181,7 @@ class _Leases:
         with self._lock:
             try:
                 self._renew(models)
-            except self._store.failures:  # the server has ended the session, and the leases with it
+            except self._store.failures:  # the server ended the session, and with it the leases
                 self._abandon()
                 try:
                     self._renew(models)
@@ -227,7 +227,7 @@ class _Leases:
 
 
 def _transact(session: Session, work: Callable[[Session], T]) -> T:
-    """Do work in a transaction; who lends the session closes it after a failure."""
+    """Do work in a transaction; the lender closes the session after a failure."""
     session.execute(sql.BEGIN)
     result = work(session)
     session.execute("COMMIT")

@@ -253,10 +253,15 @@ class DecisionRecord(Versioned, frozen=True, array_like=True, gc=False, kw_only=
     @property
     def ranking(self) -> Ranking:
         """The receipt that a policy learns from."""
+        return self.receipt()
+
+    def receipt(self, rows: SparseRows | None = None) -> Ranking:
+        """Return the receipt that a policy learns from; ``rows`` are its own, if at hand."""
         played, names = self.played, None
         count = len(played.ids)
         if self.context is not None:
-            rows = None if self.sparse is None else self.sparse.rows(count)
+            if rows is None and self.sparse is not None:
+                rows = self.sparse.rows(count)
             names = Names(list(played.ids), rows, played.reasons or [[] for _ in played.ids])
         ranking = played.ranking(self.rows.array(count), names)
         return ranking if self.sample is None else ranking.carry(self.sample.array())
@@ -268,9 +273,9 @@ class DecisionRecord(Versioned, frozen=True, array_like=True, gc=False, kw_only=
             return self.ranking
         return self.proposal.ranking(np.empty((len(self.proposal.ids), self.rows.columns)))
 
-    def observed(self) -> tuple[Ranking, Outcome]:
+    def observed(self, rows: SparseRows | None = None) -> tuple[Ranking, Outcome]:
         """Return what to learn from: without the failures that are not attributable."""
-        ranking, ended = self.ranking, self.outcome
+        ranking, ended = self.receipt(rows), self.outcome
         assert ended is not None
         tried, costs = ended.tried, tuple(ended.paid) if ended.reported else None
         if ended.attributable and not ended.not_attributable:
@@ -288,7 +293,8 @@ class DecisionRecord(Versioned, frozen=True, array_like=True, gc=False, kw_only=
 class Draft(NamedTuple):
     """An entry to append; ``known`` is what the engine need not read from the body again.
 
-    Of a decision it is the record and the model's own choice, of an outcome the decision with it.
+    Of a decision it is the record, the model's own choice and the sparse rows of what is played; of
+    an outcome the decision with it, and those rows.
     """
 
     model: int

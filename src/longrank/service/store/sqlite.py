@@ -14,8 +14,8 @@ from longrank.service.store.store import Store
 
 MIN_VERSION = (3, 51, 3)  # older ones can corrupt a write-ahead log of several connections
 CHECKPOINT_PAGES = 8000  # 32 MB
-_STEPS = 10_000  # of SQLite's machine, a millisecond or so, between two looks whether to stop
-CHECKED_BYTES = 1 << 30  # larger files are read in full by `longrank doctor` only
+_STEPS = 10_000  # of SQLite's virtual machine between checks for a stop: a millisecond
+CHECKED_BYTES = 1 << 30  # larger files are verified by `longrank doctor` only
 
 
 class SqliteStore(Store):

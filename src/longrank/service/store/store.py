@@ -44,7 +44,7 @@ def open_store(where: str, *, max_queued: int = 4096) -> Store:
         from longrank.service.store.sqlite import SqliteStore
 
         return SqliteStore(where, max_queued=max_queued)
-    except (StoreFailed, StoreDamaged) as error:  # databases quote what they cannot read
+    except (StoreFailed, StoreDamaged) as error:  # databases quote what they cannot parse
         if (text := hide_password(str(error), where)) == str(error):
             raise
         raise type(error)(text) from None
@@ -310,7 +310,7 @@ class _Pool:
                 yield session
             except BaseException:
                 session.close()
-                self._clear()  # what has ended one may have ended all
+                self._clear()  # the others may be broken, too
                 raise
             with self._lock:
                 if not self._closed:

@@ -22,7 +22,7 @@ MAX_BYTES = 16 << 20  # of the entries in a transaction, unless there is only on
 
 
 class Append:
-    """A draft on its way into the log, and the future of whoever waits for it."""
+    """A draft to append, and the caller's future."""
 
     __slots__ = ("draft", "future", "result")
 
@@ -32,7 +32,7 @@ class Append:
 
 
 class _Call:
-    """Other work for a transaction, and the future of whoever waits for it."""
+    """Other work for a transaction, and the caller's future."""
 
     __slots__ = ("future", "result", "work")
 
@@ -101,7 +101,7 @@ class Writer:
         return future
 
     def _submit_gathered(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Queue what a turn of an event loop appends, with one change of threads."""
+        """Queue what a turn of an event loop appends, with one thread switch."""
         appends = self._gathered.pop(loop)
         try:
             self.submit(appends)
@@ -130,7 +130,7 @@ class Writer:
 
     @property
     def waited(self) -> float:
-        """Seconds that the oldest write has waited, about; 0 if none waits."""
+        """Approximate seconds that the oldest write has waited; 0 if there is none."""
         since = self._since
         return 0.0 if since is None else time.monotonic() - since
 
@@ -161,7 +161,7 @@ class Writer:
                 acknowledge(self._write(batch))
             except ServiceError as error:
                 refuse(batch, error)
-            except Exception:  # the thread must survive, and nobody may wait forever
+            except Exception:  # the thread must survive, and every caller get an answer
                 log.exception("a batch of writes failed")
                 refuse(batch, StoreFailed("a batch failed; the service's log says why"))
             with self._wake:
@@ -185,7 +185,7 @@ class Writer:
             session = self._reopen() if self._session is None else self._session
             _transact(session, batch)
         except Exception as error:
-            self._abandon()  # nothing of it may be left half done
+            self._abandon()  # undo the transaction
             if not isinstance(error, self._failures):
                 raise
             self.failing = f"the store could not write: {sentence(error)}"
@@ -244,7 +244,7 @@ def _transact(session: sql.Session, batch: list[Item]) -> None:
 
 
 def refuse(items: Sequence[Item], error: Exception) -> None:
-    """Deliver an error to whoever waits for these items."""
+    """Deliver an error to the callers of these items."""
     for item in items:
         item.result = error
     acknowledge(items)
@@ -268,7 +268,7 @@ def acknowledge(items: Sequence[Item]) -> None:
 def _set_results(items: Sequence[Item]) -> None:
     for item in items:
         if item.future.done():
-            continue  # its client has gone; the entry is in the log all the same
+            continue  # the client disconnected; the entry is in the log anyway
         if isinstance(item.result, Exception):
             item.future.set_exception(item.result)
         else:

@@ -50,7 +50,9 @@ def find_best(
     some = _reaching_rows(rows, belief, bonus, count, checked)
     if len(some) > PART:  # many tie: part by part, for the sake of memory
         parts = np.array_split(some, -(-len(some) // max(PART, 2 * count)))
-        some = np.concatenate([part[np.sort(best(part)[0])] for part in parts])
+        with ThreadPoolExecutor(THREADS) as pool:
+            orders = pool.map(lambda part: best(part)[0], parts)
+            some = np.concatenate([part[np.sort(o)] for part, o in zip(parts, orders, strict=True)])
     if len(some) == 0:
         return kernels.greedy_plain(rows[:0], weights, inverse, bonus, ceiling, 0)
     order, chosen, means, scores = best(some)

@@ -150,7 +150,6 @@ IDS = "ids"  # in place of `order`: always ids, though they be whole numbers
 REQUIRED = ("id", "order", "tried", "succeeded")
 PRICES = ("costs", "success_values")
 PAID = "outcome_costs"
-FOR_EVALUATION = frozenset(("items", "rewards", "losses", "propensity", "prefix_propensities"))
 
 # Long form has one row per candidate, those of a decision next to each other. It repeats the
 # columns of the decision; these replace `candidates`, `items` and `order`. Without features each

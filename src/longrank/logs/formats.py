@@ -26,7 +26,6 @@ BATCH = 1024  # rows in memory at once
 SUFFIXES = (".parquet", ".csv", ".jsonl", ".ndjson")
 _NO_JSON = (ValueError, RecursionError)  # the latter of what is nested too deeply
 Rows = Iterator[tuple[int, Row | Violation]]
-Unneeded = frozenset[str]
 Names = Mapping[str, str]  # of columns: from their own to that in the format
 
 
@@ -34,13 +33,12 @@ Names = Mapping[str, str]  # of columns: from their own to that in the format
 class LogTable:
     """A table that can be read repeatedly: its name, its columns, its rows by number.
 
-    ``rows`` reads all of them once: each with its number, or the problem that it has. It is given
-    the columns that are not needed, and may leave them out.
+    ``rows`` reads all of them once: each with its number, or the problem that it has.
     """
 
     name: str
     columns: tuple[str, ...]
-    rows: Callable[[Unneeded], Rows]
+    rows: Callable[[], Rows]
 
 
 def open_tables(data: Any, named: Names | None = None) -> tuple[str, list[LogTable]]:
@@ -99,17 +97,17 @@ def _open_one(data: Any, named: Names) -> LogTable:
     library = type(data).__module__.partition(".")[0]
     if library == "pyarrow" and hasattr(data, "to_batches"):
         names = tuple(named.get(name, name) for name in data.schema.names)
-        return LogTable("table", names, lambda _: _arrow_rows(names, data.to_batches(BATCH)))
+        return LogTable("table", names, lambda: _arrow_rows(names, data.to_batches(BATCH)))
     if library == "polars" and hasattr(data, "iter_slices"):
         names = tuple(named.get(name, name) for name in data.columns)
-        return LogTable("frame", names, lambda _: _polars(data, names))
+        return LogTable("frame", names, lambda: _polars(data, names))
     if library == "pandas" and hasattr(data, "iloc"):
         names = tuple(named.get(name, name) for name in map(str, data.columns))
-        return LogTable("frame", names, lambda _: _pandas(data, names))
+        return LogTable("frame", names, lambda: _pandas(data, names))
     if isinstance(data, Sequence) and all(isinstance(row, Mapping) for row in data):
         own = dict.fromkeys(name for row in data for name in row)
         names = tuple(named.get(name, name) for name in own)
-        return LogTable("rows", names, lambda _: enumerate((_renamed(r, named) for r in data), 1))
+        return LogTable("rows", names, lambda: enumerate((_renamed(r, named) for r in data), 1))
     rule = (
         "be a path, a pandas or polars frame, a pyarrow table, a list of dictionaries, or many "
         "files: a folder, a pattern or a list of paths"
@@ -178,19 +176,19 @@ def _parquet(path: Path, named: Names, name: str) -> LogTable:
             raise
         raise BadFile(f"{path} is not a Parquet file: {error!s:.200}") from error
 
-    def rows(unneeded: Unneeded) -> Rows:
-        wanted = [each for each in own if named.get(each, each) not in unneeded]
-        names = tuple(named.get(each, each) for each in wanted)
+    names = tuple(named.get(each, each) for each in own)
+
+    def rows() -> Rows:
         try:
             # Texts as dictionaries: then equal ones are held once.
             with pq.ParquetFile(path, read_dictionary=texts) as file:
                 groups = range(file.num_row_groups)  # dictionaries in lists cannot be joined
-                parts = (file.iter_batches(BATCH, row_groups=[g], columns=wanted) for g in groups)
+                parts = (file.iter_batches(BATCH, row_groups=[g]) for g in groups)
                 yield from _arrow_rows(names, chain.from_iterable(parts))
         except unreadable as error:
             raise BadFile(f"{path} is damaged: {error!s:.200}") from error
 
-    return LogTable(name, tuple(named.get(each, each) for each in own), rows)
+    return LogTable(name, names, rows)
 
 
 def _arrow_rows(names: tuple[str, ...], batches: Iterable[Any]) -> Rows:
@@ -280,10 +278,10 @@ def _csv(path: Path, named: Names, name: str) -> LogTable:
         except (csv.Error, UnicodeDecodeError) as error:
             raise BadFile(f"{path} is not a CSV file: {error}") from error
     header = [named.get(each, each) for each in header]
-    return LogTable(name, tuple(header), lambda unneeded: _csv_rows(path, name, header, unneeded))
+    return LogTable(name, tuple(header), lambda: _csv_rows(path, name, header))
 
 
-def _csv_rows(path: Path, file_name: str, header: list[str], unneeded: Unneeded) -> Rows:
+def _csv_rows(path: Path, file_name: str, header: list[str]) -> Rows:
     csv.field_size_limit(2**31 - 1)  # many candidates make a long cell
     with path.open(newline="", encoding="utf-8-sig") as file:
         lines = csv.reader(file)
@@ -305,8 +303,6 @@ def _csv_rows(path: Path, file_name: str, header: list[str], unneeded: Unneeded)
             row: Row = {}
             broken: Violation | None = None
             for name, cell in zip(header, cells, strict=True):
-                if name in unneeded:
-                    continue
                 try:
                     row[name] = _csv_value(name, cell)
                 except _NO_JSON:
@@ -340,16 +336,16 @@ def _json_lines(path: Path, named: Names, name: str) -> LogTable:
     Its columns are the names in the first batch of lines.
     """
     names: dict[str, None] = {}
-    for number, row in _json_rows(path, name, frozenset(), {}):
+    for number, row in _json_rows(path, name, {}):
         if isinstance(row, dict):
             names |= dict.fromkeys(row)
         if number >= BATCH:
             break
     columns = tuple(named.get(each, each) for each in names)
-    return LogTable(name, columns, lambda unneeded: _json_rows(path, name, unneeded, named))
+    return LogTable(name, columns, lambda: _json_rows(path, name, named))
 
 
-def _json_rows(path: Path, file_name: str, unneeded: Unneeded, named: Names) -> Rows:
+def _json_rows(path: Path, file_name: str, named: Names) -> Rows:
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
@@ -364,10 +360,7 @@ def _json_rows(path: Path, file_name: str, unneeded: Unneeded, named: Names) -> 
                 yield number, Violation(file_name, number, "the line", "be JSON", shown)
                 continue
             if isinstance(row, dict):
-                row = _renamed(row, named) if named else row
-                for name in unneeded:
-                    row.pop(name, None)
-                yield number, row
+                yield number, _renamed(row, named)
             else:
                 shown = type(row).__name__
                 yield number, Violation(file_name, number, "the line", "be a JSON object", shown)

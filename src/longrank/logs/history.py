@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import IO, Any
 
@@ -19,14 +19,13 @@ from longrank.logs.batch import SIZE, Batch, Lists
 from longrank.logs.columns import (
     CANDIDATE,
     COLUMNS,
-    FOR_EVALUATION,
     IDS,
     POSITION,
     REQUIRED,
     Row,
 )
 from longrank.logs.decision import Decision
-from longrank.logs.formats import LogTable, Unneeded, open_tables
+from longrank.logs.formats import LogTable, open_tables
 from longrank.logs.rules import Rules
 from longrank.logs.violations import BadLog, Violation, empty, keep
 from longrank.payoffs import Payoffs
@@ -140,7 +139,7 @@ class History:
         """The columns of the table; of its decisions if the table is in long form."""
         return _all_columns(self.tables)
 
-    def read(self, unneeded: Unneeded = frozenset()) -> Iterator[Batch | list[Violation]]:
+    def read(self) -> Iterator[Batch | list[Violation]]:
         """Read every row once: decisions in batches, and what is wrong with each other row.
 
         A decision without an outcome, neither ``tried`` nor ``succeeded``, is unobserved, not
@@ -150,7 +149,7 @@ class History:
             yield from self._kept
             return
         pending: list[Decision] = []
-        for read in self._rows(unneeded):
+        for read in self._rows():
             if isinstance(read, list):
                 yield read
                 continue
@@ -161,12 +160,12 @@ class History:
         if pending:
             yield Batch.of(pending)
 
-    def _rows(self, unneeded: Unneeded) -> Iterator[Decision | list[Violation]]:
+    def _rows(self) -> Iterator[Decision | list[Violation]]:
         rules = Rules(self.name, self._payoffs, self.schema, kinds=self._count is None)
         for table in self.tables:
             rules.name = table.name
             if not table.columns:  # unreadable, or empty
-                broken = [row for _, row in table.rows(unneeded) if isinstance(row, Violation)]
+                broken = [row for _, row in table.rows() if isinstance(row, Violation)]
                 yield from ([each] for each in broken or [empty(table.name, "an empty log")])
             elif absent := self._missing_column(table):
                 rule = (
@@ -174,16 +173,14 @@ class History:
                 )
                 yield [Violation(table.name, 0, absent, rule, ", ".join(table.columns))]
             else:
-                for number, row in table.rows(unneeded):
-                    yield self._read_row(rules, number, row, unneeded)
+                for number, row in table.rows():
+                    yield self._read_row(rules, number, row)
 
     def _read_row(
-        self, rules: Rules, number: int, row: Row | Violation, unneeded: Unneeded
+        self, rules: Rules, number: int, row: Row | Violation
     ) -> Decision | list[Violation]:
         if isinstance(row, Violation):
             return [row]
-        for name in unneeded:  # frames are in memory anyway
-            row.pop(name, None)
         if self._given is not None and self._gathers:
             row["context"] = {name: row.get(name) for name in self._given}
         elif self._gathers:
@@ -200,7 +197,7 @@ class History:
             if name in columns or (name == "order" and IDS in columns):
                 continue
             if name == "order" and "tried" in columns:
-                rows = (row for _, row in table.rows(frozenset()) if isinstance(row, dict))
+                rows = (row for _, row in table.rows() if isinstance(row, dict))
                 first = next((row["tried"] for row in rows if row.get("tried") is not None), 0)
                 if isinstance(first, list | tuple | np.ndarray):
                     continue  # the list of attempts is what was played
@@ -272,19 +269,17 @@ class History:
 
     def decisions(self, *, missing: bool = False) -> Iterator[Decision]:
         """Yield every decision that has an outcome, in order; with ``missing``, every decision."""
-        self.validate()
-        batches = self._batches(frozenset())
+        batches = self.batches()
         return (each for batch in batches for each in batch if missing or each.outcome is not None)
 
     def batches(self) -> Iterator[Batch]:
         """Return every decision, also those without an outcome, many at once."""
         self.validate()
-        return self._batches(frozenset())
+        return self._batches()
 
-    def _batches(self, unneeded: Unneeded) -> Iterator[Batch]:
-        """Return what is in this part of the log."""
+    def _batches(self) -> Iterator[Batch]:
         (first, last), count = self._part, 0
-        for batch in self.read(unneeded):
+        for batch in self.read():
             if isinstance(batch, list):  # the file has changed since it was checked
                 raise BadLog(batch)
             places = np.maximum(count + np.cumsum(batch.observed) - 1, 0)
@@ -297,24 +292,17 @@ class History:
             if end < len(batch):
                 return
 
-    def learned(self, *, items: bool = False) -> Iterator[Decision]:
+    def learned(self) -> Iterator[Decision]:
         """Yield the decisions to learn from, in the order in which their outcomes arrived.
 
-        Decisions whose outcome overtook an earlier one wait in memory. ``items`` are read only on
-        request, or if some decision has no ``features``, because reading them takes time.
+        Decisions whose outcome overtook an earlier one wait in memory.
         """
         self.validate()
-        return self._learned(FOR_EVALUATION if self._learnable and not items else frozenset())
-
-    def _learned(self, unneeded: Unneeded) -> Iterator[Decision]:
-        if self._change is not None:
-            unneeded = frozenset()
         first, last = self._part
         turns = iter(sorted(self._turns[first:last]))
         due = next(turns, None)
         waiting: dict[int | None, Decision] = {}
-        batches = self._batches(unneeded)
-        for decision in (each for batch in batches for each in batch if each.outcome is not None):
+        for decision in self.decisions():
             waiting[decision.turn] = decision
             while due in waiting:
                 now = waiting.pop(due)
@@ -323,7 +311,7 @@ class History:
                     yield now
 
     def __iter__(self) -> Iterator[tuple[Ranking, Outcome]]:
-        return (decision.observed() for decision in self.learned())
+        return (decision.observed() for decision in self.keep().learned())
 
     def pairs(
         self, policy: Policy, progress: Progress | None = None
@@ -332,18 +320,18 @@ class History:
 
         If the log has no ``features``, or those of a different feature map, they are computed from
         its candidates. Candidates that the policy's feature map rejects are rejected before the
-        first pair.
+        first pair. The log is read once.
         """
         features = getattr(policy, "features", None)
         if self.schema is None:
             self.schema = getattr(policy, "schema", None)
-        rebuild = not self._features_are(features)
+        kept = self.keep()
+        rebuild = not kept._features_are(features)
         if rebuild:
             assert features is not None
-            self._rehearse(features.view())
-        total = len(self)
-        unneeded = FOR_EVALUATION - {"items"} if rebuild or not self._learnable else FOR_EVALUATION
-        for done, decision in enumerate(self._learned(unneeded)):
+            kept._rehearse(features.view())
+        total = len(kept)
+        for done, decision in enumerate(kept.learned()):
             if progress is not None and done % _OFTEN == 0:
                 progress(done, total)
             yield decision.observed_by(features) if rebuild else decision.observed()
@@ -352,33 +340,18 @@ class History:
 
     def _rehearse(self, features: Features) -> None:
         """Refuse what a feature map refuses, before anything is learned."""
-        problems: list[InvalidInput] = []
-
-        def rehearse(decisions: Iterable[Decision]) -> None:
-            for decision in decisions:
-                if problems or not decision.learned or decision.outcome is None:
+        for decision in self.learned():
+            try:
+                if features.grows and decision.items is not None:
+                    features.check(decision.items)
                     continue
-                try:
-                    if features.grows and decision.items is not None:
-                        features.check(decision.items)
-                        continue
-                    rows = decision.rows_by(features)
-                except InvalidInput as error:
-                    where = f"{self.name}, row {decision.row}: {error.parameter}"
-                    problems.append(InvalidInput(where, error.rule, error.value))
-                    continue
-                tried = decision.outcome.tried
-                if isinstance(rows, SparseRows) and tried:  # the kinds of fields that are new
-                    features.observe(rows.take(decision.attributable or slice(tried)))
-
-        whole = self._part == (0, None) and self._change is None
-        if self._count is None and whole and "outcome_seq" not in self.columns:
-            self._validate(rehearse)  # both at once
-        else:
-            self.validate()
-            rehearse(self._learned(FOR_EVALUATION - {"items"}))
-        if problems:
-            raise problems[0]
+                rows = decision.rows_by(features)
+            except InvalidInput as error:
+                where = f"{self.name}, row {decision.row}: {error.parameter}"
+                raise InvalidInput(where, error.rule, error.value) from None
+            tried = decision.ended.tried
+            if isinstance(rows, SparseRows) and tried:  # the kinds of fields that are new
+                features.observe(rows.take(decision.attributable or slice(tried)))
 
     def _features_are(self, features: Features | None) -> bool:
         """Tell whether the log's rows are those of a feature map, by the first one played."""

@@ -19,7 +19,7 @@ from longrank.logs.columns import (
     PRICES,
     Row,
 )
-from longrank.logs.formats import LogTable, Rows, Unneeded
+from longrank.logs.formats import LogTable, Rows
 from longrank.logs.rules import whole
 from longrank.logs.violations import Violation
 from longrank.schema import ID
@@ -99,7 +99,7 @@ class _Joint:
     def _groups(self) -> Iterator[Group | tuple[int, Violation]]:
         """Return the rows of each decision, or a row that cannot be read."""
         group: Group = []
-        for number, row in self.table.rows(frozenset()):
+        for number, row in self.table.rows():
             if isinstance(row, Violation):
                 yield number, row
                 continue
@@ -110,7 +110,7 @@ class _Joint:
         if group:
             yield group
 
-    def rows(self, _: Unneeded) -> Rows:
+    def rows(self) -> Rows:
         """Return a row per decision."""
         for group in self._groups():
             if isinstance(group, tuple):

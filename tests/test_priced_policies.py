@@ -101,14 +101,15 @@ def paid(payoffs, items):
 # -- propensities ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", PAYOFFS)
-@pytest.mark.parametrize(("budget", "patience"), [(None, 1.0), (None, 0.6), (2, 1.0), (0, 1.0)])
+@pytest.mark.parametrize(("budget", "patience"), [(None, 0.6), (2, 1.0), (0, 1.0)])
 @randomised
-def test_the_probabilities_of_all_sequences_add_up_to_1(make, items, more, budget, patience, shape):
-    policy, payoffs = make(), paid(PAYOFFS[shape], items).patient(patience)
+def test_the_probabilities_of_all_sequences_add_up_to_1(make, items, more, budget, patience):
+    policy = make()
     before = policy.to_bytes()
-    chances = [policy.propensity(items, payoffs, order, budget, **more) for order in ALL]
-    assert sum(chances) == pytest.approx(1.0, abs=1e-12)
+    for shape in PAYOFFS.values():
+        payoffs = paid(shape, items).patient(patience)
+        chances = [policy.propensity(items, payoffs, order, budget, **more) for order in ALL]
+        assert sum(chances) == pytest.approx(1.0, abs=1e-12)
     assert policy.to_bytes() == before
 
 
@@ -463,14 +464,14 @@ def test_a_round_is_not_ranked_with_the_payoffs_of_a_sequence(name):
 
 
 @pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("has_prices", [True, False])
-def test_an_explanation_tells_a_patience_below_one(name, has_prices):
-    policy, items = KINDS[name](), list("abcd") if name == "records" else ITEMS
-    payoffs = paid(PAYOFFS["constant"], ITEMS) if has_prices else PAYOFFS["constant"]
-    assert "patience" not in policy.rank(items, payoffs).explain()
-    for _ in range(4):  # a random round among them, where there are such
-        *_, last = policy.rank(items, payoffs.patient(0.8)).explain().splitlines()
-        assert last.startswith("It is planned with a patience of 0.8, ")
+def test_an_explanation_tells_a_patience_below_one(name):
+    for has_prices in (True, False):
+        policy, items = KINDS[name](), list("abcd") if name == "records" else ITEMS
+        payoffs = paid(PAYOFFS["constant"], ITEMS) if has_prices else PAYOFFS["constant"]
+        assert "patience" not in policy.rank(items, payoffs).explain()
+        for _ in range(4):  # a random round among them, where there are such
+            *_, last = policy.rank(items, payoffs.patient(0.8)).explain().splitlines()
+            assert last.startswith("It is planned with a patience of 0.8, ")
 
 
 def test_an_explanation_tells_a_patience_that_was_learned():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, ndtr
 
-from longrank import PROBIT, InvalidInput, Oracle, Outcome, Payoffs, Random, named, unit_rows
+from longrank import PROBIT, UCB, InvalidInput, Oracle, Outcome, Payoffs, Random, named, unit_rows
 from longrank.simulation import (
     CoverageWorld,
     LogisticWorld,
@@ -271,15 +271,30 @@ def test_ncr_refuses_runs_of_different_length():
         ncr(made_up([0.0, 1.0]), made_up([0.0]))
 
 
-@pytest.mark.parametrize("name", ["rand", "eps", "ind", "gl-cdcm"])
-def test_a_run_through_a_stream_is_that_of_simulate_and_leaves_the_policy_alone(name):
+STREAMED = {
+    "rand": lambda: named("rand", rng=1),
+    "eps": lambda: named("eps", dim=3, max_budget=30, epsilon=0.3, rng=1),
+    "ind": lambda: named("ind", dim=3, max_budget=30, exploration=0.1),
+    "gl-cdcm": lambda: named("gl-cdcm", dim=3),
+    "dep": lambda: named("dep", dim=3, max_budget=30, topics=np.eye(3), exploration=0.1),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "payoffs"),
+    [
+        *((name, Payoffs.exponential(4)) for name in STREAMED),
+        *((name, Payoffs.vanilla(30)) for name in ("ind", "dep")),
+        *((name, Payoffs.exponential(30)) for name in ("ind", "dep")),
+        *((name, Payoffs.linear(30, attempt_cost=0.02)) for name in ("ind", "dep")),
+    ],
+)
+def test_a_run_through_a_stream_is_that_of_simulate_and_leaves_the_policy_alone(name, payoffs):
     rng = np.random.default_rng(0)
-    items, chances = unit_rows(rng.standard_normal((95, 3))), rng.random(95)
-    world = TableWorld(items, chances, size=10, seed=1, passes=2)
-    settings = {"rand": {"rng": 1}, "eps": {"rng": 1, "epsilon": 0.3, "max_budget": 4}}
-    own = settings.get(name, {"max_budget": 4} if name == "ind" else {})
-    policy = named(name, **own | ({} if name == "rand" else {"dim": 3}))
-    before, payoffs = policy.to_bytes(), Payoffs.exponential(4)
+    items = np.abs(unit_rows(rng.standard_normal((395, 3))))
+    world = TableWorld(items, 0.3 * rng.random(395), size=40, seed=1, passes=2)
+    policy = STREAMED[name]()
+    before = policy.to_bytes()
     played = run_stream(policy, Stream.of(world), payoffs)
     assert policy.to_bytes() == before
     run = simulate(policy, world, payoffs)
@@ -287,6 +302,24 @@ def test_a_run_through_a_stream_is_that_of_simulate_and_leaves_the_policy_alone(
     assert played.lengths.tobytes() == run.lengths.tobytes()
     assert played.tried.tobytes() == run.tried.tobytes()
     assert played.policy.to_bytes() == policy.to_bytes()
+
+
+def test_an_order_is_made_no_further_than_needed(monkeypatch):
+    budgets = []
+    real = UCB.propose
+
+    def watched(self, items, payoffs, budget=None, **more):
+        budgets.append(budget)
+        return real(self, items, payoffs, budget, **more)
+
+    monkeypatch.setattr(UCB, "propose", watched)
+    wins = np.zeros(200, np.bool_)
+    wins[[3, 55]] = True
+    stream = Stream(np.tile(np.eye(2), (100, 1)), np.array([0, 50, 100, 150, 200]), wins)
+    run = run_stream(named("c-ucb1", dim=2), stream, Payoffs.vanilla(40))
+    assert budgets[:2] == [8, 8]
+    assert budgets[2:] == [8, 32, None] * 2
+    assert run.lengths.tolist() == [40] * 4
 
 
 def test_a_stream_with_fees_pays_them():

@@ -143,12 +143,12 @@ def sequence(parameter: str, value: ArrayLike, size: int) -> NDArray[np.int64]:
     array = np.asarray(value)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise InvalidInput(parameter, "be a list of whole numbers", repr(value))
-    found = array.astype(np.int64)
-    if found.size and not (found.min() >= 0 and found.max() < size):
-        raise InvalidInput(parameter, f"hold items from 0 to {size - 1}", found.tolist())
-    if len(set(found.tolist())) != len(found):
-        raise InvalidInput(parameter, "hold no item twice", found.tolist())
-    return found
+    indices = array.astype(np.int64)
+    if indices.size and not (indices.min() >= 0 and indices.max() < size):
+        raise InvalidInput(parameter, f"hold items from 0 to {size - 1}", indices.tolist())
+    if len(set(indices.tolist())) != len(indices):
+        raise InvalidInput(parameter, "hold no item twice", indices.tolist())
+    return indices
 
 
 def unit_rows(items: ArrayLike) -> NDArray[np.float64]:

@@ -59,13 +59,13 @@ def tree(contents: Contents) -> Rule:
         for name, part in contents.items():
             if name not in value:
                 raise Broken("be there", "nothing", name)
-            found = value[name]
+            entry = value[name]
             try:
-                part(found, own)
+                part(entry, own)
             except Broken as broken:
                 raise broken.inside(name) from None
-            if type(found) is int:
-                own[name] = found
+            if type(entry) is int:
+                own[name] = entry
 
     return rule
 
@@ -169,14 +169,14 @@ def numbers(
     """An array of finite floats in a range, or NaN where they may be ``missing``."""
 
     def rule(value: Any, sizes: Sizes) -> None:
-        found = _array(value, np.float64, shape, sizes)
-        if not found.size or (found.min() >= minimum and found.max() <= maximum):
+        given = _array(value, np.float64, shape, sizes)
+        if not given.size or (given.min() >= minimum and given.max() <= maximum):
             return
-        fits = (found >= minimum) & (found <= maximum)
+        fits = (given >= minimum) & (given <= maximum)
         if missing:
-            fits |= np.isnan(found)
+            fits |= np.isnan(given)
         if not fits.all():
-            shown = float(found[~fits][0])
+            shown = float(given[~fits][0])
             raise Broken(f"hold numbers from {minimum:g} to {maximum:g}", shown)
 
     return rule
@@ -192,12 +192,12 @@ def wholes(
     """An array of whole numbers in a range, or ``below`` a size; each once if ``rising``."""
 
     def rule(value: Any, sizes: Sizes) -> None:
-        found = _array(value, np.int64, shape, sizes)
+        given = _array(value, np.int64, shape, sizes)
         last = sizes[below] - 1 if below else maximum
-        if found.size and not (found.min() >= minimum and found.max() <= last):
-            shown = int(found.min() if found.min() < minimum else found.max())
+        if given.size and not (given.min() >= minimum and given.max() <= last):
+            shown = int(given.min() if given.min() < minimum else given.max())
             raise Broken(f"hold whole numbers from {minimum} to {last}", shown)
-        if rising and not (found[1:] > found[:-1]).all():
+        if rising and not (given[1:] > given[:-1]).all():
             raise Broken("hold rising numbers", "others")
 
     return rule
@@ -248,9 +248,9 @@ def _array(
     if not isinstance(value, np.ndarray) or value.dtype != dtype or value.ndim != len(shape):
         kind = np.dtype(dtype).name
         raise Broken(f"be an array of {kind} in {len(shape)} dimensions", show(value))
-    for size, found in zip(shape, value.shape, strict=True):
-        wanted = size if isinstance(size, int) else sizes.setdefault(size, found)
-        if found != wanted:
+    for size, length in zip(shape, value.shape, strict=True):
+        wanted = size if isinstance(size, int) else sizes.setdefault(size, length)
+        if length != wanted:
             told = tuple(sizes.get(each, each) if isinstance(each, str) else each for each in shape)
             raise Broken(f"have shape {told}", value.shape)
     return value

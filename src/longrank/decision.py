@@ -426,36 +426,37 @@ class Ranking:
         and whether the sequence was drawn at random, are not stored, so they are shown only for a
         ranking as the policy returned it.
         """
-        values, reasons, costs = self.values, self.reasons, self.costs
-        named = self._names is not None
-        names = [shorten(name) for name in self.ids]
-        wide = max([9, *map(len, names)]) + 1 if named else 7
-        head = f"{'candidate':>{wide}}" if named else "   item"
-        price = "" if costs is None else "      costs"
-        worth = self.success_values
-        if worth is not None and worth.any():
-            price += "   on success"
-        lines = [
-            f"try{head}   estimate   with bonus{price}   value if it ends here   this try adds"
-        ]
-        lines.append(f"  0{values[0]:>z{48 + wide + len(price)}.4f}")
-        for i in range(len(self)):
-            paid = "" if costs is None else f"{costs[i]:>z11.4f}"
-            if worth is not None and worth.any():
-                paid += f"{worth[i]:>+z13.4f}"
-            lines.append(
-                f"{i + 1:>3}{names[i]:>{wide}}{self.estimates[i]:>11.4f}"
-                f"{self.probabilities[i]:>13.4f}{paid}{values[i + 1]:>z24.4f}"
-                f"{values[i + 1] - values[i]:>+z16.4f}"
-            )
-            for word, some in (
-                ("for", [each for each in reasons[i] if each[1] > 0.0]),
-                ("against", [each for each in reasons[i] if each[1] < 0.0]),
-            ):
-                if some:
-                    told = ", ".join(f"{label} {size:+.2f}" for label, size in some)
-                    lines.append(f"{word:>{wide + 3}}: {told}")
-        return "\n".join([*lines, *self._ending()])
+        columns, names = self._columns(), [shorten(name) for name in self.ids]
+        wide = 7 if self._names is None else max([9, *map(len, names)]) + 1
+        widths = [3, wide, *(max(len(head) + 3, 11) for head in [*columns][2:])]
+        head, *lines = (
+            "".join(f"{text:>{width}}" for text, width in zip(row, widths, strict=True))
+            for row in (columns, *zip(*columns.values(), strict=True))
+        )
+        told = [head, f"  0{self.values[0]:>z{sum(widths[1:-1])}.4f}"]
+        for line, reasons in zip(lines, self.reasons, strict=True):
+            told.append(line)
+            for word, words in zip(("for", "against"), _for_and_against(reasons), strict=True):
+                if words:
+                    told.append(f"{word:>{wide + 3}}: {words}")
+        return "\n".join([*told, *self._ending()])
+
+    def _columns(self) -> dict[str, list[str]]:
+        """Return the table of tries, a column by its title."""
+        columns = {
+            "try": [str(i + 1) for i in range(len(self))],
+            "item" if self._names is None else "candidate": [shorten(name) for name in self.ids],
+            "estimate": [f"{x:.4f}" for x in self.estimates],
+            "with bonus": [f"{x:.4f}" for x in self.probabilities],
+        }
+        if self.costs is not None:
+            columns["costs"] = [f"{x:z.4f}" for x in self.costs]
+        if self.success_values is not None and self.success_values.any():
+            columns["on success"] = [f"{x:+z.4f}" for x in self.success_values]
+        ends = self.values[1 : len(self) + 1]
+        columns["value if it ends here"] = [f"{x:z.4f}" for x in ends]
+        columns["this try adds"] = [f"{x:+z.4f}" for x in ends - self.values[: len(self)]]
+        return columns
 
     def _ending(self) -> list[str]:
         """Say why it stopped where it does, and what else it was planned with."""
@@ -480,26 +481,11 @@ class Ranking:
 
     def _repr_html_(self) -> str:
         """Show the decision in a notebook: a try in each row, as :meth:`explain` does."""
-        values, reasons = self.values, self.reasons
-        columns: dict[str, list[str]] = {
-            "try": [str(i + 1) for i in range(len(self))],
-            "item" if self._names is None else "candidate": [shorten(name) for name in self.ids],
-            "estimate": [f"{x:.4f}" for x in self.estimates],
-            "with bonus": [f"{x:.4f}" for x in self.probabilities],
-        }
-        if self.costs is not None:
-            columns["costs"] = [f"{x:z.4f}" for x in self.costs]
-        if self.success_values is not None and self.success_values.any():
-            columns["on success"] = [f"{x:+z.4f}" for x in self.success_values]
-        ends = values[1 : len(self) + 1]
-        columns["value if it ends here"] = [f"{x:z.4f}" for x in ends]
-        columns["this try adds"] = [f"{x:+z.4f}" for x in ends - values[: len(self)]]
-        for word, sign in (("for", 1.0), ("against", -1.0)):
-            said = [
-                [f"{label} {x:+.2f}" for label, x in some if sign * x > 0.0] for some in reasons
-            ]
-            if any(said):
-                columns[word] = [", ".join(some) for some in said]
+        columns, values = self._columns(), self.values
+        said = [_for_and_against(reasons) for reasons in self.reasons]
+        for at, word in enumerate(("for", "against")):
+            if any(words[at] for words in said):
+                columns[word] = [words[at] for words in said]
         rows = zip(*columns.values(), strict=True)
         caption = f"Ranking: worth {self.value:z.4f}, {values[0]:z.4f} without any try"
         return notebook.table(caption, list(columns), rows, self._ending())
@@ -596,6 +582,15 @@ class Parts(NamedTuple):
     names: Names | None
     prices: Prices | None
     sample: Matrix | None
+
+
+def _for_and_against(reasons: list[Reason]) -> tuple[str, str]:
+    """Put what speaks for a candidate, and what against it, into words."""
+    told = [
+        ", ".join(f"{label} {size:+.2f}" for label, size in reasons if sign * size > 0.0)
+        for sign in (1.0, -1.0)
+    ]
+    return told[0], told[1]
 
 
 def _plain(part: Any) -> Any:

@@ -45,17 +45,17 @@ class Reasons:
     def words(self) -> list[list[Reason]]:
         """Return the strongest reasons of every candidate, the strongest first."""
         records, context = self._sources
-        found: list[list[Reason]] = []
+        words: list[list[Reason]] = []
         for record, row in zip(records, self._contributions, strict=True):
             order = np.argsort(-np.abs(row[1:]), kind="stable")[:MAX_REASONS] + 1
-            found.append(
+            words.append(
                 [
                     (self._label(int(i), record, context), round(float(row[i]), 4))
                     for i in order
                     if abs(row[i]) >= 0.005
                 ]
             )
-        return found
+        return words
 
     def take(self, positions: Sequence[int]) -> Reasons:
         """Return those of some candidates."""

@@ -109,14 +109,14 @@ class Kinds(Generic[P]):
     def read(self, state: Any) -> tuple[type[P], Tree]:
         """Return the class that a state belongs to, and the state in its current layout."""
         kind = state.get("kind") if isinstance(state, dict) else None
-        found = self._own.get(kind) if isinstance(kind, str) else None
-        if found is None and isinstance(kind, str):
+        known = self._own.get(kind) if isinstance(kind, str) else None
+        if known is None and isinstance(kind, str):
             outside = load_entry_point(self._group, kind)
             if isinstance(outside, type) and issubclass(outside, self._part):
-                found = outside
-        if found is None:
+                known = outside
+        if known is None:
             raise BadFile(
                 f"unknown {self._what} {show(kind)}: known are {sorted(self._own)}, and those that "
                 f"installed packages offer as entry points of {self._group!r}"
             )
-        return found, found.migrate(state)
+        return known, known.migrate(state)

@@ -183,16 +183,16 @@ _WIDTHS = {
 
 def _slots(fields: Sequence[Any]) -> tuple[Slot, ...]:
     """Read the fields of a side; the kernels trust their widths."""
-    found: dict[str, Slot] = {}
+    slots: dict[str, Slot] = {}
     if len(fields) > MAX_FIELDS:
         raise ValueError(f"there must be at most {MAX_FIELDS} fields, got {len(fields)}")
     for name, kind, width in fields:
         if not isinstance(name, str) or kind not in _WIDTHS:
             raise ValueError(f"unknown kind of field {show(kind)}")
-        if name in found or int(width) not in _WIDTHS[kind]:
+        if name in slots or int(width) not in _WIDTHS[kind]:
             raise ValueError(f"field {show(name)} stands twice, or has a width of {show(width)}")
-        found[name] = Slot(name, kind, int(width))
-    return tuple(found.values())
+        slots[name] = Slot(name, kind, int(width))
+    return tuple(slots.values())
 
 
 def _array(value: Any, dtype: Any) -> NDArray[Any]:

@@ -85,8 +85,9 @@ def test_compiling_is_no_part_of_the_time_of_a_run(monkeypatch: pytest.MonkeyPat
         return real(policy, dealt, worth)
 
     monkeypatch.setattr(runner, "run_stream", watched)
-    run_cell(ONE_SETTING)
-    assert seen == [runner.FIRST, 500]
+    cell = Cell("digits-3", "vanilla", 3, "c-ucb1", "quick", 0)
+    run_cell(cell)
+    assert seen == [min(runner.FIRST, 13), *[13] * len(cell.settings())]
 
 
 def test_the_beginning_of_a_stream_is_its_first_rounds() -> None:

@@ -9,8 +9,18 @@ import numpy as np
 import pytest
 from scipy.special import expit, ndtr
 
-from longrank.kernels import densities, probabilities, probability, residual, slope
-from longrank.kernels.link import LINEAR, LOGISTIC, PROBIT, exponential, normal_distribution
+from longrank.kernels.link import (
+    LINEAR,
+    LOGISTIC,
+    PROBIT,
+    densities,
+    exponential,
+    normal_distribution,
+    probabilities,
+    probability,
+    residual,
+    slope,
+)
 
 LINKS = (LOGISTIC, PROBIT, LINEAR)
 SPECIAL = (0.0, -0.0, 5e-324, -5e-324, 1e-300, 0.5, 1.0, -1.0, 36.0, -36.0, 700.0, -700.0)

@@ -338,21 +338,21 @@ KINDS = ["random", "ties", "curve", "sorted", "unlikely", "margins", "worthless"
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("q", [0.6, 1.0])
-@pytest.mark.parametrize("k", [65, 500, BIG])
-def test_narrowing_down_loses_nothing(kind, q, k):
-    rng = np.random.default_rng(k)
-    for _ in range(2):
-        p, c, v = many(rng, kind, k)
-        b, step = int(rng.integers(1, 8)), float(rng.choice([0.0, 0.04]))
-        rewards, losses = 1.0 - step * np.arange(b), -0.1 - step * np.arange(b + 1)
-        schedule = Schedule(rewards, losses, (1.0 - q) * losses[1:], q)
-        order, gains = np.arange(k), p * v - c
-        sort_by(index_of(p, c, v, slopes_of(schedule)[-1], q), p, order)
-        best = value_of(choose(order, p, gains, schedule), p, gains, schedule)
-        found = planned(p, c, v, rewards, losses, q)
-        assert found[2] == pytest.approx(best, abs=1e-12)
-        assert found[3] == 0.0
+def test_narrowing_down_loses_nothing(kind):
+    for k in (65, 500, BIG):
+        for q in (0.6, 1.0):
+            rng = np.random.default_rng(k)
+            for _ in range(2):
+                p, c, v = many(rng, kind, k)
+                b, step = int(rng.integers(1, 8)), float(rng.choice([0.0, 0.04]))
+                rewards, losses = 1.0 - step * np.arange(b), -0.1 - step * np.arange(b + 1)
+                schedule = Schedule(rewards, losses, (1.0 - q) * losses[1:], q)
+                order, gains = np.arange(k), p * v - c
+                sort_by(index_of(p, c, v, slopes_of(schedule)[-1], q), p, order)
+                best = value_of(choose(order, p, gains, schedule), p, gains, schedule)
+                found = planned(p, c, v, rewards, losses, q)
+                assert found[2] == pytest.approx(best, abs=1e-12)
+                assert found[3] == 0.0
 
 
 @settings(max_examples=MANY)
@@ -400,22 +400,22 @@ def test_very_many_candidates_become_few(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("q", [0.6, 1.0])
-def test_bounds_on_chances_lose_nothing_whatever_the_chances_are(kind, q):
-    rng, k, b = np.random.default_rng(6), BIG // 2, 4
-    rewards, losses = 1.0 - 0.04 * np.arange(b), -0.1 - 0.04 * np.arange(b + 1)
-    p, c, v = many(rng, kind, k)
-    v = 4.0 * v - 2.0 if kind == "sorted" else v  # so that a success may be worse than a failure
-    sure, able = p * rng.random(k), p + (1.0 - p) * 0.1 * rng.random(k)
-    turn = (able - sure) * np.maximum(-(v + (rewards - losses[1:]).min()), 0.0)
-    some = narrow_bounds(sure, c + turn, able, c - turn, v, rewards, losses, q, b)
-    for share in (0.0, 1.0, rng.random(k), rng.integers(0, 2, k)):
-        true = sure + share * (able - sure)
-        best = planned(true, c, v, rewards, losses, q)
-        found = planned(true[some], c[some], v[some], rewards, losses, q)
-        assert found[2] == pytest.approx(best[2], abs=1e-12)
-        tail = true * v - c + (rewards[-1] - losses[-1]) * true  # the best at the last position
-        assert np.sort(tail[some])[-b:].tolist() == np.sort(tail)[-b:].tolist()
+def test_bounds_on_chances_lose_nothing_whatever_the_chances_are(kind):
+    for q in (0.6, 1.0):
+        rng, k, b = np.random.default_rng(6), BIG // 2, 4
+        rewards, losses = 1.0 - 0.04 * np.arange(b), -0.1 - 0.04 * np.arange(b + 1)
+        p, c, v = many(rng, kind, k)
+        v = 4.0 * v - 2.0 if kind == "sorted" else v  # a success may be worse than failing
+        sure, able = p * rng.random(k), p + (1.0 - p) * 0.1 * rng.random(k)
+        turn = (able - sure) * np.maximum(-(v + (rewards - losses[1:]).min()), 0.0)
+        some = narrow_bounds(sure, c + turn, able, c - turn, v, rewards, losses, q, b)
+        for share in (0.0, 1.0, rng.random(k), rng.integers(0, 2, k)):
+            true = sure + share * (able - sure)
+            best = planned(true, c, v, rewards, losses, q)
+            found = planned(true[some], c[some], v[some], rewards, losses, q)
+            assert found[2] == pytest.approx(best[2], abs=1e-12)
+            tail = true * v - c + (rewards[-1] - losses[-1]) * true  # the best at the last position
+            assert np.sort(tail[some])[-b:].tolist() == np.sort(tail)[-b:].tolist()
 
 
 def test_more_tries_than_candidates_in_a_sample_are_all_kept():

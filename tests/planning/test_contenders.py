@@ -94,7 +94,7 @@ def test_the_plan_is_that_of_all_candidates(policies, monkeypatch, name, shape, 
     few = policy.propose(items, payoffs, rng=7)
     monkeypatch.setattr(priced, "find_contenders", lambda *_: None)
     everyone = policy.propose(items, payoffs, rng=7)
-    for one, other in zip(few.arrays(), everyone.arrays(), strict=True):
+    for one, other in zip(few.parts()[:4], everyone.parts()[:4], strict=True):
         assert one.tolist() == other.tolist()
     assert few.features.tobytes() == everyone.features.tobytes()
     if shape != "falling":  # of which no order is exact: there are several bounds

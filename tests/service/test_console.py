@@ -75,14 +75,14 @@ def every(browser, selector):
     return browser.find_elements(By.CSS_SELECTOR, selector)
 
 
-def text(browser, selector):
-    """The text of an element that the page may draw again at any moment."""
-    script = "return document.querySelector(arguments[0])?.textContent ?? null"
-    return browser.execute_script(script, selector)
+def text(browser, selector, missing=""):
+    """The text of an element that the page may draw again at any moment, or not yet."""
+    script = "return document.querySelector(arguments[0])?.textContent ?? arguments[1]"
+    return browser.execute_script(script, selector, missing)
 
 
 def tile(browser, name):
-    return text(browser, f'[data-tile="{name}"]')
+    return text(browser, f'[data-tile="{name}"]', None)
 
 
 def explain(browser, decision):
@@ -91,6 +91,14 @@ def explain(browser, decision):
     field.send_keys(decision, Keys.ENTER)
     until(lambda: browser.execute_script("return document.getElementById('decision').open"))
     return find(browser, "#decision")
+
+
+def sideways(browser):
+    """What is to be found by scrolling sideways only."""
+    return browser.execute_script(
+        "return [...document.querySelectorAll('.wide')]"
+        ".filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.ariaLabel)"
+    )
 
 
 def errors(browser):
@@ -118,7 +126,7 @@ def test_without_models_it_says_how_to_make_one(browser, http):
     browser.get(str(http.base_url))
     browser.execute_script(f"sessionStorage.setItem('longrank-key', '{ADMIN}')")
     browser.refresh()
-    until(lambda: "No models yet" in (text(browser, "#model") or ""))
+    until(lambda: "No models yet" in text(browser, "#model"))
     assert "/v1/models/routes" in text(browser, "#model pre")
     assert "Bearer KEY" in text(browser, "#model pre")
 
@@ -275,11 +283,7 @@ def test_nothing_is_wider_than_the_screen_and_a_wide_one_is_used(browser, played
     assert used > 0.8 * width
     until(lambda: every(browser, "#decisions button.link"))
     explain(browser, "d3")
-    hidden = browser.execute_script(  # nothing is to be found by scrolling sideways only
-        "return [...document.querySelectorAll('.wide')]"
-        ".filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.ariaLabel)"
-    )
-    assert hidden == []
+    assert sideways(browser) == []
 
 
 def test_money_of_a_model_fits_a_narrow_screen(browser, http):
@@ -296,11 +300,7 @@ def test_money_of_a_model_fits_a_narrow_screen(browser, http):
     until(lambda: "cost of a try, EUR" in text(browser, "[aria-label='Candidates']"))
     until(lambda: every(browser, "#decisions button.link"))
     explain(browser, "d3")
-    hidden = browser.execute_script(
-        "return [...document.querySelectorAll('.wide')]"
-        ".filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.ariaLabel)"
-    )
-    assert hidden == []
+    assert sideways(browser) == []
 
 
 def test_shadow_mode_tells_what_was_played_from_what_the_model_would_have(browser, http):
@@ -662,7 +662,7 @@ def test_an_address_with_a_model_that_does_not_exist_says_so(browser, played):
     browser.get(f"{played.base_url}#nobody/900")
     browser.execute_script(f"sessionStorage.setItem('longrank-key', '{ADMIN}')")
     browser.refresh()
-    until(lambda: "There is no model of this name" in (text(browser, "#model") or ""))
+    until(lambda: "There is no model of this name" in text(browser, "#model"))
     assert text(browser, "#model h2") == "nobody"
     find(browser, "#list a[data-model='routes']").click()
     until(lambda: tile(browser, "decisions") == "40")

@@ -30,7 +30,7 @@ class Failure:
 def run_cell(cell: Cell, folder: str | None = None) -> list[ResultRow]:
     """Run a cell: one row per setting, of which the best has the rewards of all rounds.
 
-    ``seconds`` are those of ranking and learning: compiling is done before.
+    ``seconds`` are those of ranking and learning: compiling is done before, in a search.
     """
     worth, costs = payoffs(cell.scenario, cell.budget), fees(cell.scenario)
     plain = stream(cell.task, cell.seed, folder)
@@ -44,7 +44,7 @@ def run_cell(cell: Cell, folder: str | None = None) -> list[ResultRow]:
         policy, seen = situation(cell.task, cell.policy, settings, cell.budget, cell.seed, folder)
         if costs:
             seen = seen.with_fees(*costs, cell.seed)
-        if not rows:
+        if not rows and cell.chosen is None:
             run_stream(policy, seen.beginning(FIRST), worth)  # loads or compiles kernels
         start = time.perf_counter()
         played = run_stream(policy, seen, worth)

@@ -128,11 +128,11 @@ class Tabular(Features):
         dim: int | None,  # noqa: ARG002
         lazy: bool = False,  # noqa: ARG002
     ) -> Encoded:
-        array, found = self._checked(items), self._scale
-        if found is None:
+        array, scale = self._checked(items), self._scale
+        if scale is None:
             first = self.sample if len(self.sample) else _some(array, ENOUGH)
-            found = Scale.fit(np.concatenate([first, _some(array, SAMPLE)]))
-        view = found.curves, found.scale, self.directions, self.offsets, self.shapes
+            scale = Scale.fit(np.concatenate([first, _some(array, SAMPLE)]))
+        view = scale.curves, scale.scale, self.directions, self.offsets, self.shapes
         return Numbers(array, view)
 
     def check(self, items: ArrayLike) -> None:
@@ -198,16 +198,16 @@ class Tabular(Features):
         if self.settled or before < ENOUGH <= len(self.sample):
             self._add_shapes(self._scale or Scale.fit(self.sample))
 
-    def _add_shapes(self, found: Scale) -> None:
+    def _add_shapes(self, scale: Scale) -> None:
         """Add what the sample asks for and the rows do not have yet."""
-        counts = found.curves[-1]
-        scored = kernels.normal_scores(self.sample, found.curves).T
+        counts = scale.curves[-1]
+        scored = kernels.normal_scores(self.sample, scale.curves).T
         numeric = np.flatnonzero(counts > 2)
         known = set(zip(*(each.tolist() for each in self.shapes[:3]), strict=True))
         added: list[Shape] = []
-        if not found.embedded:
-            added += self._bends(numeric) + self._levels(numeric, found.scale / REACH)
-        added += self._products(numeric, scored, found.embedded)
+        if not scale.embedded:
+            added += self._bends(numeric) + self._levels(numeric, scale.scale / REACH)
+        added += self._products(numeric, scored, scale.embedded)
         added = [each for each in added if each[:3] not in known]
         if added:
             table = np.array(added)

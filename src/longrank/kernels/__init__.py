@@ -12,7 +12,7 @@ from longrank.kernels.compilation import compiled
 from longrank.kernels.costs import learn_costs
 from longrank.kernels.decision import decide, decide_looking, decide_plain, decide_sparse
 from longrank.kernels.drawing import LEAST, action_chances, break_even, draw_actions
-from longrank.kernels.foresight import foresee, greedy_foreseeing
+from longrank.kernels.foresight import greedy_foreseeing
 from longrank.kernels.hash_table import grow, room_for
 from longrank.kernels.laplace import laplace_cascade
 from longrank.kernels.length import (
@@ -24,11 +24,10 @@ from longrank.kernels.length import (
     values_ahead,
 )
 from longrank.kernels.likelihood import fit_likelihood, grow_and_fit
-from longrank.kernels.link import densities, probabilities, probability, residual, slope
+from longrank.kernels.link import densities, probabilities, probability
 from longrank.kernels.looks import (
     CONTENDERS,
     Optimism,
-    Pool,
     count_contenders,
     strongest_looking,
     widen,
@@ -86,7 +85,6 @@ __all__ = [
     "PRODUCT",
     "Curves",
     "Optimism",
-    "Pool",
     "Shapes",
     "View",
     "action_chances",
@@ -110,7 +108,6 @@ __all__ = [
     "expand_columns",
     "expand_rows",
     "fit_likelihood",
-    "foresee",
     "foresee_sparse",
     "greedy_coverage",
     "greedy_foreseeing",
@@ -134,7 +131,6 @@ __all__ = [
     "probabilities",
     "probability",
     "probe_is_due",
-    "residual",
     "room_for",
     "scan",
     "score_rows",
@@ -143,7 +139,6 @@ __all__ = [
     "screen_roughly",
     "sequence_values",
     "sketch",
-    "slope",
     "strongest_looking",
     "top",
     "values_ahead",

@@ -115,13 +115,13 @@ def _stop_after(
     patience: float,
 ) -> float:
     """Find the break-even after some failures, by the best items that are not taken."""
-    best, found = np.empty(count - tried), 0
+    best, size = np.empty(count - tried), 0
     for item in ranked:
-        if found == count - tried:
+        if size == count - tried:
             break
         if not taken[item]:
-            best[found] = estimates[item]
-            found += 1
+            best[size] = estimates[item]
+            size += 1
     return break_even(best, rewards[tried:count], losses[tried : count + 1], patience)
 
 

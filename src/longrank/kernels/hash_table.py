@@ -97,10 +97,10 @@ def join_groups(group_keys: Keys, variances: Vector, groups: Keys, counts: Indic
     end there. Its variance is 0 until it is shared.
     """
     size = group_keys.shape[0]
-    found = np.empty(groups.shape[0], np.int64)
+    places = np.empty(groups.shape[0], np.int64)
     for p in range(groups.shape[0]):
         if p > 0 and groups[p] == groups[p - 1]:
-            found[p] = found[p - 1]
+            places[p] = places[p - 1]
             continue
         at = find(group_keys, groups[p])
         if at < 0:
@@ -118,8 +118,8 @@ def join_groups(group_keys: Keys, variances: Vector, groups: Keys, counts: Indic
                     at = 0
             if at == 0 and variances[0] == 0.0:
                 variances[0] = first_variance(groups.shape[0])
-        found[p] = at
-    return found
+        places[p] = at
+    return places
 
 
 @compiled

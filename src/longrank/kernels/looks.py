@@ -199,12 +199,12 @@ def _strongest(means: Vector, squares: Vector, bonuses: Vector, few: int) -> Ind
     fill_scores(means, squares, bonuses, scores)
     for item in top(scores, few):
         chosen[item] = True
-    found, n = np.empty(few, np.int64), 0
+    strongest, n = np.empty(few, np.int64), 0
     for item in range(scores.shape[0]):
         if chosen[item]:
-            found[n] = item
+            strongest[n] = item
             n += 1
-    return found
+    return strongest
 
 
 @compiled

@@ -147,7 +147,7 @@ def _unbeaten(
     p: Vector, c: Vector, v: Vector, grid: Vector, limits: Vector, kept: NDArray[np.bool_]
 ) -> Order:
     """Find who exceeds a limit or is ``kept`` anyway, in one pass. O(k)."""
-    found, n = np.empty(p.shape[0], np.int64), 0
+    left, n = np.empty(p.shape[0], np.int64), 0
     block, excess = np.empty(_BLOCK), np.empty(_BLOCK)
     for start in range(0, p.shape[0], _BLOCK):
         size = min(_BLOCK, p.shape[0] - start)
@@ -164,9 +164,9 @@ def _unbeaten(
                 over[i] = more if more > over[i] else over[i]
         for i in range(size):
             if over[i] > 0.0 or kept[start + i]:
-                found[n] = start + i
+                left[n] = start + i
                 n += 1
-    return found[:n]
+    return left[:n]
 
 
 @compiled

@@ -42,10 +42,10 @@ class Schedule(NamedTuple):
 @compiled
 def take(numbers: Numbers, order: Order) -> Numbers:
     """Gather numbers in an order, as ``numbers[order]``, which takes a second to compile."""
-    found = np.empty(order.shape[0], numbers.dtype)
+    taken = np.empty(order.shape[0], numbers.dtype)
     for at in range(order.shape[0]):
-        found[at] = numbers[order[at]]
-    return found
+        taken[at] = numbers[order[at]]
+    return taken
 
 
 @compiled

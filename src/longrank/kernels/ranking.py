@@ -328,21 +328,21 @@ def greedy_coverage(
         best, best_score = likeliest, -math.inf
         item = -1  # the likeliest goes first, so that most others need no look
         while item < k:
-            found = 0
+            size = 0
             if item < 0:
-                some[0], found, item = likeliest, 1, 0
+                some[0], size, item = likeliest, 1, 0
             else:
-                while item < k and found < some.shape[0]:
+                while item < k and size < some.shape[0]:
                     bound = optimistic(mean_of[item], width_of[item], bonus, ceiling)
                     if width_of[item] >= 0.0 and item != likeliest and bound >= best_score - slack:
-                        some[found] = item
-                        found += 1
+                        some[size] = item
+                        size += 1
                     item += 1
-            _score_some(topics, remaining, some[:found], weights, inverse, mean_of, width_of)
-            for one in some[:found]:
-                score = optimistic(mean_of[one], width_of[one], bonus, ceiling)
-                if score > best_score or (score == best_score and one < best):
-                    best, best_score = one, score
+            _score_some(topics, remaining, some[:size], weights, inverse, mean_of, width_of)
+            for each in some[:size]:
+                score = optimistic(mean_of[each], width_of[each], bonus, ceiling)
+                if score > best_score or (score == best_score and each < best):
+                    best, best_score = each, score
         order[position], means[position], scores[position] = best, mean_of[best], best_score
         mean_of[best], width_of[best] = -math.inf, _USED
         _coverage_row(topics[best], remaining, rows[position])

@@ -24,10 +24,10 @@ _BLOCK = 256
 @orderly
 def largest(numbers: Vector) -> float:
     """Find the largest number. O(n)."""
-    found = -math.inf
+    most = -math.inf
     for i in range(numbers.shape[0]):
-        found = max(found, numbers[i])
-    return found
+        most = max(most, numbers[i])
+    return most
 
 
 @compiled
@@ -82,7 +82,7 @@ def scan(
     k = items.shape[0]
     sure, able = np.empty(min(k, _BLOCK)), np.empty(min(k, _BLOCK))
     best = np.full(min(count, k), -math.inf)
-    chosen, bounds, found = np.empty(_BLOCK, np.int64), np.empty(_BLOCK), 0
+    chosen, bounds, kept = np.empty(_BLOCK, np.int64), np.empty(_BLOCK), 0
     worst, longest, total = 0, 0.0, 0.0
     for start in range(0, k, _BLOCK):
         n = min(_BLOCK, k - start)
@@ -97,7 +97,7 @@ def scan(
         if not total < math.inf:  # also true of NaN
             row = start + _first_beyond(able[:n])
             if row < start + n:  # else only the sum overflowed
-                return row, able[row - start], best, chosen[:found], bounds[:found]
+                return row, able[row - start], best, chosen[:kept], bounds[:kept]
             total = 0.0
         top_square = largest(able[:n])
         if top_square > longest:
@@ -116,13 +116,13 @@ def scan(
         bar = min(best[0], ceiling)
         if largest(able[:n]) < bar:
             continue
-        if found + n > chosen.shape[0]:  # seldom, so that little memory is asked for
-            chosen, bounds = _longer(chosen, bounds, found)
+        if kept + n > chosen.shape[0]:  # seldom, so that little memory is asked for
+            chosen, bounds = _longer(chosen, bounds, kept)
         for i in range(n):
             if able[i] >= bar:
-                chosen[found], bounds[found] = start + i, able[i]
-                found += 1
-    return worst, longest, best, chosen[:found], bounds[:found]
+                chosen[kept], bounds[kept] = start + i, able[i]
+                kept += 1
+    return worst, longest, best, chosen[:kept], bounds[:kept]
 
 
 @reordered
@@ -175,7 +175,7 @@ def screen_looking(
     below its mean), and the items with an upper bound on the score of each.
     """
     bonus, best = optimism[0], np.full(few, -math.inf)
-    chosen, bounds, found = np.empty(items.shape[0], np.int64), np.empty(items.shape[0]), 0
+    chosen, bounds, kept = np.empty(items.shape[0], np.int64), np.empty(items.shape[0]), 0
     for start in range(0, items.shape[0], BLOCK):
         columns = expand_columns(items[start : start + BLOCK], view)
         _, means, squares, _, _ = pool_of(columns, weights, optimism)
@@ -186,9 +186,9 @@ def screen_looking(
             bound = optimistic(means[i], math.sqrt(squares[i]), bonus, math.inf)
             bound = math.inf if looks[start + i] else bound
             if bound >= best[0]:
-                chosen[found], bounds[found] = start + i, bound
-                found += 1
-    return best, chosen[:found], bounds[:found]
+                chosen[kept], bounds[kept] = start + i, bound
+                kept += 1
+    return best, chosen[:kept], bounds[:kept]
 
 
 @compiled
@@ -200,7 +200,7 @@ def screen_roughly(
     ``bar`` is a score that ``few`` items elsewhere are known to reach.
     """
     best = np.full(few, -math.inf)
-    chosen, bounds, found = np.empty(items.shape[0], np.int64), np.empty(items.shape[0]), 0
+    chosen, bounds, kept = np.empty(items.shape[0], np.int64), np.empty(items.shape[0]), 0
     size = block_size(items.shape[1])
     lows, highs = np.empty(size), np.empty(size)
     for start in range(0, items.shape[0], size):
@@ -212,6 +212,6 @@ def screen_roughly(
         for i in range(n):
             bound = math.inf if looks[start + i] else highs[i]
             if bound >= max(best[0], bar):
-                chosen[found], bounds[found] = start + i, bound
-                found += 1
-    return best, chosen[:found], bounds[:found]
+                chosen[kept], bounds[kept] = start + i, bound
+                kept += 1
+    return best, chosen[:kept], bounds[:kept]

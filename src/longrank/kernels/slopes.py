@@ -275,9 +275,9 @@ def search(
     by_chance = order.copy()
     sort_by(p, gains, by_chance)
     best, above = _start(by_chance, p, gains, schedule)
-    found = value_of(best, p, gains, schedule)
+    reached = value_of(best, p, gains, schedule)
     for turn in range(3):
-        apart = above - found
+        apart = above - reached
         if apart <= _TINY * (above - schedule.losses[0]):
             return best, above
         if turn == 2 and apart <= 0.25 * (slopes[0] - slopes[-1]):
@@ -290,7 +290,7 @@ def search(
             above = min(above, best_value(order, p, gains, higher))
         chosen = choose(order, p, gains, schedule)
         value = value_of(chosen, p, gains, schedule)
-        if value > found:
-            best, found = chosen, value
+        if value > reached:
+            best, reached = chosen, value
     tiny = _TINY * (above - schedule.losses[0])
     return repair(best, by_chance, p, gains, schedule, tiny), above

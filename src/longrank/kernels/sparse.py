@@ -86,19 +86,19 @@ def cross_rows(
 @compiled
 def _precisions(group_keys: Keys, variances: Vector, groups: Keys) -> Vector:
     """The prior precision of every entry."""
-    found = np.empty(groups.shape[0])
+    precisions = np.empty(groups.shape[0])
     last = FREE
     for p in range(groups.shape[0]):
         if p > 0 and groups[p] == last:
-            found[p] = found[p - 1]
+            precisions[p] = precisions[p - 1]
             continue
         last = groups[p]
         at = find(group_keys, last)
         if at < 0 and variances[0] == 0.0:  # none shares the first place
-            found[p] = 1.0 / first_variance(groups.shape[0])
+            precisions[p] = 1.0 / first_variance(groups.shape[0])
         else:
-            found[p] = 1.0 / variances[max(at, 0)]
-    return found
+            precisions[p] = 1.0 / variances[max(at, 0)]
+    return precisions
 
 
 @compiled

@@ -82,7 +82,7 @@ def score_column(
     scores: Vector,
     slopes: Vector,
     count: int,
-    found: Vector,
+    filled: Vector,
 ) -> None:
     """Interpolate the scores of a column's numbers between its knots. O(k).
 
@@ -92,7 +92,7 @@ def score_column(
     first, last = knots[0], knots[count - 1]
     if count == 1:
         for i in range(items.shape[0]):
-            found[i] = np.sign(np.float64(items[i, j]) - first)
+            filled[i] = np.sign(np.float64(items[i, j]) - first)
         return
     steps, trim = guides[_CELLS], guides[_CELLS + 1]
     if steps > _STEPS:
@@ -103,7 +103,7 @@ def score_column(
             at += 4 * np.int64(knots[at + 4] <= x)
             at += 2 * np.int64(knots[at + 2] <= x)
             at += np.int64(knots[at + 1] <= x)
-            found[i] = scores[at] + (x - knots[at]) * slopes[at]
+            filled[i] = scores[at] + (x - knots[at]) * slopes[at]
         return
     low = knots[trim]
     per = _INSIDE / (knots[count - 1 - trim] - low)
@@ -112,30 +112,30 @@ def score_column(
             x = min(max(np.float64(items[i, j]), first), last)
             at = np.int64(guides[int((x - low) * per) & 255])  # what _cell finds
             at += np.int64(knots[at + 1] <= x)
-            found[i] = scores[at] + (x - knots[at]) * slopes[at]
+            filled[i] = scores[at] + (x - knots[at]) * slopes[at]
         return
     for i in range(items.shape[0]):
         x = min(max(np.float64(items[i, j]), first), last)
         at = np.int64(guides[_cell(x, low, per)])
         for _ in range(steps):
             at += np.int64(knots[at + 1] <= x)
-        found[i] = scores[at] + (x - knots[at]) * slopes[at]
+        filled[i] = scores[at] + (x - knots[at]) * slopes[at]
 
 
 @compiled
 def normal_scores(items: NDArray[np.floating], curves: Curves) -> Matrix:
     """Compute the scores of all numbers, column by column: shape (d, k). O(k d)."""
-    found = np.empty((items.shape[1], items.shape[0]))
-    _fill_scores(items, curves, found)
-    return found
+    filled = np.empty((items.shape[1], items.shape[0]))
+    _fill_scores(items, curves, filled)
+    return filled
 
 
 @compiled
-def _fill_scores(items: NDArray[np.floating], curves: Curves, found: Matrix) -> None:
+def _fill_scores(items: NDArray[np.floating], curves: Curves, filled: Matrix) -> None:
     """Fill rows with the scores of all numbers, column by column. O(k d)."""
     guides, knots, scores, slopes, counts = curves
     for j in range(items.shape[1]):
-        score_column(items, j, guides[j], knots[j], scores[j], slopes[j], counts[j], found[j])
+        score_column(items, j, guides[j], knots[j], scores[j], slopes[j], counts[j], filled[j])
 
 
 @compiled

@@ -74,9 +74,9 @@ class _Search:
                 if reward + (1.0 - p[at]) * self.after_failure(rest, tried) < value:
                     continue  # not even the best conceivable rest makes it win
                 further = self.visit(members | 1 << item, [*prefix, item])
-                found = reward + (1.0 - p[at]) * self.after_failure(further, tried)
-                if found > value or (found == value and not 0 <= choice < item):
-                    value, choice = float(found), item
+                worth = reward + (1.0 - p[at]) * self.after_failure(further, tried)
+                if worth > value or (worth == value and not 0 <= choice < item):
+                    value, choice = float(worth), item
         self.worth[members], self.choice[members] = value, choice
         return value
 

@@ -44,8 +44,8 @@ def from_bytes(data: bytes, *, features: Features | None = None, source: str = "
     """Rebuild the policy that :meth:`Policy.to_bytes` packed."""
     tree = unpack(data, source)
     if "policy" not in tree:
-        found = "a ranking" if "order" in tree else "something else"
-        raise BadFile(f"{source} holds {found}, not a policy")
+        held = "a ranking" if "order" in tree else "something else"
+        raise BadFile(f"{source} holds {held}, not a policy")
     try:
         kind, state = KINDS.read(tree["policy"])
         if features is None:

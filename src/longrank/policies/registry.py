@@ -61,8 +61,8 @@ class Recipe:
     @property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
         """The named parameters of ``make``."""
-        found = self._signature.items()
-        return {name: each for name, each in found if each.kind is not each.VAR_KEYWORD}
+        every = self._signature.items()
+        return {name: each for name, each in every if each.kind is not each.VAR_KEYWORD}
 
     @property
     def _signature(self) -> Mapping[str, inspect.Parameter]:
@@ -309,14 +309,14 @@ def get(name: str) -> Recipe:
 
 
 def _outside(name: str) -> Recipe:
-    found = load_entry_point(GROUP, name)
-    if isinstance(found, Recipe):
-        return found
-    if not callable(found):
+    offered = load_entry_point(GROUP, name)
+    if isinstance(offered, Recipe):
+        return offered
+    if not callable(offered):
         rule = "be a policy, a function that returns one, or a Recipe"
-        raise InvalidInput(f"the entry point {name!r} of {GROUP!r}", rule, repr(found))
-    first = (inspect.getdoc(found) or "").partition("\n")[0]
-    return Recipe(found, name, first)
+        raise InvalidInput(f"the entry point {name!r} of {GROUP!r}", rule, repr(offered))
+    first = (inspect.getdoc(offered) or "").partition("\n")[0]
+    return Recipe(offered, name, first)
 
 
 def named(name: str, /, **settings: Any) -> Policy:

@@ -175,8 +175,8 @@ class Coder:
             if categories is None:
                 index = np.full(len(records), book.lookups[()][()])
             else:
-                found = map(book.lookups[()].__getitem__, map(categories, records))
-                index = np.frombuffer(array("q", found), np.int64)
+                places = map(book.lookups[()].__getitem__, map(categories, records))
+                index = np.frombuffer(array("q", places), np.int64)
             given = self._given(records, numbers)
         except (KeyError, TypeError, ValueError, OverflowError):
             return None
@@ -280,12 +280,12 @@ class Coder:
         lookup = book.lookups.setdefault(() if complete else shape, {})
         getter = reader.categories
         if getter is None:
-            found = [self._template(lookup, reader, (), 0, book)] * len(records)
+            places = [self._template(lookup, reader, (), 0, book)] * len(records)
         else:
             try:
-                found = list(map(lookup.__getitem__, map(getter, records)))
+                places = list(map(lookup.__getitem__, map(getter, records)))
             except (KeyError, TypeError):
-                found = [
+                places = [
                     self._template(lookup, reader, getter(record), at[i], book)
                     for i, record in enumerate(records)
                 ]
@@ -293,7 +293,7 @@ class Coder:
         if len(reader.columns) < len(self.numbers):
             given, numbers = numbers, np.full((len(records), len(self.numbers)), np.nan)
             numbers[:, reader.columns] = given
-        return np.array(found, np.int64), numbers
+        return np.array(places, np.int64), numbers
 
     def _template(
         self, lookup: dict[Any, int], reader: _Reader, values: Any, at: int, book: _Book
@@ -345,14 +345,14 @@ class Coder:
         given = list(map(reader.numbers, records))
         names = reader.number_names
         try:
-            found = np.array(given)
+            numbers = np.array(given)
         except (TypeError, ValueError, OverflowError):
-            found = np.array(None)
-        flat = found.ndim == (1 if len(names) == 1 else 2)  # a list of numbers is not a number
-        if found.dtype.char != "d" or not flat:
-            if found.dtype.kind not in "iufb" or not flat:
+            numbers = np.array(None)
+        flat = numbers.ndim == (1 if len(names) == 1 else 2)  # a list of numbers is not a number
+        if numbers.dtype.char != "d" or not flat:
+            if numbers.dtype.kind not in "iufb" or not flat:
                 rows = [each if len(names) > 1 else (each,) for each in given]
-                found = np.array(
+                numbers = np.array(
                     [
                         [
                             read_number(x, self._where(at[i], n))
@@ -362,8 +362,8 @@ class Coder:
                     ]
                 )
             with np.errstate(over="ignore"):  # of a longer float
-                found = found.astype(np.float64)
-        return found.reshape(len(records), len(names))
+                numbers = numbers.astype(np.float64)
+        return numbers.reshape(len(records), len(names))
 
     def _add_lists(
         self, records: Sequence[Record], keys: Keys, values: Matrix, numbers: Matrix, side: Side
@@ -411,14 +411,14 @@ class Coder:
         where = self._where(at, name)
         split = read_words if isinstance(self.kinds[name], Text) else read_tags
         codes = self._values[name]
-        found = []
+        keys = []
         for word in split(value, where) or [None]:
             code = codes.get(word)
             if code is None:
                 code = self._key(name, "missing" if word is None else f"t{word}")
                 self._remember(codes, word, code)
-            found.append(code)
-        return found
+            keys.append(code)
+        return keys
 
 
 class _Book:

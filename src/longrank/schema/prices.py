@@ -25,17 +25,17 @@ def read_prices(
     Where one record has the field ``cost`` or ``value``, those that lack it cost nothing, and
     their success is worth nothing beyond the position's reward.
     """
-    found = {
+    prices = {
         name: [_price(record.get(name), name, i) for i, record in enumerate(records)]
         for name in names
         if any(name in record for record in records)
     }
-    if not found:
+    if not prices:
         return payoffs
     if payoffs.costs is not None:
         rule = "have no costs and values of their own where candidates have the field cost or value"
         raise InvalidInput("payoffs", rule, "both")
-    return payoffs.priced(found.get(COST), found.get(VALUE))
+    return payoffs.priced(prices.get(COST), prices.get(VALUE))
 
 
 def have_prices(records: Sequence[Record]) -> bool:

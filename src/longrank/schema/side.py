@@ -85,9 +85,9 @@ class Side:
 
     def encode(self, records: Sequence[Record]) -> Encoded:
         """Return the atoms of records. The side stays as it is."""
-        found = self._coder.encode_complete(records, self)
-        if found is not None:
-            return found
+        encoded = self._coder.encode_complete(records, self)
+        if encoded is not None:
+            return encoded
         shapes = set(map(tuple, records))
         coder = self._coder
         if not coder.reads(shapes):
@@ -97,8 +97,8 @@ class Side:
 
     def encode_one(self, record: Record) -> Encoded:
         """Return the atoms of one record, whose categories rarely stand together again."""
-        found = self._coder.encode_one(record, self)
-        return self.encode([record]) if found is None else found
+        encoded = self._coder.encode_one(record, self)
+        return self.encode([record]) if encoded is None else encoded
 
     def _extended(self, records: Sequence[Record]) -> Coder:
         """The coder that knows the new fields of these records as well."""

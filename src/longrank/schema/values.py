@@ -48,15 +48,15 @@ def as_records(candidates: Any) -> list[Record] | None:
 
 def identities(records: Sequence[Record], order: Sequence[int]) -> list[Any]:
     """Return the names of candidates: their ids, or their positions for those without."""
-    found = []
+    names = []
     for i in order:
         name = records[i].get(ID)
         if type(name) is not str:
             name = name.item() if isinstance(name, np.generic) else name
             plain = isinstance(name, str | int | float | bool)
             name = int(i) if is_missing(name) else name if plain else str(name)
-        found.append(name)
-    return found
+        names.append(name)
+    return names
 
 
 def positions(candidates: Any, order: Any) -> Any:
@@ -67,13 +67,13 @@ def positions(candidates: Any, order: Any) -> Any:
     if records is None:
         return order
     names = identities(records, range(len(records)))
-    found = []
+    places = []
     for each in order:
         if isinstance(each, str) and names.count(each) != 1:
             rule = "name candidates of the round, each of which has its own id"
             raise InvalidInput("order", rule, repr(each))
-        found.append(names.index(each) if isinstance(each, str) else each)
-    return found
+        places.append(names.index(each) if isinstance(each, str) else each)
+    return places
 
 
 def is_missing(value: Any) -> bool:

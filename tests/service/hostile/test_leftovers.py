@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from longrank import cli
 from longrank.learners import MaximumLikelihood
+from longrank.learners.base import MIN_PENALTY
 from longrank.service.doctor import examine
 from longrank.service.errors import StoreFailed
 from longrank.service.http.logs import configure_logging
@@ -85,17 +86,8 @@ def test_warnings_and_odd_text_are_lines_of_json(lines, monkeypatch):
     assert found[-1]["message"].endswith("\\udcff")
 
 
-def tiny_penalty():
-    """A learner as earlier versions let it be made, from its saved state."""
-    state = MaximumLikelihood(2).state()
-    huge = np.eye(2) * 1e300
-    return MaximumLikelihood.from_state(
-        state | {"penalty": 1e-300, "inverse": huge, "curvature": huge.copy()}
-    )
-
-
 def test_a_fit_with_hardly_any_penalty_ends():
-    learner, rng = tiny_penalty(), np.random.default_rng(0)
+    learner, rng = MaximumLikelihood(2, penalty=MIN_PENALTY), np.random.default_rng(0)
 
     def observe():
         for i in range(30):

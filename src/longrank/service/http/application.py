@@ -55,7 +55,6 @@ class Endpoint(NamedTuple):
     route: Route[..., Any]
     handler: Callable[..., Awaitable[Any]]
     statuses: dict[type, int]
-    parameters: type[msgspec.Struct]
     takes_load: bool
 
 
@@ -72,7 +71,7 @@ def endpoints(routes: Iterable[Route[..., Any]] = (*ROUTES, *PAGES)) -> Table:
             handler = getattr(import_module(f"{__package__}.{file}"), function)
         statuses = {kind or type(None): status for status, kind in route.answers.items()}
         takes_load = "load" in signature(handler).parameters
-        endpoint = Endpoint(route, handler, statuses, route.parameters, takes_load)
+        endpoint = Endpoint(route, handler, statuses, takes_load)
         methods = paths.setdefault(route.path, {})
         methods[route.method] = endpoint
         if route.method == "GET":
@@ -237,7 +236,7 @@ class Application:
                     connection.claim(key)
                 self._quota.enter(key)
         try:
-            arguments = _parameters(endpoint, values, scope, headers)
+            arguments = _parameters(route, values, scope, headers)
             if self._others and route.looks_up and not service.engine.knows(arguments["name"]):
                 # another process may have created it; raises if there is none
                 await run_in_threadpool(service.engine.model, arguments["name"])
@@ -310,10 +309,9 @@ def _no_key() -> Refused:
 
 
 def _parameters(
-    endpoint: Endpoint, values: dict[str, Any], scope: Scope, headers: Headers
+    route: Route[..., Any], values: dict[str, Any], scope: Scope, headers: Headers
 ) -> dict[str, Any]:
     """Return the parameters of a request, checked: from its path, its query and its headers."""
-    route = endpoint.route
     if route.query:
         query = scope["query_string"].decode("latin-1")
         given = dict(parse_qsl(query, keep_blank_values=True))
@@ -322,9 +320,9 @@ def _parameters(
         if (value := headers.get(name.lower().encode())) is not None:
             values[name] = value.decode("latin-1")
     try:
-        checked = msgspec.convert(values, endpoint.parameters, strict=False)
+        checked = msgspec.convert(values, route.parameters, strict=False)
     except msgspec.ValidationError as error:
-        raise explain(error, values, endpoint.parameters) from None
+        raise explain(error, values, route.parameters) from None
     return msgspec.structs.asdict(checked)
 
 

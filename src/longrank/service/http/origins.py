@@ -24,26 +24,19 @@ class Origins:
     def check(self, method: str, headers: dict[bytes, bytes]) -> None:
         """Refuse a request for another host, or from a page of another origin, with 403."""
         host = headers.get(b"host", b"").decode("latin-1").lower()
-        if self._hosts is not None and _name(host) not in self._hosts:
+        if self._hosts is not None and _part(f"//{host}", "hostname") not in self._hosts:
             raise Refused(403, "the header Host names another host; see --allowed-hosts")
         origin = headers.get(b"origin")
-        if origin is not None and _authority(origin.decode("latin-1").lower()) != host:
+        if origin is not None and _part(origin.decode("latin-1").lower(), "netloc") != host:
             raise Refused(403, "the header Origin names a page of another origin")
         changes = method not in ("GET", "HEAD")
         if changes and headers.get(b"sec-fetch-site", b"none").lower() not in _HERE:
             raise Refused(403, "the header Sec-Fetch-Site names a page of another site")
 
 
-def _name(host: str) -> str | None:
-    """Return the name in a header Host, without the port."""
+def _part(url: str, part: str) -> str | None:
+    """Return a part of a URL, None if it has none."""
     try:
-        return urlsplit(f"//{host}").hostname
-    except ValueError:
-        return None
-
-
-def _authority(origin: str) -> str | None:
-    try:
-        return urlsplit(origin).netloc or None
+        return getattr(urlsplit(url), part) or None
     except ValueError:
         return None

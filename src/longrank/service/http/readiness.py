@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from longrank.service.engine.engine import Engine
 from longrank.service.errors import NotReady, ServiceError
@@ -70,17 +71,10 @@ class Readiness:
             self._written = self._clock()
 
     def _probe(self, loop: asyncio.AbstractEventLoop, writing: asyncio.Future[None]) -> None:
-        error: Exception | None = None
         try:
             self._engine.store.probe()
-        except Exception as raised:
-            error = raised
-
-        def deliver() -> None:
-            if error is None:
-                writing.set_result(None)
-            else:
-                writing.set_exception(error)
-
+            deliver = partial(writing.set_result, None)
+        except Exception as error:
+            deliver = partial(writing.set_exception, error)
         with suppress(RuntimeError):  # the event loop is closed
             loop.call_soon_threadsafe(deliver)

@@ -44,6 +44,13 @@ def test_the_first_decision_is_predicted_without_data_and_all_better_than_withou
     assert loss.mean() < 0.9 * np.log(2.0)
 
 
+def test_an_attempt_is_predicted_by_what_was_known_before_its_block():
+    model, decisions = fit(ROWS), list(History(ROWS).decisions())
+    wanted = [model.predict(d)[d.order[: d.outcome.tried]] for d in decisions]
+    assert len(model.seen.begins) < len(decisions)  # some blocks hold several
+    np.testing.assert_allclose(model.predictions.predicted, np.concatenate(wanted), rtol=1e-12)
+
+
 def test_a_model_handles_right_the_rows_that_it_saw_wherever_they_are():
     """On a part of its log, in another order, among others: by what was known before each."""
     model = fit(ROWS)

@@ -261,6 +261,15 @@ def test_differences_between_policies_are_paired():
     assert np.mean(narrow) < 1.0
 
 
+def test_it_is_promoted_only_if_bounds_for_any_number_of_decisions_agree(monkeypatch):
+    rows = one_try([(0, t % 2, 0.5, t % 2 == 0 or t % 4 == 1) for t in range(400)])
+    sample = Sample(gather(always(0), History(rows), fit(History(rows))), SETTINGS)
+    verdict = judge(sample)
+    assert (verdict.method, verdict.advice, verdict.gain.low > 0.0) == ("normal", "promote", True)
+    monkeypatch.setattr(Sample, "bounded_gain", lambda _: (-0.1, 0.5))
+    assert judge(sample).advice == "try"
+
+
 def test_what_if_has_verdicts_with_intervals():
     history = History(logged(chance(), 80))
     changes = {"unchanged": (None, None), "dearer": (raise_costs(0.1), None), "one": (None, 1)}

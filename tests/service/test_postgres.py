@@ -33,6 +33,7 @@ def follow(engines):
     for engine in engines:
         engine.renew()
         engine.follow()
+        until(lambda engine=engine: not any(map(engine.learning, engine.models())))
 
 
 def test_each_process_applies_what_all_of_them_have_logged(engines):

@@ -66,12 +66,12 @@ class Learners:
 
     @contextmanager
     def _timed(self, model: Model) -> Iterator[None]:
-        """Remember how long a model takes for an outcome."""
-        before, started = model.view.stats.learned, time.perf_counter()
+        """Remember what a model takes of the processor for an outcome, however busy that is."""
+        before, started = model.view.stats.learned, time.thread_time()
         yield
         learned = model.view.stats.learned - before
         if learned:
-            self._costs[model.number] = (time.perf_counter() - started) / learned
+            self._costs[model.number] = (time.thread_time() - started) / learned
 
 
 class Applier(Learners):

@@ -117,7 +117,7 @@ def test_what_was_given_up_is_saved_so_that_probes_go_on_where_they_were(tmp_pat
     assert again.to_bytes() == policy.to_bytes()
 
 
-WORLDS = 60
+WORLDS = 20
 
 
 def test_it_never_gives_up_for_ever_where_playing_is_better_nor_plays_where_it_is_not():
@@ -134,8 +134,8 @@ def test_it_never_gives_up_for_ever_where_playing_is_better_nor_plays_where_it_i
             if (lengths == 0).mean() < 0.95:  # so near the break-even that playing costs nothing
                 near += 1
                 assert earned > payoffs.losses[0] - 0.02, seed
-    assert min(seen.values()) >= 15
-    assert near <= 2
+    assert min(seen.values()) >= 5
+    assert near <= 1
 
 
 def test_it_learns_digits_without_tuning():

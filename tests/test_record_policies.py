@@ -415,17 +415,6 @@ def test_probing_finds_out_where_thompson_would_give_up_permanently():
     assert tries[True][1] == 1
 
 
-def test_an_older_thompson_is_read_as_it_was():
-    tree = Thompson(Laplace(2), rng=1).saved()
-    for name in ("optimistic", "probing", "tail"):
-        tree.pop(name)
-    migrated = Thompson.migrate(tree | {"version": 1})
-    assert (migrated["optimistic"], migrated["probing"]) == (False, False)
-    assert (
-        Thompson.migrate(tree | {"version": 2, "optimistic": True, "probing": False})["tail"] == 4.0
-    )
-
-
 def test_saved_loaded_and_replayed_is_the_same_bit_for_bit(tmp_path):
     best, policy = [3, 9, 1, 6], recommended(rng=3)
     play(policy, 150, best, number=lambda rng: rng.lognormal())

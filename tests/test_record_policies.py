@@ -123,6 +123,7 @@ def test_a_field_that_does_not_matter_is_soon_believed_not_to():
 # -- memory ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.compiled
 def test_any_number_of_ids_takes_the_memory_of_as_many_columns_as_allowed():
     policy = UCB(SparseLaplace(columns=1 << 12), exploration=0.1)
     payoffs, sizes = Payoffs.vanilla(100), set()
@@ -413,17 +414,6 @@ def test_probing_finds_out_where_thompson_would_give_up_permanently():
         assert (policy.given_up > 0) == probing
     assert tries[False] == (0, 0)
     assert tries[True][1] == 1
-
-
-def test_an_older_thompson_is_read_as_it_was():
-    tree = Thompson(Laplace(2), rng=1).saved()
-    for name in ("optimistic", "probing", "tail"):
-        tree.pop(name)
-    migrated = Thompson.migrate(tree | {"version": 1})
-    assert (migrated["optimistic"], migrated["probing"]) == (False, False)
-    assert (
-        Thompson.migrate(tree | {"version": 2, "optimistic": True, "probing": False})["tail"] == 4.0
-    )
 
 
 def test_saved_loaded_and_replayed_is_the_same_bit_for_bit(tmp_path):

@@ -120,6 +120,7 @@ def test_what_was_given_up_is_saved_so_that_probes_go_on_where_they_were(tmp_pat
 WORLDS = 20
 
 
+@pytest.mark.compiled  # thousands of rounds
 def test_it_never_gives_up_for_ever_where_playing_is_better_nor_plays_where_it_is_not():
     seen, near = {"plays": 0, "gives up": 0}, 0
     for seed in range(WORLDS):
@@ -148,6 +149,7 @@ def test_it_learns_digits_without_tuning():
     assert (reward - base) / (stream.hindsight(payoffs).sum() - base) > 0.97
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("cost", [0.02, 0.08, 0.2])
 def test_it_earns_nearly_what_the_truth_would_in_payments(cost):
     payoffs, shares = Payoffs.linear(5, attempt_cost=cost), []
@@ -158,6 +160,7 @@ def test_it_earns_nearly_what_the_truth_would_in_payments(cost):
     assert np.mean(shares) > 0.97
 
 
+@pytest.mark.compiled  # thousands of rounds
 def test_forgetting_follows_a_change_and_costs_little_without_one():
     payoffs = Payoffs.linear(5, attempt_cost=0.08)
     before, after = PaymentWorld(8, seed=3), PaymentWorld(8, seed=30)

@@ -123,6 +123,7 @@ def test_a_field_that_does_not_matter_is_soon_believed_not_to():
 # -- memory ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.compiled
 def test_any_number_of_ids_takes_the_memory_of_as_many_columns_as_allowed():
     policy = UCB(SparseLaplace(columns=1 << 12), exploration=0.1)
     payoffs, sizes = Payoffs.vanilla(100), set()

@@ -48,6 +48,10 @@ def row(
         mean_tried=1.0,
         seconds=seconds,
         curve=curve,
+        mean_spent=None,
+        items=None,
+        dimensions=None,
+        success_rate=None,
     )
 
 
@@ -56,7 +60,7 @@ def as_published(*policies: str, tasks: tuple[str, ...] | None = None) -> list[R
     return [
         row(
             key.policy,
-            10.0 + 91.0 * number.ncr,
+            10.0 + 91.0 * number,
             task=key.task,
             scenario=key.scenario,
             budget=key.budget,

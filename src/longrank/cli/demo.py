@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -66,28 +67,31 @@ def demo(
 def _desk(desk: DeskRun) -> Table:
     """Table of what each way to route payments earned."""
     title = f"payment desk (simulated): {desk.payments:,} payments, one provider down for a sixth"
-    table = Table(title=title, min_width=66)
-    table.add_column("")
-    for name in ("earned, EUR", "fees, EUR", "approved"):
-        table.add_column(name, justify="right")
-    for one in desk.accounts:
-        money = (f"{amount:,.0f}" for amount in (one.earned, one.fees))
-        table.add_row(one.who, *money, f"{100.0 * one.approved / desk.payments:.1f} %")
-    return table
+    rows = [
+        (who, f"{earned:,.0f}", f"{fees:,.0f}", f"{100.0 * approved / desk.payments:.1f} %")
+        for who, (earned, fees, approved) in desk.accounts.items()
+    ]
+    return _table(title, ("earned, EUR", "fees, EUR", "approved"), rows)
 
 
 def _digits(players: list[Player]) -> Table:
     """Table of what each policy earned on the digits, by scenario."""
-    title = "digits (real): expected reward per round (mean length)"
-    table = Table(title=title, min_width=66)
-    table.add_column("")
-    for scenario in players[0].runs:
-        table.add_column(scenario, justify="right")
-    for player in players:
-        runs = player.runs.values()
-        cells = (f"{run.expected.mean():.3f} ({run.lengths.mean():.1f})" for run in runs)
-        table.add_row(player.policy, *cells)
+    rows = [
+        (name, *(f"{run.expected.mean():.3f} ({run.lengths.mean():.1f})" for run in runs.values()))
+        for name, runs in players
+    ]
+    runs = players[0].runs
+    best = (f"{run.optimum.mean():.3f}      " for run in runs.values())
+    table = _table("digits (real): expected reward per round (mean length)", runs, rows)
     table.add_section()
-    best = (f"{run.optimum.mean():.3f}      " for run in players[0].runs.values())
     table.add_row("knows the truth", *best)
+    return table
+
+
+def _table(title: str, columns: Iterable[str], rows: Iterable[tuple[str, ...]]) -> Table:
+    table = Table("", title=title, min_width=66)
+    for name in columns:
+        table.add_column(name, justify="right")
+    for row in rows:
+        table.add_row(*row)
     return table

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
+from typing import NamedTuple
 
 from longrank.document import counted
 from longrank.experiments.latent import PANELS, SIGNIFICANT, few_topics, latent
@@ -101,23 +102,19 @@ class Shortfall:
         return f"CR is {missing:.1f} of {score.cr_max:.0f} too low"
 
 
-@dataclass(frozen=True)
-class Closeness:
+class Closeness(NamedTuple):
     """How near a policy's scores are to the published numbers, at the two decimals of the tables.
 
     ``settings`` is the size of its grid: the best of more settings scores higher by luck alone.
+    ``cells`` is the number of scores that were compared.
     """
 
     policy: str
     settings: int
+    cells: int
     within: int
     above: int
     below: int
-
-    @property
-    def cells(self) -> int:
-        """The number of scores that were compared."""
-        return self.within + self.above + self.below
 
 
 @dataclass(frozen=True)
@@ -158,14 +155,13 @@ class Agreement:
             ours = [score for score in self.scores if score.key.policy == policy]
             # Hundredths, since 0.58 - 0.56 is not 0.02 in floating point.
             apart = [
-                round(100.0 * (round(score.ncr_published, 2) - number[score.key].ncr))
-                for score in ours
+                round(100.0 * (round(score.ncr_published, 2) - number[score.key])) for score in ours
             ]
             most = round(100.0 * TOLERANCE)
             above, below = sum(x > most for x in apart), sum(x < -most for x in apart)
             settings = max((score.tried for score in ours), default=0)
             within = len(apart) - above - below
-            counts.append(Closeness(policy, settings, within, above, below))
+            counts.append(Closeness(policy, settings, len(apart), within, above, below))
         return counts
 
 
@@ -174,7 +170,7 @@ def agreement(
 ) -> Agreement:
     """Compare ``ncr_published`` of the best settings with the published numbers."""
     numbers = {
-        key: number.ncr
+        key: number
         for key, number in published().items()
         if key.task in tasks and key.policy in policies and key.scenario in scenarios
     }
@@ -256,7 +252,7 @@ def small_budgets(scores: Scores) -> Check:
         for budget in SMALL:
             here = _row(scores, task, "vanilla", budget, SIX)
             if len(here) == len(SIX):
-                paper = {p: published()[score.key].ncr for p, score in here.items()}
+                paper = {p: published()[score.key] for p, score in here.items()}
                 cells += 1
                 ours += _wins({p: round(s.ncr_published, 2) for p, s in here.items()})
                 theirs += _wins(paper)
@@ -366,4 +362,4 @@ def _leads(scores: Scores, task: str) -> dict[int, float]:
 def _published_leads(task: str) -> dict[int, float]:
     number = published()
     keys = {b: [Key(task, "exponential", b, policy) for policy in ("dep", "ind")] for b in BUDGETS}
-    return {b: round(number[dep].ncr - number[ind].ncr, 2) for b, (dep, ind) in keys.items()}
+    return {b: round(number[dep] - number[ind], 2) for b, (dep, ind) in keys.items()}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from math import isnan, nan, sqrt
+from itertools import chain
+from math import isnan, sqrt
+from operator import attrgetter
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,7 @@ from longrank.experiments.commands import commands
 from longrank.experiments.figures import Drawn
 from longrank.experiments.paired import Gap, difference, gains, standings
 from longrank.experiments.results import Origin, ResultRow
-from longrank.experiments.scores import Score, Scores
+from longrank.experiments.scores import Score, Scores, mean
 from longrank.experiments.settings import readable
 from longrank.experiments.tables import Comparison, PaperTable, label
 
@@ -47,7 +48,6 @@ _REFERENCE = "recommended"
 _ADVICE = "`longrank run` with `--held-out 4` reports on shuffles that can tell"
 _NOTHING_TO_GAIN = "nothing to gain"
 _SPREAD = ", mean over shuffles; in small print, the standard deviation between them"
-_READ = "How to read this"
 _NOTES = (
     "NCR is the normalised cumulative reward, (CR − CR_rand) / (CR_max − CR_rand): 0 is the mean "
     "of random orders, 1 a clairvoyant. CR is the sum of the rewards of all rounds, CR_rand its "
@@ -73,24 +73,22 @@ def blocks(
 ) -> tuple[list[Block], list[Path]]:
     """Report these tables; draw into ``folder``, and name ``out`` in the commands."""
     files: list[Path] = []
-    shown = _panels(tables)
-    body: list[Block] = []
+    panels = _panels(tables)
+    sections: list[tuple[str, str, list[Block]]] = []
     for table in tables:
-        body += _task_blocks(table, shown[table.name], folder, files, out)
-    rounds = min(score.rounds for score in scores.values())
-    drawn = [("time", "Running time", _times(scores, rounds, folder))]
-    drawn += [("lengths", "Lengths", _lengths(scores, folder))]
-    for name, title, (made, pictures) in drawn:
+        made, content = _task_blocks(table, panels[table.name], folder, out)
         files += made
-        body += [Heading(title, 2, name), *pictures]
-    body += [Heading(_READ, 2, "notes"), *map(Prose, _NOTES)]
-    sections = [*((table.name, table.title) for table in tables), *((n, t) for n, t, _ in drawn)]
-    head: list[Block] = [
-        Heading(TITLE, 1),
-        Prose(_origin(origin)),
-        Links((*sections, ("notes", _READ))),
-    ]
-    return [*head, *body], files
+        sections.append((table.name, table.title, content))
+    few = min(score.rounds for score in scores.values()) < FEW_ROUNDS
+    drawings = {"Running time": ("time", _times(scores, few, folder))}
+    drawings["Lengths"] = ("lengths", _lengths(scores, folder))
+    for title, (name, (made, content)) in drawings.items():
+        files += made
+        sections.append((name, title, content))
+    sections.append(("notes", "How to read this", [*map(Prose, _NOTES)]))
+    links = Links(tuple((name, title) for name, title, _ in sections))
+    body = [[Heading(title, 2, name), *content] for name, title, content in sections]
+    return [Heading(TITLE, 1), Prose(_origin(origin)), links, *chain(*body)], files
 
 
 def _origin(origin: Origin) -> str:
@@ -101,49 +99,36 @@ def _origin(origin: Origin) -> str:
 
 
 def _task_blocks(
-    table: PaperTable,
-    panels: Sequence[tuple[str, int]],
-    folder: Path,
-    files: list[Path],
-    out: Path | None,
-) -> list[Block]:
-    held_out = any(score.held_out for score in table.scores)
-    blocks: list[Block] = [
-        Heading(table.title, 2, table.name),
-        Prose(_task_line(table.scores)),
-        *_warning(table.scores),
-        *_conclusion(table.scores),
+    table: PaperTable, panels: Sequence[tuple[str, int]], folder: Path, out: Path | None
+) -> Drawn:
+    counts = [score.held_out.seeds for score in table.scores if score.held_out]
+    held_out, same_stream = [], _same_stream(table)
+    settings: list[Block] = [
+        details(table, attrgetter("rows"), "The best settings of each shuffle")
     ]
-    if held_out:
-        counts = [s.held_out.seeds for s in table.scores if s.held_out]
-        count, several = _range(counts), max(counts) > 1
-        blocks += [
+    if counts:
+        held_out = [
             Heading("Held out", 3),
             Prose(
-                f"NCR on {count} that played no part in choosing the settings"
-                f"{_SPREAD if several else ''}. 0 is random orders, 1 a clairvoyant. "
+                f"NCR on {_range(counts)} that played no part in choosing the settings"
+                f"{_SPREAD if max(counts) > 1 else ''}. 0 is random orders, 1 a clairvoyant. "
                 "Bold is the highest of its row."
             ),
             *_grids(table, held_out_field),
-            *_undefined(table),
         ]
-    else:
-        blocks += [*_same_stream(table), *_undefined(table)]
-    blocks += _differences(table)
-    if panels:
-        made, pictures = _curves(table, panels, folder)
-        files += made
-        blocks += [Heading("Learning curves", 3), *pictures]
-    blocks.append(Heading("Settings and rewards", 3))
-    if held_out:
-        blocks += [
-            details(table, lambda one: one.reported, "Settings and rewards of the held-out runs")
-        ]
-    blocks.append(details(table, lambda one: one.rows, "The best settings of each shuffle"))
-    if held_out:
-        blocks += _same_stream(table)
-    return [
-        *blocks,
+        title = "Settings and rewards of the held-out runs"
+        settings = [details(table, attrgetter("reported"), title), *settings, *same_stream]
+    files, curves = _curves(table, panels, folder) if panels else ([], [])
+    return files, [
+        Prose(_task_line(table.scores)),
+        *_warning(table.scores),
+        *_conclusion(table.scores),
+        *(held_out or same_stream),
+        *_undefined(table),
+        *_differences(table),
+        *curves,
+        Heading("Settings and rewards", 3),
+        *settings,
         Prose("The command behind these numbers:"),
         Code(tuple(commands(table.scores, out))),
     ]
@@ -154,7 +139,7 @@ def _task_line(scores: Sequence[Score]) -> str:
     rows = [row for score in scores for row in score.rows]
     rounds = _range((score.rounds for score in scores), "round")
     parts = [f"{rounds}"]
-    items, dimensions, rate = (_known(rows, n) for n in ("items", "dimensions", "success_rate"))
+    items, dimensions, rate = (mean(rows, n) for n in ("items", "dimensions", "success_rate"))
     if items and dimensions:
         size = items / min(score.rounds for score in scores)
         parts = [f"{int(items):,} items of {counted(int(dimensions), 'dimension')}"]
@@ -170,11 +155,6 @@ def _task_line(scores: Sequence[Score]) -> str:
         return f"{text}; none was held out."
     further = _range((s.held_out.seeds for s in scores if s.held_out), "other")
     return f"{text}, and the best ones run on {further}."
-
-
-def _known(rows: Sequence[Mapping[str, Any]], column: str) -> float | None:
-    values = [row[column] for row in rows if row.get(column) is not None]
-    return fmean(values) if values else None
 
 
 def _range(counts: Iterable[int], noun: str = "shuffle") -> str:
@@ -260,12 +240,11 @@ def _grid(table: PaperTable, field: Callable[[Comparison], Field], stacked: bool
 
 
 def held_out_field(entry: Comparison) -> Field:
-    mean, deviation = entry.held_out or (None, nan)
-    return _value(mean, deviation, entry.best_held_out)
+    return _value(*entry.shown(held_out=True))
 
 
 def best_of_grid_field(entry: Comparison) -> Field:
-    return _value(entry.value, nan if entry.score is None else entry.score.deviation, entry.best)
+    return _value(*entry.shown(held_out=False))
 
 
 def _value(mean: float | None, deviation: float, best: bool) -> Field:
@@ -327,7 +306,7 @@ def _differences(table: PaperTable) -> list[Block]:
         ends = f"{number(low)} to {number(high)}"
         return Field(number(gap.mean, sign=True), ends, gap.clear)
 
-    others = table.without(reference)
+    others = table.keep(lambda column: column.policy != reference)
     title = Heading(f"Differences from {label(reference)}", 3)
     gaps = [one for one in map(compared, others.entries()) if one is not None]
     if max((one.shuffles for one in gaps), default=1) < 2:
@@ -374,7 +353,7 @@ def _curves(table: PaperTable, panels: Sequence[tuple[str, int]], folder: Path) 
         curves = {entry.column.label: _rewards(entry) for entry in row if _rewards(entry)}
         title = f"{scenario}, b = {budget}"
         path = folder / f"rewards-{table.name}-{scenario}-b{budget}"
-        files += figures.learning_curves(curves, title, path)
+        files += figures.average_rewards({title: curves}, path, columns=1, width=4.6, height=2.9)
         pictures.append(Picture(files[-1], title))
     held_out = any(score.held_out for score in table.scores)
     count = max(len(score.reported) for score in table.scores)
@@ -392,7 +371,7 @@ def _curves(table: PaperTable, panels: Sequence[tuple[str, int]], folder: Path) 
         if (scenario, row[0].budget) not in panels
     ]
     left_out = [Prose(f"Not drawn: {'; '.join(missing)}.")] if missing else []
-    return files, [Prose(text), *_in_pairs(pictures), *left_out]
+    return files, [Heading("Learning curves", 3), Prose(text), *_in_pairs(pictures), *left_out]
 
 
 def _in_pairs(blocks: Sequence[Block]) -> list[Block]:
@@ -403,34 +382,30 @@ def _in_pairs(blocks: Sequence[Block]) -> list[Block]:
 
 def details(table: PaperTable, rows_of: Callable[[Score], Sequence[ResultRow]], title: str) -> Grid:
     """List the settings of every policy with its rewards, means over the shuffles."""
-    priced = any(score.spent is not None for score in table.scores)
-    columns = ("cumulative_reward", "cr_rand", "cr_max", "mean_length")
-    header = (
-        *("scenario", "b", "policy", "settings", "of", "NCR", "CR", "CR_rand", "CR_max", "length"),
-        *(("fees per round",) if priced else ()),
-    )
+    columns = [("ncr", "NCR", 3), ("cumulative_reward", "CR", 1), ("cr_rand", "CR_rand", 1)]
+    columns += [("cr_max", "CR_max", 1), ("mean_length", "length", 1)]
+    if any(score.spent is not None for score in table.scores):
+        columns.append(("mean_spent", "fees per round", 3))
     lines = []
     for score in (one for name in table.scenarios for one in table.only(name).scores):
-        rows = rows_of(score)
-        settings = list(dict.fromkeys(readable(row["settings"]) for row in rows))
-        means = [_known(rows, column) for column in columns]
+        rows, key = rows_of(score), score.key
+        settings = [readable(row["settings"]) for row in rows]
         texts = (
-            *(score.key.scenario, str(score.key.budget), label(score.key.policy)),
-            " / ".join(settings if len(settings) == 1 else [readable(r["settings"]) for r in rows]),
+            *(key.scenario, str(key.budget), label(key.policy)),
+            settings[0] if len(set(settings)) == 1 else " / ".join(settings),
             str(score.tried),
-            number(_known(rows, "ncr"), 3),
-            *(number(mean, 1) for mean in means),
-            *((number(_known(rows, "mean_spent"), 3),) if priced else ()),
+            *(number(mean(rows, name), digits) for name, _, digits in columns),
         )
         lines.append(tuple(map(Field, texts)))
+    header = ("scenario", "b", "policy", "settings", "of", *(title for _, title, _ in columns))
     return Grid(header, tuple(lines), folded=title, stacked=True)
 
 
-def _times(scores: Scores, rounds: int, folder: Path) -> Drawn:
-    if rounds < FEW_ROUNDS:
-        text = f"Left out: with fewer than {FEW_ROUNDS} rounds, start-up would dominate."
-        return [], [Prose(text)]
-    return figures.figure_of_seconds(scores, folder)
+def _times(scores: Scores, few: bool, folder: Path) -> Drawn:
+    if not few:
+        return figures.figure_of_seconds(scores, folder)
+    text = f"Left out: with fewer than {FEW_ROUNDS} rounds, start-up would dominate."
+    return [], [Prose(text)]
 
 
 def _lengths(scores: Scores, folder: Path) -> Drawn:

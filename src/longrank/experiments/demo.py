@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,8 @@ from longrank.experiments.figures import average_rewards
 from longrank.features import Mixture
 from longrank.jobs import Jobs
 from longrank.payoffs import Payoffs
-from longrank.policies import Policy, Random, named, recommended
-from longrank.simulation import Run, TableWorld, average_reward, simulate
+from longrank.policies import Policy, Random, recommended, registry
+from longrank.simulation import Run, TableWorld, simulate
 from longrank.simulation.desk import PROVIDERS, TRIES, Payment, PaymentDesk, fixed_list
 
 BUDGET = 5
@@ -33,27 +32,23 @@ SCENARIOS: dict[str, Payoffs] = {
 }
 
 
-@dataclass(frozen=True)
-class Account:
-    """What a way to route payments came to, in money."""
+class Account(NamedTuple):
+    """What a way to route payments came to, in money, and how many were approved."""
 
-    who: str
     earned: float
     fees: float
     approved: float
 
 
-@dataclass(frozen=True)
-class DeskRun:
+class DeskRun(NamedTuple):
     """The payment desk: what each way to route came to, and the next ranking explained."""
 
     payments: int
-    accounts: list[Account]
+    accounts: dict[str, Account]
     explained: str
 
 
-@dataclass(frozen=True)
-class Player:
+class Player(NamedTuple):
     """A policy on the digits: a run of each scenario."""
 
     policy: str
@@ -69,17 +64,17 @@ def route(payments: int, seed: int) -> DeskRun:
     world, policy, random = PaymentDesk(seed=seed), recommended(rng=seed), Random(rng=seed)
     fixed = np.array(fixed_list())
 
-    def ours(one: Payment) -> NDArray[np.int64]:
-        ranking = policy.rank(one.items, one.worth, context=one.context)
-        policy.learn(ranking, one.play(ranking.order))
+    def ours(payment: Payment) -> NDArray[np.int64]:
+        ranking = policy.rank(payment.items, payment.worth, context=payment.context)
+        policy.learn(ranking, payment.play(ranking.order))
         return ranking.order
 
     ways: dict[str, Callable[[Payment], NDArray[np.int64]]] = {
-        "random order": lambda one: random.rank(one.items, one.worth).order,
-        "cheapest first": lambda one: np.argsort([each["cost"] for each in one.items])[:TRIES],
+        "random order": lambda payment: random.rank(payment.items, payment.worth).order,
+        "cheapest first": lambda payment: np.argsort([x["cost"] for x in payment.items])[:TRIES],
         "best fixed list": lambda _: fixed,
         "longrank": ours,
-        "perfect knowledge": lambda one: one.best(),
+        "perfect knowledge": Payment.best,
     }
     ledger: dict[str, list[tuple[float, float, float]]] = {who: [] for who in ways}
     for i in range(payments):
@@ -90,7 +85,7 @@ def route(payments: int, seed: int) -> DeskRun:
         payment = world.deal()
         for who, choose in ways.items():
             ledger[who].append(payment.account(choose(payment)))
-    accounts = [Account(who, *np.sum(rows, axis=0).tolist()) for who, rows in ledger.items()]
+    accounts = {who: Account(*np.sum(rows, axis=0).tolist()) for who, rows in ledger.items()}
     payment = world.deal()
     ranking = policy.rank(payment.items, payment.worth, context=payment.context)
     return DeskRun(payments, accounts, ranking.explain())
@@ -115,20 +110,15 @@ def simulate_all(name: str, rounds: int, seed: int) -> Player:
 
 def make_policy(name: str, data: Table, seed: int) -> Policy:
     """Make one of the paper's six, with the same settings everywhere, or the recommended one."""
-    dim, newton = data.items.shape[1], {"max_budget": BUDGET, "rate": 5.0, "radius": 10.0}
+    dim = data.items.shape[1]
     if name == "recommended":
         return recommended(dim=dim)
+    offered = {"dim": dim, "max_budget": BUDGET, "rate": 5.0, "radius": 10.0, "rng": seed}
+    offered |= {"exploration": 0.1, "epsilon": 0.1, "penalty": 1.0}
     if name == "Dep":
         topics = Mixture.fit(data.embedding_items, TOPICS, seed, unit=True)
-        return named("dep", dim=TOPICS, topics=topics, exploration=0.1, **newton)
-    own: dict[str, dict[str, Any]] = {
-        "Rand": {"rng": seed},
-        "Eps": {"dim": dim, "epsilon": 0.1, "rng": seed, **newton},
-        "C-UCB1": {"dim": dim, "exploration": 0.1},
-        "GL-CDCM": {"dim": dim, "penalty": 1.0, "exploration": 0.1},
-        "Ind": {"dim": dim, "exploration": 0.1, **newton},
-    }
-    return named(name.lower(), **own[name])
+        offered |= {"dim": TOPICS, "topics": topics}
+    return registry.make(name.lower(), offered, {})
 
 
 def demo(rounds: int, seed: int, jobs: Jobs | None = None) -> Iterator[DeskRun | Player]:
@@ -146,7 +136,7 @@ def _call(function: Callable[..., DeskRun | Player], *arguments: object) -> Desk
 def draw(players: list[Player], out: Path) -> list[Path]:
     """Draw the average reward of all runs; return the files."""
     panels = {
-        scenario: {player.policy: average_reward(player.runs[scenario]) for player in players}
+        scenario: {player.policy: [player.runs[scenario].rewards] for player in players}
         for scenario in SCENARIOS
     }
     out.mkdir(parents=True, exist_ok=True)

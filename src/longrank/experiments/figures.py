@@ -18,29 +18,22 @@ from longrank.experiments.scores import Key, Score, Scores
 from longrank.experiments.settings import LATENT, fees
 from longrank.experiments.tables import PAPER_TASKS, SIX, in_order, label
 
-Curves = Mapping[str, NDArray[np.float64]]
+Curves = Mapping[str, Sequence[NDArray[np.float64]]]  # policy -> the rewards of each shuffle
 Measured = Mapping[str, Mapping[int, float]]  # policy -> budget -> value
 Drawn = tuple[list[Path], list[Block]]  # files, and what a report shows of them
 
 # One look per policy, everywhere: colours of equal lightness steps, and different dashes.
-LOOKS: dict[str, dict[str, object]] = {
-    "Rand": {"color": "#999999", "linestyle": (0, (1, 1))},
-    "Eps": {"color": "#e69f00", "linestyle": (0, (5, 1, 1, 1))},
-    "C-UCB1": {"color": "#009e73", "linestyle": (0, (3, 1, 1, 1, 1, 1))},
-    "GL-CDCM": {"color": "#cc79a7", "linestyle": (0, (5, 2))},
-    "Ind": {"color": "#0072b2", "linestyle": "-"},
-    "Dep": {"color": "#d55e00", "linestyle": (0, (8, 2))},
-    "recommended": {"color": "#000000", "linestyle": (0, (12, 1))},
+_STYLES = {  # colour, dashes, marker
+    "Rand": ("#999999", (0, (1, 1)), "x"),
+    "Eps": ("#e69f00", (0, (5, 1, 1, 1)), "^"),
+    "C-UCB1": ("#009e73", (0, (3, 1, 1, 1, 1, 1)), "s"),
+    "GL-CDCM": ("#cc79a7", (0, (5, 2)), "D"),
+    "Ind": ("#0072b2", "-", "o"),
+    "Dep": ("#d55e00", (0, (8, 2)), "v"),
+    "recommended": ("#000000", (0, (12, 1)), "*"),
 }
-MARKERS = {
-    "Rand": "x",
-    "Eps": "^",
-    "C-UCB1": "s",
-    "GL-CDCM": "D",
-    "Ind": "o",
-    "Dep": "v",
-    "recommended": "*",
-}
+LOOKS = {name: {"color": color, "linestyle": dash} for name, (color, dash, _) in _STYLES.items()}
+MARKERS = {name: marker for name, (*_, marker) in _STYLES.items()}
 # Those of all other policies: no colour is one of the above.
 _FURTHER = (
     *("#56b4e9", "#7b3294", "#8c510a", "#1b5e20", "#e7298a", "#3f3fbf", "#9e9d24", "#b71c1c"),
@@ -75,20 +68,16 @@ def figure_2(scores: Scores, folder: Path) -> Drawn:
             else:
                 missing.append(panel)
     if not shown:
-        return [], [_left_out("Figure 2", missing)]
+        return [], _left_out("Figure 2", missing)
     files = average_rewards(shown, folder / "figure-2", columns=min(4, len(shown)), width=3.0)
-    omitted = " As in the paper, the panel of MNIST, exponential, omits Rand, far below the others."
-    ours = " “recommended” is not in the paper."
-    caption = f"Figure 2: CR(t) / t of the best settings{_shuffle(scores)}." + "".join(
-        text
-        for text, needed in (
-            (omitted, f"{_FIGURE_2['mnist-0']}: exponential, b = 10" in shown),
-            (ours, any("recommended" in curves for curves in shown.values())),
+    caption = f"Figure 2: CR(t) / t of the best settings{_shuffle(scores)}."
+    if f"{_FIGURE_2['mnist-0']}: exponential, b = 10" in shown:
+        caption += (
+            " As in the paper, the panel of MNIST, exponential, omits Rand, far below the others."
         )
-        if needed
-    )
-    blocks: list[Block] = [Picture(files[1], caption)]
-    return files, [*blocks, _left_out("Figure 2", missing)] if missing else blocks
+    if any("recommended" in curves for curves in shown.values()):
+        caption += " “recommended” is not in the paper."
+    return files, [Picture(files[1], caption), *_left_out("Figure 2", missing)]
 
 
 def _shuffle(scores: Scores) -> str:
@@ -103,13 +92,14 @@ def figure_of_fees(scores: Scores, folder: Path) -> Drawn:
         f"CR(t) / t of the best settings{_shuffle(priced)} where each item has a fee of its own: "
         "rewards minus fees. The paper has no such scenario."
     )
-    kinds = dict.fromkeys((key.task, key.scenario) for key in priced)
     shown: dict[str, Curves] = {}
-    for task, scenario in kinds:
-        budgets = sorted({k.budget for k in scores if (k.task, k.scenario) == (task, scenario)})
-        policies = [key.policy for key in scores if (key.task, key.scenario) == (task, scenario)]
-        ordered = [one for one in _ordered(policies) if one != LATENT]
-        drawn = {b: _curves(scores, task, scenario, b, ordered) for b in budgets}
+    for task, scenario in dict.fromkeys((key.task, key.scenario) for key in priced):
+        here = [key for key in priced if (key.task, key.scenario) == (task, scenario)]
+        policies = [policy for policy in _ordered(key.policy for key in here) if policy != LATENT]
+        drawn = {
+            b: _curves(scores, task, scenario, b, policies)
+            for b in sorted({k.budget for k in here})
+        }
         most = max(drawn, key=lambda budget: len(drawn[budget]))
         if drawn[most]:
             shown[f"{task}: {scenario}, b = {most}"] = drawn[most]
@@ -117,22 +107,18 @@ def figure_of_fees(scores: Scores, folder: Path) -> Drawn:
         return [], []
     some = dict(list(shown.items())[:_MAX_PANELS])
     files = average_rewards(some, folder / "fees", columns=min(4, len(some)), width=3.0)
-    blocks: list[Block] = [Picture(files[1], caption)]
     rest = list(shown)[_MAX_PANELS:]
-    return files, [*blocks, Prose(f"Not drawn: {'; '.join(rest)}.")] if rest else blocks
+    left_out = [Prose(f"Not drawn: {'; '.join(rest)}.")] if rest else []
+    return files, [Picture(files[1], caption), *left_out]
 
 
 def _curves(
     scores: Scores, task: str, scenario: str, budget: int, policies: Iterable[str]
-) -> dict[str, NDArray[np.float64]]:
-    """Return the average of the rewards so far of each policy that has a curve."""
-    curves = {}
-    for policy in policies:
-        score = scores.get(Key(task, scenario, budget, policy))
-        if score is not None and score.rewards is not None:
-            rounds = np.arange(1, len(score.rewards) + 1)
-            curves[label(policy)] = np.asarray(np.cumsum(score.rewards) / rounds)
-    return curves
+) -> Curves:
+    """Return the rewards of each policy that has them."""
+    keys = [Key(task, scenario, budget, policy) for policy in policies]
+    rewards = {key.policy: scores[key].rewards for key in keys if key in scores}
+    return {label(policy): [curve] for policy, curve in rewards.items() if curve is not None}
 
 
 def figure_3(scores: Scores, folder: Path, max_topics: int | None = None) -> Drawn:
@@ -142,9 +128,9 @@ def figure_3(scores: Scores, folder: Path, max_topics: int | None = None) -> Dra
     every = [latent(scores, *panel) for panel in PANELS]
     missing = [f"{one.scenario}, b = {one.budget}" for one in every if not one.classes]
     shown = [one for one in every if one.classes]
-    left_out = [_left_out(f"Figure 3{small}", missing)] if missing else []
+    left_out = _left_out(f"Figure 3{small}", missing)
     if not shown:
-        return [], [*left_out]
+        return [], left_out
     files = over_classes(shown, folder / name)
     caption = (
         f"Figure 3{small}: Dep's CR by MNIST class (above), and the CR of Ind in Dep's latent "
@@ -153,8 +139,9 @@ def figure_3(scores: Scores, folder: Path, max_topics: int | None = None) -> Dra
     return files, [Picture(files[1], caption), *left_out]
 
 
-def _left_out(figure: str, panels: Sequence[str]) -> Prose:
-    return Prose(f"Left out of {figure}, as there are no results: {'; '.join(panels)}.")
+def _left_out(figure: str, panels: Sequence[str]) -> list[Block]:
+    text = f"Left out of {figure}, as there are no results: {'; '.join(panels)}."
+    return [Prose(text)] if panels else []
 
 
 def seconds(scores: Scores) -> dict[str, Measured]:
@@ -191,20 +178,17 @@ def _measured(
 ) -> dict[str, Measured]:
     """Return a value by scenario, policy and budget: over the paper's tasks, or else all."""
     of_the_paper = {key.scenario for key in scores if key.task in PAPER_TASKS}
-    ours = [
-        score
-        for key, score in sorted(scores.items(), key=lambda item: item[0].budget)
-        if key.task in PAPER_TASKS or key.scenario not in of_the_paper
-    ]
     values: dict[str, dict[str, dict[int, list[float]]]] = {}
-    for policy in _ordered(score.key.policy for score in ours):
-        for score in ours:
-            if score.key.policy == policy != LATENT:
-                lines = values.setdefault(score.key.scenario, {}).setdefault(label(policy), {})
-                lines.setdefault(score.key.budget, []).append(value(score))
+    for key, score in sorted(scores.items(), key=lambda item: item[0].budget):
+        if key.policy != LATENT and (key.task in PAPER_TASKS or key.scenario not in of_the_paper):
+            line = values.setdefault(key.scenario, {}).setdefault(key.policy, {})
+            line.setdefault(key.budget, []).append(value(score))
     return {
-        scenario: {name: {b: of(x) for b, x in line.items()} for name, line in lines.items()}
-        for scenario, lines in ((one, values[one]) for one in in_order(values))
+        scenario: {
+            label(policy): {b: of(x) for b, x in values[scenario][policy].items()}
+            for policy in _ordered(values[scenario])
+        }
+        for scenario in in_order(values)
     }
 
 
@@ -232,69 +216,47 @@ def _ordered(policies: Iterable[str]) -> list[str]:
 def looks(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Return a colour and a dash for each policy of a figure: no two look the same."""
     unique = dict.fromkeys(names)
-    others = sorted(name for name in unique if name not in LOOKS)
-    further = {
-        name: {
-            "color": _FURTHER[i % len(_FURTHER)],
-            "linestyle": _DASHES[(i + i // len(_FURTHER)) % len(_DASHES)],
-        }
-        for i, name in enumerate(others)
-    }
+    further = {}
+    for i, name in enumerate(sorted(unique.keys() - LOOKS.keys())):
+        dashes = _DASHES[(i + i // len(_FURTHER)) % len(_DASHES)]
+        further[name] = {"color": _FURTHER[i % len(_FURTHER)], "linestyle": dashes}
     return {name: LOOKS.get(name) or further[name] for name in unique}
 
 
 def average_rewards(
-    shown: Mapping[str, Curves], path: Path, columns: int = 3, width: float = 4.2
+    shown: Mapping[str, Curves],
+    path: Path,
+    columns: int = 3,
+    width: float = 4.2,
+    height: float | None = None,
 ) -> list[Path]:
-    """Draw CR(t) / t of every policy, one panel per world and scenario; return the files."""
-    figure, axes = panels(-(-len(shown) // columns), columns, width, 0.74 * width)
+    """Draw CR(t) / t of every policy, one panel per world and scenario; return the files.
+
+    Of several shuffles it is the mean, and a band of all of them.
+    """
+    figure, axes = panels(-(-len(shown) // columns), columns, width, height or 0.74 * width)
     styles = looks(name for curves in shown.values() for name in curves)
     for axis, (title, curves) in zip(axes.flat, shown.items(), strict=False):
         axis.set_title(title, fontsize=10)
-        for name, curve in curves.items():
-            axis.plot(
-                np.arange(1, len(curve) + 1),
-                curve,
-                label=name,
-                linewidth=1.6,
-                **styles[name],
-            )
-        _label_rounds(axis, curves.values())
+        late = []  # all but the first rounds, which are noise
+        for name, rewards in curves.items():
+            rounds = np.arange(1, len(rewards[0]) + 1)
+            averages = np.cumsum(rewards, axis=1) / rounds
+            mean = averages.mean(axis=0)
+            axis.plot(rounds, mean, label=name, linewidth=1.6, **styles[name])
+            if len(rewards) > 1:
+                low, high = averages.min(axis=0), averages.max(axis=0)
+                axis.fill_between(rounds, low, high, color=styles[name]["color"], alpha=0.12, lw=0)
+            late.append(mean[len(mean) // 20 :])
+        low, high = min(map(np.min, late)), max(map(np.max, late))
+        margin = 0.05 * (high - low) + 1e-9
+        axis.set_ylim(low - margin, high + margin)
+        axis.set_xlabel("round t", fontsize=9)
+        axis.set_ylabel("CR(t) / t", fontsize=9)
     for axis in axes.flat[len(shown) :]:
         axis.set_visible(False)
     legend(figure)
     return save(figure, path)
-
-
-def learning_curves(
-    curves: Mapping[str, Sequence[NDArray[np.float64]]], title: str, path: Path
-) -> list[Path]:
-    """Draw CR(t) / t of every policy: the mean of its shuffles, and a band of all of them."""
-    figure, axes = panels(1, 1, 4.6, 2.9)
-    axis, styles = axes[0, 0], looks(curves)
-    axis.set_title(title, fontsize=10)
-    for name, several in curves.items():
-        rounds = np.arange(1, len(several[0]) + 1)
-        averages = np.cumsum(several, axis=1) / rounds
-        axis.plot(rounds, averages.mean(axis=0), label=name, linewidth=1.6, **styles[name])
-        if len(several) > 1:
-            low, high = averages.min(axis=0), averages.max(axis=0)
-            axis.fill_between(rounds, low, high, color=styles[name]["color"], alpha=0.12, lw=0)
-    _label_rounds(
-        axis, [np.cumsum(np.mean(x, axis=0)) / (np.arange(len(x[0])) + 1) for x in curves.values()]
-    )
-    legend(figure)
-    return save(figure, path)
-
-
-def _label_rounds(axis: Any, curves: Iterable[NDArray[np.float64]]) -> None:
-    """Label the axes of curves, and show the range of all but the first rounds, which are noise."""
-    late = [curve[len(curve) // 20 :] for curve in curves]
-    low, high = min(c.min() for c in late), max(c.max() for c in late)
-    margin = 0.05 * (high - low) + 1e-9
-    axis.set_ylim(low - margin, high + margin)
-    axis.set_xlabel("round t", fontsize=9)
-    axis.set_ylabel("CR(t) / t", fontsize=9)
 
 
 def over_budgets(

@@ -171,22 +171,18 @@ def _blocks(
 
 
 def _untested(count: int, total: int) -> list[Block]:
-    if not count:
-        return []
     which = "All" if count == total else f"{count} of the"
-    return [Prose(f"{which} {total} statements are about cells that were not run.")]
+    text = f"{which} {total} statements are about cells that were not run."
+    return [Prose(text)] if count else []
 
 
 def _extent(scores: Scores, all_tables: Sequence[PaperTable]) -> str:
     there = sum(table.number is not None and bool(table.scores) for table in all_tables)
-    return f"Results for {there} of the paper's 13 tables: {_counts(scores)}"
-
-
-def _counts(scores: Scores) -> str:
     runs = sum(score.tried * score.seeds for score in scores.values())
     further = sum(0 if s.held_out is None else s.held_out.seeds for s in scores.values())
     grids = ", ".join(sorted({score.grid for score in scores.values()}))
     return (
+        f"Results for {there} of the paper's 13 tables: "
         f"{counted(len(scores), 'cell')}, {counted(runs, 'run')} to search the settings "
         f"(grid: {grids}) and {counted(further, 'held-out run')}."
     )
@@ -205,11 +201,12 @@ def summary(checked: Sequence[Check], compared: Sequence[Agreement]) -> list[Blo
 
 
 def _closeness(compared: Sequence[Agreement]) -> Grid:
-    rows = []
-    for one in (count for agreement in compared for count in agreement.closeness()):
-        if one.cells:
-            counts = (one.settings, one.cells, one.within, one.above, one.below)
-            rows.append((Field(label(one.policy)), *(Field(f"{count:,}") for count in counts)))
+    rows = [
+        (Field(label(policy)), *(Field(f"{count:,}") for count in counts))
+        for agreement in compared
+        for policy, *counts in agreement.closeness()
+        if any(counts)
+    ]
     header = ("policy", "settings in the grid", "cells", f"within {TOLERANCE}", "above", "below")
     return Grid(header, tuple(rows))
 
@@ -309,7 +306,7 @@ def _ours(entry: Comparison) -> Field:
     if entry.published is None:
         return best_of_grid_field(entry) if entry.own else Field(ours, "", entry.best)
     difference = "" if entry.difference is None else f", {number(entry.difference, sign=True)}"
-    return Field(ours, number(entry.published.ncr) + difference, entry.best)
+    return Field(ours, number(entry.published) + difference, entry.best)
 
 
 def figure_3_blocks(scores: Scores, out: Path | None = None) -> list[Block]:

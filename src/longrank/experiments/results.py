@@ -6,11 +6,11 @@ and are never overwritten.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NotRequired, TypedDict, cast
+from typing import Any, TypedDict, cast, get_type_hints
 
 from longrank import __version__
 from longrank.disk import atomic
@@ -45,46 +45,17 @@ class ResultRow(TypedDict):
     mean_tried: float
     seconds: float
     curve: list[float] | None  # rewards of every round, of the best setting of the cell
-    mean_spent: NotRequired[float]  # costs of the tries of a round, where items have fees
-    items: NotRequired[int]  # of all rounds
-    dimensions: NotRequired[int]  # of an item
-    success_rate: NotRequired[float]  # share of the items that succeed
+    mean_spent: float | None  # costs of the tries of a round, where items have fees
+    items: int | None  # of all rounds
+    dimensions: int | None  # of an item
+    success_rate: float | None  # share of the items that succeed
 
 
-_SCHEMA = pa.schema(
-    [
-        *((name, pa.string()) for name in ("task", "scenario")),
-        ("budget", pa.int64()),
-        *((name, pa.string()) for name in ("policy", "grid", "protocol", "settings")),
-        *((name, pa.int64()) for name in ("seed", "rounds")),
-        *(
-            (name, pa.float64())
-            for name in (
-                "cumulative_reward",
-                "cr_rand",
-                "cr_max",
-                "ncr",
-                "ncr_published",
-                "mean_length",
-                "mean_tried",
-                "seconds",
-            )
-        ),
-        ("curve", pa.list_(pa.float64())),
-    ]
-)
-_OPTIONAL = (  # not in files of older versions, or only where items have fees
-    pa.field("mean_spent", pa.float64()),
-    pa.field("items", pa.int64()),
-    pa.field("dimensions", pa.int64()),
-    pa.field("success_rate", pa.float64()),
-)
+_NUMBERS = {int: pa.int64(), float: pa.float64(), list[float]: pa.list_(pa.float64())}
+_TYPES: dict[Any, pa.DataType] = {str: pa.string(), **_NUMBERS}
+_TYPES |= {kind | None: column for kind, column in _NUMBERS.items()}
+_SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in get_type_hints(ResultRow).items()])
 _VERSION, _DATE = b"longrank_version", b"longrank_date"  # metadata of a file
-
-
-def _schema(names: Container[str]) -> pa.Schema:
-    """Return the columns of a file that has these."""
-    return pa.schema([*_SCHEMA, *(field for field in _OPTIONAL if field.name in names)])
 
 
 def path_of(out: Path, cell: Cell) -> Path:
@@ -102,7 +73,7 @@ def write_cell(out: Path, cell: Cell, rows: list[ResultRow]) -> Path:
     path = path_of(out, cell)
     today = datetime.now(UTC).date().isoformat()
     origin = {_VERSION: __version__.encode(), _DATE: today.encode()}
-    schema = _schema(rows[0] if rows else ()).with_metadata(origin)
+    schema = _SCHEMA.with_metadata(origin)
     try:
         with atomic(path, replace=False) as part:
             pq.write_table(pa.Table.from_pylist(rows, schema=schema), part, compression="zstd")
@@ -149,12 +120,11 @@ def read_cells(out: Path, cells: Iterable[Cell]) -> list[ResultRow]:
 
 def _read(file: Path) -> list[ResultRow]:
     try:
-        names = pq.read_schema(file).names
-        lacking = {"task", "policy", "settings"} - set(names)
+        lacking = {"task", "policy", "settings"} - set(pq.read_schema(file).names)
         if lacking:  # a newer column may be missing in an older file, but never these
             some = ", ".join(sorted(lacking))
             raise BadFile(f"{file} is not a results file of longrank: it lacks {some}")
-        return cast(list[ResultRow], pq.read_table(file, schema=_schema(names)).to_pylist())
+        return cast(list[ResultRow], pq.read_table(file, schema=_SCHEMA).to_pylist())
     except (pa.ArrowInvalid, OSError) as error:
         raise BadFile(f"{file} is not a results file of longrank: {error}") from error
 

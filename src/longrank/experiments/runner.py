@@ -39,7 +39,7 @@ def run_cell(cell: Cell, folder: str | None = None) -> list[ResultRow]:
     cr_rand = plain.random_reward(worth)
     cr_max = float(plain.hindsight(worth).sum())
     rows: list[ResultRow] = []
-    best, curve = -float("inf"), None
+    curves = []
     for settings in cell.settings():
         policy, seen = situation(cell.task, cell.policy, settings, cell.budget, cell.seed, folder)
         if costs:
@@ -50,8 +50,7 @@ def run_cell(cell: Cell, folder: str | None = None) -> list[ResultRow]:
         played = run_stream(policy, seen, worth)
         seconds = time.perf_counter() - start
         reward = float(played.rewards.sum())
-        if reward > best:
-            best, curve = reward, played.rewards
+        curves.append(played.rewards)
         rows.append(
             ResultRow(
                 task=cell.task,
@@ -72,16 +71,14 @@ def run_cell(cell: Cell, folder: str | None = None) -> list[ResultRow]:
                 mean_tried=float(played.tried.mean()),
                 seconds=seconds,
                 curve=None,
+                mean_spent=float(played.spent.mean()) if costs else None,
                 items=len(plain.items),
                 dimensions=plain.items.shape[1],
                 success_rate=float(plain.wins.mean()),
             )
         )
-        if costs:
-            rows[-1]["mean_spent"] = float(played.spent.mean())
-    assert curve is not None
-    first = max(range(len(rows)), key=lambda i: rows[i]["cumulative_reward"])
-    rows[first]["curve"] = curve.tolist()
+    best = max(range(len(rows)), key=lambda i: rows[i]["cumulative_reward"])
+    rows[best]["curve"] = curves[best].tolist()
     return rows
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longrank.experiments.results import ResultRow
+
+_MEANS = ("cumulative_reward", "cr_rand", "cr_max", "ncr", "ncr_published", "mean_length")
 
 
 class Key(NamedTuple):
@@ -24,7 +26,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class HeldOut:
-    """A setting on shuffles that played no part in choosing it.
+    """A setting (JSON) on shuffles that played no part in choosing it.
 
     ``mean`` and ``deviation`` are those of ``ncr_published``; ``ncr`` and ``ncr_deviation`` those
     without the paper's 1. A deviation is that of one shuffle, NaN if there is only one.
@@ -33,7 +35,7 @@ class HeldOut:
     mean: float
     deviation: float
     seeds: int
-    settings: str  # JSON
+    settings: str
     ncr: float
     ncr_deviation: float
     rows: tuple[ResultRow, ...] = ()  # one per shuffle
@@ -43,7 +45,7 @@ class HeldOut:
 class Score:
     """The best setting of a grid on the same stream, as in the paper; a mean over the seeds.
 
-    ``settings`` has the best setting (JSON) of each seed, ``tried`` is the number of settings to
+    ``rows`` are those of the best setting of each seed, ``tried`` is the number of settings to
     choose from, ``rewards`` are those of every round on the first seed, ``seconds`` is the time
     per round, the median over all settings, and ``spent`` is what the tries of a round cost, where
     items have fees. ``ncr`` is what was measured; ``ncr_published`` of Rand is 0, as in the paper.
@@ -51,10 +53,7 @@ class Score:
 
     key: Key
     grid: str
-    seeds: int
     tried: int
-    settings: tuple[str, ...]
-    rounds: int
     cumulative_reward: float
     cr_rand: float
     cr_max: float
@@ -66,7 +65,22 @@ class Score:
     held_out: HeldOut | None
     spent: float | None = None
     deviation: float = float("nan")  # of the ``ncr`` of one seed; NaN if there is only one
-    rows: tuple[ResultRow, ...] = ()  # those of the best setting of each seed
+    rows: tuple[ResultRow, ...] = ()
+
+    @property
+    def seeds(self) -> int:
+        """The number of shuffles that were searched."""
+        return len(self.rows)
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The best setting (JSON) of each seed."""
+        return tuple(row["settings"] for row in self.rows)
+
+    @property
+    def rounds(self) -> int:
+        """The number of rounds of a run."""
+        return self.rows[0]["rounds"]
 
     @property
     def reported(self) -> tuple[ResultRow, ...]:
@@ -104,28 +118,20 @@ def _score(key: Key, grid: str, tried: int, rows: Sequence[ResultRow]) -> Score:
     searched = [row for row in rows if row["protocol"] == "grid"]
     best = _best_by_seed(searched)
     curve = best[0]["curve"]
+    means: dict[str, Any] = {name: mean(best, name) for name in _MEANS}
+    if key.policy == "rand":  # CR_rand is its expected reward, of which a run is one draw
+        means["ncr_published"] = 0.0
     return Score(
         key=key,
         grid=grid,
-        seeds=len(best),
         tried=tried,
-        settings=tuple(row["settings"] for row in best),
-        rounds=best[0]["rounds"],
-        cumulative_reward=_mean(best, lambda row: row["cumulative_reward"]),
-        cr_rand=_mean(best, lambda row: row["cr_rand"]),
-        cr_max=_mean(best, lambda row: row["cr_max"]),
-        ncr=_mean(best, lambda row: row["ncr"]),
-        # In the paper Rand is 0. CR_rand is its expected reward, of which a run is one draw.
-        ncr_published=(
-            0.0 if key.policy == "rand" else _mean(best, lambda row: row["ncr_published"])
-        ),
-        mean_length=_mean(best, lambda row: row["mean_length"]),
         seconds=statistics.median(row["seconds"] / row["rounds"] for row in searched),
         rewards=None if curve is None else np.array(curve),
-        held_out=_held_out(_best_by_seed([r for r in rows if r["protocol"] == "held-out"])),
-        spent=_spent(best),
-        deviation=_deviation([row["ncr"] for row in best]),
+        held_out=_held_out(_best_by_seed(row for row in rows if row["protocol"] == "held-out")),
+        spent=mean(best, "mean_spent"),
+        deviation=_deviation(best, "ncr"),
         rows=tuple(best),
+        **means,
     )
 
 
@@ -133,8 +139,8 @@ def _best_by_seed(rows: Iterable[ResultRow]) -> list[ResultRow]:
     """Return the row with the largest reward of each seed; the first of equal ones."""
     best: dict[int, ResultRow] = {}
     for row in rows:
-        known = best.get(row["seed"])
-        if known is None or row["cumulative_reward"] > known["cumulative_reward"]:
+        known = best.setdefault(row["seed"], row)
+        if row["cumulative_reward"] > known["cumulative_reward"]:
             best[row["seed"]] = row
     return [best[seed] for seed in sorted(best)]
 
@@ -142,26 +148,24 @@ def _best_by_seed(rows: Iterable[ResultRow]) -> list[ResultRow]:
 def _held_out(rows: Sequence[ResultRow]) -> HeldOut | None:
     if not rows:
         return None
-    published, plain = [row["ncr_published"] for row in rows], [row["ncr"] for row in rows]
+    means = {name: statistics.fmean(row[name] for row in rows) for name in ("ncr_published", "ncr")}
     return HeldOut(
-        mean=statistics.fmean(published),
-        deviation=_deviation(published),
+        mean=means["ncr_published"],
+        deviation=_deviation(rows, "ncr_published"),
         seeds=len(rows),
         settings=rows[0]["settings"],
-        ncr=statistics.fmean(plain),
-        ncr_deviation=_deviation(plain),
+        ncr=means["ncr"],
+        ncr_deviation=_deviation(rows, "ncr"),
         rows=tuple(rows),
     )
 
 
-def _deviation(values: Sequence[float]) -> float:
+def _deviation(rows: Sequence[Mapping[str, Any]], column: str) -> float:
+    values = [row[column] for row in rows]
     return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
 
 
-def _spent(rows: Sequence[ResultRow]) -> float | None:
-    spent = [row["mean_spent"] for row in rows if row.get("mean_spent") is not None]
-    return statistics.fmean(spent) if spent else None
-
-
-def _mean(rows: Sequence[ResultRow], column: Callable[[ResultRow], float]) -> float:
-    return statistics.fmean(column(row) for row in rows)
+def mean(rows: Iterable[Mapping[str, Any]], column: str) -> float | None:
+    """Return the mean of a column over the rows that have it; None if none has."""
+    values = [row[column] for row in rows if row.get(column) is not None]
+    return statistics.fmean(values) if values else None

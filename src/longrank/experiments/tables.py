@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import csv
-import functools
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from importlib import resources
 from itertools import groupby
-from math import isnan
+from math import isnan, nan
 
 from longrank.document import counted, number
 from longrank.experiments.scores import Key, Score, Scores
@@ -25,13 +25,11 @@ PAPER_TASKS = {
     "movielens-25m": "MovieLens-25M",
     **{task: f"MNIST, pivot class {task[-1]}" for task in MNIST},
 }
-_IN_THE_PAPER = {"vanilla": SIX, "exponential": ("rand", "ind", "dep")}
-_CSV_COLUMNS = (
-    *("task", "scenario", "budget", "policy", "ncr", "ncr_published", "paper", "difference"),
-    *("best", "held_out_mean", "held_out_deviation", "held_out_seeds", "mean_length"),
-    *("mean_spent", "cumulative_reward", "cr_rand", "cr_max", "grid", "seeds", "settings"),
-    *("held_out_settings", "rounds"),
+_NUMBERS = (
+    *("ncr", "ncr_published", "cumulative_reward", "cr_rand", "cr_max", "mean_length"),
+    *("grid", "seeds", "rounds"),
 )
+_IN_THE_PAPER = {"vanilla": SIX, "exponential": ("rand", "ind", "dep")}
 
 
 def label(policy: str) -> str:
@@ -39,14 +37,6 @@ def label(policy: str) -> str:
     if policy == LATENT:
         return "Ind-GMM"
     return registry.get(policy).title if policy in registry.names() else policy
-
-
-@dataclass(frozen=True)
-class Published:
-    """A number of the paper's tables, and whether it is bold there."""
-
-    ncr: float
-    bold: bool
 
 
 @dataclass(frozen=True)
@@ -75,7 +65,7 @@ class Comparison:
     column: PolicyColumn
     budget: int
     score: Score | None
-    published: Published | None
+    published: float | None
     best: bool = False
     best_held_out: bool = False
     own: bool = False
@@ -95,12 +85,18 @@ class Comparison:
             return None
         return (one.ncr, one.ncr_deviation) if self.own else (one.mean, one.deviation)
 
+    def shown(self, held_out: bool) -> tuple[float | None, float, bool]:
+        """Return the value of a protocol, its deviation between shuffles, and if it is the best."""
+        if held_out:
+            return *(self.held_out or (None, nan)), self.best_held_out
+        return self.value, nan if self.score is None else self.score.deviation, self.best
+
     @property
     def difference(self) -> float | None:
         """Ours minus the published value."""
         if self.score is None or self.published is None:
             return None
-        return self.score.ncr_published - self.published.ncr
+        return self.score.ncr_published - self.published
 
 
 @dataclass(frozen=True)
@@ -139,34 +135,24 @@ class PaperTable:
         """The scenarios, in the order of the columns."""
         return tuple(dict.fromkeys(column.scenario for column in self.columns))
 
-    def only(self, scenario: str) -> PaperTable:
-        """Return the same with the columns of one scenario, and the rows that were run in it."""
-        columns = tuple(column for column in self.columns if column.scenario == scenario)
-        rows = tuple(
-            tuple(one for one in row if one.column.scenario == scenario) for row in self.rows
-        )
-        return replace(self, columns=columns, rows=rows).run()
+    def keep(self, wanted: Callable[[PolicyColumn], bool]) -> PaperTable:
+        """Return the same with the columns that are wanted."""
+        rows = tuple(tuple(entry for entry in row if wanted(entry.column)) for row in self.rows)
+        return replace(self, columns=tuple(filter(wanted, self.columns)), rows=rows)
 
-    def without(self, policy: str) -> PaperTable:
-        """Return the same without the columns of a policy."""
-        columns = tuple(column for column in self.columns if column.policy != policy)
-        rows = tuple(tuple(one for one in row if one.column.policy != policy) for row in self.rows)
-        return replace(self, columns=columns, rows=rows)
+    def only(self, scenario: str) -> PaperTable:
+        """Return the same with the columns and the rows that were run in one scenario."""
+        return self.keep(lambda column: column.scenario == scenario).run()
 
     def run(self) -> PaperTable:
         """Return the same without the columns and rows in which nothing was run."""
-        kept = [any(one.score for one in column) for column in zip(*self.rows, strict=True)]
-        columns = tuple(one for one, keep in zip(self.columns, kept, strict=True) if keep)
-        rows = tuple(
-            tuple(one for one, keep in zip(row, kept, strict=True) if keep)
-            for row in self.rows
-            if any(one.score for one in row)
-        )
-        return replace(self, columns=columns, rows=rows)
+        columns = {entry.column for entry in self.entries() if entry.score}
+        table = self.keep(lambda column: column in columns)
+        return replace(table, rows=tuple(row for row in table.rows if any(x.score for x in row)))
 
 
-@functools.cache
-def published() -> dict[Key, Published]:
+@cache
+def published() -> dict[Key, float]:
     """Return all 585 numbers of the paper's tables, by our names."""
     policies = {label(policy): policy for policy in SIX}
     tasks = {"movielens": "movielens-25m"}
@@ -175,17 +161,14 @@ def published() -> dict[Key, Published]:
     for row in csv.DictReader(text.splitlines()):
         task = tasks.get(row["task"], row["task"])
         key = Key(task, row["scenario"], int(row["budget"]), policies[row["policy"]])
-        numbers[key] = Published(float(row["ncr"]), row["bold"] == "1")
+        numbers[key] = float(row["ncr"])
     return numbers
 
 
 def in_order(scenarios: Iterable[str]) -> list[str]:
     """Return each scenario once: the paper's first, then the others by name."""
     present = set(scenarios)
-    return [
-        *(one for one in _IN_THE_PAPER if one in present),
-        *sorted(present - set(_IN_THE_PAPER)),
-    ]
+    return sorted(present, key=lambda name: (name not in _IN_THE_PAPER, name != "vanilla", name))
 
 
 def tables(scores: Scores) -> list[PaperTable]:
@@ -248,39 +231,28 @@ def _best(columns: Sequence[PolicyColumn], values: Sequence[float | None]) -> li
 
 def to_csv(table: PaperTable) -> str:
     """Write one line per field that has a score, with all its numbers."""
+    records = [_record(entry, entry.score) for entry in table.entries() if entry.score is not None]
     text = io.StringIO()
-    writer = csv.DictWriter(text, _CSV_COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
     writer.writeheader()
-    for entry in table.entries():
-        if entry.score is not None:
-            writer.writerow(_record(entry))
+    writer.writerows(records)
     return text.getvalue()
 
 
-def _record(entry: Comparison) -> dict[str, object]:
-    score = entry.score
-    assert score is not None
+def _record(entry: Comparison, score: Score) -> dict[str, object]:
     mean, deviation = entry.held_out or (None, None)
     record = {
         **score.key._asdict(),
-        "ncr": score.ncr,
-        "ncr_published": score.ncr_published,
-        "paper": None if entry.published is None else entry.published.ncr,
+        **{name: getattr(score, name) for name in _NUMBERS},
+        "paper": entry.published,
         "difference": None if entry.difference is None else round(entry.difference, 6),
         "best": int(entry.best),
+        "mean_spent": score.spent,
+        "settings": " ".join(score.settings),
         "held_out_mean": mean,
         "held_out_deviation": deviation,
         "held_out_seeds": 0 if score.held_out is None else score.held_out.seeds,
-        "mean_length": score.mean_length,
-        "mean_spent": score.spent,
-        "cumulative_reward": score.cumulative_reward,
-        "cr_rand": score.cr_rand,
-        "cr_max": score.cr_max,
-        "grid": score.grid,
-        "seeds": score.seeds,
-        "settings": " ".join(score.settings),
         "held_out_settings": "" if score.held_out is None else score.held_out.settings,
-        "rounds": score.rounds,
     }
     return {name: "" if value != value else value for name, value in record.items()}
 
@@ -293,19 +265,21 @@ def to_latex(table: PaperTable) -> str:
     """
     table = table.run()
     if table.number is not None:
-        parts = [_latex(_caption(table), table.name, [_tabular(table, _cell)])]
+        caption = (
+            f"{table.title}: normalized cumulative reward of the best setting, ours and, in "
+            "brackets, the paper's. A star marks columns that the paper does not have."
+        )
+        parts = [_latex(caption, table.name, [_tabular(table, _cell)])]
     else:
         single = [table.only(scenario) for scenario in table.scenarios]
-        shown = [("best-of-grid", False, _own_cell)]
-        if any(score.held_out for score in table.scores):
-            shown.insert(0, ("held-out", True, _held_out_cell))
+        protocols = {"held-out": True} if any(score.held_out for score in table.scores) else {}
         parts = [
             _latex(
                 _own_caption(table, held_out),
                 f"{table.name}-{name}",
-                [_tabular(one, cell) for one in single],
+                [_tabular(one, partial(_own_cell, held_out)) for one in single],
             )
-            for name, held_out, cell in shown
+            for name, held_out in (protocols | {"best-of-grid": False}).items()
         ]
     return "% needs \\usepackage{booktabs}\n" + "\n".join(parts)
 
@@ -356,33 +330,19 @@ def _own_caption(table: PaperTable, held_out: bool) -> str:
     return f"{table.title}: normalized cumulative reward {which}{spread} ({size})."
 
 
-def _caption(table: PaperTable) -> str:
-    return (
-        f"{table.title}: normalized cumulative reward of the best setting, ours and, in brackets, "
-        "the paper's. A star marks columns that the paper does not have."
-    )
-
-
 def _name(column: PolicyColumn) -> str:
     return column.label + ("$^*$" if column.ours_only else "")
 
 
 def _cell(entry: Comparison) -> str:
-    ours = _number(entry.value)
-    ours = rf"\textbf{{{ours}}}" if entry.best else ours
+    ours = _with_spread(entry.value, nan, entry.best)
     if entry.published is None:
         return ours
-    return rf"{ours} {{\scriptsize ({_number(entry.published.ncr)})}}"
+    return rf"{ours} {{\scriptsize ({_number(entry.published)})}}"
 
 
-def _own_cell(entry: Comparison) -> str:
-    spread = float("nan") if entry.score is None else entry.score.deviation
-    return _with_spread(entry.value, spread, entry.best)
-
-
-def _held_out_cell(entry: Comparison) -> str:
-    mean, deviation = entry.held_out or (None, float("nan"))
-    return _with_spread(mean, deviation, entry.best_held_out)
+def _own_cell(held_out: bool, entry: Comparison) -> str:
+    return _with_spread(*entry.shown(held_out))
 
 
 def _with_spread(value: float | None, deviation: float, best: bool) -> str:

@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from longrank import Payoffs, kernels, named
-from longrank.experiments.bench.measure import (
+from longrank.experiments.bench import usual
+from longrank.experiments.figures import panels, save
+from longrank.experiments.measure import (
     NumpyInd,
     Play,
     alternate,
@@ -20,8 +22,6 @@ from longrank.experiments.bench.measure import (
     rounds,
     through,
 )
-from longrank.experiments.bench.ranking import usual
-from longrank.experiments.figures import panels, save
 
 Pair = tuple[Play, Play, int]  # ours, the plain one, and how many rounds a call is
 ROUNDS = 5

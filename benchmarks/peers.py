@@ -23,7 +23,7 @@ from sklearn.linear_model import SGDClassifier
 from vowpalwabbit import Workspace
 
 from longrank import Outcome, Payoffs, Policy, datasets, named, recommended
-from longrank.experiments.bench.measure import NumpyInd, Times
+from longrank.experiments.measure import NumpyInd, Times
 from longrank.jobs import one_thread
 from longrank.simulation import Stream, TableWorld
 from longrank.simulation.metrics import normalised

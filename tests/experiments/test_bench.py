@@ -11,9 +11,10 @@ from typer.testing import CliRunner
 from longrank import kernels
 from longrank.cli import app
 from longrank.cli.bench import NAMES
-from longrank.experiments import bench
-from longrank.experiments.bench import measure, ranking, rounds
-from longrank.experiments.bench.measure import Measure, Times, alternate, ratio, shown
+from longrank.experiments import bench, measure
+from longrank.experiments.measure import Measure, Times, alternate, ratio, shown
+
+DEAL = measure.rounds
 
 
 def test_times_have_units_that_fit():
@@ -37,7 +38,7 @@ def test_a_row_knows_whether_its_aim_is_met():
 
 
 def test_the_plain_greedy_is_ours():
-    case = ranking.usual(50, 7)
+    case = bench.usual(50, 7)
     order = kernels.greedy_coverage(*case, np.inf, 20)[0]
     assert np.array_equal(order, measure.greedy(*case, 20))
 
@@ -51,18 +52,18 @@ def once(monkeypatch) -> None:
             play()
         return dict.fromkeys(plays, Times((1.0,)))
 
-    monkeypatch.setattr(ranking, "alternate", pretended)
+    monkeypatch.setattr(bench, "alternate", pretended)
 
 
 @pytest.mark.usefixtures("once")
 def test_every_dependent_ranking_is_that_of_the_plain_greedy():
-    assert all("same sequence" in row.raw for row in ranking.measure_dependent(60, 10))
+    assert all("same sequence" in row.raw for row in bench.measure_dependent(60, 10))
 
 
 @pytest.mark.usefixtures("once")
 def test_many_candidates_are_ranked_as_one_would_rank_them_all(monkeypatch):
-    monkeypatch.setattr(ranking, "rounds", lambda *size: measure.rounds(*size[:2], 20))
-    rows = ranking.measure_many((60,))
+    monkeypatch.setattr(measure, "rounds", lambda *size: DEAL(*size[:2], 20))
+    rows = bench.measure_many((60,))
     ranked = [row for row in rows if row.what.startswith("rank")]
     assert ranked
     assert all("result as exhaustive" in row.raw for row in ranked)
@@ -93,7 +94,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch) -> Clock:
     made = Clock()
-    for module in (measure, rounds):
+    for module in (measure, bench):
         monkeypatch.setattr(module, "time", made)
     return made
 
@@ -132,9 +133,9 @@ def test_every_figure_is_the_ratio_of_what_was_measured_beside_its_aim(name, mon
         return self.blocks[1]
 
     monkeypatch.setattr(Times, "median", property(middle))
-    monkeypatch.setattr(rounds, "alternate", pretended)
-    monkeypatch.setattr(rounds, "N", 50)
-    monkeypatch.setattr(rounds, "LENGTHS", 1_000)
+    monkeypatch.setattr(bench, "alternate", pretended)
+    monkeypatch.setattr(bench, "N", 50)
+    monkeypatch.setattr(bench, "LENGTHS", 1_000)
     found = [(row.value, row.aim) for row in bench.BENCHMARKS[name]()]
     assert found == [(pytest.approx(value), aim) for value, aim in expected]
     assert [row.met for row in bench.BENCHMARKS[name]()] == [
@@ -148,12 +149,12 @@ def test_the_default_is_measured_against_ind_by_the_minima(monkeypatch):
             play()
         return {"default": Times((6.0, 12.0, 15.0)), "Ind": Times((2.0, 3.0, 4.0))}
 
-    monkeypatch.setattr(ranking, "alternate", pretended)
-    monkeypatch.setattr(ranking, "SETTLING", 30)
-    monkeypatch.setattr(ranking, "rounds", lambda dim=10, count=5: measure.rounds(dim, 20, count))
-    monkeypatch.setattr(ranking, "SIZES", ((300, 10, 6.0), (400, 10, 8.0)))
-    monkeypatch.setattr(ranking, "LARGE", 400)
-    rows = ranking.measure_default()
+    monkeypatch.setattr(bench, "alternate", pretended)
+    monkeypatch.setattr(bench, "SETTLING", 30)
+    monkeypatch.setattr(measure, "rounds", lambda dim=10, count=5: DEAL(dim, 20, count))
+    monkeypatch.setattr(bench, "SIZES", ((300, 10, 6.0), (400, 10, 8.0)))
+    monkeypatch.setattr(bench, "LARGE", 400)
+    rows = bench.measure_default()
     assert [row.value for row in rows[:4]] == [3.0] * 4
     assert [row.aim for row in rows] == [3.0, 4.0, 6.0, 8.0, 1.2]
     assert [row.what.split(",")[0] for row in rows] == [
@@ -168,7 +169,7 @@ def test_the_default_is_measured_against_ind_by_the_minima(monkeypatch):
 def test_a_likelihood_round_is_timed_as_one_of_ind_and_its_fit_is_that_of_a_cold_one(
     clock, monkeypatch
 ):
-    plays = rounds.playing
+    plays = measure.playing
 
     def slow(policy, payoffs):
         play = plays(policy, payoffs)
@@ -180,20 +181,20 @@ def test_a_likelihood_round_is_timed_as_one_of_ind_and_its_fit_is_that_of_a_cold
 
         return done
 
-    monkeypatch.setattr(rounds, "playing", slow)
-    monkeypatch.setattr(rounds, "BLOCKS", 1)
-    monkeypatch.setattr(rounds, "FIRST", 40)
-    monkeypatch.setattr(rounds, "LAST", 50)
-    timed, fit = rounds.measure_likelihood()
+    monkeypatch.setattr(measure, "playing", slow)
+    monkeypatch.setattr(bench, "BLOCKS", 1)
+    monkeypatch.setattr(bench, "FIRST", 40)
+    monkeypatch.setattr(bench, "LAST", 50)
+    timed, fit = bench.measure_likelihood()
     assert timed.value == pytest.approx(3.0)
     assert (timed.aim, fit.aim) == (30.0, 1e-8)
     assert fit.met
 
 
 def test_the_start_is_that_of_new_processes(monkeypatch):
-    starts = iter([(7.0, 9.0, "compiling"), *[(0.5, 0.4, "")] * rounds.STARTS])
-    monkeypatch.setattr(rounds, "_start", lambda _: next(starts))
-    cached, first = rounds.measure_start()
+    starts = iter([(7.0, 9.0, "compiling"), *[(0.5, 0.4, "")] * bench.STARTS])
+    monkeypatch.setattr(bench, "_start", lambda _: next(starts))
+    cached, first = bench.measure_start()
     assert (cached.value, cached.aim, cached.unit) == (0.5, 2.0, "s")
     assert (first.value, first.aim) == (7.0, 15.0)
     assert "it says nothing" in cached.raw
@@ -202,8 +203,8 @@ def test_the_start_is_that_of_new_processes(monkeypatch):
 
 def test_a_process_that_starts_reports_its_times_and_what_it_says(monkeypatch, tmp_path):
     told = "import os, sys; print(0.25, 0.5); print(os.environ['NUMBA_CACHE_DIR'], file=sys.stderr)"
-    monkeypatch.setattr(rounds, "CODE", told)
-    assert rounds._start(str(tmp_path)) == (0.25, 0.5, str(tmp_path))
+    monkeypatch.setattr(bench, "CODE", told)
+    assert bench._start(str(tmp_path)) == (0.25, 0.5, str(tmp_path))
 
 
 def test_the_command_prints_a_table(monkeypatch):

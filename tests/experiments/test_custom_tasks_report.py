@@ -95,14 +95,12 @@ def test_the_settings_behind_the_held_out_numbers_are_listed(tmp_path: Path):
 
 
 def test_curves_of_every_budget_end_at_the_reward_of_the_table(tmp_path: Path, monkeypatch):
-    drawn = {}
-    real = figures.learning_curves
-
-    def spy(curves, title, path):
-        drawn[title] = curves
-        return real(curves, title, path)
-
-    monkeypatch.setattr(figures, "learning_curves", spy)
+    drawn, real = {}, figures.average_rewards
+    monkeypatch.setattr(
+        figures,
+        "average_rewards",
+        lambda shown, *x, **y: drawn.update(shown) or real(shown, *x, **y),
+    )
     rows = [
         own("ind", 50.0 + budget + 10 * seed, scenario=scenario, budget=budget, seed=seed)
         for scenario in ("linear-0.1", "vanilla")
@@ -125,7 +123,8 @@ def test_a_curve_is_the_mean_of_the_shuffles_in_a_band(tmp_path: Path, monkeypat
     real = figures.save
     monkeypatch.setattr(figures, "save", lambda f, path: made.append(f) or real(f, path))
     shuffles = [np.full(100, 0.2), np.full(100, 0.6)]
-    figures.learning_curves({"Ind": shuffles, "Dep": shuffles[:1]}, "x", tmp_path / "x-0.1")
+    curves = {"Ind": shuffles, "Dep": shuffles[:1]}
+    figures.average_rewards({"x": curves}, tmp_path / "x-0.1", columns=1)
     [axis] = made[0].axes
     assert axis.lines[0].get_ydata() == pytest.approx(np.full(100, 0.4))
     [band] = axis.collections

@@ -30,8 +30,9 @@ def test_the_desk_earns_more_with_longrank_than_at_random_and_less_than_with_per
     parts: Parts,
 ) -> None:
     desk = parts[0]
-    accounts = {account.who: account for account in desk.accounts}
-    earned = [accounts[who].earned for who in ("random order", "longrank", "perfect knowledge")]
+    earned = [
+        desk.accounts[who].earned for who in ("random order", "longrank", "perfect knowledge")
+    ]
     assert earned == sorted(earned)
     assert desk.payments == 240
     assert "costs" in desk.explained

@@ -92,11 +92,16 @@ class Measure:
 
 
 def ratio(
-    what: str, ours: Times, other: Times, aim: float | None, name: str = "reference"
+    what: str,
+    ours: Times,
+    other: Times,
+    aim: float | None,
+    name: str = "reference",
+    remark: str = "",
 ) -> Measure:
     """Our time over another, by the medians; the ratio of the minima is reported beside it."""
     raw = f"longrank {ours}, {name} {other}; of the minima {ours.minimum / other.minimum:.3g}"
-    return Measure(what, ours.median / other.median, aim, raw)
+    return Measure(what, ours.median / other.median, aim, raw + (remark and f"; {remark}"))
 
 
 def sigmoid(scores: Vector) -> Vector:
@@ -170,7 +175,7 @@ RoundPlay = Callable[[Matrix, Wins], None]
 
 
 def rounds(dim: int = D, items: int = K, count: int = ROUNDS) -> list[tuple[Matrix, Wins]]:
-    """Matrix on the unit sphere, and which of them succeed."""
+    """Matrices of items on the unit sphere, and which of them succeed."""
     rng = np.random.default_rng(0)
     truth = rng.normal(size=dim)
     dealt = [unit_rows(rng.normal(size=(items, dim))) for _ in range(count)]
@@ -182,9 +187,7 @@ def playing(policy: Policy, payoffs: Payoffs) -> RoundPlay:
 
     def play(items: Matrix, wins: Wins) -> None:
         ranking = policy.rank(items, payoffs)
-        hits = np.flatnonzero(wins[ranking.order])
-        tried = int(hits[0]) + 1 if hits.size else len(ranking)
-        policy.learn(ranking, Outcome(tried, bool(hits.size)))
+        policy.learn(ranking, Outcome(*_outcome(wins[ranking.order])))
 
     return play
 
@@ -194,18 +197,23 @@ def playing_numpy(plain: NumpyInd, payoffs: Payoffs) -> RoundPlay:
 
     def play(items: Matrix, wins: Wins) -> None:
         order = plain.rank(items, payoffs)
-        hits = np.flatnonzero(wins[order])
-        tried = int(hits[0]) + 1 if hits.size else len(order)
-        plain.learn(items[order[:tried]], bool(hits.size))
+        tried, succeeded = _outcome(wins[order])
+        plain.learn(items[order[:tried]], succeeded)
 
     return play
+
+
+def _outcome(wins: Wins) -> tuple[int, bool]:
+    """How many items are tried until one succeeds, and whether one does."""
+    hits = np.flatnonzero(wins)
+    return (int(hits[0]) + 1, True) if hits.size else (len(wins), False)
 
 
 def through(play: RoundPlay, dealt: list[tuple[Matrix, Wins]]) -> Callable[[], None]:
     """Play all rounds in one call."""
 
-    def all_of_them() -> None:
+    def play_all() -> None:
         for items, wins in dealt:
             play(items, wins)
 
-    return all_of_them
+    return play_all

@@ -6,9 +6,7 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree
 
-from longrank.document import (
-    NARROW,
-    Chart,
+from longrank.document.blocks import (
     Code,
     Drawing,
     Field,
@@ -17,10 +15,11 @@ from longrank.document import (
     Links,
     Picture,
     Prose,
-    number,
     to_html,
     to_markdown,
 )
+from longrank.document.charts import NARROW, Chart
+from longrank.document.numbers import number
 
 
 def test_numbers_are_written_for_readers():

@@ -14,7 +14,7 @@ from made_up import as_published, row
 from typer.testing import CliRunner
 
 from longrank import cli
-from longrank.document import Field, Grid, Prose
+from longrank.document.blocks import Field, Grid, Prose
 from longrank.errors import BadFile, InvalidInput
 from longrank.experiments.claims import agreements
 from longrank.experiments.report import report, summary

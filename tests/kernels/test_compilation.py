@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
+import threading
 from typing import NamedTuple
 
 import numba
@@ -68,6 +70,27 @@ def test_a_kernel_has_no_defaults_since_numba_would_compile_it_for_each_way_to_c
         @compiled
         def scaled(x: float, factor: float = 2.0) -> float:
             return factor * x
+
+
+def test_threads_that_need_a_kernel_at_once_share_its_dispatcher(monkeypatch):
+    made, together = [], threading.Barrier(2)
+
+    def slowly(*given):
+        with contextlib.suppress(threading.BrokenBarrierError):
+            together.wait(0.2)  # for another thread that makes one, if there is one
+        made.append(dispatcher(*given))
+        return made[-1]
+
+    dispatcher = compilation.dispatcher
+    monkeypatch.setattr(compilation, "dispatcher", slowly)
+    kernel = Kernel(probe_is_due.plain, frozenset())
+    Kernel.every.remove(kernel)
+    threads = [threading.Thread(target=kernel.load, args=(("int",),)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made == [kernel._dispatcher]
 
 
 def test_a_decision_imports_no_numba_and_starts_no_process():

@@ -21,7 +21,7 @@ from rich.table import Table
 from longrank.cli.logs import ColumnNames, ContextNames, LogFiles, LogPayoffs, open_log, values
 from longrank.cli.run import Backend
 from longrank.cli.terminal import console, counted
-from longrank.document import plain_number, rounded
+from longrank.document.numbers import plain_number, rounded
 from longrank.errors import InvalidInput, unknown
 from longrank.logs import Estimate, Evaluation, GateDecision, History, Verdict, learn_from
 from longrank.logs import evaluate as estimate

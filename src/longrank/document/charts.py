@@ -49,49 +49,34 @@ class Chart:
 
     def line(self, points: Sequence[tuple[float, float]], style: int = 0) -> None:
         """Draw a line through points; points that are not finite are left out."""
-        pixels = [self.at(*point) for point in points if all(map(math.isfinite, point))]
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in pixels)
-        self.parts.append(
-            f'<polyline points="{path}" fill="none" stroke="{_colour(style)}" stroke-width="2" '
-            f'stroke-dasharray="{DASHES[style % len(DASHES)]}"/>'
-        )
+        finite = [point for point in points if all(map(math.isfinite, point))]
+        colour, dash = _colour(style), DASHES[style % len(DASHES)]
+        look = {"fill": "none", "stroke": colour, "stroke_width": "2", "stroke_dasharray": dash}
+        self._draw("polyline", points=self._path(finite), **look)
 
     def dot(self, x: float, y: float, style: int = 0, size: float = 4.0) -> None:
         """Draw a dot."""
         px, py = self.at(x, y)
-        self.parts.append(
-            f'<circle cx="{px:.1f}" cy="{py:.1f}" r="{size:.1f}" fill="{_colour(style)}"/>'
-        )
+        self._draw("circle", cx=px, cy=py, r=size, fill=_colour(style))
 
     def whisker(self, x: float, low: float, high: float, style: int = 0) -> None:
         """Draw a vertical interval."""
         (px, bottom), (_, top) = self.at(x, low), self.at(x, high)
-        for x1, y1, x2, y2 in (
-            (px, bottom, px, top),
-            (px - 4, bottom, px + 4, bottom),
-            (px - 4, top, px + 4, top),
-        ):
-            self.parts.append(
-                f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
-                f'stroke="{_colour(style)}" stroke-width="1.6"/>'
-            )
+        path = f"M{px - 4:.1f} {bottom:.1f}h8m-4 0V{top:.1f}m-4 0h8"
+        self._draw("path", d=path, fill="none", stroke=_colour(style), stroke_width="1.6")
 
     def span(self, y: float, low: float, high: float, style: int = 0) -> None:
         """Draw a horizontal interval."""
         (left, py), (right, _) = self.at(low, y), self.at(high, y)
-        self.parts.append(
-            f'<path d="M{left:.1f} {py - 6:.1f}v12m0 -6H{right:.1f}m0 -6v12" fill="none" '
-            f'stroke="{_colour(style)}" stroke-width="3"/>'
-        )
+        path = f"M{left:.1f} {py - 6:.1f}v12m0 -6H{right:.1f}m0 -6v12"
+        self._draw("path", d=path, fill="none", stroke=_colour(style), stroke_width="3")
 
     def band(self, points: Sequence[tuple[float, float, float]], style: int = 0) -> None:
         """Fill the area between lower and upper ends: points are x, low and high."""
-        there = [self.at(x, high) for x, _, high in points]
-        back = [self.at(x, low) for x, low, _ in reversed(points)]
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in there + back)
-        self.parts.append(
-            f'<polygon points="{path}" fill="{_colour(style)}" fill-opacity="0.13" stroke="none"/>'
-        )
+        there = [(x, high) for x, _, high in points]
+        back = [(x, low) for x, low, _ in reversed(points)]
+        look = {"fill": _colour(style), "fill_opacity": "0.13", "stroke": "none"}
+        self._draw("polygon", points=self._path(there + back), **look)
 
     def label_at(self, x: float, y: float, text: str, style: int | None = None) -> None:
         """Write to the right of a point, or before the edge where there is no room."""
@@ -102,19 +87,16 @@ class Chart:
     def rule(self, x: float) -> None:
         """Draw a vertical line to compare with."""
         (px, bottom), (_, top) = self.at(x, self.y[0]), self.at(x, self.y[1])
-        self.parts.append(
-            f'<line x1="{px:.1f}" y1="{bottom:.1f}" x2="{px:.1f}" y2="{top:.1f}" '
-            f'stroke="#333" stroke-width="1.2" stroke-dasharray="4 3"/>'
-        )
+        look = {"stroke": "#333", "stroke_width": "1.2", "stroke_dasharray": "4 3"}
+        self._draw("line", x1=px, y1=bottom, x2=px, y2=top, **look)
 
     def bar(self, x: float, width: float, height: float, style: int = 0) -> None:
         """Draw a bar from zero."""
         left, top = self.at(x - width / 2, max(height, 0.0))
         right, bottom = self.at(x + width / 2, min(max(0.0, self.y[0]), height))
-        self.parts.append(
-            f'<rect x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" '
-            f'height="{max(bottom - top, 0.0):.1f}" fill="{_colour(style)}" fill-opacity="0.75"/>'
-        )
+        across, down = right - left, max(bottom - top, 0.0)
+        look = {"fill": _colour(style), "fill_opacity": "0.75"}
+        self._draw("rect", x=left, y=top, width=across, height=down, **look)
 
     def render(self) -> str:
         """Return the chart as an element of a page."""
@@ -139,28 +121,30 @@ class Chart:
         right, bottom = self.width - self.right, self.height - _BOTTOM
         for tick in _ticks(*self.y) if titles[1] else ():  # an axis without a title has no numbers
             _, py = self.at(self.x[0], tick)
-            self.parts.append(
-                f'<line x1="{_LEFT}" y1="{py:.1f}" x2="{right}" y2="{py:.1f}" stroke="#ddd"/>'
-            )
+            self._draw("line", x1=_LEFT, y1=py, x2=right, y2=py, stroke="#ddd")
             self._text(_LEFT - 6, py + 4, _number(tick), "end")
-        places = [(float(i), name) for i, name in enumerate(x_names)] or [
-            (tick, _number(tick)) for tick in _ticks(*self.x)
-        ]
-        for place, name in places:
+        named = [(float(i), name) for i, name in enumerate(x_names)]
+        for place, name in named or [(tick, _number(tick)) for tick in _ticks(*self.x)]:
             self._text(self.at(place, self.y[0])[0], bottom + 16, name, "middle")
         self._text((_LEFT + right) / 2, self.height - 6, titles[0], "middle")
         middle = (_TOP + bottom) / 2
-        self.parts.append(
-            f'<text x="14" y="{middle:.1f}" text-anchor="middle" font-size="12" fill="#333" '
-            f'transform="rotate(-90 14 {middle:.1f})">{escape(titles[1])}</text>'
-        )
-        self.parts.append(f'<path d="M{_LEFT} {_TOP}V{bottom}H{right}" fill="none" stroke="#333"/>')
+        self._text(14.0, middle, titles[1], "middle", transform=f"rotate(-90 14 {middle:.1f})")
+        self._draw("path", d=f"M{_LEFT} {_TOP}V{bottom}H{right}", fill="none", stroke="#333")
 
-    def _text(self, x: float, y: float, text: str, anchor: str, colour: str = "#333") -> None:
-        self.parts.append(
-            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="12" '
-            f'fill="{colour}">{escape(text)}</text>'
-        )
+    def _text(
+        self, x: float, y: float, text: str, anchor: str, colour: str = "#333", **more: str
+    ) -> None:
+        look = {"text_anchor": anchor, "font_size": "12", "fill": colour}
+        self._draw("text", escape(text), x=x, y=y, **look, **more)
+
+    def _path(self, points: Sequence[tuple[float, float]]) -> str:
+        return " ".join(f"{x:.1f},{y:.1f}" for x, y in (self.at(*point) for point in points))
+
+    def _draw(self, tag: str, content: str = "", **attributes: float | str) -> None:
+        """Add an element; lengths have one decimal."""
+        texts = {n: v if isinstance(v, str) else f"{v:.1f}" for n, v in attributes.items()}
+        inside = "".join(f' {name.replace("_", "-")}="{text}"' for name, text in texts.items())
+        self.parts.append(f"<{tag}{inside}>{content}</{tag}>" if content else f"<{tag}{inside}/>")
 
 
 def _colour(style: int) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import NamedTuple
 
-from longrank.document import counted
+from longrank.document.numbers import counted
 from longrank.experiments.latent import PANELS, SIGNIFICANT, few_topics, latent
 from longrank.experiments.results import ResultRow
 from longrank.experiments.scores import Key, Score, Scores

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import __version__
-from longrank.document import (
+from longrank.document.blocks import (
     Beside,
     Block,
     Callout,
@@ -25,10 +25,8 @@ from longrank.document import (
     Links,
     Picture,
     Prose,
-    counted,
-    number,
-    span,
 )
+from longrank.document.numbers import counted, number, span
 from longrank.experiments import figures
 from longrank.experiments.commands import commands
 from longrank.experiments.figures import Drawn

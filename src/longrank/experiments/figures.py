@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.document import Block, Field, Grid, Picture, Prose, number
+from longrank.document.blocks import Block, Field, Grid, Picture, Prose
+from longrank.document.numbers import number
 from longrank.errors import MissingExtra
 from longrank.experiments.latent import PANELS, Latent, latent
 from longrank.experiments.scores import Key, Score, Scores

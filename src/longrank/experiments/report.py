@@ -7,7 +7,7 @@ from itertools import groupby
 from pathlib import Path
 
 from longrank.datasets import SOURCES, TASKS
-from longrank.document import (
+from longrank.document.blocks import (
     Block,
     Code,
     Field,
@@ -15,11 +15,10 @@ from longrank.document import (
     Heading,
     Links,
     Prose,
-    counted,
-    number,
     to_html,
     to_markdown,
 )
+from longrank.document.numbers import counted, number
 from longrank.experiments import custom_tasks_report, figures
 from longrank.experiments.claims import (
     FEW,

@@ -12,7 +12,7 @@ from importlib import resources
 from itertools import groupby
 from math import isnan, nan
 
-from longrank.document import counted, number
+from longrank.document.numbers import counted, number
 from longrank.experiments.scores import Key, Score, Scores
 from longrank.experiments.settings import BUDGETS, LATENT
 from longrank.policies import registry

@@ -101,11 +101,13 @@ class Kernel(functools.partial[Any]):
 
     def load(self, types: Types) -> bool:
         """Take the compiled form for these types from the disk, if it is there; needs numba."""
-        if self._dispatcher is None:
-            self._dispatcher = dispatcher(self.plain, self.fastmath)
-            # Numba calls these where it has no compiled form: to get one, and to make it.
-            self._dispatcher._compile_for_args = self._missed
-            self._dispatcher._compiler.compile = _refuse
+        with _making:  # two threads must not make one each: what one loads the other would lack
+            if self._dispatcher is None:
+                made = dispatcher(self.plain, self.fastmath)
+                # Numba calls these where it has no compiled form: to get one, and to make it.
+                made._compile_for_args = self._missed
+                made._compiler.compile = _refuse
+                self._dispatcher = made
         try:
             self._dispatcher.compile(numba_types(types))
         except _NotOnDisk:
@@ -188,6 +190,7 @@ class _Thread(threading.local):
 
 
 _thread = _Thread()
+_making = threading.Lock()
 
 
 class _NotOnDisk(Exception):

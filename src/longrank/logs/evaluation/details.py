@@ -10,20 +10,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.document import (
-    LETTER,
-    NARROW,
-    Block,
-    Chart,
-    Drawing,
-    Field,
-    Grid,
-    Heading,
-    Prose,
-    fitted,
-    number,
-    span,
-)
+from longrank.document.blocks import Block, Drawing, Field, Grid, Heading, Prose
+from longrank.document.charts import LETTER, NARROW, Chart
+from longrank.document.numbers import fitted, number, span
 from longrank.jobs import Jobs
 from longrank.logs.evaluation import insights
 from longrank.logs.evaluation.evidence import Evidence, gather_all

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.document import plain_number, rounded
+from longrank.document.numbers import plain_number, rounded
 from longrank.logs.abilities import NEEDS, Checked
 from longrank.logs.evaluation.evidence import Evidence
 from longrank.logs.evaluation.intervals import (

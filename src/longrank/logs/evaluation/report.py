@@ -10,22 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import longrank
-from longrank.document import (
-    NARROW,
-    Beside,
-    Block,
-    Callout,
-    Chart,
-    Drawing,
-    Grid,
-    Heading,
-    Prose,
-    counted,
-    fitted,
-    number,
-    span,
-    to_html,
-)
+from longrank.document.blocks import Beside, Block, Callout, Drawing, Grid, Heading, Prose, to_html
+from longrank.document.charts import NARROW, Chart
+from longrank.document.numbers import counted, fitted, number, span
 from longrank.jobs import Jobs
 from longrank.logs.evaluation.comparison import evaluate
 from longrank.logs.evaluation.details import Details, Policies, in_currency, percent

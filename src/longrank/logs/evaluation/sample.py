@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.document import plain_number
+from longrank.document.numbers import plain_number
 from longrank.errors import InvalidInput
 from longrank.links import LOGISTIC
 from longrank.logs.evaluation.evidence import Evidence

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from longrank import notebook
-from longrank.document import plain_number, rounded
+from longrank.document.numbers import plain_number, rounded
 from longrank.logs.evaluation.estimators import Estimate
 
 LOGGED = "the log itself"

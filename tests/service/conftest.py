@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import logging
 import os
 import shutil
 import tempfile
@@ -20,6 +22,8 @@ except ImportError:  # the fixture says so
     webdriver = None
 
 from longrank.service.engine.engine import Engine
+from longrank.service.http.logs import configure_logging
+from longrank.service.store.postgres import PostgresStore
 from longrank.service.store.sqlite import SqliteStore
 from longrank.service.store.store import open_store
 
@@ -86,6 +90,25 @@ def shared_http(module_http):
     yield module_http
     for model in module_http.engine.models():
         module_http.engine.delete(model.name)
+
+
+@pytest.fixture
+def logging_restored():
+    """Puts back how the process logs, of which a command or a test changes much."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    logging.captureWarnings(False)
+
+
+@pytest.fixture
+def lines(logging_restored):  # noqa: ARG001
+    """What is logged, in the form in which the service logs it."""
+    stream = io.StringIO()
+    configure_logging("debug", stream)
+    return stream
 
 
 HELD = """
@@ -156,6 +179,17 @@ def database(cluster, request):
     yield cluster.url(name)
     with psycopg.connect(cluster.url(), autocommit=True) as connection:
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def engines(database, clock):
+    """Two engines on one database with one model, ``m``, as in two processes."""
+    both = [Engine(PostgresStore(database), clock=clock).start() for _ in range(2)]
+    make(both[0], "m")
+    both[1].follow()
+    yield both
+    for engine in both:
+        engine.close()
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

@@ -22,9 +22,11 @@ from longrank.service.export import spooled
 from longrank.service.http.limits import Limits
 from longrank.service.server import make_server
 from longrank.service.store.sqlite import SqliteStore
+from longrank.service.store.store import Store
 
 DIM = 3
 ADMIN = "the-administrators-key-of-the-tests"
+MODEL = {"policy": "ind", "dim": DIM, "max_budget": 5}
 
 
 class Clock:
@@ -53,15 +55,40 @@ def told(tried: int = 1, succeeded: bool = True, **more) -> messages.OutcomeRequ
     return messages.OutcomeRequest(tried=tried, succeeded=succeeded, **more)
 
 
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
 def make(engine: Engine, name: str, **settings) -> Model:
     """A model of the engine."""
-    request = {"dim": DIM, "policy": "ind", "max_budget": 5, **settings}
-    return engine.create(name, messages.ModelRequest(**request))[0]
+    return engine.create(name, messages.ModelRequest(**MODEL | settings))[0]
 
 
-def fresh(engine: Engine) -> Model:
-    """The engine's only model, replayed from the beginning."""
-    return replay(engine.store, engine.store.models()[0], fresh=True)
+def fresh(engine: Engine, name: str = "m") -> Model:
+    """A model, replayed from the beginning."""
+    row = next(row for row in engine.store.models() if row.name == name)
+    return replay(engine.store, row, fresh=True)
+
+
+def play(engine: Engine, name: str = "m", count: int = 20, **more) -> list:
+    """Decide and settle rounds; every third succeeds. Return the decisions."""
+    decisions = []
+    for i in range(count):
+        decisions.append(engine.decide(name, asked(f"d{i}", seed=i, **more)))
+        if decisions[-1].sequence:
+            engine.settle(name, f"d{i}", told(1, i % 3 == 0))
+    return decisions
+
+
+def execute(store: Store, statement: str, *arguments) -> object:
+    """Run a statement in the writer of a store, as a fault or another process would."""
+    return store.writer.call(lambda session: session.execute(statement, arguments))
+
+
+def crash(engine: Engine) -> None:
+    """Close an engine without a last snapshot."""
+    engine.ready = False
+    engine.close()
 
 
 def exported(engine: Engine, name: str, format: str = "parquet") -> bytes:
@@ -127,7 +154,7 @@ def service(path, *, clock=None, auth: bool = True, models: tuple[str, ...] = ()
     limits = {name: value for name, value in settings.items() if name in vars(Limits())}
     engine = Engine(SqliteStore(path), clock=clock)
     app = build(engine, admin=ADMIN if auth else None, auth=auth, **settings)
-    headers = {"Authorization": f"Bearer {ADMIN}"} if auth else {}
+    headers = bearer(ADMIN) if auth else {}
     with (
         served(app, **limits) as url,
         httpx.Client(base_url=url, headers=headers, timeout=120.0) as client,

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from serving import asked, fresh, make, told, until
+from serving import asked, crash, execute, fresh, make, play, told, until
 
-from longrank.service import messages
-from longrank.service.engine.apply import replay
 from longrank.service.engine.engine import Engine
 from longrank.service.errors import NotReady, StoreDamaged, StoreFailed
 from longrank.service.store import sqlite
@@ -18,34 +16,29 @@ from longrank.service.upkeep import Upkeep
 @pytest.mark.parametrize("policy", ["recommended", "eps", "gl-cdcm"])
 def test_every_policy_of_a_name_comes_back_with_the_same_bytes(engine, reopen, policy):
     model = make(engine, "p", policy=policy)
-    answers = []
-    for i in range(30):
-        decision = engine.decide("p", asked(f"d{i}", seed=i))
-        answers.append(decision)
-        if decision.sequence:
-            engine.settle("p", f"d{i}", told(1, i % 2 == 0))
-        if i == 10:
-            engine.save(model)
+    answers = play(engine, "p", 10)
+    engine.save(model)
+    answers += [engine.decide("p", asked(f"e{i}", seed=i)) for i in range(10)]
     state = model.snapshot()
     engine.close()
     again = reopen()
-    assert again.model("p").snapshot() == state
-    row = next(row for row in again.store.models() if row.name == "p")
-    assert replay(again.store, row, fresh=True).snapshot() == state
+    assert again.model("p").snapshot() == fresh(again, "p").snapshot() == state
     for i, answer in enumerate(answers):
-        assert again.decide("p", asked(f"d{i}", seed=i)) == answer
+        assert again.decide("p", asked(answer.id, seed=i % 10)) == answer
 
 
-def test_a_snapshot_is_taken_every_so_often(engine, reopen):
+def test_a_snapshot_is_taken_every_so_often_and_the_first_is_never_deleted(engine, reopen):
     engine.snapshot_every = 3
     upkeep = Upkeep(engine)
-    for i in range(7):
+    for i in range(14):
         engine.decide("m", asked(f"d{i}"))
         engine.settle("m", f"d{i}", told())
         upkeep.keep()
-    assert len(list(engine.store.snapshots(engine.model("m").number))) == 3
-    state = fresh(engine).snapshot()
-    engine.close()
+    seqs = [snapshot.seq for snapshot in engine.store.snapshots(engine.model("m").number)]
+    assert seqs == [24, 18, 12, 0]
+    state = engine.model("m").snapshot()
+    assert fresh(engine).snapshot() == state
+    crash(engine)
     assert reopen().model("m").snapshot() == state
 
 
@@ -63,27 +56,24 @@ def test_upkeep_goes_on_after_a_failure(engine):
         upkeep.stop()
 
 
-def test_it_does_nothing_before_it_has_started(path):
-    engine = Engine(SqliteStore(path))
-    with pytest.raises(NotReady):
-        engine.decide("m", asked())
-    engine.close()
-
-
-def test_a_second_process_cannot_open_the_same_file(engine, path):  # noqa: ARG001
+def test_a_file_has_one_process_that_has_started_and_a_sqlite_that_is_not_old(
+    engine, path, folder, monkeypatch
+):
     with pytest.raises(StoreFailed, match="in use by another process"):
         SqliteStore(path)
-
-
-def test_an_old_sqlite_is_refused(path, monkeypatch):
+    engine.close()
+    idle = Engine(SqliteStore(path))
+    with pytest.raises(NotReady):
+        idle.decide("m", asked())
+    idle.close()
     monkeypatch.setattr(sqlite, "MIN_VERSION", (99, 0, 0))
     with pytest.raises(StoreFailed, match=r"99\.0\.0 or newer is needed"):
-        SqliteStore(path)
+        SqliteStore(folder / "other.db")
 
 
 def test_an_entry_that_cannot_be_learned_stops_everything_and_its_model_after_a_start(engine, path):
     """A decision whose rows fit no model of this dimension, as only a fault could write it."""
-    other = engine.create("other", messages.ModelRequest(dim=2, policy="ind"))[0]
+    other = make(engine, "other", dim=2)
     engine.decide("m", asked("x"))
     entry, _ = engine.store.find(engine.model("m").number, "x")
     engine.store.append(Draft(other.number, DECISION, "x", *entry[4:])).result()
@@ -98,12 +88,9 @@ def test_an_entry_that_cannot_be_learned_stops_everything_and_its_model_after_a_
 
 
 def test_an_outcome_whose_decision_is_gone_is_not_passed_over(engine, path):
-    engine.decide("m", asked("x"))
-    engine.settle("m", "x", told())
-    change = "DELETE FROM log WHERE kind = 0"
-    engine.store.writer.call(lambda session: session.execute(change))
-    engine.ready = False
-    engine.close()
+    play(engine, count=1)
+    execute(engine.store, "DELETE FROM log WHERE kind = 0")
+    crash(engine)
     again = Engine(SqliteStore(path))
     with pytest.raises(StoreDamaged, match="has lost its decision"):
         again.start()

@@ -9,7 +9,7 @@ from contextlib import closing
 
 import msgspec
 import pytest
-from serving import asked, fresh, make, told
+from serving import crash, make, play
 
 from longrank.packing import pack, unpack
 from longrank.policies import default, registry
@@ -20,56 +20,21 @@ from longrank.service.store.records import VERSION, Snapshot, state_hash
 from longrank.service.store.sqlite import SqliteStore
 
 
-@pytest.fixture
-def other_defaults(monkeypatch):
-    """A later version, with other defaults and other names."""
-
-    def change():
-        monkeypatch.setattr(default, "PENALTY", 5.0)
-        monkeypatch.setattr(default, "EXPLORATION", 2.0)
-        monkeypatch.setattr(registry, "_OWN", {})
-
-    return change
-
-
-def live(engine, name, **settings):
-    """Let a model decide and learn; return its state."""
-    model = make(engine, name, **settings)
-    for i in range(20):
-        decision = engine.decide(name, asked(f"d{i}", seed=i))
-        if decision.sequence:
-            engine.settle(name, f"d{i}", told(1, i % 3 == 0))
-    return model.snapshot()
-
-
-def crash(engine):
-    engine.ready = False  # no last snapshot
-    engine.close()
-
-
-def change(path, *statements):
+def change(path, statement, arguments=()):
     """Change a store that nobody has open."""
     with closing(sqlite3.connect(path)) as connection, connection:
-        for statement in statements:
-            connection.execute(*statement)
+        connection.execute(statement, arguments)
 
 
 @pytest.mark.parametrize("policy", ["recommended", "eps"])
-def test_another_default_changes_no_replay(engine, reopen, other_defaults, policy):
-    state = live(engine, "p", policy=policy)
+def test_another_default_and_other_names_change_no_replay(engine, reopen, monkeypatch, policy):
+    model = make(engine, "p", policy=policy)
+    play(engine, "p")
     crash(engine)
-    other_defaults()
-    assert reopen().model("p").snapshot() == state
-
-
-def test_the_first_snapshot_is_never_deleted(engine):
-    for i in range(6):
-        engine.decide("m", asked(f"d{i}"))
-        engine.settle("m", f"d{i}", told())
-        engine.save(engine.model("m"))
-    seqs = [snapshot.seq for snapshot in engine.store.snapshots(engine.model("m").number)]
-    assert seqs == [12, 10, 8, 0]
-    assert fresh(engine).snapshot() == engine.model("m").snapshot()
+    monkeypatch.setattr(default, "PENALTY", 5.0)
+    monkeypatch.setattr(default, "EXPLORATION", 2.0)
+    monkeypatch.setattr(registry, "_OWN", {})
+    assert reopen().model("p").snapshot() == model.snapshot()
 
 
 def test_a_model_is_created_with_its_first_snapshot_or_not_at_all(engine, reopen, monkeypatch):
@@ -90,57 +55,59 @@ def test_a_model_is_created_with_its_first_snapshot_or_not_at_all(engine, reopen
     ids=["lost", "damaged"],
 )
 def test_a_log_without_its_beginning_is_refused(engine, path, statement):
-    live(engine, "m")
+    play(engine)
     crash(engine)
-    change(path, (statement,))
+    change(path, statement)
     again = Engine(SqliteStore(path))
     with pytest.raises(StoreDamaged, match="model 'm' has no good snapshot"):
         again.start()
     again.close()
 
 
-# what a newer version wrote is refused by name
-
-
-def refused(path, *parts):
-    with Engine(SqliteStore(path)) as engine, pytest.raises(OtherVersion) as caught:
-        engine.model("m")
-    for part in (*parts, "upgrade longrank"):
-        assert part in str(caught.value)
-
-
-def test_a_newer_spec_is_refused(engine, path):
-    crash(engine)
-    spec = json.dumps({"version": 7, "shape": "unheard of"}).encode()
-    change(path, ("UPDATE models SET spec = ?", (spec,)))
-    refused(path, "'m'", "version 7")
-
-
-def test_a_newer_snapshot_is_refused_though_there_is_an_older_one(engine, path):
-    live(engine, "m")
-    engine.save(engine.model("m"))
-    crash(engine)
-    body = msgspec.msgpack.encode([7, "unheard of"])
-    total = hashlib.sha256(body).digest()
-    change(path, ("UPDATE snapshots SET body = ?, sum = ? WHERE seq > 0", (body, total)))
-    refused(path, "model 'm'", "version 7")
-
-
-def test_a_newer_policy_in_a_snapshot_is_refused(engine, path):
-    first = engine.store.snapshots(engine.model("m").number)[-1]
-    crash(engine)
-    tree = unpack(first.policy, "the snapshot")
+def newer_policy(snapshot):
+    """A snapshot with a learner of a later version."""
+    tree = unpack(snapshot.policy, "the snapshot")
     tree["policy"]["learner"]["version"] = 7
     policy = pack(tree)
-    newer = Snapshot(VERSION, 0, state_hash(policy), policy, first.stats)
-    change(path, ("UPDATE snapshots SET body = ?, sum = ?", newer.packed()))
-    refused(path, "model 'm'", "'OnlineNewton'", "version 7")
+    return Snapshot(VERSION, 0, state_hash(policy), policy, snapshot.stats).packed()
 
 
-def test_a_newer_record_is_refused(engine, path):
-    engine.decide("m", asked("x"))
-    entry, _ = engine.store.find(engine.model("m").number, "x")
+@pytest.mark.parametrize("part", ["spec", "snapshot", "policy", "entry"])
+def test_what_a_newer_version_wrote_is_refused_by_name(engine, path, part):
+    """A snapshot also where there is an older one."""
+    play(engine)
+    number = engine.model("m").number
+    engine.save(engine.model("m"))
+    snapshots, entry = engine.store.snapshots(number), engine.store.find(number, "d0")[0]
     crash(engine)
-    newer = entry._replace(body=msgspec.msgpack.encode([7, "unheard of"]))
-    change(path, ("UPDATE log SET body = ?, sum = ?", (newer.body, newer.checksum())))
-    refused(path, "model 'm'", "log entry 1 ('x')", "version 7")
+    body = msgspec.msgpack.encode([7, "unheard of"])
+    newer = entry._replace(body=body)
+    statement, arguments, named = {
+        "spec": (
+            "UPDATE models SET spec = ?",
+            (json.dumps({"version": 7, "shape": "unheard of"}).encode(),),
+            "'m'",
+        ),
+        "snapshot": (
+            "UPDATE snapshots SET body = ?, sum = ? WHERE seq > 0",
+            (body, hashlib.sha256(body).digest()),
+            "model 'm'",
+        ),
+        "policy": (
+            "UPDATE snapshots SET body = ?, sum = ?",
+            newer_policy(snapshots[-1]),
+            "'OnlineNewton'",
+        ),
+        "entry": (
+            "UPDATE log SET body = ?, sum = ? WHERE seq = 1",
+            (body, newer.checksum()),
+            "log entry 1 ('d0')",
+        ),
+    }[part]
+    change(path, statement, arguments)
+    if part == "entry":
+        change(path, "DELETE FROM snapshots WHERE seq > 0")
+    with Engine(SqliteStore(path)) as again, pytest.raises(OtherVersion) as caught:
+        again.model("m")
+    for words in (named, "model 'm'", "version 7", "upgrade longrank"):
+        assert words in str(caught.value)

@@ -49,14 +49,6 @@ def test_many_threads_append_and_the_log_has_all_in_order(store, model):
     assert store.writer.batches < 200
 
 
-def test_too_many_that_wait_are_turned_away(store, model):
-    store.writer.max_queued = 0
-    with pytest.raises(Busy):
-        store.append(decision(model, "x"))
-    store.writer.max_queued = 10
-    append(store, decision(model, "x"))
-
-
 @contextmanager
 def held_up(store):
     """The writer is busy with something else meanwhile."""
@@ -76,8 +68,10 @@ def held_up(store):
         thread.join()
 
 
-def test_no_more_wait_than_may_and_those_who_do_are_served(store, model):
-    store.writer.max_queued = 3
+def test_no_more_wait_than_may_and_those_who_do_are_served(store, model, monkeypatch):
+    """And entries of many bytes do not all go into one transaction."""
+    monkeypatch.setattr(writer, "MAX_BYTES", 1)
+    before, store.writer.max_queued = store.writer.batches, 3
     with held_up(store):
         futures = [store.append(decision(model, f"d{i}")) for i in range(3)]
         assert store.writer.queued == 3
@@ -85,30 +79,30 @@ def test_no_more_wait_than_may_and_those_who_do_are_served(store, model):
             store.append(decision(model, "d3"))
     assert [future.result(120).id for future in futures] == ["d0", "d1", "d2"]
     assert [entry.id for entry in store.after(model, 0)] == ["d0", "d1", "d2"]
-
-
-def test_entries_of_many_bytes_do_not_all_go_into_one_transaction(store, model, monkeypatch):
-    monkeypatch.setattr(writer, "MAX_BYTES", 1)
-    before = store.writer.batches
-    with held_up(store):
-        futures = [store.append(decision(model, name)) for name in "abc"]
-    assert [future.result(120).id for future in futures] == ["a", "b", "c"]
     assert store.writer.batches - before == 4  # with the one that held it up
 
 
 def test_who_cannot_be_told_keeps_nobody_else_from_it(store, model, caplog):
     loop = asyncio.new_event_loop()
-    gone = Append(decision(model, "a"), loop.create_future())
+    closed = Append(decision(model, "a"), loop.create_future())
     loop.close()
+
+    async def work():
+        gone, stays = (store.writer.append_soon(decision(model, name)) for name in "cd")
+        gone.cancel()
+        return await stays
+
     with held_up(store):
-        store.writer.submit([gone])
+        store.writer.submit([closed])
         future = store.append(decision(model, "b"))
-    assert future.result(120).id == "b"
-    assert [entry.id for entry in store.after(model, 0)] == ["a", "b"]
+    assert (future.result(120).id, asyncio.run(work()).id) == ("b", "d")
+    assert [entry.id for entry in store.after(model, 0)] == ["a", "b", "c", "d"]
     until(lambda: "could not deliver a commit result: event loop closed" in caplog.text)
 
 
-def test_a_call_that_goes_wrong_leaves_nothing_behind_and_the_next_works(store, model):
+def test_a_call_that_goes_wrong_leaves_nothing_behind_and_the_next_works_until_it_is_closed(
+    store, model
+):
     def wrong(session):
         session.execute("UPDATE models SET name = 'half done'")
         raise ZeroDivisionError("a foreign error")
@@ -118,19 +112,12 @@ def test_a_call_that_goes_wrong_leaves_nothing_behind_and_the_next_works(store, 
     assert "foreign" not in str(caught.value)
     append(store, decision(model, "x"))
     assert [row.name for row in store.models()] == ["m"]
-
-
-def test_a_closed_store_refuses(store, model):
     store.close()
     with pytest.raises(StoreFailed, match="closed"):
-        store.append(decision(model, "x"))
+        store.append(decision(model, "y"))
 
 
-# what an event loop appends
-
-
-def appended(store, model, count):
-    """Appends in one turn of a loop; what became of each, and how many went as one."""
+def test_what_comes_in_a_turn_of_an_event_loop_shares_a_commit_or_a_refusal(store, model):
     sizes, submit = [], store.writer.submit
 
     def submitted(appends):
@@ -138,30 +125,12 @@ def appended(store, model, count):
         submit(appends)
 
     async def work():
-        futures = [store.writer.append_soon(decision(model, f"d{i}")) for i in range(count)]
+        futures = [store.writer.append_soon(decision(model, f"d{i}")) for i in range(5)]
         return await asyncio.gather(*futures, return_exceptions=True)
 
     store.writer.submit = submitted
-    return asyncio.run(work()), sizes
-
-
-def test_what_comes_in_a_turn_of_an_event_loop_shares_a_commit(store, model):
-    entries, sizes = appended(store, model, 5)
+    entries = asyncio.run(work())
     assert sizes == [5]
     assert entries == store.after(model, 0)
-
-
-def test_all_that_are_turned_away_are_told_so(store, model):
     store.writer.max_queued = 0
-    results, _ = appended(store, model, 3)
-    assert [type(result) for result in results] == [Busy] * 3
-
-
-def test_who_has_gone_keeps_nobody_else_from_being_told(store, model):
-    async def work():
-        gone, stays = (store.writer.append_soon(decision(model, name)) for name in "ab")
-        gone.cancel()
-        return await stays
-
-    assert asyncio.run(work()).id == "b"
-    assert [entry.id for entry in store.after(model, 0)] == ["a", "b"]
+    assert [type(result) for result in asyncio.run(work())] == [Busy] * 5

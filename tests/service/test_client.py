@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from serving import ADMIN, DIM, asked, served, told, until
+from serving import ADMIN, DIM, served, until
 
 from longrank.service import AsyncClient, Client, messages
 from longrank.service.client import CallFailed
@@ -31,31 +31,30 @@ def client(http):
 def test_every_call_goes_through(http, client, items):
     made = client.create_model("other", dim=2, policy="ind")
     assert isinstance(made, messages.ModelCreated)
-    assert made.key
+    key = client.create_key("other")
+    assert key.id in [each.id for each in client.list_keys("other").keys]
+    assert client.delete_key("other", key.id) is None
     assert [model.name for model in client.models()] == ["m", "other"]
     decision = client.decide("m", IDS, items, id="x", **ROUND)
     assert decision == client.decide("m", IDS, items.tolist(), id="x", **ROUND)
+    single = items.astype(np.float32)
+    for name, rows in (("x", items), ("y", single)):  # both arrive exactly
+        client.decide("m", IDS, rows, id=name, **ROUND)
+        record = http.engine.store.find(http.engine.model("m").number, name)[0].decision()
+        assert np.array_equal(record.rows.array(), rows[record.played.order].astype(float))
     assert client.settle("m", "x", tried=1, succeeded=True).learned
     told_again = {"id": "x", "tried": 1, "succeeded": True}
-    batch = client.settle_many("m", [told_again, {"id": "y", "tried": 0, "succeeded": False}])
-    assert [one.status for one in batch.results] == [200, 404]
+    batch = client.settle_many("m", [told_again, {"id": "z", "tried": 0, "succeeded": False}])
+    assert [result.status for result in batch.results] == [200, 404]
     assert client.read("m", "x").outcome == messages.Observed(1, True)
-    assert [one.id for one in client.latest("m", limit=5).decisions] == ["x"]
-    assert client.model("m").stats.learned == 1
+    assert [each.id for each in client.latest("m", limit=5).decisions] == ["y", "x"]
+    assert client.model("m").stats.learned == http.engine.model("m").version == 1
     assert client.export("m")[:4] == b"PAR1"
+    assert client.drop("m", older_than=60).dropped == 0
     client.delete_model("other")
     assert [model.name for model in client.models()] == ["m"]
-    assert http.engine.model("m").version == 1
-
-
-def test_features_arrive_exactly_in_both_precisions(http, client, items):
-    for kind in (np.float64, np.float32):
-        given = items.astype(kind)
-        decision = client.decide("m", IDS, given, **ROUND)
-        entry, _ = http.engine.store.find(http.engine.model("m").number, decision.id)
-        record = entry.decision()
-        rows = record.rows.array()
-        assert np.array_equal(rows, given[record.played.order].astype(float))
+    assert (client.health().status, client.ready().status) == ("alive", "ready")
+    assert b"longrank_ready 1.0" in client.metrics()
 
 
 def test_a_refusal_is_told_with_its_status_and_not_tried_again(client, items):
@@ -83,13 +82,6 @@ def test_a_busy_service_is_asked_again_with_the_same_id(http, client, items):
     assert http.engine.store.writer.batches > shed
 
 
-def test_a_service_that_cannot_be_reached_is_told():
-    with Client("http://127.0.0.1:9", retries=1, timeout=0.5) as client:
-        with pytest.raises(CallFailed, match="cannot reach") as caught:
-            client.models()
-        assert caught.value.status == 0
-
-
 def test_an_answer_that_was_lost_on_the_way_is_not_decided_twice(http, client, items, monkeypatch):
     """A proxy passes the request on and drops the first answer."""
     dropped = []
@@ -115,7 +107,7 @@ def test_an_answer_that_was_lost_on_the_way_is_not_decided_twice(http, client, i
     assert client.model("m").stats.decisions == 1
 
 
-def test_the_async_client_does_the_same(http, items):
+def test_the_async_client_does_the_same_and_both_tell_what_they_cannot_reach(http, items):
     async def run():
         async with AsyncClient(str(http.base_url), ADMIN) as client:
             made = await client.create_model("m", dim=DIM, policy="ind", max_budget=5)
@@ -130,33 +122,16 @@ def test_the_async_client_does_the_same(http, items):
             assert (await client.read("m", "d0")).status == "settled"
             assert len((await client.latest("m")).decisions) == 20
             assert (await client.model("m")).version == 2
-            assert len(await client.models()) == 1
             assert (await client.export("m"))[:4] == b"PAR1"
             await client.delete_model("m")
             with pytest.raises(CallFailed):
                 await client.read("m", "d0")
-
-    asyncio.run(run())
-
-
-def test_the_async_client_tells_what_it_cannot_reach():
-    async def run():
         async with AsyncClient("http://127.0.0.1:9", retries=1, timeout=0.5) as client:
             with pytest.raises(CallFailed, match="cannot reach"):
                 await client.models()
 
     asyncio.run(run())
-
-
-def test_one_commit_serves_all_that_wait(http):
-    http.put("/v1/models/m", json={"policy": "ind", "dim": DIM, "max_budget": 5})
-    engine = http.engine
-    before = engine.store.writer.batches
-
-    async def run():
-        await asyncio.gather(*(engine.aio.decide("m", asked(f"d{i}")) for i in range(100)))
-        await asyncio.gather(*(engine.aio.settle("m", f"d{i}", told()) for i in range(100)))
-
-    asyncio.run(run())
-    assert engine.store.writer.batches - before <= 4
-    assert engine.model("m").version == 100
+    with Client("http://127.0.0.1:9", retries=1, timeout=0.5) as client:
+        with pytest.raises(CallFailed, match="cannot reach") as caught:
+            client.models()
+        assert caught.value.status == 0

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 import msgspec
-from serving import DIM, asked, told
+from serving import make, play
 
 from longrank.service import messages
 from longrank.service.http.openapi import tree
@@ -36,21 +36,16 @@ def test_every_endpoint_is_documented_with_who_may_call_it():
             assert parameter in TEXT
 
 
-def test_every_field_of_a_request_is_documented():
+def test_every_field_of_a_request_and_every_method_of_the_client_is_documented():
     for message in (messages.ModelRequest, messages.DecisionRequest, messages.OutcomeRequest):
         assert {field.name for field in msgspec.structs.fields(message)} <= CODE
-
-
-def test_every_method_of_the_client_is_documented():
     methods = {name for name, value in vars(Endpoints).items() if hasattr(value, "route")}
-    shown = {name for one in CODE for name in re.findall(r"^(\w+)\(", one)}
-    assert methods <= shown
+    assert methods <= {name for part in CODE for name in re.findall(r"^(\w+)\(", part)}
 
 
 def test_every_metric_is_documented(http):
-    http.put("/v1/models/m", json={"policy": "ind", "dim": DIM, "max_budget": 5})
-    http.engine.decide("m", asked("x"))
-    http.engine.settle("m", "x", told())
+    make(http.engine, "m")
+    play(http.engine, count=1)
     types = re.findall(r"^# TYPE (\S+) (\w+)$", http.get("/metrics").text, re.MULTILINE)
     names = {name for name, _ in types if not name.endswith("_created")}
     assert len(names) >= 12

@@ -9,22 +9,10 @@ import sys
 
 import pytest
 from process import Server, Wire
-from serving import ADMIN, DIM, free_port, service
+from serving import ADMIN, DIM, MODEL, free_port, service
 
 from longrank.service.engine.model import Model
-from longrank.service.http.logs import Access, JsonLines, configure_logging
-
-
-@pytest.fixture
-def lines():
-    """What is logged, in the form in which the service logs it."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    stream = io.StringIO()
-    configure_logging("debug", stream)
-    yield stream
-    root.handlers[:] = handlers
-    root.setLevel(level)
+from longrank.service.http.logs import Access, JsonLines
 
 
 def test_no_log_line_holds_a_key_or_a_feature_and_all_are_json(tmp_path):
@@ -34,7 +22,7 @@ def test_no_log_line_holds_a_key_or_a_feature_and_all_are_json(tmp_path):
     try:
         server.start().ready()
         wire = Wire(server.port)
-        _, made = wire.call("PUT", "/v1/models/m", {"policy": "ind", "dim": DIM})
+        _, made = wire.call("PUT", "/v1/models/m", MODEL)
         for row in ([secret] * DIM, [secret * 9] * DIM, [secret], [[secret]], [str(secret)]):
             wire.call("POST", "/v1/models/m/decisions", {"ids": ["a"], "features": [row]})
         wire.call("GET", f"/v1/models/m?key={made['key']}")
@@ -42,9 +30,7 @@ def test_no_log_line_holds_a_key_or_a_feature_and_all_are_json(tmp_path):
             wire.call("GET", f"/v1/{key}%20")
             wire.call("GET", f"/v1/models/{key}")
             wire.call("PUT", f"/v1/models/m/decisions/{key}/outcome", {"tried": 0})
-        wire.call(
-            "PUT", "/v1/models/n", {"policy": "ind", "dim": 1, "settings": {"rate": "0.1234"}}
-        )
+        wire.call("PUT", "/v1/models/n", {**MODEL, "settings": {"rate": "0.1234"}})
         wire.close()
         server.stop()
     finally:
@@ -86,7 +72,7 @@ def test_an_error_of_the_service_is_logged_without_what_was_sent(path, lines, mo
 
     monkeypatch.setattr(Model, part, broken)
     with service(path, access=Access(lines)) as client:
-        client.put("/v1/models/m", json={"policy": "ind", "dim": DIM})
+        client.put("/v1/models/m", json=MODEL)
         body = {"id": "x", "ids": ["a"], "features": [[secret] * DIM]}
         decided = client.post("/v1/models/m/decisions", json=body)
         told = {"tried": 1, "succeeded": True}

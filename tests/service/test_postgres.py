@@ -7,9 +7,8 @@ import json
 import pytest
 from killing import Load, check, make_model
 from process import Server, once
-from serving import DIM, asked, free_port, told, until
+from serving import asked, execute, free_port, make, play, told, until
 
-from longrank.service import messages
 from longrank.service.engine import catalog
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.keys import Keys, digest
@@ -17,16 +16,6 @@ from longrank.service.errors import StoreDamaged, StoreFailed, Unknown
 from longrank.service.store.postgres import PostgresStore
 
 pytestmark = pytest.mark.postgres
-
-
-@pytest.fixture
-def engines(database, clock):
-    """Two engines on one database."""
-    both = [Engine(PostgresStore(database), clock=clock).start() for _ in range(2)]
-    both[0].create("m", messages.ModelRequest(dim=DIM, policy="ind", max_budget=5))
-    yield both
-    for engine in both:
-        engine.close()
 
 
 def follow(engines):
@@ -74,9 +63,7 @@ def test_a_process_that_is_behind_when_another_drops_goes_on_from_a_snapshot(
 ):
     first, second = engines
     follow(engines)
-    for i in range(10):
-        second.decide("m", asked(f"d{i}", seed=i, ttl=10.0))
-        second.settle("m", f"d{i}", told(1, i % 3 == 0))
+    play(second, count=10, ttl=10.0)
     clock.now += 1000.0
     with Engine(PostgresStore(database), clock=clock) as third:  # it has replayed all of that
         assert third.drop("m", 500.0) == 10
@@ -88,8 +75,7 @@ def test_a_process_that_is_behind_when_another_drops_goes_on_from_a_snapshot(
 
 def test_what_the_database_quotes_of_a_row_is_told_to_nobody(engines, caplog):
     first, _ = engines
-    rule = "ALTER TABLE log ADD CHECK (id <> 'x')"
-    first.store.writer.call(lambda session: session.execute(rule))
+    execute(first.store, "ALTER TABLE log ADD CHECK (id <> 'x')")
     with pytest.raises(StoreFailed, match="check constraint") as caught:
         first.decide("m", asked("x"))
     assert "check constraint" in caplog.text
@@ -103,7 +89,7 @@ def test_models_and_keys_that_another_process_made_are_known(engines, clock):
     _, key = here.make(first.model("m").number)
     there.load()
     assert there.known(digest(key)) == first.model("m").number
-    first.create("m", messages.ModelRequest(dim=DIM, policy="ind", max_budget=5, mode="frozen"))
+    make(first, "m", mode="frozen")
     second.follow()
     assert second.model("m").spec.request.mode == "frozen"
     first.delete("m")
@@ -111,18 +97,13 @@ def test_models_and_keys_that_another_process_made_are_known(engines, clock):
     assert second.models() == []
 
 
-def insert_model(store, name, spec):
-    """Create a model as another version of longrank does, without a first snapshot."""
-    sql = (
-        "INSERT INTO models(model, name, created, floor, spec) "
-        "SELECT max(model) + 1, ?, 0, 0, ? FROM models"
-    )
-    store.writer.call(lambda session: session.execute(sql, (name, json.dumps(spec).encode())))
+NEWER = """INSERT INTO models(model, name, created, floor, spec)
+SELECT max(model) + 1, 'bad', 0, 0, ? FROM models"""  # as another version does, without a snapshot
 
 
 def test_a_model_that_cannot_be_loaded_stops_no_other(engines, database, caplog):
     first, second = engines
-    insert_model(first.store, "bad", {"version": 7, "shape": "unheard of"})
+    execute(first.store, NEWER, json.dumps({"version": 7, "shape": "unheard of"}).encode())
     first.decide("m", asked("x"))
     first.settle("m", "x", told())
     for _ in range(3):
@@ -144,7 +125,7 @@ def test_a_model_that_cannot_be_loaded_stops_no_other(engines, database, caplog)
 
 def test_a_model_that_one_process_cannot_follow_is_left_to_another(engines, monkeypatch, caplog):
     first, second = engines
-    first.create("other", messages.ModelRequest(dim=DIM, policy="ind", max_budget=5))
+    make(first, "other")
     follow(engines)
     for name in ("m", "other"):
         first.decide(name, asked("x"))
@@ -218,23 +199,3 @@ def test_two_servers_and_a_restarted_database_under_load_lose_nothing(cluster, d
         engine.follow()
         check(engine, load)
         assert engine.model("m").state_hash() in versions.values()
-
-
-def test_a_database_that_is_away_is_told_and_comes_back(cluster, engines):
-    first, _ = engines
-    first.decide("m", asked("before"))
-    cluster.stop("immediate")
-    try:
-        for _ in range(2):
-            with pytest.raises(StoreFailed):
-                first.decide("m", asked("during"))
-        with pytest.raises(StoreFailed):
-            first.read("m", "before")
-        with pytest.raises(StoreFailed):
-            first.follow()
-    finally:
-        cluster.start()
-    first.decide("m", asked("after"))
-    assert first.read("m", "before").id == "before"
-    first.follow()
-    assert first.model("m").stats.decisions == 2

@@ -7,7 +7,7 @@ import re
 
 import msgspec
 import pytest
-from serving import DIM, asked
+from serving import DIM, MODEL, asked
 
 from longrank.service.app import build
 
@@ -16,20 +16,13 @@ BASE = "/v1/models/m"
 DECISIONS = BASE + "/decisions"
 
 
-def test_every_answer_has_a_request_id_and_a_good_one_is_kept(shared_http):
+def test_every_answer_has_a_request_id_and_problems_are_problem_details(shared_http):
     assert shared_http.get("/healthz").headers["x-request-id"]
-    mine = shared_http.get("/healthz", headers={"X-Request-Id": "mine-1"})
-    assert mine.headers["x-request-id"] == "mine-1"
-    odd = shared_http.get("/healthz", headers={"X-Request-Id": "odd id"})
-    assert odd.headers["x-request-id"] != "odd id"
-
-
-def test_problems_are_problem_details(shared_http):
-    answer = shared_http.get("/v1/models/nobody")
-    assert answer.headers["content-type"] == "application/problem+json"
-    assert set(answer.json()) == {"type", "title", "status", "detail", "request_id"}
-    wrong = shared_http.put(BASE, json={"policy": "ind", "dim": 3, "settings": {"exploration": -1}})
-    assert (wrong.status_code, wrong.json()["parameter"]) == (422, "exploration")
+    for name, is_kept in (("mine-1", True), ("odd id", False)):
+        answer = shared_http.get("/v1/models/nobody", headers={"X-Request-Id": name})
+        assert (answer.headers["x-request-id"] == name) == is_kept
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert set(answer.json()) == {"type", "title", "status", "detail", "request_id"}
 
 
 MODELS = [
@@ -61,13 +54,6 @@ def test_a_model_that_cannot_be_is_refused_with_parameter_rule_and_value(shared_
         assert shared_http.get(BASE).status_code == 404
 
 
-def test_a_field_deep_in_a_body_is_named(shared_http):
-    shared_http.put(BASE, json={"policy": "ind", "dim": DIM})
-    candidates = [{"id": "a", "features": [0.1, 0.1, 0.1]}, {"features": [0.1, 0.1, 0.1]}]
-    answer = shared_http.post(DECISIONS, json={"candidates": candidates})
-    assert (answer.status_code, answer.json()["parameter"]) == (422, "candidates[1].id")
-
-
 A = {"id": "a", "features": [0.1] * DIM}
 RECORDS = {"candidates": ["a", {"id": "b", "cost": -1}]}
 BODIES = {
@@ -76,6 +62,8 @@ BODIES = {
         "candidates": [A, {**A, "cost": "x"}]
     },
     "candidates[0].features[1] must be a number": {"candidates": [{**A, "features": [0, "x", 0]}]},
+    "candidates[1].id must be given: candidates of a model of 3 features have id and features, "
+    "got None": {"candidates": [A, {"features": [0.1] * DIM}]},
     "features[0][1] must be a number": {"ids": ["a"], "features": [[0.0, "secret", 0.0]]},
     "costs[4] must be at least 0, got -0.5": {**ROUND, "costs": [0, 0, 0, 0, -0.5]},
     "costs must have 5 numbers, one for each candidate of the round, got 4": {
@@ -85,12 +73,13 @@ BODIES = {
     "patience must be above 0, got 0": {**ROUND, "patience": 0},
     "ids[1] must have at least 1 characters, got 0": {**ROUND, "ids": ["a", "", "b", "c", "d"]},
     "budget must be a whole number or null, got true": {**ROUND, "budget": True},
+    "rewards[0] must be at most 1e+12, got 1100000000000.0": {**ROUND, "rewards": [1.1e12] * 3},
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("media", ["json", "msgpack"])
 def test_what_breaks_a_rule_is_told_with_its_path_the_rule_and_the_value(shared_http, media):
-    shared_http.put(BASE, json={"policy": "ind", "dim": DIM})
+    shared_http.put(BASE, json=MODEL)
     head = {"Content-Type": f"application/{media}"}
     for detail, body in BODIES.items():
         content = getattr(msgspec, media).encode(body)
@@ -112,39 +101,38 @@ def test_records_and_outcomes_that_break_a_rule_are_told_in_the_same_words(share
     answer = shared_http.post(BASE + "/outcomes", json=wrong).json()
     assert answer["detail"] == "outcomes[0].costs[0] must be at least 0, got -2"
     broken = b'{"costs": [-1], "ids": [}'  # malformed as well
-    kind = {"Content-Type": "application/json"}
-    assert (
-        shared_http.post(DECISIONS, content=broken, headers=kind).json()["parameter"] == "costs[0]"
+    answer = shared_http.post(
+        DECISIONS, content=broken, headers={"Content-Type": "application/json"}
     )
+    assert answer.json()["parameter"] == "costs[0]"
 
 
 def test_what_is_not_there_or_not_allowed_is_told_so(shared_http):
-    assert shared_http.get("/nobody").status_code == 404
-    assert shared_http.get("/v1/models/m/").status_code == 404
-    wrong = shared_http.post("/healthz")
-    assert wrong.status_code == 405
-    assert wrong.headers["content-type"] == "application/problem+json"
+    outcome = f"{DECISIONS}/x/outcome/"
+    odd = ("/v1", "/nobody", BASE + "/", BASE + "/n", outcome, "/x" + DECISIONS, "/openapi_json")
+    for path in odd:
+        answer = shared_http.get(path)
+        assert (answer.status_code, answer.json()["detail"]) == (
+            404,
+            "there is nothing at this path",
+        )
     assert shared_http.patch(BASE).headers["allow"] == "PUT, GET, HEAD, DELETE"
-    assert shared_http.post("/").headers["allow"] == "GET, HEAD"
+    wrong = shared_http.post("/")
+    assert (wrong.status_code, wrong.headers["allow"]) == (405, "GET, HEAD")
+    assert wrong.headers["content-type"] == "application/problem+json"
     head = shared_http.head("/healthz")
     assert (head.status_code, head.text) == (200, "")
 
 
-def test_a_path_is_all_of_a_path(shared_http):
-    outcome = f"{DECISIONS}/x/outcome/"
-    for odd in ("/v1", "/v1/models/m/n", outcome, "/x" + DECISIONS, "/openapi_json"):
-        answer = shared_http.get(odd)
-        assert answer.json()["detail"] == "there is nothing at this path"
-        assert answer.status_code == 404
-
-
 def test_a_full_queue_sheds_with_503_and_says_when_to_come_again(http):
-    http.put(BASE, json={"policy": "ind", "dim": DIM})
-    http.engine.store.writer.max_queued = 0
-    shed = http.post(DECISIONS, json={**ROUND, "id": "x"})
-    assert (shed.status_code, shed.headers["retry-after"]) == (503, "1")
-    http.engine.store.writer.max_queued = 100
-    assert http.post(DECISIONS, json={**ROUND, "id": "x"}).status_code == 201
+    http.put(BASE, json=MODEL)
+    for queued, status in ((0, 503), (100, 201)):
+        http.engine.store.writer.max_queued = queued
+        answer = http.post(DECISIONS, json={**ROUND, "id": "x"})
+        assert (answer.status_code, answer.headers.get("retry-after")) == (
+            status,
+            "1" if status == 503 else None,
+        )
 
 
 def test_a_client_that_leaves_in_the_middle_of_a_body_is_no_error_of_the_service(engine):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -119,14 +118,11 @@ def test_attempts_and_what_is_not_attributable_may_be_told_by_name(engine):
     def settled(name, **outcome):
         return engine.settle("m", name, OutcomeRequest(**outcome))
 
-    for name in "xyz":
-        sequence = names(engine.decide("m", routed(name)))
-        assert len(sequence) == 2
-    first, second = sequence = names(engine.decide("m", routed("z")))
+    for name in "xz":
+        first, second = sequence = names(engine.decide("m", routed(name)))
     done = settled("z", tried=sequence, succeeded=False, not_attributable=[second])
     assert (done.outcome.tried, done.not_attributable, done.learned) == (2, [2], True)
-    same = {"tried": 2, "succeeded": False, "not_attributable": [2]}
-    assert settled("z", **same).repeated
+    assert settled("z", tried=2, succeeded=False, not_attributable=[2]).repeated
     first, second = names(engine.read("m", "x"))
     with pytest.raises(InvalidInput, match="tried must name the first candidates"):
         settled("x", tried=[second], succeeded=False)
@@ -135,7 +131,6 @@ def test_attempts_and_what_is_not_attributable_may_be_told_by_name(engine):
     with pytest.raises(InvalidInput, match="not_attributable"):
         settled("x", tried=[first], succeeded=True, not_attributable=[first])
     assert settled("x", tried=[first], succeeded=True).outcome == messages.Observed(1, True)
-    assert settled("y", succeeded_id=names(engine.read("m", "y"))[0]).learned
 
 
 def test_in_shadow_mode_the_baseline_is_learned_from_and_the_proposal_has_reasons(engine):
@@ -197,15 +192,6 @@ def test_every_state_is_that_of_the_library_and_of_a_replay(where, clock, policy
     assert len(set(hashes)) == 1
 
 
-def test_a_policy_that_does_not_learn_names_candidates_too(engine):
-    engine.create("r", ModelRequest(policy="rand"))
-    answer = engine.decide("r", routed("x"))
-    assert names(answer)[0] in engine.read("r", "x").explanation
-    assert engine.settle("r", "x", told()).learned
-    with pytest.raises(Unknown, match="has no schema"):
-        engine.schema(engine.model("r"))
-
-
 def test_an_outcome_that_comes_later_cannot_stop_a_model(engine):
     """Two decisions wait that disagree about a field: the first that is learned from is right."""
     many = [{f"f{i}_{j}": 1.0 for j in range(200)} for i in range(2)]
@@ -241,10 +227,8 @@ def test_a_client_that_sends_junk_does_not_stop_a_model(http):
     http.put("/v1/models/m", json={})
     for name in ("junk", "more"):
         junk = {f"{name}{i}": i for i in range(300)}
-        for body in (
-            {"candidates": ["a", {"id": "b"} | junk]},
-            {"candidates": ["a"], "context": junk},
-        ):
+        for body in ({"candidates": ["a", {"id": "b"} | junk]},
+                     {"candidates": ["a"], "context": junk}):  # fmt: skip
             made = http.post(DECISIONS, json=body)
             assert made.status_code == 201
             told = {"tried": 1, "succeeded": True}
@@ -259,12 +243,11 @@ def test_threads_may_decide_at_the_same_time(engine):
     def offered(i):
         return [f"c{i}-{j}" for j in range(1000)]
 
+    def decide(i):
+        return engine.decide("m", routed(f"t{i}", candidates=offered(i)))
+
     with ThreadPoolExecutor(8) as pool:
-        list(
-            pool.map(
-                lambda i: engine.decide("m", routed(f"t{i}", candidates=offered(i))), range(40)
-            )
-        )
+        list(pool.map(decide, range(40)))
     model = engine.model("m")
     for i in range(40):
         record = engine.store.find(model.number, f"t{i}")[0].decision()
@@ -295,20 +278,18 @@ def test_the_schema_is_readable_as_it_was_declared_and_as_it_was_inferred(http):
     body = msgspec.to_builtins(routed("x"))
     body["context"] |= {"mcc": 5411, "trace": {"any": ["thing"]}}
     assert http.post(DECISIONS, json=body).status_code == 201
-    assert (
-        http.put(f"{DECISIONS}/x/outcome", json={"tried": 1, "succeeded": True}).status_code == 200
-    )
-    found = http.get("/v1/models/m/schema").json()
-    kinds = {(one["side"], one["name"]): one["kind"] for one in found["fields"]}
-    assert kinds["candidate", "id"] == "category"
-    assert kinds["context", "mcc"] == "category"
-    assert ("context", "trace") not in kinds
-    amount = next(one for one in found["fields"] if one["name"] == "amount")
+    told = {"tried": 1, "succeeded": True}
+    assert http.put(f"{DECISIONS}/x/outcome", json=told).status_code == 200
+    after = http.get("/v1/models/m/schema").json()
+    fields = {(field["side"], field["name"]): field for field in after["fields"]}
+    assert fields["candidate", "id"]["kind"] == fields["context", "mcc"]["kind"] == "category"
+    assert ("context", "trace") not in fields
+    amount = fields["context", "amount"]
     assert (amount["low"], amount["median"], amount["high"]) == (120.0, 120.0, 120.0)
-    assert {tuple(pair) for pair in found["crossed"]} == set(map(tuple, DECLARED["cross"]))
-    assert (found["ignored"], found["not_crossed"], found["idle"]) == (["trace"], 0, [])
-    assert 0 < found["columns"]["used"] <= found["columns"]["limit"] == 1 << 18
-    assert found["columns"]["replaced"] == 0
+    assert {tuple(pair) for pair in after["crossed"]} == set(map(tuple, DECLARED["cross"]))
+    assert (after["ignored"], after["not_crossed"], after["idle"]) == (["trace"], 0, [])
+    assert 0 < after["columns"]["used"] <= after["columns"]["limit"] == 1 << 18
+    assert after["columns"]["replaced"] == 0
     assert http.get(f"{DECISIONS}/x").json()["context"]["trace"] == {"any": ["thing"]}
 
 
@@ -345,8 +326,7 @@ def test_a_model_that_cannot_be_is_refused(http):
     for wanted, parameter in REFUSED:
         answer = http.put("/v1/models/m", json=wanted)
         assert answer.status_code == 422, answer.text
-        if parameter is not None:
-            assert answer.json()["parameter"] == parameter
+        assert parameter in (None, answer.json()["parameter"])
     assert http.get("/v1/models").json()["models"] == []
 
 
@@ -361,8 +341,13 @@ def test_models_with_dim_go_on_beside_those_without(engine):
         engine.decide("m", asked())
     with pytest.raises(InvalidInput, match="candidate 0 must be an object or a name"):
         engine.decide("m", routed(candidates=[messages.Candidate("a", [0.1])]))
-    with pytest.raises(Unknown, match="has no schema"):
-        engine.schema(engine.model("v"))
+    engine.create("r", ModelRequest(policy="rand"))  # it does not learn, but names candidates
+    answer = engine.decide("r", routed("x"))
+    assert names(answer)[0] in engine.read("r", "x").explanation
+    assert engine.settle("r", "x", told()).learned
+    for name in "vr":
+        with pytest.raises(Unknown, match="has no schema"):
+            engine.schema(engine.model(name))
 
 
 # what is stored
@@ -388,12 +373,14 @@ def test_an_export_has_the_context_and_all_candidates_where_they_are_stored(engi
         engine.settle(name, "x", told())
         (row,) = pq.read_table(io.BytesIO(exported(engine, name))).to_pylist()
         assert json.loads(row["context"]) == VISA
-        assert row["features"] is None
-        assert row["items"] is None
-        assert row["learned"]
+        assert (row["features"], row["items"], row["learned"]) == (None, None, True)
         offered = [{"id": each} if isinstance(each, str) else each for each in ROUTES]
         assert (row["candidates"] and json.loads(row["candidates"])) == (offered if keep else None)
         assert row["sequence"] == [["adyen", "stripe", "worldpay"][i] for i in row["order"]]
+        (line,) = map(json.loads, exported(engine, name, "jsonl").splitlines())
+        assert (line["id"], line["context"], line["candidates"]) == (
+            *("x", VISA), offered if keep else None,
+        )  # fmt: skip
 
 
 def test_an_export_is_a_log_that_teaches_what_the_model_learned(engine, folder):
@@ -411,18 +398,6 @@ def test_an_export_is_a_log_that_teaches_what_the_model_learned(engine, folder):
         assert learn_from(learner, log) == model.stats.learned
         for part in ("learner", "features"):
             assert pack(learner.state()[part]) == pack(model.policy.state()[part])
-
-
-def test_where_pyarrow_is_not_installed_json_lines_are_exported_and_parquet_says_what_it_needs(
-    engine, monkeypatch
-):
-    engine.decide("m", routed("x"))
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    (row,) = map(json.loads, exported(engine, "m", "jsonl").splitlines())
-    assert (row["id"], row["context"], row["candidates"]) == ("x", VISA, None)
-    with pytest.raises(InvalidInput, match=r"format must be jsonl, .*longrank\[logs\]"):
-        exported(engine, "m")
 
 
 # what is refused
@@ -455,19 +430,12 @@ def test_nothing_that_is_sent_is_answered_with_a_5xx_or_changes_anything(http):
     http.put("/v1/models/m", json={})
     before = http.get("/v1/models/m").json()
     for what, (candidate, parameter) in HOSTILE.items():
-        answer = http.post(
-            DECISIONS, json={"candidates": [{"id": "known"}, candidate, {"id": "0"}]}
-        )
-        assert answer.status_code == 422, what
-        assert answer.json()["parameter"] == parameter, what
-        if parameter.startswith("candidates[1]."):
+        offered = [{"id": "known"}, candidate, {"id": "0"}]
+        answer = http.post(DECISIONS, json={"candidates": offered})
+        assert (answer.status_code, answer.json()["parameter"]) == (422, parameter), what
+        if parameter == "candidates[1].x":
             answer = http.post(DECISIONS, json={"candidates": ["a"], "context": candidate})
-            if not parameter.endswith(
-                ".id"
-            ):  # the context may have a field of any kind with that name
-                assert answer.status_code == 422, what
-                assert answer.json()["parameter"] == parameter.replace("candidates[1]", "context")
-            assert answer.status_code < 500, what
+            assert (answer.status_code, answer.json()["parameter"]) == (422, "context.x"), what
     deep = b'{"candidates":[{"id":"a","x":%s}]}'
     kind = {"Content-Type": "application/json"}
     for depth in (500, 990, 5000):
@@ -479,16 +447,12 @@ def test_nothing_that_is_sent_is_answered_with_a_5xx_or_changes_anything(http):
         assert 400 <= answer.status_code < 500, literal
     for body in ({"candidates": ["a"], "context": [1]}, {"context": {}}, {"candidates": {"a": 1}}):
         assert http.post(DECISIONS, json=body).status_code == 422
-    packed = msgspec.msgpack.encode(
-        {"candidates": [{"id": "a", "x": msgspec.msgpack.Ext(5, b"odd")}]}
-    )
-    msgpack = {"Content-Type": "application/msgpack"}
-    assert http.post(DECISIONS, content=packed, headers=msgpack).status_code == 422
+    odd = {"candidates": [{"id": "a", "x": msgspec.msgpack.Ext(5, b"odd")}]}
+    head = {"Content-Type": "application/msgpack"}
+    content = msgspec.msgpack.encode(odd)
+    assert http.post(DECISIONS, content=content, headers=head).status_code == 422
     after = http.get("/v1/models/m").json()
-    assert (before["state_hash"], after["stats"]["decisions"]) == (
-        after["state_hash"],
-        sum(one["status"] == "pending" for one in http.get(DECISIONS).json()["decisions"]),
-    )
+    assert (before["state_hash"], 0) == (after["state_hash"], after["stats"]["decisions"])
 
 
 KEYS = st.sampled_from(["id", "a", "b", ""]) | st.text(max_size=4)
@@ -529,18 +493,6 @@ def test_any_json_is_answered_or_refused_and_what_is_refused_changes_nothing(eng
     assert fresh(engine).state_hash() == model.state_hash()
 
 
-def test_a_field_that_changes_its_kind_is_refused_in_one_sentence(engine):
-    engine.decide("m", routed("x"))
-    engine.settle("m", "x", told())
-    before = engine.model("m").state_hash()
-    with pytest.raises(InvalidInput) as caught:
-        engine.decide("m", routed(context={"brand": "visa", "amount": "much"}))
-    assert str(caught.value) == (
-        "context, field 'amount' must be a number, as this field is a number, got 'much'"
-    )
-    assert engine.model("m").state_hash() == before
-
-
 def test_few_candidates_may_have_many_fields_but_all_together_not_too_many(engine):
     wide = {f"f{i}": [f"t{j}" for j in range(60)] for i in range(200)}
     assert engine.decide("m", routed(candidates=[{"id": "a", **wide}, {"id": "b"}])).sequence
@@ -565,27 +517,27 @@ def test_extremes_are_answered_and_learned_from(engine):
 
 
 def test_the_client_sends_records_names_and_frames(http):
+    frame = pd.DataFrame({"id": ["a", "b"], "fee": [1.0, np.nan], "n": [1, 2]})
+    exact = {"amount": Decimal("3.00"), "tip": Decimal("0.50")}
     with Client(str(http.base_url), ADMIN, retries=0) as client:
         assert client.create_model("m", schema={"fields": {"amount": "number"}}).key
         answer = client.decide("m", candidates=ROUTES, context=VISA, **PAYOFFS)
         assert set(names(answer)) <= {"adyen", "stripe", "worldpay"}
         assert client.settle("m", answer.id, tried=names(answer), succeeded=True).learned
-        frame = pd.DataFrame({"id": ["a", "b"], "fee": [1.0, np.nan], "n": [1, 2]})
-        amount = np.float64(3.0)
-        assert client.decide("m", candidates=frame, context={"amount": amount}, **PAYOFFS).sequence
-        exact = {"amount": Decimal("3.00"), "tip": Decimal("0.50")}
+        amount = {"amount": np.float64(3.0)}
+        assert client.decide("m", candidates=frame, context=amount, **PAYOFFS).sequence
         answer = client.decide("m", candidates=["a"], context=exact, **PAYOFFS)
         assert client.settle("m", answer.id, tried=1, succeeded=True).learned
-        assert {one.name: one.kind for one in client.schema("m").fields}["tip"] == "number"
-        assert {one.name for one in client.schema("m").fields} >= {"id", "brand", "amount"}
-        assert client.model("m").dim == 0
-        with pytest.raises(CallFailed, match=r"^context\.amount must be a number") as caught:
+        kinds = {field.name: field.kind for field in client.schema("m").fields}
+        assert kinds["tip"] == "number"
+        assert set(kinds) >= {"id", "brand", "amount"}
+        rule = r"^context\.amount must be a number, as this field is a number, got 'much'"
+        before = client.model("m").state_hash
+        with pytest.raises(CallFailed, match=rule) as caught:
             client.decide("m", candidates=["a"], context={"amount": "much"})
-        assert caught.value.status == 422
+        assert (caught.value.status, client.model("m").state_hash) == (422, before)
         with pytest.raises(InvalidInput, match="candidates must be a list of dictionaries"):
             client.decide("m", candidates=np.ones((2, 2)))
-        with pytest.raises(InvalidInput, match="candidate 0, field 'x' must be text, a number"):
-            client.decide("m", candidates=[{"id": "a", "x": object()}])
 
 
 ODD = {
@@ -615,7 +567,7 @@ def test_the_client_takes_and_refuses_what_the_library_does(http):
         return None
 
     def fields(described):
-        return {(one["side"], one["name"], one["kind"]) for one in described}
+        return {(field["side"], field["name"], field["kind"]) for field in described}
 
     with Client(str(http.base_url), ADMIN, retries=0) as client:
         for i, what in enumerate(ODD):
@@ -623,7 +575,7 @@ def test_the_client_takes_and_refuses_what_the_library_does(http):
             client.create_model(model)
             for round_ in (([{"id": "a"}, odd], {}), (["a"], odd)):
                 assert refusal(decide_and_settle, *round_) == refusal(rank_and_learn, *round_), what
-            shared = [one for one in policy.schema.describe() if one["side"] == "context"]
+            shared = [field for field in policy.schema.describe() if field["side"] == "context"]
             known = map(msgspec.to_builtins, client.schema(model).fields)
             assert fields(known) >= fields(shared), what
         with pytest.raises(InvalidInput, match="whole numbers of at most 64 bits"):
@@ -636,12 +588,10 @@ def test_the_client_sends_the_declaration_of_a_schema(http):
     )
     with Client(str(http.base_url), ADMIN, retries=0) as client:
         assert client.create_model("m", schema=schema).key
-        found = client.schema("m")
-        assert {name: (one.kind, one.log) for name, one in found.declared.items()} == {
-            "amount": ("number", True),
-            "mcc": ("category", False),
-        }
-        assert found.ignored == ["trace"]
+        sent = client.schema("m")
+        declared = {name: (field.kind, field.log) for name, field in sent.declared.items()}
+        assert declared == {"amount": ("number", True), "mcc": ("category", False)}
+        assert sent.ignored == ["trace"]
         for settings, parameter in (
             ({"schema": 3}, "schema"),
             ({"schema": {"fields": 3}}, "schema.fields"),

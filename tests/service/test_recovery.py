@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from serving import asked, crash, execute, fresh, make, play, told, until
+from serving import asked, crash, fresh, make, play, told, until
 
 from longrank.service.engine.engine import Engine
-from longrank.service.errors import NotReady, StoreDamaged, StoreFailed
+from longrank.service.errors import NotReady, StoreFailed
 from longrank.service.store import sqlite
 from longrank.service.store.records import DECISION, Draft
 from longrank.service.store.sqlite import SqliteStore
@@ -85,13 +85,3 @@ def test_an_entry_that_cannot_be_learned_stops_everything_and_its_model_after_a_
     with Engine(SqliteStore(path)) as again:
         assert list(again.suspended) == ["other"]
         assert again.decide("m", asked("y")).id == "y"
-
-
-def test_an_outcome_whose_decision_is_gone_is_not_passed_over(engine, path):
-    play(engine, count=1)
-    execute(engine.store, "DELETE FROM log WHERE kind = 0")
-    crash(engine)
-    again = Engine(SqliteStore(path))
-    with pytest.raises(StoreDamaged, match="has lost its decision"):
-        again.start()
-    again.close()

@@ -12,16 +12,13 @@ from pathlib import Path
 from typing import get_type_hints
 
 import pytest
-from serving import ADMIN, DIM, served
+from serving import served
 
 import longrank
-from longrank.service import AsyncClient, Client, messages
-from longrank.service.http.application import endpoints, find
-from longrank.service.http.problems import Refused
+from longrank.service import AsyncClient, Client
+from longrank.service.http.application import endpoints
 from longrank.service.http.routes import PAGES, ROUTES, Endpoints
 from longrank.service.http.service import Reply
-
-TABLE = endpoints()
 
 
 def test_a_handler_takes_what_its_route_says_and_answers_it():
@@ -36,12 +33,8 @@ def test_a_handler_takes_what_its_route_says_and_answers_it():
         assert hints.get("body") == route.takes
         answers = [kind or type(None) for kind in route.answers.values()]
         assert hints["return"] in answers or (hints["return"] is Reply and answers == [bytes])
-
-
-def test_an_endpoint_has_a_name_a_summary_and_a_scope():
-    for route in ROUTES:
-        assert route.summary.endswith("."), route
-        assert (route.scope == "open") == (not route.path.startswith("/v1/")), route
+        assert route in PAGES or route.summary.endswith("."), route
+        assert route in PAGES or (route.scope == "open") == (not route.path.startswith("/v1/"))
     assert len({route.name for route in ROUTES}) == len(ROUTES)
 
 
@@ -66,18 +59,6 @@ def test_arguments_become_a_path_a_query_and_a_body():
     assert b"tried" in settled.body
     with pytest.raises(TypeError, match="missing a required argument"):
         Endpoints.read.call("m")
-
-
-def test_the_calls_of_an_administrator_go_through(http):
-    with Client(str(http.base_url), ADMIN) as client:
-        client.create_model("m", dim=DIM, policy="ind")
-        made = client.create_key("m")
-        assert isinstance(made, messages.KeyCreated)
-        assert made.id in [key.id for key in client.list_keys("m").keys]
-        assert client.delete_key("m", made.id) is None
-        assert client.drop("m", older_than=60).dropped == 0
-        assert (client.health().status, client.ready().status) == ("alive", "ready")
-        assert b"longrank_ready 1.0" in client.metrics()
 
 
 TYPED = """
@@ -118,45 +99,22 @@ def test_a_client_imports_no_server():
     assert not loaded & {"starlette", "uvicorn", "apsw", "psycopg", "prometheus_client"}
 
 
-def test_a_path_and_a_method_name_one_endpoint_and_its_values():
-    endpoint, values = find(TABLE, "PUT", "/v1/models/m/decisions/x:1/outcome")
-    assert endpoint.route.name == "settle"
-    assert endpoint.handler.__name__ == "settle"
-    assert values == {"name": "m", "id": "x:1"}
-    assert find(TABLE, "HEAD", "/healthz")[0].route.name == "health"
-
-
-def test_any_other_request_is_refused():
-    for method, path, status in (
-        ("GET", "/v1/models/m/", 404),
-        ("GET", "/openapi_json", 404),
-        ("GET", "/healthz\n", 404),
-        ("GET", "/v1/models/m\n", 404),
-        ("PATCH", "/v1/models/m", 405),
-        ("HEAD", "/v1/models/m/outcomes", 405),
-    ):
-        with pytest.raises(Refused) as caught:
-            find(TABLE, method, path)
-        assert caught.value.status == status, path
-
-
 async def app(scope, receive, send):  # noqa: ARG001
     if scope["type"] != "http":
         return
     if scope["path"] == "/slow":
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0)
     await send({"type": "http.response.start", "status": 200, "headers": [(b"a", b"b")]})
     await send({"type": "http.response.body", "body": b"first ", "more_body": True})
     await send({"type": "http.response.body", "body": b"second"})
 
 
-@pytest.mark.parametrize("asked", ["/", "/slow"])
-def test_one_read_gets_a_whole_answer_and_the_connection_lives_on(asked):
+def test_one_read_gets_a_whole_answer_and_the_connection_lives_on():
     with served(app) as url:
         host, _, port = url.removeprefix("http://").partition(":")
         with socket.create_connection((host, int(port)), timeout=120) as client:
-            for _ in range(3):
-                client.sendall(f"GET {asked} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            for target in ("/", "/slow", "/"):
+                client.sendall(f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
                 answer = client.recv(10_000)
                 assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
                 assert answer.endswith(b"6\r\nfirst \r\n6\r\nsecond\r\n0\r\n\r\n")

@@ -3,41 +3,46 @@
 from __future__ import annotations
 
 import gc
-import logging
 import os
 import signal
 import socket
 import subprocess
 import sys
 
-import msgspec
 import pytest
 from process import MAIN, once
-from serving import ADMIN, DIM, asked, free_port, told, until
+from serving import ADMIN, execute, free_port, make, play, until
 from typer.testing import CliRunner
 
 from longrank import cli, service
 from longrank.errors import InvalidInput
-from longrank.service import messages
 from longrank.service.engine.engine import Engine
 from longrank.service.errors import StoreDamaged
 from longrank.service.store.sqlite import SqliteStore
-from longrank.service.store.store import plain_address
-
-ROUND = msgspec.to_builtins(asked())
 
 
 @pytest.fixture
-def command():
+def command(logging_restored):  # noqa: ARG001
     """Runs a command in this process, and puts back what it sets for a process of its own."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
     collecting = gc.get_threshold()
     yield lambda *args: CliRunner().invoke(cli.app, args, env={"LONGRANK_ADMIN_KEY": ADMIN})
-    root.handlers[:] = handlers
-    root.setLevel(level)
     gc.set_threshold(*collecting)
     gc.unfreeze()
+
+
+@pytest.fixture
+def filled(path):
+    """A store with a decision and its outcome; what it returns damages it."""
+    with Engine(SqliteStore(path)) as engine:
+        make(engine, "m")
+        play(engine, count=1)
+
+    def damage():
+        store = SqliteStore(path)
+        execute(store, "UPDATE log SET at = 1.0")
+        store.close()
+
+    return damage
 
 
 def test_the_administrators_key_is_printed_once(tmp_path):
@@ -67,67 +72,43 @@ def test_the_administrators_key_is_printed_once(tmp_path):
     assert keys[0].encode() not in (tmp_path / "d.db").read_bytes()
 
 
-def test_no_auth_binds_to_loopback_only(tmp_path, command):
-    store = str(tmp_path / "d.db")
+def test_what_cannot_be_served_is_refused_in_one_sentence(path, command, filled):
+    store = str(path)
     refused = command("serve", "--no-auth", "--host", "0.0.0.0", "--store", store)
     assert isinstance(refused.exception, InvalidInput)
     assert "loopback" in str(refused.exception)
     refused = command("serve", "--log-level", "loud", "--store", store)
     assert refused.exit_code == 2
     assert "'loud' is not one of" in refused.output
-
-
-def test_a_damaged_store_is_refused_in_one_sentence(tmp_path, command):
-    path = tmp_path / "d.db"
-    with Engine(SqliteStore(path)) as engine:
-        engine.create("m", messages.ModelRequest(dim=DIM, policy="ind"))
-        engine.decide("m", asked("x"))
-        change = "UPDATE log SET at = 1.0"
-        engine.store.writer.call(lambda session: session.execute(change))
-    refused = command("serve", "--port", str(free_port()), "--store", str(path))
-    assert isinstance(refused.exception, StoreDamaged)
-    assert "log entry 1 is damaged" in str(refused.exception)
-
-
-def test_a_port_that_is_taken_is_told(tmp_path, command):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        refused = command("serve", "--port", port, "--store", str(tmp_path / "b.db"))
+        refused = command("serve", "--port", port, "--store", store)
     assert "cannot listen" in str(refused.exception)
+    filled()
+    refused = command("serve", "--port", str(free_port()), "--store", store)
+    assert isinstance(refused.exception, StoreDamaged)
+    assert "log entry 1 is damaged" in str(refused.exception)
 
 
-def test_the_doctor_measures_the_disk_and_reads_the_store(tmp_path, command):
-    path = tmp_path / "d.db"
-    first = command("doctor", "--store", str(path))
-    assert (first.exit_code, "does not exist yet" in first.stdout) == (0, True)
-    with Engine(SqliteStore(path)) as engine:
-        engine.create("m", messages.ModelRequest(dim=DIM, policy="ind"))
-        engine.decide("m", asked("x"))
-        engine.settle("m", "x", told())
-        busy = command("doctor", "--store", str(path))
-        assert (busy.exit_code, "is in use" in busy.stdout) == (0, True)
-    well = command("doctor", "--store", str(path))
-    assert well.exit_code == 0, well.stdout
-    assert "fsync" in well.stdout
-    assert "1 decisions, 1 learned" in well.stdout
-    change = "UPDATE log SET at = 1.0"
-    store = SqliteStore(path)
-    store.writer.call(lambda session: session.execute(change))
-    store.close()
-    ill = command("doctor", "--store", str(path))
-    assert (ill.exit_code, "damaged" in ill.stdout) == (1, True)
+def test_the_doctor_measures_the_disk_and_reads_the_store(path, folder, command, filled):
+    def doctor(store):
+        done = command("doctor", "--store", str(store))
+        return done.exit_code, done.stdout
 
-
-def test_the_doctor_tells_where_it_cannot_write(command):
-    ill = command("doctor", "--store", "/proc/decisions.db")
-    assert (ill.exit_code, "cannot write" in ill.stdout) == (1, True)
-
-
-def test_a_password_in_the_stores_url_is_not_shown():
-    assert plain_address("postgresql://me:secret@host/db") == "postgresql://host/db"
-    assert plain_address("decisions.db") == "decisions.db"
+    code, output = doctor(folder / "new.db")
+    assert (code, "does not exist yet" in output) == (0, True)
+    with Engine(SqliteStore(path)):
+        code, output = doctor(path)
+        assert (code, "is in use" in output) == (0, True)
+    code, output = doctor(path)
+    assert (code, "fsync" in output, "1 decisions, 1 learned" in output) == (0, True, True)
+    filled()
+    code, output = doctor(path)
+    assert (code, "damaged" in output) == (1, True)
+    code, output = doctor("/proc/decisions.db")
+    assert (code, "cannot write" in output) == (1, True)
 
 
 def test_the_commands_and_names_of_the_service_are_there(command):

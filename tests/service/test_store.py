@@ -24,7 +24,10 @@ def test_what_was_appended_is_found_again_to_the_last_bit_or_refused(store, mode
     body = bytes(range(256))
     at, expires = 1794776598.1403723, 0.1 + 0.2
     entry = append(store, Draft(model, DECISION, "x", at, expires, body, "not stored"))
+    store.probe()  # changes nothing, but needs a store that writes
     store.close()
+    with pytest.raises(StoreFailed):
+        store.probe()
     again = open_store(where)
     found, settled = again.find(model, "x")
     again.verify()

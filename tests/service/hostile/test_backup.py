@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 
 import pytest
-from serving import asked, told, until
+from serving import asked, execute, play, told, until
 from typer.testing import CliRunner
 
 from longrank import cli
@@ -20,9 +19,7 @@ from longrank.service.store.sqlite import SqliteStore
 @pytest.fixture
 def learned(engine):
     """An engine that has decided and learned something, some of it in the write-ahead log only."""
-    for i in range(20):
-        engine.decide("m", asked(f"d{i}", seed=i))
-        engine.settle("m", f"d{i}", told(1, i % 2 == 0))
+    play(engine)
     return engine
 
 
@@ -68,10 +65,8 @@ def test_a_backup_is_consistent_while_others_write(learned, path, folder, clock,
 
 
 def test_of_a_damaged_store_no_backup_is_made(learned, path, folder):
+    execute(learned.store, "UPDATE log SET at = 1.0 WHERE seq = 3")
     learned.close()
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE log SET at = 1.0 WHERE seq = 3")
-    connection.close()
     target = folder / "backup.db"
     *_, last = backup(str(path), target)
     assert (last.what, last.good) == ("backup", False)
@@ -88,9 +83,6 @@ def test_a_backup_is_never_written_over(learned, path, folder):
         list(backup(str(path), target))
     assert target.read_bytes() == b"precious"
     learned.decide("m", asked("still-alive"))
-
-
-def test_a_database_is_left_to_its_own_tools(folder):
-    with pytest.raises(InvalidInput, match="pg_dump") as error:
-        list(backup("postgresql://me:secret@host/db", folder / "backup.db"))
+    with pytest.raises(InvalidInput, match="pg_dump") as error:  # a database has its own tools
+        list(backup("postgresql://me:secret@host/db", folder / "other.db"))
     assert "secret" not in str(error.value)

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import logging
 
-import msgspec
 import pytest
-from serving import DIM, asked, make, told
+from serving import asked, make, play, service, told
 
-from longrank.errors import InvalidInput
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import Model
 from longrank.service.engine.views import Views
 from longrank.service.errors import StoreDamaged
 from longrank.service.store.sqlite import SqliteStore
 from longrank.service.upkeep import RETENTION, Upkeep
-
-ROUND = msgspec.to_builtins(asked())
 
 
 @pytest.fixture
@@ -27,38 +23,19 @@ def engine(path, clock):
         yield engine
 
 
-@pytest.mark.parametrize(("field", "number"), [("rewards", 1.1e12), ("losses", -1.7e308)])
-def test_payoffs_have_a_bound(http, field, number):
-    http.put("/v1/models/m", json={"policy": "ind", "dim": DIM})
-    numbers = {"rewards": [1.0], "losses": [0.0, 0.0], field: [number] * (1 + (field == "losses"))}
-    refused = http.post("/v1/models/m/decisions", json={**ROUND, **numbers})
-    assert (refused.status_code, refused.json()["parameter"]) == (422, f"{field}[0]")
-    with pytest.raises(InvalidInput, match=field):
-        http.engine.decide("m", asked(**numbers))
+def test_a_model_that_cannot_be_described_is_listed_by_name_and_left_out_of_a_scrape(
+    path, monkeypatch
+):
+    def failing(method):
+        return lambda views, model: 1 / (model.name != "bad") and method(views, model)
 
-
-def test_a_model_that_cannot_be_described_is_listed_by_name(http, monkeypatch):
-    for name in ("a", "bad", "c"):
-        http.put(f"/v1/models/{name}", json={"policy": "ind", "dim": DIM})
-    describe = Views.describe
-
-    def refuse(views, model):
-        return 1 / 0 if model.name == "bad" else describe(views, model)
-
-    monkeypatch.setattr(Views, "describe", refuse)
-    listed = http.get("/v1/models").json()
-    assert [one["name"] for one in listed["models"]] == ["a", "c"]
-    assert [one["name"] for one in listed["unavailable"]] == ["bad"]
-
-
-def test_a_scrape_goes_on_past_a_model_that_fails(http, monkeypatch):
-    for name in ("a", "bad", "c"):
-        http.put(f"/v1/models/{name}", json={"policy": "ind", "dim": DIM})
-    pending = Views.pending
-    monkeypatch.setattr(
-        Views, "pending", lambda views, model: 1 / (model.name != "bad") and pending(views, model)
-    )
-    text = http.get("/metrics").text
+    monkeypatch.setattr(Views, "describe", failing(Views.describe))
+    monkeypatch.setattr(Views, "pending", failing(Views.pending))
+    with service(path, models=("a", "bad", "c")) as http:
+        listed = http.get("/v1/models").json()
+        text = http.get("/metrics").text
+    assert [model["name"] for model in listed["models"]] == ["a", "c"]
+    assert [model["name"] for model in listed["unavailable"]] == ["bad"]
     assert 'longrank_model_pending{model="c"} 0.0' in text
     assert 'longrank_model_pending{model="bad"}' not in text
 
@@ -75,8 +52,7 @@ def failing(engine, monkeypatch):
 
     monkeypatch.setattr(Engine, "save", refuse)
     for name in ("a", "bad", "c"):
-        engine.decide(name, asked("x"))
-        engine.settle(name, "x", told())
+        play(engine, name, 1)
     return engine
 
 
@@ -105,8 +81,7 @@ def test_a_model_that_cannot_learn_its_log_does_not_stop_a_start(path, clock, mo
     with Engine(SqliteStore(path), clock=clock) as engine:
         for name in ("a", "bad", "c"):
             number = make(engine, name).number
-            engine.decide(name, asked("x"))
-            engine.settle(name, "x", told())
+            play(engine, name, 1)
             if name == "bad":
                 bad = number
         monkeypatch.setattr(engine, "leads", lambda _: False)  # no snapshot

@@ -10,26 +10,14 @@ import msgspec
 import psycopg
 import pytest
 from process import Server, once
-from serving import DIM, asked, free_port, make, told, until
+from serving import MODEL, asked, free_port, told, until
 
-from longrank.service.engine.engine import Engine
 from longrank.service.errors import StoreFailed
 from longrank.service.store import sql
 from longrank.service.store.postgres import PostgresStore
 
 pytestmark = pytest.mark.postgres
 PATIENCE = 60.0  # seconds, on a busy machine; benchmarks/service/hostile_cluster.py measures
-
-
-@pytest.fixture
-def engines(database, clock):
-    """Two engines on one database, as in two processes."""
-    both = [Engine(PostgresStore(database), clock=clock).start() for _ in range(2)]
-    make(both[0], "m")
-    both[1].follow()
-    yield both
-    for engine in both:
-        engine.close()
 
 
 @contextmanager
@@ -90,17 +78,6 @@ def test_a_starting_process_takes_no_lock_that_writers_wait_for(database):
         within(PATIENCE, lambda: PostgresStore(database)).close()
 
 
-def test_learning_goes_on_while_the_process_that_led_is_stopped(engines):
-    first, second = engines
-    first.renew()
-    assert first.leads(first.model("m"))
-    first.decide("m", asked("x"))
-    first.follow()
-    second.settle("m", "x", told())  # and the first does nothing from here on
-    second.follow()
-    assert second.model("m").version == 1
-
-
 def test_a_stopped_process_loses_its_lease_and_can_save_nothing_when_it_is_woken(engines):
     first, second = engines
     model = first.model("m")
@@ -121,20 +98,27 @@ def test_a_stopped_process_loses_its_lease_and_can_save_nothing_when_it_is_woken
     assert first.model("m").snapshot() == second.model("m").snapshot()
 
 
-def test_a_process_that_cannot_reach_its_database_says_so(engines, cluster, monkeypatch):
+def test_a_database_that_is_away_is_told_and_comes_back(engines, cluster, monkeypatch):
     first, _ = engines
+    first.decide("m", asked("before"))
     first.renew()
     first.follow()
     assert first.trouble is None
     cluster.stop("immediate")
     try:
-        with pytest.raises(StoreFailed):
-            first.renew()
+        for call in (first.renew, first.follow, lambda: first.read("m", "before")):
+            with pytest.raises(StoreFailed):
+                call()
         monkeypatch.setattr("longrank.service.engine.engine.MAX_WAIT", 0.0)
         assert "the database has not answered" in first.trouble
+        for _ in range(2):
+            with pytest.raises(StoreFailed):
+                first.decide("m", asked("during"))
     finally:
         cluster.start()
     monkeypatch.undo()
+    first.decide("m", asked("after"))
+    assert first.read("m", "before").id == "before"
 
     def recovered():
         try:
@@ -145,6 +129,7 @@ def test_a_process_that_cannot_reach_its_database_says_so(engines, cluster, monk
         return first.trouble is None
 
     until(recovered)
+    assert first.model("m").stats.decisions == 2
 
 
 def test_a_real_process_that_is_stopped_costs_the_others_nothing_they_notice(database):
@@ -155,8 +140,7 @@ def test_a_real_process_that_is_stopped_costs_the_others_nothing_they_notice(dat
         for server in servers:
             server.ready()
         first, second = (server.port for server in servers)
-        base = {"policy": "ind", "dim": DIM, "max_budget": 5}
-        assert once(first, "PUT", "/v1/models/m", base)[0] == 201
+        assert once(first, "PUT", "/v1/models/m", MODEL)[0] == 201
         until(lambda: once(second, "GET", "/v1/models/m")[0] == 200)
         servers[0].process.send_signal(signal.SIGSTOP)
         decision = msgspec.to_builtins(asked("x"))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 import httpx
 import msgspec
 import pytest
-from serving import ADMIN, asked, make, served, told, until_ready
+from serving import ADMIN, asked, crash, execute, make, play, served, told, until_ready
 
 from longrank.packing import pack, unpack
 from longrank.service.app import build
@@ -29,33 +30,62 @@ def unknown_field(engine, model):
     engine.store.update_model(model.number, json.dumps(spec).encode())
 
 
-def unknown_state(engine, model, after=-1):
-    """A policy of a kind that this version does not know, in the snapshots after an entry."""
+def newer_spec(engine, model):
+    spec = json.dumps({"version": 7, "shape": "unheard of"}).encode()
+    engine.store.update_model(model.number, spec)
+
+
+def write_snapshots(engine, model, body, total, after=-1):
+    """Change the snapshots after an entry."""
+    statement = "UPDATE snapshots SET body = ?, sum = ? WHERE model = ? AND seq > ?"
+    execute(engine.store, statement, body, total, model.number, after)
+
+
+def newer_snapshot(engine, model):
+    """Though there is an older one, which would do."""
+    engine.save(model)
+    body = msgspec.msgpack.encode([7, "unheard of"])
+    write_snapshots(engine, model, body, hashlib.sha256(body).digest(), 0)
+
+
+def changed_policy(engine, model, change, after=-1):
     engine.save(model)
     snapshot = model.snapshot()
     tree = unpack(snapshot.policy)
-    tree["policy"]["kind"] = "Unheard"
+    change(tree["policy"])
     other = pack(tree)
     written = msgspec.structs.replace(snapshot, policy=other, state_hash=state_hash(other))
-    body, total = written.packed()
-    sql = "UPDATE snapshots SET body = ?, sum = ? WHERE model = ? AND seq > ?"
-    arguments = (body, total, model.number, after)
-    engine.store.writer.call(lambda session: session.execute(sql, arguments))
+    write_snapshots(engine, model, *written.packed(), after)
 
 
-def unknown_entry(engine, model):
-    """A decision whose record this version does not know."""
-    body = records.encode([records.VERSION + 1, "something", "else"])
+def unknown_policy(engine, model, after=-1):
+    """A policy of a kind that this version does not know, in the snapshots after an entry."""
+    changed_policy(engine, model, lambda policy: policy.update(kind="Unheard"), after)
+
+
+def newer_learner(engine, model):
+    changed_policy(engine, model, lambda policy: policy["learner"].update(version=7))
+
+
+def newer_entry(engine, model, version=records.VERSION + 1):
+    body = records.encode([version, "something", "else"])
     engine.store.append(Draft(model.number, DECISION, "later", 0.0, 0.0, body)).result()
 
 
 def other_layout(engine, model):
     """The same, where the version does not tell."""
-    body = records.encode([records.VERSION, "something", "else"])
-    engine.store.append(Draft(model.number, DECISION, "later", 0.0, 0.0, body)).result()
+    newer_entry(engine, model, records.VERSION)
 
 
-WRITTEN = [unknown_field, unknown_state, unknown_entry, other_layout]
+WRITTEN = {
+    unknown_field: "temperature of the room",
+    newer_spec: "version 7.*upgrade longrank",
+    newer_snapshot: "version 7.*upgrade longrank",
+    unknown_policy: "'Unheard'",
+    newer_learner: "'OnlineNewton'.*version 7.*upgrade longrank",
+    newer_entry: r"log entry \d+ \('later'\).*version 2.*upgrade longrank",
+    other_layout: r"log entry \d+ \('later'\)",
+}
 
 
 @pytest.fixture
@@ -66,15 +96,13 @@ def prepared(where, clock):
         engine = Engine(open_store(where), clock=clock).start()
         for name in ("old", "new"):
             make(engine, name)
-            engine.decide(name, asked("x"))
-            engine.settle(name, "x", told())
+            play(engine, name, 1)
         engine.renew()
         engine.follow()
         model = engine.model("new")
         engine.store.writer.committed = lambda appends: appends  # as another process writes
         write(engine, model)
-        engine.ready = False
-        engine.close()
+        crash(engine)
         return where
 
     return prepare
@@ -82,11 +110,17 @@ def prepared(where, clock):
 
 @pytest.mark.parametrize("write", WRITTEN)
 def test_one_model_says_so_by_name_and_the_others_go_on(prepared, write, clock):
-    with Engine(open_store(prepared(write)), clock=clock) as engine:
+    where = prepared(write)
+    findings = {finding.what: finding for finding in stored(where)}
+    assert findings["model old"].good
+    assert not findings["model new"].good
+    assert findings["model new"].detail.startswith("not damaged, but of another version")
+    with Engine(open_store(where), clock=clock) as engine:
         assert [model.name for model in engine.models()] == ["old"]
         engine.decide("old", asked("y"))
         assert engine.settle("old", "y", told()).learned
-        with pytest.raises(StoreDamaged, match="model 'new' cannot be used by this process"):
+        reason = f"model 'new' cannot be used by this process.*{WRITTEN[write]}"
+        with pytest.raises(StoreDamaged, match=reason):
             engine.decide("new", asked("y"))
         assert list(engine.suspended) == ["new"]
         assert engine.trouble is None
@@ -94,30 +128,23 @@ def test_one_model_says_so_by_name_and_the_others_go_on(prepared, write, clock):
 
 def test_a_snapshot_of_another_version_is_passed_over_for_an_older_one(prepared, clock):
     """As after going back to the version before: the log is there, and replayed from further on."""
-    where = prepared(lambda engine, model: unknown_state(engine, model, after=0))
+    where = prepared(lambda engine, model: unknown_policy(engine, model, after=0))
     with Engine(open_store(where), clock=clock) as engine:
         assert engine.suspended == {}
         assert engine.model("new").version == 1
         assert engine.model("new").state_hash() == engine.model("old").state_hash()
 
 
-@pytest.mark.parametrize("write", WRITTEN)
-def test_the_doctor_tells_another_version_from_damage(prepared, write):
-    findings = {finding.what: finding for finding in stored(prepared(write))}
-    assert findings["model old"].good
-    assert not findings["model new"].good
-    assert findings["model new"].detail.startswith("not damaged, but of another version")
-
-
-def test_the_doctor_tells_damage_from_another_version(engine, path):
-    engine.decide("m", asked("x"))
-    engine.settle("m", "x", told())
-    drop = "DELETE FROM log WHERE kind = 0"
-    engine.store.writer.call(lambda session: session.execute(drop))
-    engine.ready = False
-    engine.close()
-    found = {finding.what: finding for finding in stored(str(path))}["model m"]
-    assert found.detail.startswith("damaged: ")
+def test_damage_is_told_from_another_version_and_not_passed_over(engine, path):
+    play(engine, count=1)
+    execute(engine.store, "DELETE FROM log WHERE kind = 0")
+    crash(engine)
+    damage = {finding.what: finding for finding in stored(str(path))}["model m"]
+    assert damage.detail.startswith("damaged: ")
+    again = Engine(open_store(str(path)))
+    with pytest.raises(StoreDamaged, match="has lost its decision"):
+        again.start()
+    again.close()
 
 
 def test_readiness_names_the_model(prepared, clock):

@@ -7,21 +7,12 @@ import threading
 from contextlib import ExitStack
 
 import pytest
-from serving import asked, make, told
+from serving import asked, told
 
 from longrank.service.engine import readers
-from longrank.service.engine.engine import Engine
 from longrank.service.engine.readers import Readers
 from longrank.service.errors import Busy, Conflict, NotReady, Unknown
 from longrank.service.store import store as stores
-from longrank.service.store.sqlite import SqliteStore
-
-
-@pytest.fixture
-def engine(path, clock):
-    with Engine(SqliteStore(path), clock=clock) as engine:
-        make(engine, "m")
-        yield engine
 
 
 @pytest.fixture
@@ -35,12 +26,9 @@ def test_what_must_read_the_store_leaves_the_event_loop(engine, monkeypatch):
     engine.decide("m", asked("x"))
     engine._recent.clear()  # as after a restart, or many other decisions
     threads, find = [], engine.store.find
-
-    def watched(*which):
-        threads.append(threading.current_thread())
-        return find(*which)
-
-    monkeypatch.setattr(engine.store, "find", watched)
+    monkeypatch.setattr(
+        engine.store, "find", lambda *w: threads.append(threading.current_thread()) or find(*w)
+    )
 
     async def main():
         verbs = engine.aio
@@ -55,22 +43,6 @@ def test_what_must_read_the_store_leaves_the_event_loop(engine, monkeypatch):
     asyncio.run(main())
     assert len(threads) >= 5
     assert threading.main_thread() not in threads
-
-
-def test_reads_that_wait_share_a_change_of_threads(pool, monkeypatch):
-    submit, trips = pool._pool.submit, []
-
-    def counted(*work):
-        trips.append(work)
-        return submit(*work)
-
-    monkeypatch.setattr(pool._pool, "submit", counted)
-
-    async def main():
-        return await asyncio.gather(*(pool.read(divmod, i, 7) for i in range(100)))
-
-    assert asyncio.run(main()) == [divmod(i, 7) for i in range(100)]
-    assert len(trips) == 1
 
 
 def test_slow_reads_leave_a_thread_to_others_until_all_are_slow(pool):
@@ -99,17 +71,30 @@ def test_slow_reads_leave_a_thread_to_others_until_all_are_slow(pool):
     asyncio.run(main())
 
 
-def test_an_error_is_the_callers_and_nobody_elses(pool):
+def test_reads_that_wait_share_a_change_of_threads_and_an_error_is_the_callers(pool, monkeypatch):
+    submit, trips = pool._pool.submit, []
+
+    def counted(*work):
+        trips.append(work)
+        return submit(*work)
+
+    monkeypatch.setattr(pool._pool, "submit", counted)
+
     async def main():
         gone = asyncio.ensure_future(pool.read(abs, 1))
-        found = asyncio.gather(pool.read(divmod, 1, 0), pool.read(abs, -2), return_exceptions=True)
+        reads = (pool.read(divmod, i, 7 * (i != 50)) for i in range(100))
+        reading = asyncio.gather(*reads, return_exceptions=True)
         await asyncio.sleep(0.0)
         gone.cancel()
-        return await found
+        return await reading
 
-    error, good = asyncio.run(main())
-    assert isinstance(error, ZeroDivisionError)
-    assert good == 2
+    results = asyncio.run(main())
+    assert isinstance(results.pop(50), ZeroDivisionError)
+    assert results == [divmod(i, 7) for i in range(100) if i != 50]
+    assert len(trips) == 1
+    pool.close()
+    with pytest.raises(NotReady):
+        asyncio.run(pool.read(abs, 1))
 
 
 def test_each_event_loop_has_its_own_reads(pool):
@@ -127,12 +112,6 @@ def test_each_event_loop_has_its_own_reads(pool):
     for thread in threads:
         thread.join(120)
     assert results == [list(range(50))] * 4
-
-
-def test_a_service_that_stops_reads_no_more(pool):
-    pool.close()
-    with pytest.raises(NotReady):
-        asyncio.run(pool.read(abs, 1))
 
 
 def test_connections_that_read_have_a_limit(engine, monkeypatch):

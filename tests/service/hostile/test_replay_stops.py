@@ -5,11 +5,10 @@ from __future__ import annotations
 import threading
 
 import pytest
-from serving import ADMIN, asked, served, told, until
+from serving import ADMIN, crash, fresh, play, served, until
 
 from longrank.service.app import build
 from longrank.service.engine import apply
-from longrank.service.engine.apply import replay
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import Model
 from longrank.service.errors import Stopped
@@ -21,11 +20,8 @@ OUTCOMES = 30
 @pytest.fixture
 def log(engine, path):
     """The path of a store whose log has to be replayed from the beginning."""
-    for i in range(OUTCOMES):
-        engine.decide("m", asked(f"d{i}", seed=i))
-        engine.settle("m", f"d{i}", told(1, i % 3 == 0))
-    engine.ready = False  # as after a crash: no snapshot at the end
-    engine.close()
+    play(engine, count=OUTCOMES)
+    crash(engine)
     return path
 
 
@@ -59,8 +55,7 @@ def test_a_service_that_is_stopped_while_it_replays_stops_and_goes_on_from_there
     assert failures == []
     with Engine(SqliteStore(log), clock=clock) as again:
         assert len(slow.count) == OUTCOMES  # none of them twice
-        (row,) = again.store.models()
-        assert again.model("m").snapshot() == replay(again.store, row, fresh=True).snapshot()
+        assert again.model("m").snapshot() == fresh(again).snapshot()
 
 
 def test_a_replay_that_is_killed_again_and_again_comes_to_an_end(log, clock, monkeypatch):

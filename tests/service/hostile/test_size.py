@@ -9,20 +9,11 @@ import msgspec
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from serving import DIM, asked, make, told, until
+from serving import MODEL, asked, execute, make, told, until
 
 from longrank.service import export, messages
-from longrank.service.engine.engine import Engine
 from longrank.service.store import sql, store
-from longrank.service.store.postgres import PostgresSession, PostgresStore
-
-
-@pytest.fixture
-def engines(database, clock):
-    both = [Engine(PostgresStore(database), clock=clock).start() for _ in range(2)]
-    yield both
-    for engine in both:
-        engine.close()
+from longrank.service.store.postgres import PostgresSession
 
 
 def round_(engines):
@@ -63,7 +54,7 @@ def test_the_state_of_a_large_model_is_not_written_with_every_outcome(engines):
 
     def written():
         current = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"
-        return int(first.store.writer.call(lambda session: session.execute(current))[0][0])
+        return int(execute(first.store, current)[0][0])
 
     before = written()
     for i in range(outcomes):
@@ -114,8 +105,7 @@ def test_a_model_is_deleted_a_part_at_a_time_and_wholly(engine, reopen, monkeypa
 
 
 def test_an_export_is_read_by_bytes_and_sent_from_a_file(http, monkeypatch):
-    settings = {"policy": "ind", "dim": DIM, "max_budget": 5, "store_candidates": True}
-    http.put("/v1/models/m", json=settings)
+    http.put("/v1/models/m", json={**MODEL, "store_candidates": True})
     for i in range(40):
         http.post("/v1/models/m/decisions", json=msgspec.to_builtins(asked(f"d{i}")))
     oldest, limits = http.engine.store.oldest, []

@@ -1,10 +1,12 @@
-"""The calls over HTTP: paths, fields, codes."""
+"""The calls over HTTP: paths, fields, codes; what is refused, and which field is to blame."""
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import io
 import json
+import re
 import sys
 
 import msgspec
@@ -12,6 +14,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from serving import ADMIN, DIM, MODEL, asked, bearer
+
+from longrank.service.app import build
 
 ROUND = msgspec.to_builtins(asked())
 BASE = "/v1/models/m"
@@ -139,3 +143,143 @@ def test_further_keys_are_made_listed_deleted_and_stored_as_hashes_only(http, mo
     assert http.delete(f"{BASE}/keys/{made['id']}").status_code == 204
     assert http.get(BASE, headers=bearer(made["key"])).status_code == 401
     assert http.delete(f"{BASE}/keys/{made['id']}").status_code == 404
+
+
+def test_every_answer_has_a_request_id_and_problems_are_problem_details(shared_http):
+    assert shared_http.get("/healthz").headers["x-request-id"]
+    for name, is_kept in (("mine-1", True), ("odd id", False)):
+        answer = shared_http.get("/v1/models/nobody", headers={"X-Request-Id": name})
+        assert (answer.headers["x-request-id"] == name) == is_kept
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert set(answer.json()) == {"type", "title", "status", "detail", "request_id"}
+
+
+MODELS = [
+    ({"policy": "nobody"}, "policy", "be one of recommended, .*, got 'nobody'"),
+    ({"settings": {"exploration": -1}}, "exploration", "be at least 0, got -1.0"),
+    ({"settings": {"rate": "0.1"}}, "rate", "be a number, got '0.1'"),
+    ({"settings": {"nobody": 1}}, "settings", "be among dim, .* for 'ind', got nobody"),
+    ({"settings": {"dim": 3}}, "settings", "leave dim to the model, got dim"),
+    ({"settings": {"radius": 1e308}}, "radius", "be small enough for .*, got 1e.308"),
+    ({"policy": "cautious"}, "policy", "be one that goes on exploring: .*, got 'cautious'"),
+    ({"policy": "dep"}, "settings", "include 'topics' for 'dep', got"),
+    (
+        {"policy": "oracle", "settings": {"weights": [0.1] * DIM, "features": {"a": 1}}},
+        "settings",
+        "be settings of 'oracle', got .*'a': 1",
+    ),
+    ({"dim": 0}, "dim", "^dim must be at least 1, got 0$"),
+    ({"mode": "loud"}, "mode", "be one of frozen, online, shadow, got 'loud'"),
+    ({"keep": -1}, "keep", "^keep must be above 0, got -1$"),
+    ({"nobody": 1}, "nobody", "unknown field `nobody`"),
+]
+
+
+def test_a_model_that_cannot_be_is_refused_with_parameter_rule_and_value(shared_http):
+    for change, parameter, sentence in MODELS:
+        answer = shared_http.put(BASE, json={"policy": "ind", "dim": DIM, **change})
+        assert (answer.status_code, answer.json()["parameter"]) == (422, parameter), change
+        assert re.search(sentence, answer.json()["detail"]), change
+        assert shared_http.get(BASE).status_code == 404
+
+
+A = {"id": "a", "features": [0.1] * DIM}
+RECORDS = {"candidates": ["a", {"id": "b", "cost": -1}]}
+BODIES = {
+    "candidates[1].cost must be at least 0, got -1": {"candidates": [A, {**A, "cost": -1}]},
+    'candidates[1].cost must be a number or null, got "x"': {
+        "candidates": [A, {**A, "cost": "x"}]
+    },
+    "candidates[0].features[1] must be a number": {"candidates": [{**A, "features": [0, "x", 0]}]},
+    "candidates[1].id must be given: candidates of a model of 3 features have id and features, "
+    "got None": {"candidates": [A, {"features": [0.1] * DIM}]},
+    "features[0][1] must be a number": {"ids": ["a"], "features": [[0.0, "secret", 0.0]]},
+    "costs[4] must be at least 0, got -0.5": {**ROUND, "costs": [0, 0, 0, 0, -0.5]},
+    "costs must have 5 numbers, one for each candidate of the round, got 4": {
+        **ROUND, "costs": [0] * 4
+    },
+    "values[0] must be at most 1e+12, got 2000000000000.0": {**ROUND, "values": [2e12] * 5},
+    "patience must be above 0, got 0": {**ROUND, "patience": 0},
+    "ids[1] must have at least 1 characters, got 0": {**ROUND, "ids": ["a", "", "b", "c", "d"]},
+    "budget must be a whole number or null, got true": {**ROUND, "budget": True},
+    "rewards[0] must be at most 1e+12, got 1100000000000.0": {**ROUND, "rewards": [1.1e12] * 3},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("media", ["json", "msgpack"])
+def test_what_breaks_a_rule_is_told_with_its_path_the_rule_and_the_value(shared_http, media):
+    shared_http.put(BASE, json=MODEL)
+    head = {"Content-Type": f"application/{media}"}
+    for detail, body in BODIES.items():
+        content = getattr(msgspec, media).encode(body)
+        answer = shared_http.post(DECISIONS, content=content, headers=head)
+        assert (answer.status_code, answer.json()["detail"]) == (422, detail)
+        assert answer.json()["parameter"] == detail.partition(" must ")[0]
+
+
+def test_records_and_outcomes_that_break_a_rule_are_told_in_the_same_words(shared_http):
+    shared_http.put(BASE, json={})
+    told = shared_http.post(DECISIONS, json=RECORDS).json()
+    rule = "must be a finite number of at least 0: the cost of a try, got -1"
+    assert (told["parameter"], told["detail"]) == (
+        "candidates[1].cost", f"candidates[1].cost {rule}"
+    )  # fmt: skip
+    odd = {"candidates": ["a"], "context": {"card type": {}}}
+    assert shared_http.post(DECISIONS, json=odd).json()["parameter"] == "context['card type']"
+    wrong = {"outcomes": [{"id": "x", "tried": 1, "succeeded": True, "costs": [-2]}]}
+    answer = shared_http.post(BASE + "/outcomes", json=wrong).json()
+    assert answer["detail"] == "outcomes[0].costs[0] must be at least 0, got -2"
+    broken = b'{"costs": [-1], "ids": [}'  # malformed as well
+    answer = shared_http.post(
+        DECISIONS, content=broken, headers={"Content-Type": "application/json"}
+    )
+    assert answer.json()["parameter"] == "costs[0]"
+
+
+def test_what_is_not_there_or_not_allowed_is_told_so(shared_http):
+    outcome = f"{DECISIONS}/x/outcome/"
+    odd = ("/v1", "/nobody", BASE + "/", BASE + "/n", outcome, "/x" + DECISIONS, "/openapi_json")
+    for path in odd:
+        answer = shared_http.get(path)
+        assert (answer.status_code, answer.json()["detail"]) == (
+            404,
+            "there is nothing at this path",
+        )
+    assert shared_http.patch(BASE).headers["allow"] == "PUT, GET, HEAD, DELETE"
+    wrong = shared_http.post("/")
+    assert (wrong.status_code, wrong.headers["allow"]) == (405, "GET, HEAD")
+    assert wrong.headers["content-type"] == "application/problem+json"
+    head = shared_http.head("/healthz")
+    assert (head.status_code, head.text) == (200, "")
+
+
+def test_a_full_queue_sheds_with_503_and_says_when_to_come_again(http):
+    http.put(BASE, json=MODEL)
+    for queued, status in ((0, 503), (100, 201)):
+        http.engine.store.writer.max_queued = queued
+        answer = http.post(DECISIONS, json={**ROUND, "id": "x"})
+        assert (answer.status_code, answer.headers.get("retry-after")) == (
+            status,
+            "1" if status == 503 else None,
+        )
+
+
+def test_a_client_that_leaves_in_the_middle_of_a_body_is_no_error_of_the_service(engine):
+    app = build(engine, auth=False)
+    sent = []
+
+    async def receive():
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": DECISIONS,
+        "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
+        "query_string": b"",
+    }
+    asyncio.run(app(scope, receive, send))
+    assert sent == []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 
-import apsw
 import pytest
 from serving import asked, crash, execute, make, told, until
 
@@ -180,38 +179,23 @@ def test_a_learner_that_fails_stops_everything_and_all_who_wait_are_told(engine,
         engine.decide("m", asked("y"))
 
 
-def test_a_model_that_is_deleted_before_it_has_learned_stops_nothing(engine, monkeypatch):
-    """Its outcome was found in the log after a failed commit, and its decision no longer."""
+def test_a_model_that_is_deleted_before_it_has_learned_stops_nothing(engine):
     make(engine, "other")
     engine.decide("m", asked("x"))
-    writer, deleted, find = engine.store.writer, threading.Event(), engine.store.find
-    session = writer._session
+    busy, deleted = threading.Event(), threading.Event()
 
-    class CommittedAndFailed:
-        """A session whose commits reach the disk and fail all the same."""
-
-        close = session.close
-
-        def execute(self, statement, args=()):
-            found = session.execute(statement, args)
-            if statement == "COMMIT":
-                raise apsw.IOError("fsync failed")
-            return found
-
-    def later(*which):
+    def fail(*_):
+        busy.set()
         assert deleted.wait(120)
-        return find(*which)
+        raise ValueError("its decision is gone")
 
-    writer._session = CommittedAndFailed()
-    with pytest.raises(StoreFailed, match="could not write"):
-        engine.settle("m", "x", told())
-    engine._recent.clear()
-    monkeypatch.setattr(engine.store, "find", later)
-    model = engine.model("m")
+    engine.model("m").policy.learner.observe = fail
+    settling = threading.Thread(target=engine.settle, args=("m", "x", told()))
+    settling.start()
+    assert busy.wait(120)
     engine.delete("m")
-    assert engine._applier.learning(model)
     deleted.set()
-    until(lambda: not engine._applier.learning(model))
+    settling.join()
     assert engine.broken is None
     engine.decide("other", asked("y"))
     assert engine.settle("other", "y", told()).learned
@@ -251,6 +235,21 @@ def test_who_reads_sees_the_belief_and_the_statistics_of_one_moment(engine):
     assert all(contents(view) == before for view, before in seen)
     assert [view.stats.outcomes for view, _ in seen] == [0, 1, 2]
     assert len({str(before) for _, before in seen}) == 3
+
+
+def test_an_entry_that_comes_twice_is_applied_once(engine):
+    """As where a process has followed the log past a commit that the writer then reports."""
+    model, seen = engine.model("m"), []
+    committed = engine.store.writer.committed
+    engine.store.writer.committed = lambda appends: committed(seen.append(appends) or appends)
+    engine.decide("m", asked("x"))
+    engine.settle("m", "x", told())
+    state = model.snapshot()
+    for appends in seen:
+        committed(appends)
+    until(lambda: not engine.learning(model))
+    assert model.snapshot() == state
+    assert (model.stats.decisions, model.stats.outcomes, model.policy.learner.updates) == (1, 1, 1)
 
 
 def test_only_so_many_are_kept_in_memory_and_the_others_are_found_in_the_store(engine):

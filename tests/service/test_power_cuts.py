@@ -1,12 +1,14 @@
-"""Power cuts, full disks, failing syncs and flipped bits."""
+"""Kills, power cuts, full disks, failing syncs and flipped bits."""
 
 from __future__ import annotations
 
+import cuts
 import numpy as np
 import pytest
-from cuts import check, cuts, record
+from killing import check, kill_often
 from power import Journal
-from serving import asked, execute, fresh, make, play, told
+from process import Server
+from serving import asked, execute, free_port, fresh, make, play, told
 
 from longrank.service.engine.engine import Engine
 from longrank.service.errors import StoreDamaged, StoreFailed
@@ -22,13 +24,13 @@ def journal():
 
 @pytest.mark.parametrize("points", [60, pytest.param(2000, marks=pytest.mark.long)])
 def test_a_power_cut_loses_nothing_that_was_acknowledged(journal, folder, points):
-    record(journal, folder / "decisions.db", rounds=12, clients=4, seed=1)
+    cuts.record(journal, folder / "decisions.db", rounds=12, clients=4, seed=1)
     rng = np.random.default_rng(2)
     left = folder / "left"
     left.mkdir()
-    for i, disk in enumerate(cuts(journal, points, rng)):
+    for i, disk in enumerate(cuts.cuts(journal, points, rng)):
         disk.cut(rng, left)
-        check(left, left / "decisions.db", disk.acknowledged, whole=i % 10 == 0)
+        cuts.check(left, left / "decisions.db", disk.acknowledged, whole=i % 10 == 0)
 
 
 @pytest.mark.parametrize("fault", ["full", "broken_sync"])
@@ -101,3 +103,16 @@ def test_a_damaged_snapshot_is_passed_over_for_an_older_one(filled, path, clock,
     with Engine(store, clock=clock) as engine:
         assert engine.model("m").snapshot() == state
     assert "damaged" in caplog.text
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(30, marks=pytest.mark.long)])
+def test_a_server_that_is_killed_again_and_again_loses_nothing(kills, tmp_path):
+    path = tmp_path / "decisions.db"
+    server = Server(str(path), free_port(), "--snapshot-every", "50", "--log-level", "warning")
+    try:
+        load = kill_often(server, kills, seed=7)
+    finally:
+        server.kill()
+    with Engine(SqliteStore(path)) as engine:
+        check(engine, load)
+    assert load.acknowledged > 50 * kills

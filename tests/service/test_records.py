@@ -103,12 +103,11 @@ def test_the_answer_names_candidates_and_what_spoke_for_and_against_them(engine)
 
 
 def test_a_plain_name_is_a_record_with_an_id_and_one_without_is_named_by_its_position(engine):
-    engine.decide("m", routed("x", candidates=["a", "b"]))
-    assert engine.decide("m", routed("x", candidates=[{"id": "a"}, {"id": "b"}]))
-    with pytest.raises(Conflict):
-        engine.decide("m", routed("x", candidates=["a", "c"]))
-    with pytest.raises(Conflict):
-        engine.decide("m", routed("x", candidates=["a", "b"], context={"brand": "mc"}))
+    answer = engine.decide("m", routed("x", candidates=["a", "b"]))
+    assert engine.decide("m", routed("x", candidates=[{"id": "a"}, {"id": "b"}])) == answer
+    for other in (["a", "c"], VISA), (["a", "b"], {"brand": "mc"}):
+        with pytest.raises(Conflict):
+            engine.decide("m", routed("x", candidates=other[0], context=other[1]))
     unnamed = engine.decide("m", routed(candidates=[{"region": "eu"}, {"id": 7}]))
     assert set(names(unnamed)) <= {"0", "7"}
     assert names(unnamed)
@@ -124,12 +123,13 @@ def test_attempts_and_what_is_not_attributable_may_be_told_by_name(engine):
     assert (done.outcome.tried, done.not_attributable, done.learned) == (2, [2], True)
     assert settled("z", tried=2, succeeded=False, not_attributable=[2]).repeated
     first, second = names(engine.read("m", "x"))
-    with pytest.raises(InvalidInput, match="tried must name the first candidates"):
-        settled("x", tried=[second], succeeded=False)
-    with pytest.raises(InvalidInput, match="not_attributable"):
-        settled("x", tried=[first], succeeded=False, not_attributable=["nobody"])
-    with pytest.raises(InvalidInput, match="not_attributable"):
-        settled("x", tried=[first], succeeded=True, not_attributable=[first])
+    for parameter, outcome in (
+        ("tried must name the first candidates", {"tried": [second], "succeeded": False}),
+        ("not_attrib", {"tried": [first], "succeeded": False, "not_attributable": ["nobody"]}),
+        ("not_attrib", {"tried": [first], "succeeded": True, "not_attributable": [first]}),
+    ):
+        with pytest.raises(InvalidInput, match=parameter):
+            settled("x", **outcome)
     assert settled("x", tried=[first], succeeded=True).outcome == messages.Observed(1, True)
 
 
@@ -164,26 +164,23 @@ def test_every_state_is_that_of_the_library_and_of_a_replay(where, clock, policy
         hashes = [engine.model("m").state_hash(), fresh(engine).state_hash()]
         rows = engine.store.oldest(engine.model("m").number, 0, 100)
     receipts = {}
-    for entry, settled in sorted(
-        [(e, None) for e, _ in rows] + [(e, s) for e, s in rows if s],
-        key=lambda pair: pair[0].seq if pair[1] is None else pair[1].seq,
-    ):
-        request = payment(int(entry.id[1:]))
-        if settled is None:
+    for entry in sorted((entry for row in rows for entry in row if entry), key=lambda e: e.seq):
+        receipt = receipts.get(entry.id)
+        if receipt is None:
+            request = payment(int(entry.id[1:]))
             drawn = int.from_bytes(hashlib.sha256(entry.id.encode()).digest()[:8], "little")
-            payoffs = Payoffs(request.rewards, request.losses)
-            receipts[entry.id] = own.propose(
+            receipts[entry.id] = receipt = own.propose(
                 request.candidates,
-                payoffs,
+                Payoffs(request.rewards, request.losses),
                 context=request.context,
                 rng=np.random.default_rng([seed, drawn]),
             )
-            own.record_decision(receipts[entry.id])
-        elif settled.outcome().learn:
-            outcome = settled.outcome()
-            own.learn(receipts[entry.id], Outcome(outcome.tried, outcome.succeeded))
-        if settled is None and engine.store.exclusive:
-            assert entry.decision().ranking.order.tolist() == receipts[entry.id].order.tolist()
+            own.record_decision(receipt)
+            if engine.store.exclusive:
+                assert entry.decision().ranking.order.tolist() == receipt.order.tolist()
+        elif entry.outcome().learn:
+            outcome = entry.outcome()
+            own.learn(receipt, Outcome(outcome.tried, outcome.succeeded))
     if engine.store.exclusive:  # otherwise a process may rank from a state that is a moment old
         hashes.append(hashlib.sha256(own.to_bytes()).hexdigest())
     with Engine(open_store(where), clock=clock) as engine:
@@ -192,49 +189,32 @@ def test_every_state_is_that_of_the_library_and_of_a_replay(where, clock, policy
     assert len(set(hashes)) == 1
 
 
-def test_an_outcome_that_comes_later_cannot_stop_a_model(engine):
+@pytest.mark.parametrize(
+    "contexts",
+    [
+        ({"x": 3.0}, {"x": "three"}),
+        ({"y": [1.0, 2.0]}, {"y": [1.0, 2.0, 3.0]}),
+        ({"z": ["a"]}, {"z": "a"}),
+        ({f"f0_{j}": 1.0 for j in range(200)}, {f"f1_{j}": 1.0 for j in range(200)}),
+    ],
+    ids=["kind", "length", "tags", "too many"],
+)
+def test_an_outcome_that_comes_later_cannot_stop_a_model(engine, contexts):
     """Two decisions wait that disagree about a field: the first that is learned from is right."""
-    many = [{f"f{i}_{j}": 1.0 for j in range(200)} for i in range(2)]
-    pairs = {
-        "kind": ({"x": 3.0}, {"x": "three"}),
-        "list": ({"y": [1.0, 2.0]}, {"y": [1.0, 2.0, 3.0]}),
-        "tags": ({"z": ["a"]}, {"z": "a"}),
-        "many": many,
-    }
-    for name, contexts in pairs.items():
-        for i, context in enumerate(contexts):
-            # one per model, since the last fills the schema
-            model = f"{name}-model"
-            engine.create(model, ModelRequest())
-            engine.decide(model, routed(f"{name}{i}", context=context))
-    for name in pairs:
-        for i in range(2):
-            assert engine.settle(f"{name}-model", f"{name}{i}", told(1, True)).learned
-        model = engine.model(f"{name}-model")
-        assert model.version == 2
-        first, second = pairs[name]
-        assert engine.decide(model.name, routed(context=first)).sequence
-        if name == "many":  # only the fields that fit are used
-            assert engine.decide(model.name, routed(context={**second, "new": 1})).sequence
-            assert ("context", "new") in engine.schema(model).left_out
-            continue
+    for i, context in enumerate(contexts):
+        engine.decide("m", routed(f"d{i}", context=context))
+    for i in range(2):
+        assert engine.settle("m", f"d{i}", told(1, True)).learned
+    model, (first, second) = engine.model("m"), contexts
+    assert model.version == 2
+    assert engine.decide("m", routed(context=first)).sequence
+    if len(first) > 1:  # only the fields that fit are used
+        assert engine.decide("m", routed(context={**second, "new": 1})).sequence
+        assert ("context", "new") in engine.schema(model).left_out
+    else:
         with pytest.raises(InvalidInput, match="must"):
-            engine.decide(model.name, routed(context={**second, "new": 1}))
+            engine.decide("m", routed(context={**second, "new": 1}))
     assert engine.broken is None
-
-
-def test_a_client_that_sends_junk_does_not_stop_a_model(http):
-    http.put("/v1/models/m", json={})
-    for name in ("junk", "more"):
-        junk = {f"{name}{i}": i for i in range(300)}
-        for body in ({"candidates": ["a", {"id": "b"} | junk]},
-                     {"candidates": ["a"], "context": junk}):  # fmt: skip
-            made = http.post(DECISIONS, json=body)
-            assert made.status_code == 201
-            told = {"tried": 1, "succeeded": True}
-            http.put(f"{DECISIONS}/{made.json()['id']}/outcome", json=told)
-    assert http.post(DECISIONS, json={"candidates": ["a", "b"], "context": {"new": 1}}).is_success
-    assert ["context", "new"] in http.get("/v1/models/m/schema").json()["left_out"]
 
 
 def test_threads_may_decide_at_the_same_time(engine):
@@ -248,12 +228,10 @@ def test_threads_may_decide_at_the_same_time(engine):
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(decide, range(40)))
-    model = engine.model("m")
+    model, payoffs = engine.model("m"), Payoffs(**PAYOFFS)
     for i in range(40):
         record = engine.store.find(model.number, f"t{i}")[0].decision()
-        alone = model.policy.receipt(
-            offered(i), Payoffs(**PAYOFFS), record.played.order, context=VISA
-        )
+        alone = model.policy.receipt(offered(i), payoffs, record.played.order, context=VISA)
         assert record.ranking.features == alone.features
 
 
@@ -267,6 +245,7 @@ DECLARED = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:the schema crosses")
 def test_the_schema_is_readable_as_it_was_declared_and_as_it_was_inferred(http):
     made = http.put("/v1/models/m", json={"schema": DECLARED})
     assert (made.status_code, made.json()["dim"]) == (201, 0)
@@ -291,42 +270,31 @@ def test_the_schema_is_readable_as_it_was_declared_and_as_it_was_inferred(http):
     assert 0 < after["columns"]["used"] <= after["columns"]["limit"] == 1 << 18
     assert after["columns"]["replaced"] == 0
     assert http.get(f"{DECISIONS}/x").json()["context"]["trace"] == {"any": ["thing"]}
-
-
-@pytest.mark.filterwarnings("ignore:the schema crosses")
-def test_the_schema_says_which_fields_change_nothing(engine):
-    schema = messages.SchemaRequest(cross=[("id", "brand")])
-    engine.create("c", ModelRequest(schema=schema))
-    engine.decide("c", routed("x"))
-    engine.settle("c", "x", told())
-    assert engine.schema(engine.model("c")).idle == ["amount"]
+    http.put("/v1/models/c", json={"schema": {"cross": [["id", "brand"]]}})
+    http.post("/v1/models/c/decisions", json=msgspec.to_builtins(routed("x")))
+    http.put("/v1/models/c/decisions/x/outcome", json=told)
+    assert http.get("/v1/models/c/schema").json()["idle"] == ["amount"]  # it changes nothing
 
 
 REFUSED = [
     ({"policy": "ind"}, "dim"),
-    ({"policy": "dep", "settings": {"topics": 3}}, "dim"),
     ({"policy": "oracle", "settings": {"weights": [0.1]}}, "dim"),
     ({"dim": 3, "schema": {}}, "schema"),
     ({"policy": "rand", "schema": {}}, "schema"),
     ({"settings": {"schema": {}}}, "settings"),
-    ({"settings": {"forgetting": 0.1}}, "forgetting"),
     ({"schema": {"fields": {"a": "nothing"}}}, "fields['a']"),
-    ({"schema": {"fields": {"id": "number"}}}, "fields['id']"),
     ({"schema": {"fields": {"a": {"kind": "text", "log": True}}}}, "fields['a'].log"),
     ({"schema": {"fields": {"a": {"kind": "text", "more": 1}}}}, "schema.fields[...].more"),
     ({"schema": {"cross": [["a"]]}}, "schema.cross[0]"),
     ({"schema": {"ignore": "trace"}}, "schema.ignore"),
-    ({"schema": {"fields": {"a" * 200: "text"}}}, None),
     ({"schema": {"fields": {f"f{i}": "text" for i in range(300)}}}, "schema.fields"),
-    ({"dim": 0}, "dim"),
-]  # fmt: skip
+]
 
 
 def test_a_model_that_cannot_be_is_refused(http):
     for wanted, parameter in REFUSED:
         answer = http.put("/v1/models/m", json=wanted)
-        assert answer.status_code == 422, answer.text
-        assert parameter in (None, answer.json()["parameter"])
+        assert (answer.status_code, answer.json()["parameter"]) == (422, parameter)
     assert http.get("/v1/models").json()["models"] == []
 
 
@@ -405,24 +373,17 @@ def test_an_export_is_a_log_that_teaches_what_the_model_learned(engine, folder):
 LONG = "x" * 5000
 HOSTILE = {
     "nested": ({"id": "a", "x": {"y": 1}}, "candidates[1].x"),
-    "a list of lists": ({"id": "a", "x": [[1]]}, "candidates[1].x"),
     "a mixed list": ({"id": "a", "x": [1, "b"]}, "candidates[1].x"),
     "a large number": ({"id": "a", "x": 10**400}, "candidates[1].x"),
     "a long text": ({"id": "a", "x": LONG}, "candidates[1].x"),
-    "a long list": ({"id": "a", "x": [0] * 3000}, "candidates[1].x"),
-    "a long tag": ({"id": "a", "x": [LONG]}, "candidates[1].x"),
     "large numbers in a list": ({"id": "a", "x": [1e300, 1e300]}, "candidates[1].x"),
     "a long name": ({"id": "a", LONG: 1}, "the name of a field"),
     "a long id": ({"id": "a" * 300}, "candidates[1].id"),
-    "an empty id": ({"id": ""}, "candidates[1].id"),
     "an id that is a list": ({"id": ["a"]}, "candidates[1].id"),
     "an id that is a large number": ({"id": 10**30}, "candidates[1].id"),
-    "an id that is true": ({"id": True}, "candidates[1].id"),
     "the same id": ({"id": "known"}, "candidates"),
     "the id that another shows": ({"id": 0}, "candidates"),
     "a number": (7, "candidates[1]"),
-    "null": (None, "candidates[1]"),
-    "a list": ([["id", "a"]], "candidates[1]"),
 }
 
 
@@ -493,24 +454,19 @@ def test_any_json_is_answered_or_refused_and_what_is_refused_changes_nothing(eng
     assert fresh(engine).state_hash() == model.state_hash()
 
 
-def test_few_candidates_may_have_many_fields_but_all_together_not_too_many(engine):
+def test_few_candidates_may_have_many_fields_and_extremes_but_all_together_not_too_many(engine):
     wide = {f"f{i}": [f"t{j}" for j in range(60)] for i in range(200)}
     assert engine.decide("m", routed(candidates=[{"id": "a", **wide}, {"id": "b"}])).sequence
     engine.create("other", ModelRequest())
     many = [{"id": "a", **wide}, *(f"c{i}" for i in range(400))]
     with pytest.raises(InvalidInput, match="values together"):
         engine.decide("other", routed(candidates=many))
-    shapes = [{"id": f"s{i}", f"f{i % 100}": 1, f"g{i // 100}": 2} for i in range(300)]
-    assert engine.decide("other", routed(candidates=shapes)).sequence
-
-
-def test_extremes_are_answered_and_learned_from(engine):
     extremes = {"a": 1e308, "b": -5e-324, "c": 2**64, "d": True, "e": None, "": "", "id": "x"}
     odd = {"id": "\u2028\U0001f600", "x\x1fy": "\x00"}
-    answer = engine.decide("m", routed("x", candidates=[odd, {}], context=extremes))
-    assert engine.settle("m", "x", told(len(answer.sequence), False)).learned
-    assert engine.read("m", "x").context == extremes
-    assert fresh(engine).state_hash() == engine.model("m").state_hash()
+    answer = engine.decide("other", routed("x", candidates=[odd, {}], context=extremes))
+    assert engine.settle("other", "x", told(len(answer.sequence), False)).learned
+    assert engine.read("other", "x").context == extremes
+    assert fresh(engine, "other").state_hash() == engine.model("other").state_hash()
 
 
 # the client
@@ -583,9 +539,8 @@ def test_the_client_takes_and_refuses_what_the_library_does(http):
 
 
 def test_the_client_sends_the_declaration_of_a_schema(http):
-    schema = Schema(
-        {"amount": Number(log=True), "mcc": "category"}, cross=[("id", "mcc")], ignore=["trace"]
-    )
+    fields = {"amount": Number(log=True), "mcc": "category"}
+    schema = Schema(fields, cross=[("id", "mcc")], ignore=["trace"])
     with Client(str(http.base_url), ADMIN, retries=0) as client:
         assert client.create_model("m", schema=schema).key
         sent = client.schema("m")
@@ -593,7 +548,6 @@ def test_the_client_sends_the_declaration_of_a_schema(http):
         assert declared == {"amount": ("number", True), "mcc": ("category", False)}
         assert sent.ignored == ["trace"]
         for settings, parameter in (
-            ({"schema": 3}, "schema"),
             ({"schema": {"fields": 3}}, "schema.fields"),
             ({"dim": "three"}, "dim"),
             ({"dims": 3}, "dims"),

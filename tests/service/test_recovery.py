@@ -1,13 +1,20 @@
-"""Starting again: the same bytes, or a refusal."""
+"""Starting again, from snapshots, after dropping: the same bytes, or a refusal."""
 
 from __future__ import annotations
 
-import pytest
-from serving import asked, crash, fresh, make, play, told, until
+import sqlite3
+from contextlib import closing
 
+import numpy as np
+import pytest
+from serving import asked, crash, execute, fresh, make, play, told, until
+
+from longrank.policies import default, registry
+from longrank.service.engine.apply import Recent, catch_up
 from longrank.service.engine.engine import Engine
-from longrank.service.errors import NotReady, StoreFailed
-from longrank.service.store import sqlite
+from longrank.service.engine.model import Model
+from longrank.service.errors import Conflict, NotReady, StoreDamaged, StoreFailed, Unknown
+from longrank.service.store import sql, sqlite
 from longrank.service.store.records import DECISION, Draft
 from longrank.service.store.sqlite import SqliteStore
 from longrank.service.upkeep import Upkeep
@@ -85,3 +92,103 @@ def test_an_entry_that_cannot_be_learned_stops_everything_and_its_model_after_a_
     with Engine(SqliteStore(path)) as again:
         assert list(again.suspended) == ["other"]
         assert again.decide("m", asked("y")).id == "y"
+
+
+@pytest.mark.parametrize("policy", ["recommended", "eps"])
+def test_another_default_and_other_names_change_no_replay(engine, reopen, monkeypatch, policy):
+    model = make(engine, "p", policy=policy)
+    play(engine, "p")
+    crash(engine)
+    monkeypatch.setattr(default, "PENALTY", 5.0)
+    monkeypatch.setattr(default, "EXPLORATION", 2.0)
+    monkeypatch.setattr(registry, "_OWN", {})
+    assert reopen().model("p").snapshot() == model.snapshot()
+
+
+def test_a_model_is_created_with_its_first_snapshot_or_not_at_all(engine, reopen, monkeypatch):
+    def full(*_):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(sql, "_insert_snapshot", full)
+    with pytest.raises(Exception, match="disk is full"):
+        make(engine, "p")
+    monkeypatch.undo()
+    crash(engine)
+    assert [model.name for model in reopen().models()] == ["m"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["DELETE FROM snapshots", "UPDATE snapshots SET body = x'00'"],
+    ids=["lost", "damaged"],
+)
+def test_a_log_without_its_beginning_is_refused(engine, path, statement):
+    play(engine)
+    crash(engine)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement)
+    again = Engine(SqliteStore(path))
+    with pytest.raises(StoreDamaged, match="model 'm' has no good snapshot"):
+        again.start()
+    again.close()
+
+
+def test_dropping_old_decisions_keeps_the_state_also_of_who_is_behind(engine, clock, reopen):
+    behind = fresh(engine)  # as in another process, which has not seen what follows
+    play(engine, count=10, ttl=10.0)
+    clock.now += 1000.0
+    engine.decide("m", asked("young"))
+    assert engine.drop("m", 500.0) == 10
+    catch_up(engine.store, behind, Recent(engine.store, 5))
+    assert behind.snapshot() == engine.model("m").snapshot()
+    with pytest.raises(Unknown):
+        engine.read("m", "d1")
+    with pytest.raises(Unknown):
+        engine.settle("m", "d1", told())
+    assert engine.settle("m", "young", told()).learned
+    catch_up(engine.store, behind, Recent(engine.store, 5))
+    after = engine.model("m").snapshot()
+    assert behind.snapshot() == after
+    engine.close()
+    assert reopen().model("m").snapshot() == after
+
+
+def test_a_model_drops_by_itself_what_it_does_not_keep_and_then_needs_a_snapshot(
+    engine, clock, path
+):
+    make(engine, "short", keep=100.0, ttl=10.0)
+    upkeep = Upkeep(engine)
+    engine.decide("short", asked("x"))
+    clock.now += 200.0
+    upkeep.keep()
+    assert engine.latest("short").decisions == []
+    execute(engine.store, "DELETE FROM snapshots")
+    engine.close()
+    with pytest.raises(Exception, match="no good snapshot"):
+        Engine(SqliteStore(path)).start()
+
+
+def test_a_replay_from_any_snapshot_that_is_kept_gives_the_same_bytes(engine, clock):
+    """Outcomes come late and out of order, while old decisions are dropped again and again."""
+    rng = np.random.default_rng(0)
+    refused = 0
+    for i in range(120):
+        engine.decide("m", asked(f"d{i}", seed=i, ttl=20.0))
+        name = f"d{rng.integers(max(0, i - 40), i + 1)}"
+        try:
+            engine.settle("m", name, told(1, bool(rng.random() < 0.5)))
+        except (Conflict, Unknown):
+            refused += 1
+        clock.now += 1.0
+        if i % 15 == 14:
+            engine.drop("m", 10.0)
+    model = engine.model("m")
+    (row,) = engine.store.models()
+    assert 0 < refused < 100
+    *kept, first = engine.store.snapshots(model.number)
+    assert (len(kept), first.seq) == (3, 0)
+    assert 0 < row.floor <= min(snapshot.seq for snapshot in kept)
+    for snapshot in kept:
+        again = Model(model.number, "m", model.created, model.spec, snapshot)
+        catch_up(engine.store, again, Recent(engine.store, 5))
+        assert again.snapshot() == model.snapshot()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import io
 import json
@@ -14,8 +13,6 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from serving import ADMIN, DIM, MODEL, asked, bearer
-
-from longrank.service.app import build
 
 ROUND = msgspec.to_builtins(asked())
 BASE = "/v1/models/m"
@@ -262,24 +259,3 @@ def test_a_full_queue_sheds_with_503_and_says_when_to_come_again(http):
             status,
             "1" if status == 503 else None,
         )
-
-
-def test_a_client_that_leaves_in_the_middle_of_a_body_is_no_error_of_the_service(engine):
-    app = build(engine, auth=False)
-    sent = []
-
-    async def receive():
-        return {"type": "http.disconnect"}
-
-    async def send(message):
-        sent.append(message)
-
-    scope = {
-        "type": "http",
-        "method": "POST",
-        "path": DECISIONS,
-        "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
-        "query_string": b"",
-    }
-    asyncio.run(app(scope, receive, send))
-    assert sent == []

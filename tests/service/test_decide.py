@@ -84,14 +84,6 @@ def test_the_same_id_gives_the_same_answer_also_after_a_restart_and_another_body
                 again.decide("m", asked("x", **other))
 
 
-@pytest.mark.parametrize("kind", ["float32", "float64"])
-def test_a_packed_matrix_means_the_same_as_lists(engine, kind):
-    items = np.array(asked().features, kind)
-    packed = messages.Packed(items.astype(items.dtype.newbyteorder("<")).tobytes(), kind)
-    answer = engine.decide("m", asked("x", features=packed))
-    assert engine.decide("m", asked("x", features=items.astype(float).tolist())) == answer
-
-
 BROKEN = [
     {"features": [[0.1, 0.2]] * 5},
     {"features": [[0.1, 0.2, 0.3]] * 4},

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import cuts
 import numpy as np
+import power
 import pytest
 from killing import check, kill_often
 from power import Journal
@@ -24,13 +24,13 @@ def journal():
 
 @pytest.mark.parametrize("points", [60, pytest.param(2000, marks=pytest.mark.long)])
 def test_a_power_cut_loses_nothing_that_was_acknowledged(journal, folder, points):
-    cuts.record(journal, folder / "decisions.db", rounds=12, clients=4, seed=1)
+    power.record(journal, folder / "decisions.db", rounds=12, clients=4, seed=1)
     rng = np.random.default_rng(2)
     left = folder / "left"
     left.mkdir()
-    for i, disk in enumerate(cuts.cuts(journal, points, rng)):
+    for i, disk in enumerate(power.cuts(journal, points, rng)):
         disk.cut(rng, left)
-        cuts.check(left, left / "decisions.db", disk.acknowledged, whole=i % 10 == 0)
+        power.check(left, left / "decisions.db", disk.acknowledged, whole=i % 10 == 0)
 
 
 @pytest.mark.parametrize("fault", ["full", "broken_sync"])

@@ -1,16 +1,39 @@
-"""The contract of a store, over SQLite and PostgreSQL."""
+"""The contract of a store and of its writer, over SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
-import pytest
-from drafts import append, decision, outcome, snapshot
-from serving import execute
+import asyncio
+import threading
+from contextlib import contextmanager
 
-from longrank.service.errors import Conflict, Duplicate, StoreDamaged, StoreFailed
-from longrank.service.store import sql
-from longrank.service.store.records import DECISION, OUTCOME, Draft
+import msgspec
+import pytest
+from serving import execute, until
+
+from longrank.service.errors import Busy, Conflict, Duplicate, StoreDamaged, StoreFailed
+from longrank.service.store import sql, writer
+from longrank.service.store.records import DECISION, OUTCOME, VERSION, Draft, Snapshot, state_hash
 from longrank.service.store.sql import MAX_SNAPSHOTS, EventRow, KeyRow
 from longrank.service.store.store import open_store
+from longrank.service.store.writer import Append
+
+
+def decision(model, name, at=10.0, expires=20.0, body=b"body"):
+    return Draft(model, DECISION, name, at, expires, body)
+
+
+def outcome(model, name, at=11.0, body=b"outcome"):
+    return Draft(model, OUTCOME, name, at, 0.0, body)
+
+
+def snapshot(seq, policy=b"policy"):
+    stats = msgspec.Raw(msgspec.msgpack.encode([seq]))
+    return Snapshot(VERSION, seq, state_hash(policy), policy, stats)
+
+
+def append(store, draft):
+    return store.append(draft).result(120)
+
 
 DONE = EventRow(1.0, "somebody", "did something", "m", "k")
 
@@ -165,3 +188,119 @@ def test_what_is_no_store_is_refused(path):
         open_store(str(path))
     with pytest.raises(StoreFailed, match="failed"):
         open_store("postgresql:///nobody?host=/nowhere")
+
+
+def test_the_second_of_its_kind_is_a_duplicate_and_the_rest_of_the_batch_is_not(store, model):
+    append(store, decision(model, "x"))
+    futures = [store.append(decision(model, name)) for name in ("a", "x", "b", "a", "c")]
+    kinds = [type(future.exception(30)) for future in futures]
+    assert kinds == [type(None), Duplicate, type(None), Duplicate, type(None)]
+    assert [entry.id for entry in store.after(model, 0)] == ["x", "a", "b", "c"]
+
+
+def test_many_threads_append_and_the_log_has_all_in_order(store, model):
+    def client(number):
+        for i in range(25):
+            append(store, decision(model, f"d{number}-{i}"))
+
+    threads = [threading.Thread(target=client, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    entries, after = [], 0
+    while found := store.after(model, after, 37):
+        entries += found
+        after = found[-1].seq
+    assert len({entry.id for entry in entries}) == len(entries) == 200
+    for number in range(8):
+        mine = [entry.id for entry in entries if entry.id.startswith(f"d{number}-")]
+        assert mine == [f"d{number}-{i}" for i in range(25)]
+    assert store.writer.batches < 200
+
+
+@contextmanager
+def held_up(store):
+    """The writer is busy with something else meanwhile."""
+    going, done = threading.Event(), threading.Event()
+
+    def work(_):
+        going.set()
+        assert done.wait(120)
+
+    thread = threading.Thread(target=store.writer.call, args=(work,))
+    thread.start()
+    try:
+        assert going.wait(120)
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_no_more_wait_than_may_and_those_who_do_are_served(store, model, monkeypatch):
+    """And entries of many bytes do not all go into one transaction."""
+    monkeypatch.setattr(writer, "MAX_BYTES", 1)
+    before, store.writer.max_queued = store.writer.batches, 3
+    with held_up(store):
+        futures = [store.append(decision(model, f"d{i}")) for i in range(3)]
+        assert store.writer.queued == 3
+        with pytest.raises(Busy):
+            store.append(decision(model, "d3"))
+    assert [future.result(120).id for future in futures] == ["d0", "d1", "d2"]
+    assert [entry.id for entry in store.after(model, 0)] == ["d0", "d1", "d2"]
+    assert store.writer.batches - before == 4  # with the one that held it up
+
+
+def test_who_cannot_be_told_keeps_nobody_else_from_it(store, model, caplog):
+    loop = asyncio.new_event_loop()
+    closed = Append(decision(model, "a"), loop.create_future())
+    loop.close()
+
+    async def work():
+        gone, stays = (store.writer.append_soon(decision(model, name)) for name in "cd")
+        gone.cancel()
+        return await stays
+
+    with held_up(store):
+        store.writer.submit([closed])
+        future = store.append(decision(model, "b"))
+    assert (future.result(120).id, asyncio.run(work()).id) == ("b", "d")
+    assert [entry.id for entry in store.after(model, 0)] == ["a", "b", "c", "d"]
+    until(lambda: "could not deliver a commit result: event loop closed" in caplog.text)
+
+
+def test_a_call_that_goes_wrong_leaves_nothing_behind_and_the_next_works_until_it_is_closed(
+    store, model
+):
+    def wrong(session):
+        session.execute("UPDATE models SET name = 'half done'")
+        raise ZeroDivisionError("a foreign error")
+
+    with pytest.raises(StoreFailed) as caught:
+        store.writer.call(wrong)
+    assert "foreign" not in str(caught.value)
+    append(store, decision(model, "x"))
+    assert [row.name for row in store.models()] == ["m"]
+    store.close()
+    with pytest.raises(StoreFailed, match="closed"):
+        store.append(decision(model, "y"))
+
+
+def test_what_comes_in_a_turn_of_an_event_loop_shares_a_commit_or_a_refusal(store, model):
+    sizes, submit = [], store.writer.submit
+
+    def submitted(appends):
+        sizes.append(len(appends))
+        submit(appends)
+
+    async def work():
+        futures = [store.writer.append_soon(decision(model, f"d{i}")) for i in range(5)]
+        return await asyncio.gather(*futures, return_exceptions=True)
+
+    store.writer.submit = submitted
+    entries = asyncio.run(work())
+    assert sizes == [5]
+    assert entries == store.after(model, 0)
+    store.writer.max_queued = 0
+    assert [type(result) for result in asyncio.run(work())] == [Busy] * 5

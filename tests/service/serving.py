@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 
 import httpx
 import numpy as np
+import pytest
 
 from longrank.service import messages
 from longrank.service.app import build
@@ -55,6 +56,12 @@ def told(tried: int = 1, succeeded: bool = True, **more) -> messages.OutcomeRequ
     return messages.OutcomeRequest(tried=tried, succeeded=succeeded, **more)
 
 
+def skip(what: str) -> None:
+    """Skip a test for which a program is missing; CI must have them all."""
+    ending = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
+    ending(f"{what} is not installed")
+
+
 def bearer(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
@@ -78,6 +85,14 @@ def play(engine: Engine, name: str = "m", count: int = 20, **more) -> list:
         if decisions[-1].sequence:
             engine.settle(name, f"d{i}", told(1, i % 3 == 0))
     return decisions
+
+
+def follow(engines: list[Engine]) -> None:
+    """Let processes on one database apply what all of them have logged."""
+    for engine in engines:
+        engine.renew()
+        engine.follow()
+        until(lambda engine=engine: not any(map(engine.learning, engine.models())))
 
 
 def execute(store: Store, statement: str, *arguments) -> object:

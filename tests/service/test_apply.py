@@ -152,7 +152,7 @@ def test_what_is_being_learned_at_the_end_is_learned(engine, stuck, reopen):
     settling.start()
     assert stuck.busy.wait(120)
     model = engine.model("m")
-    threading.Timer(0.2, stuck.release.set).start()
+    threading.Thread(target=lambda: until(engine.stopping.is_set) or stuck.release.set()).start()
     engine.close()
     assert model.version == 1
     settling.join()

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from killing import Load, check, make_model
 from process import Server, once
-from serving import MODEL, asked, execute, free_port, make, play, told, until
+from serving import asked, execute, follow, free_port, make, play, told, until
 
 from longrank.service.engine import catalog
 from longrank.service.engine.engine import Engine
@@ -24,11 +24,31 @@ from longrank.service.store.postgres import PostgresStore
 pytestmark = pytest.mark.postgres
 
 
-def follow(engines):
-    for engine in engines:
-        engine.renew()
-        engine.follow()
-        until(lambda engine=engine: not any(map(engine.learning, engine.models())))
+PATIENCE = 60.0  # seconds, on a busy machine; benchmarks/service/hostile_cluster.py measures
+
+
+@pytest.fixture
+def servers(database):
+    """Two real servers on one database, with one model."""
+    settings = ("--snapshot-every", "50", "--log-level", "warning")
+    both = [Server(database, free_port(), *settings) for _ in range(2)]
+    try:
+        for server in both:
+            server.start()
+        for server in both:
+            server.ready()
+        make_model(both[0].port)
+        yield both
+    finally:
+        for server in both:
+            server.process.send_signal(signal.SIGCONT)
+            server.kill()
+
+
+def leads(engine):
+    """Whether it leads, perhaps since the server has noticed that a connection is gone."""
+    engine.renew()
+    return engine.leads(engine.model("m"))
 
 
 def test_each_process_applies_what_all_of_them_have_logged(engines):
@@ -56,12 +76,7 @@ def test_when_a_process_is_gone_another_does_the_upkeep(engines):
     first.store.close()  # without a word
     second.follow()
     assert second.model("m").version == 10
-
-    def taken_over() -> bool:  # once the server has noticed that the connection is gone
-        second.renew()
-        return second.leads(second.model("m"))
-
-    until(taken_over)
+    until(lambda: leads(second))
 
 
 def test_a_process_that_is_behind_when_another_drops_goes_on_from_a_snapshot(
@@ -166,48 +181,34 @@ def test_a_model_that_cannot_be_read_now_is_not_suspended(engines, monkeypatch):
     assert second.model("m").stats.decisions == 1
 
 
-def test_two_servers_and_a_restarted_database_under_load_lose_nothing(cluster, database):
-    servers = [
-        Server(database, free_port(), "--snapshot-every", "50", "--log-level", "warning")
-        for _ in range(2)
-    ]
-    try:
-        for server in servers:
-            server.start()
-        for server in servers:
-            server.ready()
-        make_model(servers[0].port)
-        with Load([server.port for server in servers]) as load:
-            for _ in range(2):
-                load.more(60)
-                cluster.stop("immediate")
-                cluster.start()
+def test_two_servers_and_a_restarted_database_under_load_lose_nothing(cluster, database, servers):
+    with Load([server.port for server in servers]) as load:
+        for _ in range(2):
             load.more(60)
-            servers[0].kill()
-            load.more(60)
-            servers[0].start().ready()
-            load.more(60)
-        versions = {}
+            cluster.stop("immediate")
+            cluster.start()
+        load.more(60)
+        servers[0].kill()
+        load.more(60)
+        servers[0].start().ready()
+        load.more(60)
+    versions = {}
 
-        def agree() -> bool:
-            for server in servers:
-                status, model = once(server.port, "GET", "/v1/models/m")
-                assert status in (200, 503)
-                versions[server.port] = model.get("state_hash")
-            learned = model["stats"]["outcomes"] if status == 200 else -1
-            return len(set(versions.values())) == 1 and learned >= len(load.outcomes)
-
-        until(agree)
-    finally:
+    def agree() -> bool:
         for server in servers:
-            server.kill()
+            status, model = once(server.port, "GET", "/v1/models/m")
+            assert status in (200, 503)
+            versions[server.port] = model.get("state_hash")
+        learned = model["stats"]["outcomes"] if status == 200 else -1
+        return len(set(versions.values())) == 1 and learned >= len(load.outcomes)
+
+    until(agree)
+    for server in servers:
+        server.kill()
     with Engine(PostgresStore(database)) as engine:
         engine.follow()
         check(engine, load)
         assert engine.model("m").state_hash() in versions.values()
-
-
-PATIENCE = 60.0  # seconds, on a busy machine; benchmarks/service/hostile_cluster.py measures
 
 
 @contextmanager
@@ -276,12 +277,7 @@ def test_a_stopped_process_loses_its_lease_and_can_save_nothing_when_it_is_woken
     first.settle("m", "x", told())
     for engine in engines:
         engine.follow()
-
-    def taken_over():
-        second.renew()
-        return second.leads(second.model("m"))
-
-    until(taken_over, PATIENCE)
+    until(lambda: leads(second), PATIENCE)
     assert not first.leads(model)
     with pytest.raises(psycopg.Error):  # as it believed a moment ago
         first.store._leases.write(lambda session: session.execute("SELECT 1"))
@@ -322,26 +318,15 @@ def test_a_database_that_is_away_is_told_and_comes_back(engines, cluster, monkey
     assert first.model("m").stats.decisions == 2
 
 
-def test_a_real_process_that_is_stopped_costs_the_others_nothing_they_notice(database):
-    servers = [Server(database, free_port(), "--log-level", "warning") for _ in range(2)]
-    try:
-        for server in servers:
-            server.start()
-        for server in servers:
-            server.ready()
-        first, second = (server.port for server in servers)
-        assert once(first, "PUT", "/v1/models/m", MODEL)[0] == 201
-        until(lambda: once(second, "GET", "/v1/models/m")[0] == 200)
-        servers[0].process.send_signal(signal.SIGSTOP)
-        decision = msgspec.to_builtins(asked("x"))
-        assert once(second, "POST", "/v1/models/m/decisions", decision)[0] == 201
-        outcome = {"tried": 1, "succeeded": True}
-        assert once(second, "PUT", "/v1/models/m/decisions/x/outcome", outcome)[0] == 200
-        until(lambda: once(second, "GET", "/v1/models/m")[1]["version"] == 1, PATIENCE)
-        servers[0].process.send_signal(signal.SIGCONT)
-        until(lambda: once(first, "GET", "/v1/models/m")[1].get("version") == 1)
-        until(lambda: once(first, "GET", "/readyz")[0] == 200)
-    finally:
-        for server in servers:
-            server.process.send_signal(signal.SIGCONT)
-            server.kill()
+def test_a_real_process_that_is_stopped_costs_the_others_nothing_they_notice(servers):
+    stopped, (first, second) = servers[0].process, (server.port for server in servers)
+    until(lambda: once(second, "GET", "/v1/models/m")[0] == 200)
+    stopped.send_signal(signal.SIGSTOP)
+    decision = msgspec.to_builtins(asked("x"))
+    assert once(second, "POST", "/v1/models/m/decisions", decision)[0] == 201
+    outcome = {"tried": 1, "succeeded": True}
+    assert once(second, "PUT", "/v1/models/m/decisions/x/outcome", outcome)[0] == 200
+    until(lambda: once(second, "GET", "/v1/models/m")[1]["version"] == 1, PATIENCE)
+    stopped.send_signal(signal.SIGCONT)
+    until(lambda: once(first, "GET", "/v1/models/m")[1].get("version") == 1)
+    until(lambda: once(first, "GET", "/readyz")[0] == 200)

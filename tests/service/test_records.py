@@ -472,11 +472,20 @@ def test_few_candidates_may_have_many_fields_and_extremes_but_all_together_not_t
 # the client
 
 
-def test_the_client_sends_records_names_and_frames(http):
+def test_the_client_sends_records_names_frames_and_the_declaration_of_a_schema(http):
     frame = pd.DataFrame({"id": ["a", "b"], "fee": [1.0, np.nan], "n": [1, 2]})
     exact = {"amount": Decimal("3.00"), "tip": Decimal("0.50")}
     with Client(str(http.base_url), ADMIN, retries=0) as client:
-        assert client.create_model("m", schema={"fields": {"amount": "number"}}).key
+        schema = Schema({"amount": Number(log=True), "mcc": "category"}, ignore=["trace"])
+        assert client.create_model("m", schema=schema).key
+        sent = client.schema("m")
+        declared = {name: (field.kind, field.log) for name, field in sent.declared.items()}
+        assert declared == {"amount": ("number", True), "mcc": ("category", False)}
+        assert sent.ignored == ["trace"]
+        for wrong, parameter in (({"schema": {"fields": 3}}, "schema.fields"), ({"d": 3}, "d")):
+            with pytest.raises(InvalidInput) as refused:
+                client.create_model("n", **wrong)
+            assert refused.value.parameter == parameter
         answer = client.decide("m", candidates=ROUTES, context=VISA, **PAYOFFS)
         assert set(names(answer)) <= {"adyen", "stripe", "worldpay"}
         assert client.settle("m", answer.id, tried=names(answer), succeeded=True).learned
@@ -536,22 +545,3 @@ def test_the_client_takes_and_refuses_what_the_library_does(http):
             assert fields(known) >= fields(shared), what
         with pytest.raises(InvalidInput, match="whole numbers of at most 64 bits"):
             client.decide("m0", candidates=["a"], context={"n": 2**70})
-
-
-def test_the_client_sends_the_declaration_of_a_schema(http):
-    fields = {"amount": Number(log=True), "mcc": "category"}
-    schema = Schema(fields, cross=[("id", "mcc")], ignore=["trace"])
-    with Client(str(http.base_url), ADMIN, retries=0) as client:
-        assert client.create_model("m", schema=schema).key
-        sent = client.schema("m")
-        declared = {name: (field.kind, field.log) for name, field in sent.declared.items()}
-        assert declared == {"amount": ("number", True), "mcc": ("category", False)}
-        assert sent.ignored == ["trace"]
-        for settings, parameter in (
-            ({"schema": {"fields": 3}}, "schema.fields"),
-            ({"dim": "three"}, "dim"),
-            ({"dims": 3}, "dims"),
-        ):
-            with pytest.raises(InvalidInput) as caught:
-                client.create_model("n", **settings)
-            assert caught.value.parameter == parameter

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from serving import asked, crash, execute, fresh, make, play, told, until
+from serving import asked, crash, fresh, make, play, told, until
 
 from longrank.policies import default, registry
 from longrank.service.engine.apply import Recent, catch_up
@@ -153,19 +153,13 @@ def test_dropping_old_decisions_keeps_the_state_also_of_who_is_behind(engine, cl
     assert reopen().model("m").snapshot() == after
 
 
-def test_a_model_drops_by_itself_what_it_does_not_keep_and_then_needs_a_snapshot(
-    engine, clock, path
-):
+def test_a_model_drops_by_itself_what_it_does_not_keep(engine, clock):
     make(engine, "short", keep=100.0, ttl=10.0)
     upkeep = Upkeep(engine)
     engine.decide("short", asked("x"))
     clock.now += 200.0
     upkeep.keep()
     assert engine.latest("short").decisions == []
-    execute(engine.store, "DELETE FROM snapshots")
-    engine.close()
-    with pytest.raises(Exception, match="no good snapshot"):
-        Engine(SqliteStore(path)).start()
 
 
 def test_a_replay_from_any_snapshot_that_is_kept_gives_the_same_bytes(engine, clock):

@@ -1,4 +1,4 @@
-"""`longrank serve` and `longrank doctor`, as processes, and what they log."""
+"""`longrank serve`, `doctor` and `backup`, what they log, and what no line of theirs shows."""
 
 from __future__ import annotations
 
@@ -11,20 +11,29 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import warnings
 
+import numpy as np
 import pytest
 from process import MAIN, Server, Wire, once
-from serving import ADMIN, DIM, MODEL, execute, free_port, make, play, service, until
+from serving import ADMIN, DIM, MODEL, asked, execute, free_port, make, play, service, told, until
 from typer.testing import CliRunner
 
 from longrank import cli
 from longrank import service as package
 from longrank.errors import InvalidInput
+from longrank.learners import MaximumLikelihood
+from longrank.learners.base import MIN_PENALTY
+from longrank.service import backup as backups
+from longrank.service.backup import backup
+from longrank.service.doctor import examine
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import Model
-from longrank.service.errors import StoreDamaged
+from longrank.service.errors import StoreDamaged, StoreFailed
 from longrank.service.http.logs import Access, JsonLines
 from longrank.service.store.sqlite import SqliteStore
+from longrank.service.store.store import hide_password, open_store, plain_address
 
 
 @pytest.fixture
@@ -198,3 +207,136 @@ def test_an_error_of_the_service_is_logged_without_what_was_sent(path, lines, mo
     for hidden in (str(secret), ADMIN, "quotes"):
         assert hidden not in text
         assert hidden not in failed.text
+
+
+@pytest.fixture
+def learned(engine):
+    """An engine that has decided and learned something, some of it in the write-ahead log only."""
+    play(engine)
+    return engine
+
+
+def test_a_backup_of_a_store_in_use_holds_all_and_starts(learned, path, folder, clock):
+    target = folder / "backup.db"
+    findings = list(backup(str(path), target))
+    assert all(finding.good for finding in findings)
+    assert [finding.what for finding in findings] == ["store", "model m", "backup"]
+    expected = learned.model("m").snapshot()
+    learned.decide("m", asked("later"))  # the service goes on
+    with Engine(SqliteStore(target), clock=clock) as restored:
+        assert restored.model("m").snapshot() == expected
+        assert restored.decide("m", asked("d3", seed=3)).id == "d3"
+    assert not [file.name for file in folder.iterdir() if ".part" in file.name]
+
+
+def test_a_backup_is_consistent_while_others_write(learned, path, folder, clock, monkeypatch):
+    writing, stop = [], threading.Event()
+
+    def write():
+        while not stop.is_set():
+            writing.append(1)
+            learned.decide("m", asked(f"w{len(writing)}"))
+            learned.settle("m", f"w{len(writing)}", told())
+
+    copy = backups._copy
+
+    def meanwhile(*args):
+        thread = threading.Thread(target=write)
+        thread.start()
+        try:
+            until(lambda: len(writing) >= 3)
+            copy(*args)
+        finally:
+            stop.set()
+            thread.join()
+
+    monkeypatch.setattr(backups, "_copy", meanwhile)
+    target = folder / "backup.db"
+    assert all(finding.good for finding in backup(str(path), target))
+    with Engine(SqliteStore(target), clock=clock) as restored:
+        assert restored.model("m").stats.outcomes >= 22
+
+
+def test_of_a_damaged_store_no_backup_is_made(learned, path, folder):
+    execute(learned.store, "UPDATE log SET at = 1.0 WHERE seq = 3")
+    learned.close()
+    target = folder / "backup.db"
+    *_, last = backup(str(path), target)
+    assert (last.what, last.good) == ("backup", False)
+    assert not target.exists()
+    done = CliRunner().invoke(cli.app, ["backup", str(target), "--store", str(path)])
+    assert done.exit_code == 1
+    assert "log entry 3 is damaged" in done.output
+
+
+def test_a_backup_is_never_written_over(learned, path, folder):
+    target = folder / "backup.db"
+    target.write_bytes(b"precious")
+    with pytest.raises(InvalidInput, match="out must be a file that does not exist yet"):
+        list(backup(str(path), target))
+    assert target.read_bytes() == b"precious"
+    learned.decide("m", asked("still-alive"))
+    with pytest.raises(InvalidInput, match="pg_dump") as error:  # a database has its own tools
+        list(backup("postgresql://me:secret@host/db", folder / "other.db"))
+    assert "secret" not in str(error.value)
+
+
+ADDRESSES = [
+    "postgresql://me:s3cret@127.0.0.1:1/db",
+    "postgresql://me:s3cret/s3cret@127.0.0.1:1/db",  # not encoded: half of it looks like a port
+    "postgresql://me:s3cret@s3cret@127.0.0.1:1/db",
+    "postgresql://127.0.0.1:1/db?user=me&password=s3cret",
+    "postgresql://127.0.0.1:s3cret/db?password=s3cret",
+    "postgresql://me:%733cret@127.0.0.1:1/db?nonsense=1",
+    "postgresl://me:s3cret@127.0.0.1:1/db",
+    "host=127.0.0.1 port=1 password=s3cret",
+    "host=127.0.0.1 port=1 password = 's3cret'",
+]
+
+
+@pytest.mark.usefixtures("logging_restored")
+def test_no_error_and_no_line_shows_the_password_of_a_store():
+    for address in ADDRESSES:
+        with pytest.raises(StoreFailed) as refused:
+            open_store(address)
+        assert "s3cret" not in str(refused.value), address
+        assert refused.value.__cause__ is None or "s3cret" not in str(refused.value.__cause__)
+        assert "s3cret" not in "".join(finding.detail for finding in examine(address))
+        assert "s3cret" not in hide_password(address, address)
+        answer = CliRunner().invoke(cli.app, ["serve", "--port", "0", "--store", address])
+        assert "s3cret" not in answer.output + str(answer.exception), address
+
+
+def test_an_address_is_shown_without_user_password_and_options():
+    shown = "postgresql://host:5432/db"
+    assert plain_address("postgresql://me:a@b@host:5432/db?password=c&sslmode=require") == shown
+    assert plain_address("postgresql://host:5432/db") == shown
+    assert plain_address("some/where.db") == "some/where.db"
+
+
+def test_warnings_and_odd_text_are_lines_of_json(lines, monkeypatch):
+    root = logging.getLogger()  # pytest's handlers come after ours, and cannot report odd text
+    monkeypatch.setattr(root, "handlers", root.handlers[:1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        logging.captureWarnings(False)
+        logging.captureWarnings(True)  # catch_warnings has put another function in its place
+        _ = np.array([1e308]) * 10.0
+    logging.getLogger("longrank").warning("a name that is not UTF-8: \udcff")
+    logged = [json.loads(line) for line in lines.getvalue().splitlines()]
+    assert "overflow encountered" in logged[0]["message"]
+    assert logged[-1]["message"].endswith("\\udcff")
+
+
+def test_a_fit_with_hardly_any_penalty_ends():
+    learner, rng = MaximumLikelihood(2, penalty=MIN_PENALTY), np.random.default_rng(0)
+
+    def observe():
+        for i in range(30):
+            learner.observe(rng.uniform(-0.5, 0.5, (2, 2)), i % 2 == 0)
+
+    thread = threading.Thread(target=observe, daemon=True)
+    thread.start()
+    thread.join(120)
+    assert not thread.is_alive()
+    assert np.isfinite(learner.weights).all()

@@ -1,4 +1,4 @@
-"""The pages on warm starts and on shadow mode with a real service: also what doctest skips there."""
+"""The pages on warm starts and on shadow mode with a real service, with what doctest skips."""
 
 from __future__ import annotations
 

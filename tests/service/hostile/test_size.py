@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from serving import MODEL, asked, execute, make, told, until
+from serving import MODEL, asked, execute, follow, make, told, until
 
 from longrank.service import export, messages
 from longrank.service.engine import readers
@@ -20,12 +20,6 @@ from longrank.service.errors import Busy, Conflict, NotReady, Unknown
 from longrank.service.store import sql, store
 from longrank.service.store import store as stores
 from longrank.service.store.postgres import PostgresSession
-
-
-def round_(engines):
-    for engine in engines:
-        engine.renew()
-        engine.follow()
 
 
 @pytest.mark.postgres
@@ -38,9 +32,9 @@ def test_idle_models_cost_no_statements(engines, monkeypatch):
         return execute(self, *args)
 
     def statements():
-        round_(engines)  # whatever is new
-        counted.clear()
-        round_(engines)
+        for _ in range(2):  # whatever is new, and then nothing
+            counted.clear()
+            follow(engines)
         return len(counted)
 
     monkeypatch.setattr(PostgresSession, "execute", counting)
@@ -68,7 +62,7 @@ def test_the_state_of_a_large_model_is_not_written_with_every_outcome(engines):
         decision = messages.DecisionRequest(id=f"d{i}", ids=["a"], features=row)
         first.decide("large", decision)
         first.settle("large", f"d{i}", told())
-        round_(engines)
+        follow(engines)
     until(lambda: [engine.model("large").version for engine in engines] == [outcomes, outcomes])
     assert written() - before < outcomes * state / 4
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -75,13 +75,9 @@ def test_the_same_model_again_is_no_conflict_but_another_is(engine):
 
 
 def test_a_model_that_many_make_at_once_is_one(engine):
-    made = []
-    threads = [threading.Thread(target=lambda: made.append(make(engine, "race"))) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len({id(model) for model in made}) == 1
+    with ThreadPoolExecutor(8) as pool:
+        models = list(pool.map(lambda _: make(engine, "race"), range(8)))
+    assert len({id(model) for model in models}) == 1
     assert len(engine.models()) == 2
 
 

@@ -34,7 +34,6 @@ def test_an_outcome_that_cannot_be_is_refused_and_changes_nothing(engine):
         {"tried": 4, "succeeded": False},
         {"tried": 0, "succeeded": True},
         {"tried": 1},
-        {"succeeded": True},
         {"succeeded_id": "nobody"},
         {"tried": 3, "succeeded_id": "c0"},
         {"tried": 1, "succeeded": True, "not_attributable": [1]},

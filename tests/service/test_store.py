@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import msgspec
@@ -203,11 +204,8 @@ def test_many_threads_append_and_the_log_has_all_in_order(store, model):
         for i in range(25):
             append(store, decision(model, f"d{number}-{i}"))
 
-    threads = [threading.Thread(target=client, args=(i,)) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(client, range(8)))
     entries, after = [], 0
     while found := store.after(model, after, 37):
         entries += found

@@ -169,10 +169,7 @@ def test_an_error_of_a_large_body_names_the_element_and_one_that_ends_early_is_m
         assert (refused.status_code, refused.json()["parameter"]) == (422, parameter)
         assert rule in refused.json()["detail"]
         refused = client.post(f"/v1/models/m/{call}", content=content[:-1], headers=head)
-        assert refused.status_code in (400, 422)
-    content = getattr(msgspec, media).encode({"outcomes": OUTCOMES[:5000]})[:-1]
-    refused = client.post("/v1/models/m/outcomes", content=content, headers=head)
-    assert refused.status_code == 400
+        assert refused.status_code in ((400,) if parameter == "outcomes" else (400, 422))
     assert client.get("/healthz").status_code == 200
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import msgspec
@@ -207,20 +208,14 @@ def test_reads_that_wait_share_a_change_of_threads_and_an_error_is_the_callers(p
 
 
 def test_each_event_loop_has_its_own_reads(pool):
-    results = []
-
-    def run():
+    def run(_):
         async def main():
             return [await pool.read(abs, -i) for i in range(50)]
 
-        results.append(asyncio.run(main()))
+        return asyncio.run(main())
 
-    threads = [threading.Thread(target=run) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    assert results == [list(range(50))] * 4
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(run, range(4))) == [list(range(50))] * 4
 
 
 def test_connections_that_read_have_a_limit(engine, monkeypatch):

@@ -412,7 +412,7 @@ def max_tries(payoffs: Payoffs, budget: int | None) -> int:
     """Return ``payoffs.tries(budget)`` for a policy, which refuses anything but payoffs."""
     if not isinstance(payoffs, Payoffs):
         raise InvalidInput("payoffs", "be a longrank.Payoffs", type(payoffs).__name__)
-    return payoffs.tries(budget)
+    return payoffs.budget if budget is None and payoffs._spent is None else payoffs.tries(budget)
 
 
 def _rebuild(*parts: Any) -> Payoffs:

@@ -113,26 +113,27 @@ def _bonuses(optimism: Optimism, size: int) -> Vector:
 def _decide_plain(learner: Learner, dealt: Round, bonus: float) -> Ranking:
     """Decide by sorting, in one call of a kernel."""
     features, candidates, payoffs, count, minimum = dealt
-    rows, belief = features.rows(candidates), learner.belief()
+    rows, dim, link = features.rows(candidates), learner.dim, learner.link
     if rows.size >= LARGE:
         checked = not isinstance(candidates, Unchecked)
-        return _finish(learner, dealt, find_best(rows, belief, bonus, count, checked))
-    chosen, numbers = _allocate(count, learner.dim)
+        return _finish(learner, dealt, find_best(rows, learner.belief(), bonus, count, checked))
+    chosen, numbers, patience = *_allocate(count, dim), payoffs.patience
     length = kernels.decide_plain(
         rows,
-        belief.weights,
-        belief.inverse,
+        learner.weights,
+        learner.inverse,
         bonus,
-        belief.ceiling,
+        link.ceiling,
         payoffs.rewards,
         payoffs.losses,
-        belief.link,
+        link.code,
         minimum,
         chosen,
         numbers,
-        payoffs.patience,
+        patience,
     )
-    return _receipt(learner, dealt, chosen[:length], numbers)
+    sample = features.carried(candidates) if features.grows else None
+    return Ranking.from_buffer(chosen[:length], numbers, dim, None, patience, "", sample)
 
 
 def _decide_looking(learner: Learner, dealt: Round, optimism: Optimism) -> Ranking:

@@ -129,15 +129,16 @@ class LearningPolicy(Policy):
 
     def _price(self, candidates: Encoded, size: int, payoffs: Payoffs) -> Payoffs:
         """Return what the round pays, with the prices of records and the patience learned."""
-        given = payoffs.costs is not None
-        if isinstance(self.features, Records):
-            payoffs = self.features.price(candidates, payoffs)
+        features, given = self.features, payoffs.costs is not None
+        if features.sparse:
+            assert isinstance(features, Records)
+            payoffs = features.price(candidates, payoffs)
         if payoffs.costs is not None:
             payoffs.check_prices(size)
         if self.costs is not None and self.costs.count and not given and size:
             unknown = np.ones(size, np.bool_)
-            if isinstance(self.features, Records):
-                unknown = self.features.without_cost(candidates)
+            if isinstance(features, Records):
+                unknown = features.without_cost(candidates)
             if unknown.any():
                 expected = self._expected_costs(self.costs, candidates)
                 costs, values = payoffs.prices(size)[:2]

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from longrank.datasets import SOURCES, DownloadFailed, File, MissingData, Source, find, get
-from longrank.datasets.acquisition import fetch
 from longrank.errors import BadFile, InvalidInput
 
 Md5 = Callable[[bytes], str]
@@ -44,7 +43,7 @@ def test_a_data_set_of_one_file_is_got(
     data = zipped("ml-1m/ratings.dat", small_ratings.read_bytes())
     known = movielens(File("ml-1m.zip", (server.put("ml-1m.zip", data),), len(data), md5(data)))
     folder = tmp_path / "data"
-    files = fetch(known, folder, accept_terms=True)
+    files = get(known, folder, accept_terms=True)
     assert files == find("movielens-1m", folder)
     assert names(folder) == ["movielens-1m/ml-1m.zip"]
 
@@ -54,7 +53,7 @@ def test_a_data_set_of_four_files_is_got_with_progress_for_each(
 ) -> None:
     known = images_on(server, small_images, md5)
     seen: dict[str, tuple[int, int | None]] = {}
-    files = fetch(known, tmp_path, progress=lambda name, *now: seen.update({name: now}))
+    files = get(known, tmp_path, progress=lambda name, *now: seen.update({name: now}))
     assert {file.name for file in files} == set(seen)
     assert all(done == total for done, total in seen.values())
     assert set(find("mnist", tmp_path)) == set(files)
@@ -64,10 +63,10 @@ def test_what_is_there_is_not_got_again(
     server: Any, small_images: Path, md5: Md5, tmp_path: Path
 ) -> None:
     known = images_on(server, small_images, md5)
-    files = fetch(known, tmp_path)
+    files = get(known, tmp_path)
     assert len(server.requests) == 4
     files[0].write_bytes(b"damaged")
-    fetch(known, tmp_path)
+    get(known, tmp_path)
     assert len(server.requests) == 5
 
 
@@ -76,7 +75,7 @@ def test_a_mirror_is_asked_if_the_first_address_fails(
 ) -> None:
     data = zipped("ratings.dat", small_ratings.read_bytes())
     urls = (f"{server.url}/gone", server.put("ml-1m.zip", data))
-    (file,) = fetch(movielens(File("ml-1m.zip", urls)), tmp_path, accept_terms=True)
+    (file,) = get(movielens(File("ml-1m.zip", urls)), tmp_path, accept_terms=True)
     assert file.read_bytes() == data
 
 
@@ -84,7 +83,7 @@ def test_if_all_addresses_fail_each_one_says_why(server: Any, names: Names, tmp_
     urls = (f"{server.url}/gone", server.put("bad", b"bad"))
     known = movielens(File("ml-1m.zip", urls, size=4))
     with pytest.raises(DownloadFailed, match=r"gone .*404 .*; .*bad must have 4 bytes"):
-        fetch(known, tmp_path, accept_terms=True)
+        get(known, tmp_path, accept_terms=True)
     assert names(tmp_path) == []
 
 
@@ -93,7 +92,7 @@ def test_one_address_that_fails_says_why_by_itself(
 ) -> None:
     known = movielens(File("ml-1m.zip", (server.put("bad", b"bad"),), size=4))
     with pytest.raises(BadFile, match="bad must have 4 bytes, the server offers 3"):
-        fetch(known, tmp_path, accept_terms=True)
+        get(known, tmp_path, accept_terms=True)
     assert names(tmp_path) == []
 
 
@@ -102,7 +101,7 @@ def test_without_a_checksum_the_beginning_is_read(
 ) -> None:
     known = movielens(File("ml-1m.zip", (server.put("page", b"<html>moved</html>"),)))
     with pytest.raises(BadFile, match="line 1 must be UserID::MovieID"):
-        fetch(known, tmp_path, accept_terms=True)
+        get(known, tmp_path, accept_terms=True)
     assert names(tmp_path) == []
 
 
@@ -116,7 +115,7 @@ def test_what_was_there_before_in_another_form_gives_way(
     (home / "README").write_bytes(b"the user's own")
     data = zipped("ratings.dat", small_ratings.read_bytes())
     known = movielens(File("ml-1m.zip", (server.put("ml-1m.zip", data),)))
-    fetch(known, tmp_path, accept_terms=True)
+    get(known, tmp_path, accept_terms=True)
     assert names(home) == ["README", "ml-1m.zip"]
 
 

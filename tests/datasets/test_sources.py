@@ -8,7 +8,7 @@ import pytest
 
 from longrank.datasets import SOURCES
 from longrank.datasets.ratings import FORMATS
-from longrank.datasets.sources import File, Source, source
+from longrank.datasets.sources import source
 from longrank.errors import InvalidInput
 
 
@@ -26,13 +26,6 @@ def test_every_source_can_be_got_or_says_how() -> None:
             )
             assert file.md5 is None or re.fullmatch("[0-9a-f]{32}", file.md5)
             assert file.size is None or file.size > 0
-
-
-def test_the_size_in_all_is_known_if_every_size_is() -> None:
-    one, other = File("a", (), size=3), File("b", ())
-    assert Source("x", "X", "", (one, one)).size == 6
-    assert Source("x", "X", "", (one, other)).size is None
-    assert Source("x", "X", "").size is None
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:

@@ -37,9 +37,7 @@ def images_on(server: Any, folder: Path, md5: Md5) -> Source:
     return dataclasses.replace(SOURCES["mnist"], files=tuple(files))
 
 
-def test_a_data_set_of_one_file_is_got(
-    server: Any, small_ratings: Path, md5: Md5, names: Names, tmp_path: Path
-) -> None:
+def test_a_data_set_of_one_file_is_got(server, small_ratings, md5, names, tmp_path):
     data = zipped("ml-1m/ratings.dat", small_ratings.read_bytes())
     known = movielens(File("ml-1m.zip", (server.put("ml-1m.zip", data),), len(data), md5(data)))
     folder = tmp_path / "data"
@@ -49,8 +47,8 @@ def test_a_data_set_of_one_file_is_got(
 
 
 def test_a_data_set_of_four_files_is_got_with_progress_for_each(
-    server: Any, small_images: Path, md5: Md5, tmp_path: Path
-) -> None:
+    server, small_images, md5, tmp_path
+):
     known = images_on(server, small_images, md5)
     seen: dict[str, tuple[int, int | None]] = {}
     files = get(known, tmp_path, progress=lambda name, *now: seen.update({name: now}))
@@ -59,9 +57,7 @@ def test_a_data_set_of_four_files_is_got_with_progress_for_each(
     assert set(find("mnist", tmp_path)) == set(files)
 
 
-def test_what_is_there_is_not_got_again(
-    server: Any, small_images: Path, md5: Md5, tmp_path: Path
-) -> None:
+def test_what_is_there_is_not_got_again(server, small_images, md5, tmp_path):
     known = images_on(server, small_images, md5)
     files = get(known, tmp_path)
     assert len(server.requests) == 4
@@ -70,16 +66,14 @@ def test_what_is_there_is_not_got_again(
     assert len(server.requests) == 5
 
 
-def test_a_mirror_is_asked_if_the_first_address_fails(
-    server: Any, small_ratings: Path, tmp_path: Path
-) -> None:
+def test_a_mirror_is_asked_if_the_first_address_fails(server, small_ratings, tmp_path):
     data = zipped("ratings.dat", small_ratings.read_bytes())
     urls = (f"{server.url}/gone", server.put("ml-1m.zip", data))
     (file,) = get(movielens(File("ml-1m.zip", urls)), tmp_path, accept_terms=True)
     assert file.read_bytes() == data
 
 
-def test_if_all_addresses_fail_each_one_says_why(server: Any, names: Names, tmp_path: Path) -> None:
+def test_if_all_addresses_fail_each_one_says_why(server, names, tmp_path):
     urls = (f"{server.url}/gone", server.put("bad", b"bad"))
     known = movielens(File("ml-1m.zip", urls, size=4))
     with pytest.raises(DownloadFailed, match=r"gone .*404 .*; .*bad must have 4 bytes"):
@@ -87,27 +81,21 @@ def test_if_all_addresses_fail_each_one_says_why(server: Any, names: Names, tmp_
     assert names(tmp_path) == []
 
 
-def test_one_address_that_fails_says_why_by_itself(
-    server: Any, names: Names, tmp_path: Path
-) -> None:
+def test_one_address_that_fails_says_why_by_itself(server, names, tmp_path):
     known = movielens(File("ml-1m.zip", (server.put("bad", b"bad"),), size=4))
     with pytest.raises(BadFile, match="bad must have 4 bytes, the server offers 3"):
         get(known, tmp_path, accept_terms=True)
     assert names(tmp_path) == []
 
 
-def test_without_a_checksum_the_beginning_is_read(
-    server: Any, names: Names, tmp_path: Path
-) -> None:
+def test_without_a_checksum_the_beginning_is_read(server, names, tmp_path):
     known = movielens(File("ml-1m.zip", (server.put("page", b"<html>moved</html>"),)))
     with pytest.raises(BadFile, match="line 1 must be UserID::MovieID"):
         get(known, tmp_path, accept_terms=True)
     assert names(tmp_path) == []
 
 
-def test_what_was_there_before_in_another_form_gives_way(
-    server: Any, small_ratings: Path, names: Names, tmp_path: Path
-) -> None:
+def test_what_was_there_before_in_another_form_gives_way(server, small_ratings, names, tmp_path):
     home = tmp_path / "movielens-1m"
     (home / "unpacked").mkdir(parents=True)
     (home / "ratings.dat").write_bytes(b"older")
@@ -119,7 +107,7 @@ def test_what_was_there_before_in_another_form_gives_way(
     assert names(home) == ["README", "ml-1m.zip"]
 
 
-def test_terms_must_be_accepted_first(names: Names, tmp_path: Path) -> None:
+def test_terms_must_be_accepted_first(names, tmp_path):
     with pytest.raises(
         InvalidInput, match=r"accept_terms must be True to get MovieLens-25M.*\.html"
     ):
@@ -127,7 +115,7 @@ def test_terms_must_be_accepted_first(names: Names, tmp_path: Path) -> None:
     assert names(tmp_path) == []
 
 
-def test_what_cannot_be_downloaded_is_explained(tmp_path: Path) -> None:
+def test_what_cannot_be_downloaded_is_explained(tmp_path):
     with pytest.raises(MissingData, match=r"accept the agreement .* 'longrank data add yelp PATH'"):
         get("yelp", tmp_path, accept_terms=True)
 
@@ -139,9 +127,7 @@ def test_what_cannot_be_downloaded_is_explained(tmp_path: Path) -> None:
         ("yelp", "then run 'longrank data add yelp PATH'"),
     ],
 )
-def test_a_data_set_that_is_not_there_says_how_to_get_it(
-    tmp_path: Path, name: str, how: str
-) -> None:
+def test_a_data_set_that_is_not_there_says_how_to_get_it(tmp_path, name, how):
     for _ in range(2):
         with pytest.raises(MissingData, match=how) as caught:
             find(name, tmp_path)

@@ -28,18 +28,18 @@ SMALL = {
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
+def data(tmp_path):
     return tmp_path / "data"
 
 
 @pytest.fixture
-def given(tmp_path: Path) -> Path:
+def given(tmp_path):
     folder = tmp_path / "given"
     folder.mkdir()
     return folder
 
 
-def test_a_plain_file_is_added(given: Path, data: Path, names: Names) -> None:
+def test_a_plain_file_is_added(given, data, names):
     for name in SMALL:
         member, content = SMALL[name]
         (given / ".renamed").write_bytes(content)
@@ -48,7 +48,7 @@ def test_a_plain_file_is_added(given: Path, data: Path, names: Names) -> None:
         assert find(name, data) == (data / name / member,)
 
 
-def test_of_a_folder_the_file_that_counts_is_added(given: Path, data: Path, names: Names) -> None:
+def test_of_a_folder_the_file_that_counts_is_added(given, data, names):
     name = "yelp"
     member, content = SMALL[name]
     (given / "README.txt").write_bytes(b"read me")
@@ -59,7 +59,7 @@ def test_of_a_folder_the_file_that_counts_is_added(given: Path, data: Path, name
     assert find(name, data) == (data / name / member,)
 
 
-def test_archives_are_added_as_they_are(given: Path, data: Path, names: Names) -> None:
+def test_archives_are_added_as_they_are(given, data, names):
     name = "movielens-25m"
     member, content = SMALL[name]
     (given / member).write_bytes(content)
@@ -76,17 +76,13 @@ def test_archives_are_added_as_they_are(given: Path, data: Path, names: Names) -
         assert (data / name / usual).read_bytes() == (given / file).read_bytes()
 
 
-def test_the_four_files_of_a_folder_of_images_are_added(
-    small_images: Path, data: Path, names: Names
-) -> None:
+def test_the_four_files_of_a_folder_of_images_are_added(small_images, data, names):
     add("fashion", small_images, data)
     assert names(data) == [f"fashion/{file}" for file in names(small_images)]
     assert len(find("fashion", data)) == 4
 
 
-def test_a_zip_of_images_replaces_the_four_files(
-    small_images: Path, given: Path, data: Path, names: Names
-) -> None:
+def test_a_zip_of_images_replaces_the_four_files(small_images, given, data, names):
     add("mnist", small_images, data)
     with zipfile.ZipFile(given / "archive.zip", "w") as archive:
         for file in small_images.iterdir():
@@ -95,14 +91,14 @@ def test_a_zip_of_images_replaces_the_four_files(
     assert names(data) == ["mnist/mnist.zip"]
 
 
-def test_a_file_is_linked_where_the_disk_allows_it(given: Path, data: Path) -> None:
+def test_a_file_is_linked_where_the_disk_allows_it(given, data):
     file = given / "ratings.dat"
     file.write_bytes(SMALL["movielens-1m"][1])
     (added,) = add("movielens-1m", file, data)
     assert added.samefile(file)
 
 
-def test_what_a_symbolic_link_leads_to_is_added(given: Path, data: Path) -> None:
+def test_what_a_symbolic_link_leads_to_is_added(given, data):
     (given / "real").write_bytes(SMALL["movielens-1m"][1])
     (given / "ratings.dat").symlink_to(given / "real")
     (added,) = add("movielens-1m", given / "ratings.dat", data)
@@ -111,7 +107,7 @@ def test_what_a_symbolic_link_leads_to_is_added(given: Path, data: Path) -> None
 
 
 @pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="needs a second disk")
-def test_a_file_on_another_disk_is_copied(given: Path, names: Names) -> None:
+def test_a_file_on_another_disk_is_copied(given, names):
     file = given / "ratings.dat"
     file.write_bytes(SMALL["movielens-1m"][1])
     with tempfile.TemporaryDirectory(dir="/dev/shm") as elsewhere:
@@ -123,7 +119,7 @@ def test_a_file_on_another_disk_is_copied(given: Path, names: Names) -> None:
         assert names(Path(elsewhere)) == ["movielens-1m/ratings.dat"]
 
 
-def test_adding_twice_changes_nothing(given: Path, data: Path, names: Names) -> None:
+def test_adding_twice_changes_nothing(given, data, names):
     file = given / "ratings.dat"
     file.write_bytes(SMALL["movielens-1m"][1])
     add("movielens-1m", file, data)
@@ -132,7 +128,7 @@ def test_adding_twice_changes_nothing(given: Path, data: Path, names: Names) -> 
     assert names(data) == ["movielens-1m/ratings.dat"]
 
 
-def test_a_newer_file_replaces_an_older_one(given: Path, data: Path, names: Names) -> None:
+def test_a_newer_file_replaces_an_older_one(given, data, names):
     file = given / "ratings.dat"
     file.write_bytes(SMALL["movielens-1m"][1])
     add("movielens-1m", file, data)
@@ -143,9 +139,7 @@ def test_a_newer_file_replaces_an_older_one(given: Path, data: Path, names: Name
     assert names(data) == ["movielens-1m/ratings.dat"]
 
 
-def test_another_data_set_is_refused_and_nothing_stays_behind(
-    given: Path, data: Path, names: Names
-) -> None:
+def test_another_data_set_is_refused_and_nothing_stays_behind(given, data, names):
     for name, other in list(itertools.permutations(SMALL, 2)):
         (given / "file").write_bytes(SMALL[other][1])
         with pytest.raises(BadFile, match=r"file does not look like .*, line 1 must be"):
@@ -153,7 +147,7 @@ def test_another_data_set_is_refused_and_nothing_stays_behind(
         assert names(data) == []
 
 
-def test_a_folder_without_the_file_is_refused(given: Path, data: Path, names: Names) -> None:
+def test_a_folder_without_the_file_is_refused(given, data, names):
     with pytest.raises(BadFile, match=r"does not look like Yelp Open Dataset: .* must hold yelp_"):
         add("yelp", given, data)
     with pytest.raises(BadFile, match=r"does not look like MNIST: .* must hold train-images"):
@@ -161,7 +155,7 @@ def test_a_folder_without_the_file_is_refused(given: Path, data: Path, names: Na
     assert names(data) == []
 
 
-def test_a_failing_add_leaves_what_was_there(given: Path, data: Path, names: Names) -> None:
+def test_a_failing_add_leaves_what_was_there(given, data, names):
     (given / "ratings.dat").write_bytes(SMALL["movielens-1m"][1])
     add("movielens-1m", given, data)
     (given / "broken.dat").write_bytes(b"broken\n")
@@ -170,18 +164,18 @@ def test_a_failing_add_leaves_what_was_there(given: Path, data: Path, names: Nam
     assert names(data) == ["movielens-1m/ratings.dat"]
 
 
-def test_a_path_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match="path must exist"):
         add("msd", tmp_path / "nowhere", tmp_path)
 
 
-def test_an_unknown_name_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_name_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match="name must be one of"):
         add("netflix", tmp_path, tmp_path)
 
 
 @pytest.mark.mnist
-def test_the_real_files_are_added(real_mnist: Path, data: Path, names: Names) -> None:
+def test_the_real_files_are_added(real_mnist, data, names):
     add("mnist", real_mnist, data)
     assert len(find("mnist", data)) == 4
     assert len(names(data)) == 4

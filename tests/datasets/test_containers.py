@@ -6,7 +6,6 @@ import gzip
 import io
 import tarfile
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -79,13 +78,13 @@ def content(path: Path) -> bytes:
         "tar.gz in zip",
     ],
 )
-def test_a_file_comes_out_of_every_container_whatever_its_name(tmp_path: Path, data: bytes) -> None:
+def test_a_file_comes_out_of_every_container_whatever_its_name(tmp_path, data):
     path = tmp_path / "download"
     path.write_bytes(data)
     assert content(path) == TEXT
 
 
-def test_an_archive_in_a_folder_is_found(tmp_path: Path) -> None:
+def test_an_archive_in_a_folder_is_found(tmp_path):
     (tmp_path / "README").write_bytes(b"read me")
     (tmp_path / "broken.gz").write_bytes(gzip.compress(bytes(9999))[:20])
     (tmp_path / "ml-25m.zip").write_bytes(zipped(MEMBERS))
@@ -94,7 +93,7 @@ def test_an_archive_in_a_folder_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["ratings.csv", "other.csv", "a/b/ratings.csv"])
-def test_a_folder_is_searched(tmp_path: Path, name: str) -> None:
+def test_a_folder_is_searched(tmp_path, name):
     file = tmp_path / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(TEXT)
@@ -103,19 +102,19 @@ def test_a_folder_is_searched(tmp_path: Path, name: str) -> None:
     assert content(tmp_path) == TEXT
 
 
-def test_a_gzipped_file_in_a_folder_is_found(tmp_path: Path) -> None:
+def test_a_gzipped_file_in_a_folder_is_found(tmp_path):
     (tmp_path / "ratings.csv.gz").write_bytes(gzip.compress(TEXT))
     assert content(tmp_path) == TEXT
 
 
-def test_hidden_and_unfinished_files_are_not_seen(tmp_path: Path) -> None:
+def test_hidden_and_unfinished_files_are_not_seen(tmp_path):
     (tmp_path / "all.zip.part").write_bytes(zipped(MEMBERS))
     (tmp_path / ".all.zip").write_bytes(zipped(MEMBERS))
     with pytest.raises(BadFile, match=r"must hold ratings.csv, plain, gzipped"):
         locate(tmp_path, NAMES)
 
 
-def test_a_folder_far_below_is_not_searched(tmp_path: Path) -> None:
+def test_a_folder_far_below_is_not_searched(tmp_path):
     deep = tmp_path / "1" / "2" / "3" / "4" / "5"
     deep.mkdir(parents=True)
     (deep / "ratings.csv").write_bytes(TEXT)
@@ -123,12 +122,12 @@ def test_a_folder_far_below_is_not_searched(tmp_path: Path) -> None:
         locate(tmp_path, NAMES)
 
 
-def test_a_path_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match=r"path must exist, got .*nowhere"):
         locate(tmp_path / "nowhere", NAMES)
 
 
-def test_an_error_can_name_archive_and_member(tmp_path: Path) -> None:
+def test_an_error_can_name_archive_and_member(tmp_path):
     path = tmp_path / "all.zip"
     path.write_bytes(zipped({"data/all.tar": tarred(MEMBERS)}))
     with opened(path, NAMES) as (_, label):
@@ -136,9 +135,7 @@ def test_an_error_can_name_archive_and_member(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pack", [zipped, tarred])
-def test_an_archive_without_the_file_says_what_it_holds(
-    tmp_path: Path, pack: Callable[[dict[str, bytes]], bytes]
-) -> None:
+def test_an_archive_without_the_file_says_what_it_holds(tmp_path, pack):
     path = tmp_path / "archive"
     path.write_bytes(pack({f"{letter}.csv": b"" for letter in "abcd"}))
     with (
@@ -148,21 +145,21 @@ def test_an_archive_without_the_file_says_what_it_holds(
         pass
 
 
-def test_an_empty_archive_is_refused(tmp_path: Path) -> None:
+def test_an_empty_archive_is_refused(tmp_path):
     path = tmp_path / "archive"
     path.write_bytes(tarred({}))
     with pytest.raises(BadFile, match=r"must hold ratings.csv, got nothing"), opened(path, NAMES):
         pass
 
 
-def test_a_truncated_zip_is_refused(tmp_path: Path) -> None:
+def test_a_truncated_zip_is_refused(tmp_path):
     path = tmp_path / "all.zip"
     path.write_bytes(zipped(MEMBERS)[:-30])
     with pytest.raises(BadFile, match=r"all.zip cannot be opened: "), opened(path, NAMES):
         pass
 
 
-def test_an_encrypted_zip_is_refused(tmp_path: Path) -> None:
+def test_an_encrypted_zip_is_refused(tmp_path):
     data = bytearray(zipped({"ratings.csv": TEXT}))
     data[6] |= 1
     data[data.index(b"PK\x01\x02") + 8] |= 1
@@ -172,7 +169,7 @@ def test_an_encrypted_zip_is_refused(tmp_path: Path) -> None:
         pass
 
 
-def test_a_truncated_tar_is_refused(tmp_path: Path) -> None:
+def test_a_truncated_tar_is_refused(tmp_path):
     path = tmp_path / "all.tar.gz"
     path.write_bytes(
         tarred({"README": bytes(range(256)) * 4000, "ratings.csv": TEXT}, "w:gz")[:600]

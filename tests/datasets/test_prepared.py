@@ -17,7 +17,7 @@ SIZES: dict[str, Any] = {"sample": 12, "dim": 3}
 
 
 @pytest.fixture
-def data(small_ratings: Path, tmp_path: Path) -> Path:
+def data(small_ratings, tmp_path):
     folder = tmp_path / "data"
     add("movielens-1m", small_ratings, folder)
     return folder
@@ -35,7 +35,7 @@ def same(one: Table, other: Table) -> bool:
     )
 
 
-def test_the_second_time_the_kept_arrays_are_read(data: Path) -> None:
+def test_the_second_time_the_kept_arrays_are_read(data):
     first = table("movielens-1m", 0, data, **SIZES)
     (file,) = kept(data)
     before = file.stat()
@@ -45,7 +45,7 @@ def test_the_second_time_the_kept_arrays_are_read(data: Path) -> None:
     assert file.stat().st_ino == before.st_ino
 
 
-def test_kept_arrays_are_what_is_read(tmp_path: Path) -> None:
+def test_kept_arrays_are_what_is_read(tmp_path):
     def build() -> Arrays:
         builds.append(1)
         return {"items": np.eye(2)}
@@ -58,7 +58,7 @@ def test_kept_arrays_are_what_is_read(tmp_path: Path) -> None:
     assert builds == [1]
 
 
-def test_every_setting_has_a_file_of_its_own(data: Path) -> None:
+def test_every_setting_has_a_file_of_its_own(data):
     first = table("movielens-1m", **{"seed": 0, "folder": data, **SIZES})
     changes = [{"seed": 1}, {"sample": 13}, {"dim": 2}, {"users": 39}, {"items": 29}]
     for count, change in enumerate(changes, start=2):
@@ -67,7 +67,7 @@ def test_every_setting_has_a_file_of_its_own(data: Path) -> None:
         assert not same(first, other)
 
 
-def test_other_files_give_other_arrays(data: Path, small_ratings: Path) -> None:
+def test_other_files_give_other_arrays(data, small_ratings):
     first = table("movielens-1m", 0, data, **SIZES)
     lines = small_ratings.read_bytes()
     newer = small_ratings.with_name("newer.dat")
@@ -76,7 +76,7 @@ def test_other_files_give_other_arrays(data: Path, small_ratings: Path) -> None:
     assert not same(first, table("movielens-1m", 0, data, **SIZES))
 
 
-def test_a_file_that_was_changed_in_place_is_noticed(data: Path) -> None:
+def test_a_file_that_was_changed_in_place_is_noticed(data):
     table("movielens-1m", 0, data, **SIZES)
     (file,) = (data / "movielens-1m").iterdir()
     os.utime(file, ns=(1, 1))
@@ -84,7 +84,7 @@ def test_a_file_that_was_changed_in_place_is_noticed(data: Path) -> None:
     assert len(kept(data)) == 2
 
 
-def test_a_damaged_file_is_built_anew(data: Path) -> None:
+def test_a_damaged_file_is_built_anew(data):
     for damage in ["empty", "garbage", "truncated", "a bit", "another's"]:
         first = table("movielens-1m", 0, data, **SIZES)
         (file,) = kept(data)
@@ -107,7 +107,7 @@ def test_a_damaged_file_is_built_anew(data: Path) -> None:
         assert len(file.read_bytes()) == len(whole)
 
 
-def test_a_build_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_build_that_fails_leaves_nothing_behind(tmp_path):
     def build() -> Arrays:
         raise RuntimeError("no")
 
@@ -116,7 +116,7 @@ def test_a_build_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_arrays_of_objects_are_not_kept_and_leave_nothing_behind(tmp_path: Path) -> None:
+def test_arrays_of_objects_are_not_kept_and_leave_nothing_behind(tmp_path):
     with pytest.raises(ValueError, match="allow_pickle"):
         prepared(tmp_path, "x", {}, (), lambda: {"items": np.array([object()])})
     assert kept(tmp_path) == []

@@ -39,7 +39,7 @@ def write(path: Path, data: bytes) -> Path:
     return path
 
 
-def test_codes_count_from_zero_in_the_order_of_appearance(tmp_path: Path) -> None:
+def test_codes_count_from_zero_in_the_order_of_appearance(tmp_path):
     for name in SMALL:
         data = read(write(tmp_path / "file", SMALL[name]), FORMATS[name])
         assert data.users.tolist() == [0, 0, 1, 2]
@@ -60,7 +60,7 @@ def test_codes_count_from_zero_in_the_order_of_appearance(tmp_path: Path) -> Non
         ("msd", "tar in zip"),
     ],
 )
-def test_ratings_are_read_from_containers(tmp_path: Path, name: str, container: str) -> None:
+def test_ratings_are_read_from_containers(tmp_path, name, container):
     member = FORMATS[name].names[0]
     path = tmp_path / "data"
     if container == "folder":
@@ -86,15 +86,13 @@ def test_ratings_are_read_from_containers(tmp_path: Path, name: str, container: 
     assert read(path, FORMATS[name]).ratings.tolist() == [4, 1, 5, 3]
 
 
-def test_lines_may_end_as_on_windows_and_the_last_one_at_the_end_of_the_file(
-    tmp_path: Path,
-) -> None:
+def test_lines_may_end_as_on_windows_and_the_last_one_at_the_end_of_the_file(tmp_path):
     for name in SMALL:
         data = SMALL[name].rstrip(b"\n").replace(b"\n", b"\r\n")
         assert read(write(tmp_path / "file", data), FORMATS[name]).ratings.tolist() == [4, 1, 5, 3]
 
 
-def test_a_bad_line_is_named_with_file_line_and_rule(tmp_path: Path) -> None:
+def test_a_bad_line_is_named_with_file_line_and_rule(tmp_path):
     for name, line in [
         ("movielens-25m", b"1,2,3.0"),
         ("movielens-25m", b"1,2,3.0,4,5"),
@@ -137,25 +135,25 @@ def test_a_bad_line_is_named_with_file_line_and_rule(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", [b"1,2,3.0,4", b"movieId,userId,rating,timestamp"])
-def test_a_wrong_header_is_named(tmp_path: Path, line: bytes) -> None:
+def test_a_wrong_header_is_named(tmp_path, line):
     path = write(tmp_path / "ratings.csv", line + b"\n" + SMALL["movielens-25m"])
     with pytest.raises(BadFile, match=r"line 1 must be userId,movieId,rating,timestamp, got '"):
         read(path, FORMATS["movielens-25m"])
 
 
 @pytest.mark.parametrize(("name", "data"), [("movielens-25m", HEADER), ("movielens-1m", b"")])
-def test_a_file_without_ratings_is_refused(tmp_path: Path, name: str, data: bytes) -> None:
+def test_a_file_without_ratings_is_refused(tmp_path, name, data):
     with pytest.raises(BadFile, match="must hold ratings, got none"):
         read(write(tmp_path / "file", data), FORMATS[name])
 
 
-def test_a_line_that_does_not_end_is_refused(tmp_path: Path) -> None:
+def test_a_line_that_does_not_end_is_refused(tmp_path):
     path = write(tmp_path / "file", SMALL["movielens-1m"] + b"x" * 3_000_000)
     with pytest.raises(BadFile, match="line 5 must have at most 1048576 bytes, got more"):
         read(path, FORMATS["movielens-1m"])
 
 
-def test_a_truncated_gzip_is_named_with_the_line(tmp_path: Path) -> None:
+def test_a_truncated_gzip_is_named_with_the_line(tmp_path):
     data = b"".join(b"%d::%d::3::1\n" % (n * 7919 % 100_003, n) for n in range(300_000))
     packed = gzip.compress(data)
     path = write(tmp_path / "file.gz", packed[: len(packed) * 2 // 3])
@@ -163,7 +161,7 @@ def test_a_truncated_gzip_is_named_with_the_line(tmp_path: Path) -> None:
         read(path, FORMATS["movielens-1m"])
 
 
-def test_a_zip_with_damaged_bytes_is_refused(tmp_path: Path) -> None:
+def test_a_zip_with_damaged_bytes_is_refused(tmp_path):
     path = tmp_path / "all.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("ratings.dat", SMALL["movielens-1m"])
@@ -173,14 +171,14 @@ def test_a_zip_with_damaged_bytes_is_refused(tmp_path: Path) -> None:
         read(path, FORMATS["movielens-1m"])
 
 
-def test_only_the_beginning_is_read_if_so_asked(tmp_path: Path) -> None:
+def test_only_the_beginning_is_read_if_so_asked(tmp_path):
     path = write(tmp_path / "file", SMALL["movielens-1m"] + b"broken\n")
     assert len(read(path, FORMATS["movielens-1m"], limit=4)) == 4
     with pytest.raises(BadFile, match="line 5"):
         read(path, FORMATS["movielens-1m"], limit=5)
 
 
-def test_lines_across_blocks_come_out_whole(tmp_path: Path) -> None:
+def test_lines_across_blocks_come_out_whole(tmp_path):
     count = 150_000
     data = b"".join(b"%d::%d::%d::978300760\n" % (n, n % 3706, 1 + n % 5) for n in range(count))
     assert len(data) > 3 << 20

@@ -12,7 +12,7 @@ from longrank.datasets.sources import source
 from longrank.errors import InvalidInput
 
 
-def test_every_source_can_be_got_or_says_how() -> None:
+def test_every_source_can_be_got_or_says_how():
     for name, known in SOURCES.items():
         assert source(name) is known
         assert bool(known.files) != bool(known.manual)
@@ -28,6 +28,6 @@ def test_every_source_can_be_got_or_says_how() -> None:
             assert file.size is None or file.size > 0
 
 
-def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
+def test_an_unknown_name_is_refused_with_the_known_ones():
     with pytest.raises(InvalidInput, match=r"name must be one of mnist, .*, msd, got 'netflix'"):
         source("netflix")

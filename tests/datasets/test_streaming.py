@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 import pytest
 
@@ -24,7 +23,7 @@ print(len(data), peak() - before)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts memory in the units of Linux")
-def test_a_zipped_file_of_160_megabytes_takes_less_than_40(tmp_path: Path) -> None:
+def test_a_zipped_file_of_160_megabytes_takes_less_than_40(tmp_path):
     text = f'"text":"{"a long review, " * 100}"'
     count = 100_000
     path = tmp_path / "yelp.zip"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ DEAL = measure.rounds
 
 
 @pytest.fixture
-def targets(monkeypatch) -> Iterator[Any]:
+def targets(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
     import targets
 
@@ -105,7 +105,7 @@ class Clock:
 
 
 @pytest.fixture
-def clock(targets, monkeypatch) -> Clock:
+def clock(targets, monkeypatch):
     made = Clock()
     for module in (measure, targets):
         monkeypatch.setattr(module, "time", made)

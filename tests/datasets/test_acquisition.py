@@ -37,16 +37,19 @@ def images_on(server: Any, folder: Path, md5: Md5) -> Source:
     return dataclasses.replace(SOURCES["mnist"], files=tuple(files))
 
 
-def test_a_data_set_of_one_file_is_got(server, small_ratings, md5, names, tmp_path):
+def test_a_data_set_of_one_file_is_got_from_the_first_address_that_works(
+    server, small_ratings, md5, names, tmp_path
+):
     data = zipped("ml-1m/ratings.dat", small_ratings.read_bytes())
-    known = movielens(File("ml-1m.zip", (server.put("ml-1m.zip", data),), len(data), md5(data)))
-    folder = tmp_path / "data"
-    files = get(known, folder, accept_terms=True)
-    assert files == find("movielens-1m", folder)
-    assert names(folder) == ["movielens-1m/ml-1m.zip"]
+    urls = (f"{server.url}/gone", server.put("ml-1m.zip", data))
+    known = movielens(File("ml-1m.zip", urls, len(data), md5(data)))
+    files = get(known, tmp_path / "data", accept_terms=True)
+    assert files == find("movielens-1m", tmp_path / "data")
+    assert names(tmp_path / "data") == ["movielens-1m/ml-1m.zip"]
+    assert files[0].read_bytes() == data
 
 
-def test_a_data_set_of_four_files_is_got_with_progress_for_each(
+def test_a_data_set_of_four_files_is_got_with_progress_for_each_and_not_again(
     server, small_images, md5, tmp_path
 ):
     known = images_on(server, small_images, md5)
@@ -55,44 +58,30 @@ def test_a_data_set_of_four_files_is_got_with_progress_for_each(
     assert {file.name for file in files} == set(seen)
     assert all(done == total for done, total in seen.values())
     assert set(find("mnist", tmp_path)) == set(files)
-
-
-def test_what_is_there_is_not_got_again(server, small_images, md5, tmp_path):
-    known = images_on(server, small_images, md5)
-    files = get(known, tmp_path)
     assert len(server.requests) == 4
     files[0].write_bytes(b"damaged")
     get(known, tmp_path)
     assert len(server.requests) == 5
 
 
-def test_a_mirror_is_asked_if_the_first_address_fails(server, small_ratings, tmp_path):
-    data = zipped("ratings.dat", small_ratings.read_bytes())
-    urls = (f"{server.url}/gone", server.put("ml-1m.zip", data))
-    (file,) = get(movielens(File("ml-1m.zip", urls)), tmp_path, accept_terms=True)
-    assert file.read_bytes() == data
-
-
-def test_if_all_addresses_fail_each_one_says_why(server, names, tmp_path):
-    urls = (f"{server.url}/gone", server.put("bad", b"bad"))
-    known = movielens(File("ml-1m.zip", urls, size=4))
-    with pytest.raises(DownloadFailed, match=r"gone .*404 .*; .*bad must have 4 bytes"):
-        get(known, tmp_path, accept_terms=True)
-    assert names(tmp_path) == []
-
-
-def test_one_address_that_fails_says_why_by_itself(server, names, tmp_path):
-    known = movielens(File("ml-1m.zip", (server.put("bad", b"bad"),), size=4))
-    with pytest.raises(BadFile, match="bad must have 4 bytes, the server offers 3"):
-        get(known, tmp_path, accept_terms=True)
-    assert names(tmp_path) == []
-
-
-def test_without_a_checksum_the_beginning_is_read(server, names, tmp_path):
-    known = movielens(File("ml-1m.zip", (server.put("page", b"<html>moved</html>"),)))
-    with pytest.raises(BadFile, match="line 1 must be UserID::MovieID"):
-        get(known, tmp_path, accept_terms=True)
-    assert names(tmp_path) == []
+def test_why_nothing_was_got_is_said_for_each_address(server, names, tmp_path):
+    bad, page = server.put("bad", b"bad"), server.put("page", b"<html>moved</html>")
+    for file, error, message in [
+        (
+            File("ml-1m.zip", (f"{server.url}/gone", bad), size=4),
+            DownloadFailed,
+            r"gone .*404 .*; .*bad must have 4 bytes",
+        ),
+        (
+            File("ml-1m.zip", (bad,), size=4),
+            BadFile,
+            "bad must have 4 bytes, the server offers 3",
+        ),
+        (File("ml-1m.zip", (page,)), BadFile, "line 1 must be UserID::MovieID"),  # no checksum
+    ]:
+        with pytest.raises(error, match=message):
+            get(movielens(file), tmp_path, accept_terms=True)
+        assert names(tmp_path) == []
 
 
 def test_what_was_there_before_in_another_form_gives_way(server, small_ratings, names, tmp_path):
@@ -107,17 +96,13 @@ def test_what_was_there_before_in_another_form_gives_way(server, small_ratings, 
     assert names(home) == ["README", "ml-1m.zip"]
 
 
-def test_terms_must_be_accepted_first(names, tmp_path):
-    with pytest.raises(
-        InvalidInput, match=r"accept_terms must be True to get MovieLens-25M.*\.html"
-    ):
+def test_terms_must_be_accepted_and_what_cannot_be_downloaded_is_explained(names, tmp_path):
+    rule = r"accept_terms must be True to get MovieLens-25M.*\.html"
+    with pytest.raises(InvalidInput, match=rule):
         get("movielens-25m", tmp_path)
-    assert names(tmp_path) == []
-
-
-def test_what_cannot_be_downloaded_is_explained(tmp_path):
     with pytest.raises(MissingData, match=r"accept the agreement .* 'longrank data add yelp PATH'"):
         get("yelp", tmp_path, accept_terms=True)
+    assert names(tmp_path) == []
 
 
 @pytest.mark.parametrize(

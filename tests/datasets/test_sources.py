@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from longrank.datasets import SOURCES
 from longrank.datasets.ratings import FORMATS
 from longrank.datasets.sources import source
-from longrank.errors import InvalidInput
 
 
 def test_every_source_can_be_got_or_says_how():
@@ -26,8 +23,3 @@ def test_every_source_can_be_got_or_says_how():
             )
             assert file.md5 is None or re.fullmatch("[0-9a-f]{32}", file.md5)
             assert file.size is None or file.size > 0
-
-
-def test_an_unknown_name_is_refused_with_the_known_ones():
-    with pytest.raises(InvalidInput, match=r"name must be one of mnist, .*, msd, got 'netflix'"):
-        source("netflix")

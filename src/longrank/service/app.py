@@ -16,14 +16,14 @@ from longrank.service.engine.engine import Engine
 from longrank.service.engine.keys import Keys
 from longrank.service.engine.warming import warm
 from longrank.service.errors import ServiceError, Stopped
+from longrank.service.http.access import LOOPBACK, Origins
 from longrank.service.http.application import Application
 from longrank.service.http.limits import Limits
 from longrank.service.http.logs import Access
 from longrank.service.http.metrics import Metrics
-from longrank.service.http.origins import LOOPBACK, Origins
-from longrank.service.http.readiness import Readiness
 from longrank.service.http.routes import Route
 from longrank.service.http.service import Service
+from longrank.service.http.status import Readiness
 from longrank.service.http.workers import Workers
 from longrank.service.upkeep import Upkeep
 

@@ -20,10 +20,10 @@ except ImportError:  # pragma: no cover
 from longrank.service.app import build
 from longrank.service.engine.engine import Engine
 from longrank.service.errors import StoreFailed
+from longrank.service.http.access import LOOPBACK
 from longrank.service.http.connections import Connections
 from longrank.service.http.limits import Limits
 from longrank.service.http.logs import Access, configure_logging
-from longrank.service.http.origins import LOOPBACK
 from longrank.service.store.store import open_store, plain_address
 
 log = logging.getLogger("longrank.service")

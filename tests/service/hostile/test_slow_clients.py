@@ -13,9 +13,11 @@ from serving import ADMIN, service, until
 
 from longrank.service.engine.keys import digest
 from longrank.service.http import connections
+from longrank.service.http.access import KeyLookup
 from longrank.service.http.body import BodyReader
-from longrank.service.http.key_lookup import KeyLookup
 from longrank.service.http.problems import Refused
+from longrank.service.http.service import Load
+from longrank.service.http.workers import Turn, Workers
 
 KEY = {"Authorization": f"Bearer {ADMIN}"}
 HEAD = f"Host: 127.0.0.1\r\nAuthorization: Bearer {ADMIN}\r\nContent-Type: application/json\r\n"
@@ -173,32 +175,30 @@ def test_an_answer_that_nobody_takes_is_given_up(path):
 
 
 def test_bodies_that_are_received_have_a_limit_together():
-    reader = BodyReader(100, 150)
-    headers = {b"content-type": b"application/json"}
+    reader = BodyReader(100, 150, Workers(1, 1))
+    body, headers = b'"' + b"x" * 88 + b'"', {b"content-type": b"application/json"}
+
+    async def read(*gates):
+        """Read a body whose end waits for gates."""
+        parts = [(body, bool(gates)), *((b"", False) for _ in gates)]
+
+        async def receive():
+            if len(parts) == len(gates):
+                await gates[0].wait()
+            part, more = parts.pop(0)
+            return {"type": "http.request", "body": part, "more_body": more}
+
+        return await reader.read(str, headers, receive, Load(Turn(b"", "")))
 
     async def main():
         gate = asyncio.Event()
-
-        def sender(*sizes):
-            sizes = list(sizes)
-
-            async def receive():
-                if not sizes:
-                    await gate.wait()
-                    return {"type": "http.request", "body": b"", "more_body": False}
-                return {"type": "http.request", "body": b"x" * sizes.pop(0), "more_body": True}
-
-            return receive
-
-        first = asyncio.ensure_future(reader.read(headers, sender(90)))
+        first = asyncio.ensure_future(read(gate))
         await asyncio.sleep(0)
         with pytest.raises(Refused) as refused:
-            await reader.read(headers, sender(90))
-        assert refused.value.status == 503
-        assert reader.receiving == 1
+            await read(asyncio.Event())
+        assert (refused.value.status, reader.receiving) == (503, 1)
         gate.set()
-        assert (await first).size == 90
-        assert (await reader.read(headers, sender(90))).size == 90
+        assert await first == await read() == "x" * 88
 
     asyncio.run(main())
 
@@ -247,10 +247,10 @@ def test_where_no_other_process_writes_an_unknown_key_costs_nothing():
 
 
 def test_only_the_latest_unknown_keys_are_remembered(monkeypatch):
-    from longrank.service.http import key_lookup
+    from longrank.service.http import access
 
-    monkeypatch.setattr(key_lookup, "_MAX_UNKNOWN", 2)
-    monkeypatch.setattr(key_lookup, "PAUSE", 0.0)
+    monkeypatch.setattr(access, "_MAX_UNKNOWN", 2)
+    monkeypatch.setattr(access, "PAUSE", 0.0)
     found = KeyLookup(FakeKeys(), False, lambda: 0.0)
 
     async def main():

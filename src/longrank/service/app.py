@@ -41,7 +41,7 @@ def build(
     show_key: Callable[[str], None] = lambda key: None,  # noqa: ARG005
     failed: Callable[[Exception], None] = lambda error: None,  # noqa: ARG005
     more: Iterable[Route[..., Any]] = (),
-    **limits: Any,
+    limit: Limits = Limits(),  # noqa: B008 - immutable
 ) -> ASGIApp:
     """Build the ASGI application over an engine that is not started yet.
 
@@ -49,10 +49,9 @@ def build(
     administrator's key if one is generated, ``failed`` with the error if it cannot start. Where no
     key is needed, the header Host must name one of ``hosts`` (default: loopback without ``auth``,
     else any). With a ``metrics_key`` the metrics need it, or the administrator's. ``more`` routes
-    are served beside those of the API. ``limits`` are
-    those of :class:`Limits`.
+    are served beside those of the API.
     """
-    limit, keys = Limits(**limits), Keys(engine.store, admin, engine.clock)
+    keys = Keys(engine.store, admin, engine.clock)
     upkeep = Upkeep(engine, keys)
     service = Service(
         engine=engine,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -26,11 +27,14 @@ class Turn(NamedTuple):
 class Workers:
     """At most ``max_workers`` threads at a time, of which each turn leaves one to the others.
 
+    None: one for each core, at least 2.
+
     At most ``max_waiting`` jobs of a turn wait for their turn. Whatever waits is served in order,
     so that nobody waits for more than one share of the threads of everybody else's.
     """
 
-    def __init__(self, max_workers: int, max_waiting: int) -> None:
+    def __init__(self, max_workers: int | None, max_waiting: int) -> None:
+        max_workers = max_workers or max(2, os.cpu_count() or 2)
         self._threads = CapacityLimiter(max_workers)
         self._share, self._max_waiting = max(1, max_workers - 1), max_waiting
         self._turns: dict[Turn, CapacityLimiter] = {}

@@ -77,7 +77,8 @@ def test_the_command_line_counts_before_the_environment_and_that_before_the_file
     found = serve(
         "--config", file, "--port", "3", LONGRANK_PORT="2", LONGRANK_STORE="environment.db"
     )
-    assert (found["port"], found["store"], found["max_rate"]) == (3, "environment.db", 3.0)
+    assert (found["port"], found["store"]) == (3, "environment.db")
+    assert found["limit"].max_rate == 3.0
     assert found["host"] == "127.0.0.1"
 
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from longrank.decision import Ranking
 from longrank.errors import InvalidInput
-from longrank.rows import SparseRows
 from longrank.service import messages
 from longrank.service.engine.apply import Recent
 from longrank.service.engine.decide import Appending, Reading
@@ -49,10 +49,10 @@ async def settle(
         known = await read(recent.find, model.number, decision)
     if known is None:
         raise Unknown(f"there is no decision {decision!r}")
-    record, rows = known
+    record, receipt = known
     outcome = check(request, record, now, frozen=model.spec.request.mode == "frozen")
     try:
-        await append(_draft(model, record, outcome, rows))
+        await append(_draft(model, record, outcome, receipt))
     except Duplicate:
         pass
     else:
@@ -118,10 +118,10 @@ def expire(
 
 
 def _draft(
-    model: Model, record: DecisionRecord, outcome: OutcomeRecord, rows: SparseRows | None = None
+    model: Model, record: DecisionRecord, outcome: OutcomeRecord, receipt: Ranking | None = None
 ) -> Draft:
-    body, known = encode(outcome), (msgspec.structs.replace(record, outcome=outcome), rows)
-    return Draft(model.number, OUTCOME, record.id, outcome.recorded, 0.0, body, known)
+    known = msgspec.structs.replace(record, outcome=outcome), receipt
+    return Draft(model.number, OUTCOME, record.id, outcome.recorded, 0.0, encode(outcome), known)
 
 
 def answer(outcome: OutcomeRecord, *, repeated: bool = False) -> messages.OutcomeAnswer:

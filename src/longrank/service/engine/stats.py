@@ -375,17 +375,15 @@ class Stats(msgspec.Struct, array_like=True):
     gave_up: int = 0
     series: Series = msgspec.field(default_factory=Series)
 
-    def decide(self, decision: DecisionRecord) -> None:
-        """Count a decision."""
-        self.series.decide(decision)
-        self.decisions += 1
-        self.lengths += len(decision.played.ids)
-        self.empty += not decision.played.ids
-
-    def settle(self, decision: DecisionRecord) -> None:
-        """Count the outcome of a decision."""
+    def count(self, decision: DecisionRecord) -> None:
+        """Count a decision when it is made, and again with its outcome when that has arrived."""
         outcome = decision.outcome
-        assert outcome is not None
+        if outcome is None:
+            self.series.decide(decision)
+            self.decisions += 1
+            self.lengths += len(decision.played.ids)
+            self.empty += not decision.played.ids
+            return
         self.series.settle(decision, outcome)
         self.outcomes += 1
         self.learned += outcome.learn

@@ -57,16 +57,16 @@ class Views(ABC):
 
     def describe(self, model: Model) -> messages.ModelAnswer:
         """Describe a model: what it was created with, and how it is doing."""
-        request, view = model.spec.request, model.view
+        request, (view, counted) = model.spec.request, model.published()
         settings = msgspec.structs.asdict(request) | {"dim": request.dim or 0}
         del settings["schema"]  # shown separately
         return messages.ModelAnswer(
             name=model.name,
             **settings,
             created=model.created,
-            version=view.stats.learned,
+            version=view.learned,
             state_hash=state_hash(view.policy.to_bytes()),
-            stats=view.stats.shown(self.pending(model)),
+            stats=counted.shown(self.pending(model)),
         )
 
     def schema(self, model: Model) -> messages.SchemaAnswer:
@@ -92,10 +92,11 @@ class Views(ABC):
     def series(self, model: Model, seconds: float | None = None) -> messages.SeriesAnswer:
         """Return a model's numbers over time, of the last seconds or of all time."""
         now = self.clock()
-        span = model.stats.series.within(seconds, now)
+        series = model.stats.series
+        span = series.within(seconds, now)
         starts = [start for start, _ in span.buckets]
         since = starts[0] if starts else math.inf
-        marks = [mark for mark in model.stats.series.marks if mark.at >= since]
+        marks = [mark for mark in series.marks if mark.at >= since]
         candidates = []
         for i, name in enumerate([*span.names, *([OTHERS] if span.others() else [])]):
             numbers: list[Any] = [span.candidate(i, which) for which in range(stats.WIDTH)]

@@ -62,6 +62,7 @@ def test_the_curve_keeps_its_size_and_its_sum(engine):
     assert shown.reward == [4 * i + 1.5 for i in range(100)] + [401.0]
     assert (shown.length, shown.give_ups[:100]) == ([2.0] * 101, [0.5] * 100)
 
+
 def test_every_field_of_a_decision_is_a_column_of_its_export_or_internal():
     kinds = {"": DecisionRecord, "played.": Plan, "outcome.": OutcomeRecord}
     fields = {path + name for path, kind in kinds.items() for name in kind.__struct_fields__}

@@ -142,11 +142,8 @@ async def _log(
     model: Model, draft: Draft, store: Store, append: Appending, read: Reading
 ) -> messages.DecisionAnswer:
     record: DecisionRecord = draft.known[0]
-    try:
+    with suppress(Duplicate):
         await append(draft)
-    except Duplicate:
-        pass
-    else:
         return answer(record, model.name)
     # a duplicate, unless the model was deleted
     missing = Unknown(f"there is no model {model.name!r}")

@@ -22,10 +22,17 @@ from longrank.rows import SparseRows
 from longrank.service.errors import OtherVersion, StoreDamaged
 
 T = TypeVar("T", bound="Versioned")
+Message = TypeVar("Message", bound=msgspec.Struct)
 VERSION = 1  # of the layout of decisions, outcomes and snapshots
 DECISION, OUTCOME = 0, 1  # kinds of entries
 _HEAD = struct.Struct("<qqqdd")
 encode = msgspec.msgpack.Encoder().encode
+
+
+def copied(source: Any, kind: type[Message], **more: Any) -> Message:
+    """Return a message of the fields that a record has by the same names, and of more."""
+    same = {name: getattr(source, name) for name in kind.__struct_fields__ if name not in more}
+    return kind(**same, **more)
 
 
 class Versioned(msgspec.Struct, frozen=True, array_like=True, gc=False):

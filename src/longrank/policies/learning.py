@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
@@ -249,7 +248,7 @@ class LearningPolicy(Policy):
         if self.costs is not None:
             viewed.costs = self.costs.view()
         if self.rng is not None:
-            viewed.rng = copy.deepcopy(self.rng)
+            viewed.rng = generator_from_state(generator_state(self.rng))
         return viewed
 
     def state(self) -> Tree:

@@ -102,9 +102,7 @@ def test_a_command_is_refused_before_it_works_where_a_package_of_its_extra_is_mi
         refusal = rf"^`longrank work` needs .*longrank\[{extra}\]"
         for missing in modules:
             with monkeypatch.context() as patch:
-                patch.setattr(
-                    terminal, "find_spec", lambda name, no=missing: name != no or None
-                )
+                patch.setattr(terminal, "find_spec", lambda name, no=missing: name != no or None)
                 with pytest.raises(MissingExtra, match=refusal):
                     work()
 

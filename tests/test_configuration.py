@@ -79,7 +79,7 @@ def test_the_command_line_counts_before_the_environment_and_that_before_the_file
         "--config", file, "--port", "3", LONGRANK_PORT="2", LONGRANK_STORE="environment.db"
     )
     assert (started["port"], started["store"]) == (3, "environment.db")
-    assert (started["max_rate"], started["host"]) == (3.0, "127.0.0.1")
+    assert (started["limit"].max_rate, started["host"]) == (3.0, "127.0.0.1")
     assert started["hosts"] == ["a.example", "b.example"]
 
 

@@ -39,7 +39,7 @@ def plain_evidence(policy: Policy, decision: Decision, model: OutcomeModel, know
         ends = payoffs.along(order) if payoffs.has_prices else payoffs
         modelled = float(values_along(chances, early_by(model.stops[-1], len(order)), ends)[0])
     return {
-        "rewards": decision.reward_under(payoffs) if observed else math.nan,
+        "rewards": replace(decision, payoffs=payoffs).reward if observed else math.nan,
         "bounds": bound(decision, target, payoffs),
         "last": last_step(decision),
         "matches": target.reached[-1],
@@ -197,7 +197,7 @@ def bound(
         if here == 0.0:
             break
         if outcome is not None and outcome.succeeded and i + 1 == tried:
-            reward = decision.reward_under(payoffs)
+            reward = replace(decision, payoffs=payoffs).reward
             return low + here * reward, high + here * reward, exact + here
     return low, high, exact
 
@@ -259,7 +259,7 @@ def correct(decision: Decision, target: Target, model: OutcomeModel, weights: Ar
     count = len(decision.order)
     costs, gains, rewards, losses, _ = payoffs.prices(len(chances))
     told = told_payoffs(model, decision)
-    paid, reward = decision.paid(told), decision.reward_under(told)
+    paid, reward = decision.paid(told), replace(decision, payoffs=told).reward
     after = _continuations(decision, target, chances, early, payoffs)
     # values and actions do not count what was spent before
     values, actions = np.zeros(count + 2), np.zeros(count + 1)
@@ -372,7 +372,7 @@ def earned_for_sure(decision: Decision, target: Target, payoffs: Payoffs) -> Kno
     if decision.propensity is None:
         return None
     count, last = len(decision.order), last_step(decision)
-    reward = np.nan if decision.outcome is None else decision.reward_under(payoffs)
+    reward = np.nan if decision.outcome is None else replace(decision, payoffs=payoffs).reward
     if decision.prefix_propensities is None:
         weight = float(target.reached[-1]) / decision.propensity
         lost = 1.0 - float(target.reached[-1]) if decision.propensity >= _CERTAIN else 0.0

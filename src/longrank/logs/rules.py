@@ -239,7 +239,9 @@ class Rules:
             raise InvalidInput("rewards", "be present where losses are", "nothing")
         if losses is None:
             raise InvalidInput("losses", "be present where rewards are", "nothing")
-        numbers = checks.vector("rewards", rewards), checks.vector("losses", losses)
+        numbers = rewards, losses
+        if not all(isinstance(each, np.ndarray) and each.dtype == np.float64 for each in numbers):
+            numbers = checks.vector("rewards", rewards), checks.vector("losses", losses)
         key = numbers[0].tobytes(), numbers[1].tobytes()
         if key not in self._payoffs:
             if len(self._payoffs) > _MAX_PAYOFFS:

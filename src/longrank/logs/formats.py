@@ -224,8 +224,10 @@ def _shared(column: Any, parts: Sequence[Any]) -> list[Any]:
     codes = np.zeros(len(column), np.int64)
     for part in parts:
         try:
-            missing = len(part.dictionary) if isinstance(part, pa.DictionaryArray) else 0
-            encoded = part if missing else part.dictionary_encode(null_encoding="encode")
+            if isinstance(part, pa.DictionaryArray):
+                encoded, missing = part, len(part.dictionary)
+            else:
+                encoded, missing = part.dictionary_encode(null_encoding="encode"), 0
         except (AttributeError, pa.ArrowNotImplementedError):  # lists or structs in structs
             return list(column.to_pylist())
         indices = encoded.indices.fill_null(missing).to_numpy()

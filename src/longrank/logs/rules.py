@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from longrank import checks, kernels
 from longrank.decision import Outcome
 from longrank.errors import InvalidInput
+from longrank.logs.batch import fingerprint
 from longrank.logs.candidates import (
     CandidateReader,
     Offered,
@@ -25,7 +26,6 @@ from longrank.logs.candidates import (
 )
 from longrank.logs.columns import PAID, PRICES, Row
 from longrank.logs.decision import Decision
-from longrank.logs.fingerprints import fingerprint
 from longrank.logs.violations import Violation
 from longrank.payoffs import Payoffs
 from longrank.schema import Record, Schema, read_prices

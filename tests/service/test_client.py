@@ -32,7 +32,7 @@ def test_every_call_goes_through(http, client, items):
     made = client.create_model("other", dim=2, policy="ind")
     assert isinstance(made, messages.ModelCreated)
     assert made.key
-    assert [model.name for model in client.models()] == ["m", "other"]
+    assert [model.name for model in client.models().models] == ["m", "other"]
     decision = client.decide("m", IDS, items, id="x", **ROUND)
     assert decision == client.decide("m", IDS, items.tolist(), id="x", **ROUND)
     assert client.settle("m", "x", tried=1, succeeded=True).learned
@@ -44,7 +44,7 @@ def test_every_call_goes_through(http, client, items):
     assert client.model("m").stats.learned == 1
     assert client.export("m")[:4] == b"PAR1"
     client.delete_model("other")
-    assert [model.name for model in client.models()] == ["m"]
+    assert [model.name for model in client.models().models] == ["m"]
     assert http.engine.model("m").version == 1
 
 
@@ -130,7 +130,7 @@ def test_the_async_client_does_the_same(http, items):
             assert (await client.read("m", "d0")).status == "settled"
             assert len((await client.latest("m")).decisions) == 20
             assert (await client.model("m")).version == 2
-            assert len(await client.models()) == 1
+            assert len((await client.models()).models) == 1
             assert (await client.export("m"))[:4] == b"PAR1"
             await client.delete_model("m")
             with pytest.raises(CallFailed):

@@ -27,9 +27,9 @@ TABLE = endpoints()
 def test_a_handler_takes_what_its_route_says_and_answers_it():
     for route in (*ROUTES, *PAGES):
         ((_, methods),) = endpoints([route])
-        handler = methods[route.method].handler
-        takes = [name for name in inspect.signature(handler).parameters if name != "load"]
-        body = ["body"] if route.takes else []
+        _, handler = methods[route.method]
+        takes = list(inspect.signature(handler).parameters)
+        body = ["body"] * (route.takes is not None) + ["load"] * route.large
         assert takes[0] == "service"
         assert sorted(takes[1:]) == sorted([*route.parameters.__struct_fields__, *body]), route
         hints = get_type_hints(handler)
@@ -87,7 +87,7 @@ from longrank.service import AsyncClient, Client, messages
 def blocking(client: Client) -> None:
     assert_type(client.decide("m", ["a"], [[0.1]], budget=1), messages.DecisionAnswer)
     assert_type(client.settle("m", "x", tried=1), messages.OutcomeAnswer)
-    assert_type(client.models(), list[messages.ModelAnswer])
+    assert_type(client.models(), messages.ModelList)
     assert_type(client.export("m"), bytes)
     client.latest("m", limit="3")  # type: ignore[arg-type]
     client.read("m")  # type: ignore[call-arg]
@@ -119,11 +119,10 @@ def test_a_client_imports_no_server():
 
 
 def test_a_path_and_a_method_name_one_endpoint_and_its_values():
-    endpoint, values = find(TABLE, "PUT", "/v1/models/m/decisions/x:1/outcome")
-    assert endpoint.route.name == "settle"
-    assert endpoint.handler.__name__ == "settle"
+    route, handler, values = find(TABLE, "PUT", "/v1/models/m/decisions/x:1/outcome")
+    assert (route.name, handler.__name__) == ("settle", "settle")
     assert values == {"name": "m", "id": "x:1"}
-    assert find(TABLE, "HEAD", "/healthz")[0].route.name == "health"
+    assert find(TABLE, "HEAD", "/healthz")[0].name == "health"
 
 
 def test_any_other_request_is_refused():

@@ -16,7 +16,7 @@ from process import MAIN, once
 from serving import ADMIN, DIM, asked, free_port, told, until
 from typer.testing import CliRunner
 
-from longrank import cli, service
+from longrank import cli
 from longrank.errors import InvalidInput
 from longrank.service import messages
 from longrank.service.engine.engine import Engine
@@ -128,11 +128,3 @@ def test_the_doctor_tells_where_it_cannot_write(command):
 def test_a_password_in_the_stores_url_is_not_shown():
     assert plain_address("postgresql://me:secret@host/db") == "postgresql://host/db"
     assert plain_address("decisions.db") == "decisions.db"
-
-
-def test_the_commands_and_names_of_the_service_are_there(command):
-    for name in ("serve", "doctor"):
-        assert "--store" in command(name, "--help").stdout
-    assert all(getattr(service, name).__doc__ for name in service.__all__)
-    with pytest.raises(AttributeError):
-        _ = service.nobody

@@ -17,7 +17,7 @@ from serving import ADMIN, DIM, asked, make, service, until
 from longrank.errors import InvalidInput
 from longrank.service import messages
 from longrank.service.client import _pause
-from longrank.service.engine import candidates
+from longrank.service.engine import decide
 from longrank.service.engine.model import Model
 from longrank.service.http import body, decisions, workers
 from longrank.service.http.application import Quota
@@ -288,9 +288,9 @@ def test_an_error_in_a_thread_is_the_callers():
 def test_many_candidates_are_packed_and_compared_in_pieces(monkeypatch):
     records = [{"id": f"c{i}", "x": i} for i in range(23)]
     request = messages.DecisionRequest(candidates=records)
-    whole = candidates.read_records(request, None)
-    monkeypatch.setattr(candidates, "TOGETHER", 5)
-    assert candidates.read_records(request, None) == whole
+    whole = decide.read_records(request, None)
+    monkeypatch.setattr(decide, "TOGETHER", 5)
+    assert decide.read_records(request, None) == whole
     twice = messages.DecisionRequest(candidates=[*records, {"id": "c22"}])
     with pytest.raises(InvalidInput, match="c22"):
-        candidates.read_records(twice, None)
+        decide.read_records(twice, None)

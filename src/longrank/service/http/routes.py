@@ -62,7 +62,7 @@ Limit = Annotated[int, Meta(ge=1, le=500)]
 Text = Annotated[str, Meta(min_length=1, max_length=messages.MAX_ID)]
 Period = Annotated[int, Meta(ge=1, le=messages.MAX_SECONDS)]
 Grace = Annotated[int, Meta(ge=0, le=messages.MAX_SECONDS)]
-_File = Annotated[str, Meta(pattern=r"^[a-z]+\.(js|css)$")]
+FileName = Annotated[str, Meta(pattern=r"^[a-z]+\.(js|css)$")]
 
 
 class Call(NamedTuple, Generic[T_co]):
@@ -475,7 +475,7 @@ def _page(self: object) -> None:
     """Read a page of the service."""
 
 
-def _file(self: object, file: _File) -> None:
+def _file(self: object, file: FileName) -> None:
     """Read a file of the page."""
 
 

@@ -265,31 +265,20 @@ def test_a_quick_learner_learns_in_the_writers_thread_and_a_slow_one_in_the_pool
     assert threads == ["longrank-writer", "longrank-writer", "longrank-learner"]
 
 
-def test_who_reads_sees_one_belief_while_another_is_learned(engine):
-    """A published view is never written to: its bytes stay, and its answers too."""
+def test_who_reads_sees_one_belief_and_the_statistics_of_one_moment(engine):
+    """What was published is never written to: its bytes stay, and its answers too."""
     model = engine.model("m")
     engine.decide("m", asked("x"))
-    view = model.view
+    view, stats = model.published()
+    shown = stats.shown(0)
     weights, inverse = view.policy.learner.weights.copy(), view.policy.learner.inverse.copy()
     engine.settle("m", "x", told())
     assert model.view is not view
     assert (view.learned, model.version) == (0, 1)
+    assert (stats.shown(0), model.stats.outcomes) == (shown, 1)
     assert (view.policy.learner.weights == weights).all()
     assert (view.policy.learner.inverse == inverse).all()
     assert (model.view.policy.learner.inverse != inverse).any()
-
-
-def test_who_reads_sees_the_statistics_of_one_moment(engine):
-    """A published count is never added to, so that no reader meets a half-counted outcome."""
-    model = engine.model("m")
-    for i in range(3):
-        engine.decide("m", asked(f"d{i}"))
-    seen = [(stats := model.stats, stats.shown(0))]
-    for i in range(3):
-        engine.settle("m", f"d{i}", told(i + 1, True))
-        seen.append((stats := model.stats, stats.shown(0)))
-    assert all(stats.shown(0) == shown for stats, shown in seen)
-    assert [stats.outcomes for stats, _ in seen] == [0, 1, 2, 3]
 
 
 def test_only_so_many_are_kept_in_memory_and_the_others_are_found_in_the_store(engine):

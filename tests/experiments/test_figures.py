@@ -62,7 +62,7 @@ def test_no_two_policies_of_a_figure_look_the_same():
     assert len({look["color"] for look in list(styles.values())[:15]}) == 15
 
 
-def test_figure_2_has_the_panels_with_results_and_names_the_others(found, tmp_path: Path):
+def test_figure_2_has_the_panels_with_results_and_names_the_others(found, tmp_path):
     files, [picture, left_out] = figures.figure_2(found, tmp_path)
     drawn(files)
     svg = texts(files[1])
@@ -77,14 +77,14 @@ def test_figure_2_has_the_panels_with_results_and_names_the_others(found, tmp_pa
     assert "omits Rand" in picture.caption
 
 
-def test_figure_2_without_any_results_is_a_line_that_names_what_is_missing(tmp_path: Path):
+def test_figure_2_without_any_results_is_a_line_that_names_what_is_missing(tmp_path):
     files, [left_out] = figures.figure_2({}, tmp_path)
     assert files == []
     assert left_out.text.count("b = ") == 8
     assert not list(tmp_path.iterdir())
 
 
-def test_the_recommended_policy_is_in_the_figures(tmp_path: Path, monkeypatch):
+def test_the_recommended_policy_is_in_the_figures(tmp_path, monkeypatch):
     rows = [row(policy, 50.0, curve=[0.5] * 100) for policy in ("ind", "recommended", "thompson")]
     found = score_cells(rows)
     shown = {}
@@ -98,7 +98,7 @@ def test_the_recommended_policy_is_in_the_figures(tmp_path: Path, monkeypatch):
     assert list(figures.lengths(found)["vanilla"]) == ["Ind", "recommended", label("thompson")]
 
 
-def test_scenarios_with_fees_have_a_figure_of_their_own(tmp_path: Path, monkeypatch):
+def test_scenarios_with_fees_have_a_figure_of_their_own(tmp_path, monkeypatch):
     fees = "fees-0.02-0.2"
     rows = [
         row(policy, 50.0, task="digits-3", scenario=fees, budget=budget, curve=[0.5] * 100)
@@ -122,7 +122,7 @@ def test_scenarios_with_fees_have_a_figure_of_their_own(tmp_path: Path, monkeypa
     assert figures.figure_of_fees(score_cells([row()]), tmp_path) == ([], [])
 
 
-def test_many_panels_with_fees_are_cut_and_the_rest_is_named(tmp_path: Path):
+def test_many_panels_with_fees_are_cut_and_the_rest_is_named(tmp_path):
     rows = [row(task=f"mnist-{i}", scenario="fees-0-1", curve=[0.5] * 100) for i in range(10)]
     _, [_, rest] = figures.figure_of_fees(score_cells(rows), tmp_path)
     assert rest.text == "Not drawn: mnist-8: fees-0-1, b = 1; mnist-9: fees-0-1, b = 1."
@@ -141,7 +141,7 @@ def test_figure_2_shows_the_policies_of_the_paper(found, tmp_path, monkeypatch):
     assert list(shown["MNIST, class 0: exponential, b = 10"]) == ["Ind", "Dep"]
 
 
-def test_figure_3_shows_both_measures_over_the_classes(found, tmp_path: Path):
+def test_figure_3_shows_both_measures_over_the_classes(found, tmp_path):
     files, _ = figures.figure_3(found, tmp_path)
     drawn(files)
     svg = texts(files[1])
@@ -151,7 +151,7 @@ def test_figure_3_shows_both_measures_over_the_classes(found, tmp_path: Path):
     assert "<pattern" in svg  # hatched bars
 
 
-def test_figure_3_without_results_is_a_line(found, tmp_path: Path):
+def test_figure_3_without_results_is_a_line(found, tmp_path):
     files, [left_out] = figures.figure_3({}, tmp_path)
     assert files == []
     assert "vanilla, b = 1; exponential, b = 10" in left_out.text
@@ -170,7 +170,7 @@ def test_times_are_medians_and_lengths_parts_of_the_budget():
     assert figures.seconds(only) == {"vanilla": {"Ind": {1: pytest.approx(10.0)}}}
 
 
-def test_measures_over_budgets_have_a_line_for_each_policy(tmp_path: Path):
+def test_measures_over_budgets_have_a_line_for_each_policy(tmp_path):
     lines = {name: {1: 1.0 + i, 100: 10.0 + i} for i, name in enumerate(LOOKS)}
     files = over_budgets({"vanilla": lines, "exponential": {}}, tmp_path / "x", "time", log=True)
     drawn(files)
@@ -180,7 +180,7 @@ def test_measures_over_budgets_have_a_line_for_each_policy(tmp_path: Path):
         assert name in svg
 
 
-def test_the_same_numbers_give_the_same_files(found, tmp_path: Path):
+def test_the_same_numbers_give_the_same_files(found, tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
     for draw in (figures.figure_2, figures.figure_3, figures.figure_of_seconds):
@@ -189,13 +189,13 @@ def test_the_same_numbers_give_the_same_files(found, tmp_path: Path):
             assert a.read_bytes() == b.read_bytes()
 
 
-def test_unused_panels_are_not_shown(tmp_path: Path):
+def test_unused_panels_are_not_shown(tmp_path):
     files = average_rewards({"one": {"Ind": [np.linspace(0, 1, 50)]}}, tmp_path / "x", columns=2)
     drawn(files)
     assert "no results" not in texts(files[1])
 
 
-def test_a_legend_has_as_many_columns_as_fit(tmp_path: Path, monkeypatch):
+def test_a_legend_has_as_many_columns_as_fit(tmp_path, monkeypatch):
     made = []
     real = figures.save
     monkeypatch.setattr(

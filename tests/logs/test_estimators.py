@@ -54,7 +54,7 @@ def test_the_formulas_of_open_bandit_pipeline_give_the_same_values():
     q_hat, dist = np.zeros((120, 3, 5)), np.zeros((120, 3, 5))
     action = np.zeros((120, 3), np.int64)
     for i, d in enumerate(history.decisions()):
-        action[i], ours[i] = d.order, d.prefix
+        action[i], ours[i] = d.order, d.prefix_propensities
         reward[i, d.outcome.tried - 1] = d.reward
         theirs[i] = policy.propensities(d.items, FREE, d.order)[:-1]
         dist[i] = policy.choices(d.items, FREE, d.order)[:3, :5]

@@ -18,7 +18,6 @@ from longrank.kernels.laplace import laplace_cascade
 from longrank.kernels.length import (
     best_length,
     best_stop,
-    patience_of,
     probe_is_due,
     sequence_values,
     values_ahead,
@@ -126,7 +125,6 @@ __all__ = [
     "observe_row",
     "outline_plain",
     "outline_tabular",
-    "patience_of",
     "plan",
     "probabilities",
     "probability",

@@ -15,14 +15,6 @@ Vector = NDArray[np.float64]
 
 
 _MAX_GAP = 32  # rounds given up between two probes
-_PATIENT = 10.0  # failures after which every cascade went on, counted in advance
-
-
-@compiled
-def patience_of(went_on: int, stopped: int) -> float:
-    """Estimate the patience: 1 until the first cascade stopped by itself."""
-    going = went_on + _PATIENT
-    return float(going / (going + stopped))
 
 
 @compiled

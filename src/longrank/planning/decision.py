@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from longrank import kernels
 from longrank.decision import Ranking
-from longrank.features import Coverage, Records, Tabular
+from longrank.features import Coverage, Records
 from longrank.features.plain import Unchecked
 from longrank.learners import Learner
 from longrank.learners.base import Belief
@@ -113,40 +113,40 @@ def _bonuses(optimism: Optimism, size: int) -> Vector:
 def _decide_plain(learner: Learner, dealt: Round, bonus: float) -> Ranking:
     """Decide by sorting, in one call of a kernel."""
     features, candidates, payoffs, count, minimum = dealt
-    rows, belief = features.rows(candidates), learner.belief()
+    rows, dim, link = features.rows(candidates), learner.dim, learner.link
     if rows.size >= LARGE:
         checked = not isinstance(candidates, Unchecked)
-        return _finish(learner, dealt, find_best(rows, belief, bonus, count, checked))
-    chosen, numbers = Ranking.allocate(count, learner.dim)
+        return _finish(learner, dealt, find_best(rows, learner.belief(), bonus, count, checked))
+    chosen, numbers, patience = *_allocate(count, dim), payoffs.patience
     length = kernels.decide_plain(
         rows,
-        belief.weights,
-        belief.inverse,
+        learner.weights,
+        learner.inverse,
         bonus,
-        belief.ceiling,
+        link.ceiling,
         payoffs.rewards,
         payoffs.losses,
-        belief.link,
+        link.code,
         minimum,
         chosen,
         numbers,
-        payoffs.patience,
+        patience,
     )
-    return _receipt(learner, dealt, chosen[:length], numbers)
+    sample = features.carried(candidates) if features.grows else None
+    return Ranking.from_buffer(chosen[:length], numbers, dim, None, patience, "", sample)
 
 
 def _decide_looking(learner: Learner, dealt: Round, optimism: Optimism) -> Ranking:
     """Decide with looks and foresight: only candidates that can be chosen are expanded."""
-    features, candidates, payoffs, count, minimum = dealt
+    _, candidates, payoffs, count, minimum = dealt
     looks, belief, some = optimism.looks, learner.belief(), None
     assert looks is not None
-    assert isinstance(features, Tabular)
-    settings = optimism.bonus, optimism.wide, features.marks(), learner.prior
+    settings = optimism.bonus, optimism.wide, candidates.marks, learner.prior
     items, few = candidates.items, kernels.CONTENDERS
     if len(items) > few and len(items) > (few := kernels.count_contenders(count)):
         some = find_looked_at(candidates, looks, belief, settings, few)
         items, looks = items[some], looks[some]
-    chosen, numbers = Ranking.allocate(count, learner.dim)
+    chosen, numbers = _allocate(count, learner.dim)
     length = kernels.decide_looking(
         items,
         candidates.view,
@@ -174,7 +174,7 @@ def _decide_records(learner: Learner, dealt: Round, optimism: Optimism) -> Ranki
     rows, belief = features.rows(candidates), learner.belief()
     assert isinstance(belief, SparseBelief)
     plan = rows.plan
-    chosen, numbers = Ranking.allocate(count, 0)
+    chosen, numbers = _allocate(count, 0)
     length, keys, own, added = kernels.decide_sparse(
         rows.arrays(),
         plan[:3],
@@ -202,7 +202,7 @@ def _finish(
     """Truncate an order at the best length by its scores, at least ``minimum`` items."""
     order, rows, means, scores = greedy
     payoffs, minimum = dealt.payoffs, dealt.minimum
-    chosen, numbers = Ranking.allocate(len(order), learner.dim)
+    chosen, numbers = _allocate(len(order), learner.dim)
     paid = payoffs.along(order) if payoffs.has_prices else payoffs
     length = kernels.decide(
         order,
@@ -221,6 +221,11 @@ def _finish(
         values = numbers[2 * len(order) : 3 * len(order) + 1]
         bound += float(values.max()) - float(values[length])
     return _receipt(learner, dealt, chosen[:length], numbers, bound, words)
+
+
+def _allocate(max_tries: int, dim: int) -> tuple[Indices, Vector]:
+    """Allocate what :func:`longrank.kernels.decide` fills: an order, and a receipt's numbers."""
+    return np.empty(max_tries, np.int64), np.empty(max_tries * (3 + dim) + 1)
 
 
 def _receipt(

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import kernels
-from longrank.features import Tabular
 from longrank.learners import Learner
 from longrank.payoffs import Payoffs
 from longrank.planning.contenders import find_contenders
@@ -44,7 +43,7 @@ def plan_priced(learner: Learner, dealt: Round, optimism: Optimism) -> tuple[Gre
             bonus = optimism.subset(some).bonus
         if optimism.looks is not None:
             looks = optimism.looks if some is None else optimism.looks[some]
-            bonus = _widen(learner, features, rows, optimism, looks)
+            bonus = _widen(learner, candidates.marks, rows, optimism, looks)
         left = dealt._replace(payoffs=paid)
         if optimism.foresight:
             greedy = _plan_rolling(learner, left, belief, bonus, rows, optimism.foresight)
@@ -115,16 +114,15 @@ def _take(rows: Any, order: list[int]) -> Any:
 
 def _widen(
     learner: Learner,
-    features: Any,
+    marks: NDArray[np.bool_],
     rows: NDArray[np.float64],
     optimism: Optimism,
     looks: NDArray[np.bool_],
 ) -> Vector:
     """Return the bonus of each candidate, wider for little-known ones that are looked at."""
-    assert isinstance(features, Tabular)
     bonuses, exact = np.full(len(rows), optimism.bonus), np.ones(len(rows), np.bool_)
     means, widths = learner.belief().score(rows)
     pool = np.ascontiguousarray(rows.T), means, widths**2, exact, bonuses
-    settings = optimism.bonus, optimism.wide, features.marks(), learner.prior
+    settings = optimism.bonus, optimism.wide, marks, learner.prior
     kernels.widen(pool, learner.inverse, looks, settings)
     return bonuses

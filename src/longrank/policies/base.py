@@ -202,27 +202,6 @@ class Policy(Part, ABC):
         assert self.rng is not None
         return generator_from_state(generator_state(self.rng))
 
-    @staticmethod
-    def _tries(payoffs: Payoffs, budget: int | None, maximum: int | None = None) -> int:
-        if not isinstance(payoffs, Payoffs):
-            raise InvalidInput("payoffs", "be a longrank.Payoffs", type(payoffs).__name__)
-        tries = payoffs.tries(budget)
-        if maximum is not None and tries > maximum:
-            raise InvalidInput("budget", f"be at most the learner's max_budget {maximum}", tries)
-        return tries
-
-    @staticmethod
-    def _check(ranking: Ranking, outcome: Outcome, dims: range | None = None) -> None:
-        if not isinstance(ranking, Ranking):
-            raise InvalidInput("ranking", "be a longrank.Ranking", type(ranking).__name__)
-        if not isinstance(outcome, Outcome):
-            raise InvalidInput("outcome", "be a longrank.Outcome", type(outcome).__name__)
-        outcome.check(len(ranking))
-        if dims is not None and ranking.dim not in dims and len(ranking):
-            made, given = (str(each or "0 (records)") for each in (dims[-1], ranking.dim))
-            rule = f"have features of length {made}, as this policy makes them"
-            raise InvalidInput("ranking", rule, given)
-
 
 def without_context(items: Candidates, context: Context | None) -> Any:
     """Return candidates as arrays, for a policy that does not take records."""

@@ -16,6 +16,7 @@ from serving import ADMIN, DIM, asked, exported, fresh, make, told
 from longrank import Outcome, Payoffs
 from longrank.errors import InvalidInput
 from longrank.service import Client
+from longrank.service.client import CallFailed
 from longrank.service.engine.apply import replay
 from longrank.service.engine.stats import exact_sum
 from longrank.service.errors import Conflict
@@ -422,7 +423,7 @@ def test_the_api_and_its_client_take_and_give_prices(http):
         assert client.read("v", decision.id).patience == 0.8
         assert (client.model("v").currency, client.model("v").stats.total_spent) == ("EUR", 0.15)
         assert 'longrank_model_spent{model="v"} 0.15' in http.get("/metrics").text
-        with pytest.raises(InvalidInput, match=r"^costs\[0\] must"):
+        with pytest.raises(CallFailed, match=r"^costs\[0\] must"):
             client.settle("v", decision.id, tried=1, succeeded=True, costs=[-1.0])
         client.create_model("plain")
     plain = http.post("/v1/models/plain/decisions", json={"candidates": ["a", "b"]}).json()

@@ -155,6 +155,16 @@ def test_where_a_policy_decides_by_chance_its_propensities_are_stored(engine, po
         engine.settle("p", f"d{i}", told(1, i % 2 == 0))
 
 
+def test_what_is_drawn_depends_on_the_model_and_on_the_id(engine):
+    drawn = {}
+    for model in ("a", "b"):
+        make(engine, model, policy="rand")
+        rounds = [engine.decide(model, asked(f"d{i}")).sequence for i in range(20)]
+        drawn[model] = [tuple(choice.id for choice in sequence) for sequence in rounds]
+    assert len(set(drawn["a"])) > 5
+    assert drawn["a"] != drawn["b"]
+
+
 def test_where_nothing_is_left_to_chance_there_are_no_propensities(engine):
     engine.decide("m", asked("x"))
     assert stored(engine, "m", "x").propensities is None

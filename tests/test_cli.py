@@ -47,35 +47,6 @@ def test_the_demo_prints_tables_an_explanation_and_where_the_pictures_are(tmp_pa
     ]
 
 
-def test_what_longrank_refuses_is_one_sentence_and_exit_code_2(monkeypatch, capsys):
-    def refuse() -> None:
-        raise InvalidInput("budget", "be at least 0", -1)
-
-    monkeypatch.setattr(cli, "app", refuse)
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    assert stop.value.code == 2
-    assert capsys.readouterr().err == "longrank: budget must be at least 0, got -1\n"
-
-
-NUMBERS = [
-    option
-    for option in commands.options()
-    if {int, float} & {option.kind, *get_args(option.kind)} and option.flag != "--extra-cost"
-]
-
-
-def test_a_folder_that_cannot_be_written_is_named_in_one_sentence(tmp_path, monkeypatch, capsys):
-    (tmp_path / "file").touch()
-    monkeypatch.setattr(cli, "app", (tmp_path / "file" / "demo").mkdir)
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    assert stop.value.code == 2
-    assert (
-        capsys.readouterr().err == f"longrank: cannot use {tmp_path}/file/demo: Not a directory\n"
-    )
-
-
 def test_an_error_that_names_no_file_is_not_hidden(monkeypatch):
     def fail() -> None:
         raise OSError("unforeseen")
@@ -83,6 +54,13 @@ def test_an_error_that_names_no_file_is_not_hidden(monkeypatch):
     monkeypatch.setattr(cli, "app", fail)
     with pytest.raises(OSError, match="unforeseen"):
         cli.main()
+
+
+NUMBERS = [
+    option
+    for option in commands.options()
+    if {int, float} & {option.kind, *get_args(option.kind)} and option.flag != "--extra-cost"
+]
 
 
 def test_the_doctor_says_whether_kernels_are_compiled(monkeypatch):
@@ -95,31 +73,20 @@ def test_the_doctor_says_whether_kernels_are_compiled(monkeypatch):
     assert doctor.kernels().endswith("since numba is not installed")
 
 
-def test_the_version_is_printed():
-    assert call("--version") == f"longrank {__version__}\n"
+def test_it_runs_as_a_module_that_names_its_version():
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "longrank", *arguments]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    assert run("--version").stdout == f"longrank {__version__}\n"
+    wrong = run("logs", "chek")
+    assert wrong.returncode == 2
+    assert "Try 'python -m longrank logs --help'." in wrong.stderr
 
 
-@pytest.mark.parametrize("extra", EXTRAS)
 def test_a_command_is_refused_before_it_works_where_a_package_of_its_extra_is_missing(
-    extra, monkeypatch
+    monkeypatch,
 ):
-    @needs(extra)
-    def work() -> str:
-        return "done"
-
-    assert work() == "done"
-    for missing in EXTRAS[extra]:
-        with monkeypatch.context() as patch:
-            patch.setattr(
-                "longrank.cli.terminal.find_spec", lambda name, gone=missing: name != gone or None
-            )
-            with pytest.raises(
-                MissingExtra, match=rf"^`longrank work` needs .*longrank\[{extra}\]"
-            ):
-                work()
-
-
-def test_the_packages_that_a_command_needs_are_those_of_its_extra():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     homes = metadata.packages_distributions()
     for extra, modules in EXTRAS.items():
@@ -127,22 +94,31 @@ def test_the_packages_that_a_command_needs_are_those_of_its_extra():
         everywhere = {canonicalize_name(one.name) for one in declared if not one.marker}
         assert {canonicalize_name(homes[module][0]) for module in modules} == everywhere
 
+        @needs(extra)
+        def work() -> str:
+            return "done"
+
+        assert work() == "done"
+        refusal = rf"^`longrank work` needs .*longrank\[{extra}\]"
+        for missing in modules:
+            with monkeypatch.context() as patch:
+                patch.setattr(terminal, "find_spec", lambda name, no=missing: name != no or None)
+                with pytest.raises(MissingExtra, match=refusal):
+                    work()
+
 
 def test_choices_are_those_that_experiments_know():
     assert set(get_args(Grid)) == set(GRIDS)
     assert set(get_args(Backend)) == set(BACKENDS)
 
 
-def test_a_budget_that_cannot_be_played_is_refused_before_anything_runs(tmp_path):
-    for budgets in ["0", "5,0", "-1", "1.5", "nan", "", ",", "10000000000000"]:
-        out = tmp_path / "out"
-        with pytest.raises(InvalidInput, match=r"^budgets must [^\n]*$"):
-            call("run", "logistic", "--budgets", budgets, "--out", str(out))
-        assert not out.exists()
-
-
-def test_a_bad_value_is_refused_in_one_sentence():
+def test_a_bad_value_is_refused_in_one_sentence_before_anything_runs(tmp_path):
+    out = ["--out", str(tmp_path / "out")]
     for parameter, arguments in [
+        *(
+            ("budgets", ["run", "logistic", "--budgets", budgets, *out])
+            for budgets in ["0", "5,0", "-1", "1.5", "nan", "", ",", "10000000000000"]
+        ),
         ("tasks", ["run", ","]),
         ("scenario", ["run", "logistic", "--scenario", ","]),
         ("scenario", ["run", "logistic", "--scenario", "linear-x"]),
@@ -154,6 +130,13 @@ def test_a_bad_value_is_refused_in_one_sentence():
     ]:
         with pytest.raises(InvalidInput, match=rf"^{parameter} must [^\n]*$"):
             call(*arguments)
+    for arguments, hint in [
+        (["logistik"], "got 'logistik'; did you mean logistic?"),
+        (["logistic", "--policies", "Recomended"], "got 'Recomended'; did you mean recommended?"),
+    ]:
+        with pytest.raises(InvalidInput, match=re.escape(hint)):
+            call("run", *arguments)
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_number_out_of_range_is_refused():
@@ -182,16 +165,6 @@ def test_run_takes_lists_resumes_and_holds_out(tmp_path, monkeypatch):
     assert "longrank report" in output
     assert len(list((tmp_path / "out").iterdir())) == 48
     assert "24 cells, 24 of them already finished" in call(*command)
-
-
-def test_run_suggests_the_nearest_task_and_policy():
-    for arguments, hint in [
-        (["logistik"], "got 'logistik'; did you mean logistic?"),
-        (["logistic", "--policies", "Recomended"], "got 'Recomended'; did you mean recommended?"),
-    ]:
-        with pytest.raises(LongrankError) as refused:
-            call("run", *arguments)
-        assert str(refused.value).endswith(hint)
 
 
 def test_run_ends_with_exit_code_1_where_a_cell_fails(tmp_path, monkeypatch):
@@ -290,14 +263,6 @@ def test_a_twin_that_the_help_does_not_show_still_works():
         call("evaluate", "none.csv", "--policy", "ind", "--no-gate")
 
 
-def refusal(arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Any) -> tuple[int, str]:
-    """The exit code and the sentence with which the command ends."""
-    monkeypatch.setattr(sys, "argv", ["longrank", *arguments])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    return stop.value.code, capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
@@ -320,8 +285,11 @@ def test_what_cannot_work_is_refused_at_once_as_the_user_wrote_it(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LONGRANK_DATA", str(tmp_path))
     Path("log.csv").write_text("id\n1\n")
-    found, said = refusal(arguments, monkeypatch, capsys)
-    assert (found, said.count("\n")) == (code, 1)
+    monkeypatch.setattr(sys, "argv", ["longrank", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    said = capsys.readouterr().err
+    assert (stop.value.code, said.count("\n")) == (code, 1)
     assert said.startswith(f"longrank: {sentence}")
     assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
 
@@ -355,14 +323,3 @@ def test_a_terminal_that_lacks_a_sign_gets_the_rest(monkeypatch):
     with pytest.raises(SystemExit):
         cli.main()
     assert written.getvalue() == b"value ? 0.5\n"
-
-
-def test_it_runs_as_a_module():
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "longrank", *arguments]
-        return subprocess.run(command, capture_output=True, text=True)
-
-    assert run("--version").stdout == f"longrank {__version__}\n"
-    wrong = run("logs", "chek")
-    assert wrong.returncode == 2
-    assert "Try 'python -m longrank logs --help'." in wrong.stderr

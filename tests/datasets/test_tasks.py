@@ -105,10 +105,10 @@ def test_an_unknown_task_is_refused(tmp_path):
 
 def test_sizes_that_make_no_sense_are_refused():
     for sizes, rule in [
-        ({"seed": -1}, "seed must be at least 0, got -1"),
+        ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
         ({"seed": 0.5}, "seed must be a whole number, got 0.5"),
-        ({"sample": 0}, "sample must be at least 1, got 0"),
-        ({"dim": True}, "dim must be a whole number, got True"),
+        ({"sample": 0}, "sample must be a whole number of at least 1, got 0"),
+        ({"dim": True}, "dim must be a whole number of at least 1, got True"),
         ({"users": 5}, "users must not be given for digits-0, which has no ratings, got 5"),
         ({"items": 5}, "items must not be given for digits-0, which has no ratings, got 5"),
     ]:

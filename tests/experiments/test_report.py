@@ -82,23 +82,18 @@ def page(whole):
     return Page((whole / "report.html").read_text("utf-8"))
 
 
-def test_the_page_is_well_formed_and_names_are_given_once(page):
+def test_the_page_is_well_formed_and_needs_nothing_else(page: Page, whole: Path):
     names = page.values("id")
     assert len(names) == len(set(names))
     assert len(names) > 100  # those in the figures too
-
-
-def test_the_page_needs_nothing_else(page, whole):
+    assert {link[1:] for link in page.values("href", "xlink:href")} <= set(names)
     assert all(link.startswith("#") for link in page.values("href", "xlink:href", "src", "srcset"))
     assert {tag for tag, _ in page.tags} & {"script", "link", "img", "iframe", "object"} == set()
     text = (whole / "report.html").read_text("utf-8")
     assert "@import" not in text
     assert all(target.startswith("#") for target in re.findall(r"url\(([^)]*)\)", text))
-
-
-def test_every_link_leads_somewhere(page):
-    names = set(page.values("id"))
-    assert {link[1:] for link in page.values("href", "xlink:href")} <= names
+    viewport = {"name": "viewport", "content": "width=device-width, initial-scale=1"}
+    assert ("meta", viewport) in page.tags  # for telephones
 
 
 def test_the_page_has_every_table_and_figure(page):
@@ -113,12 +108,6 @@ def test_the_page_has_every_table_and_figure(page):
     assert "Left out of Figure 3, as there are no results: vanilla, b = 1" in words
 
 
-def test_the_page_can_be_read_on_a_phone(page):
-    assert ("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}) in (
-        page.tags
-    )
-
-
 def test_a_table_has_ours_the_papers_and_the_difference_with_the_best_in_bold(whole):
     text = (whole / "report.html").read_text("utf-8")
     start = text.index('id="table-01-msd"')
@@ -129,16 +118,12 @@ def test_a_table_has_ours_the_papers_and_the_difference_with_the_best_in_bold(wh
     assert "<td><b>0.51</b><small>0.51, +0.00</small></td>" in first[0]
 
 
-def test_the_spread_the_settings_and_the_command_stand_with_a_table(page):
+def test_tables_have_spread_and_command_and_missing_ones_the_way_to_get_them(page: Page):
     words = " ".join(page.words)
     assert "± 0.01" in words
     assert "mean over 2 other shuffles" in words
     assert "longrank run mnist-0 --scenario vanilla --budgets 1 --policies ind" in words
     assert "exponential (ours only)" in words
-
-
-def test_missing_data_come_with_the_way_to_get_them(page):
-    words = " ".join(page.words)
     assert "longrank data add yelp PATH" in words
     assert "longrank run yelp --grid paper --held-out 4" in words
     assert "longrank data get msd" not in words
@@ -200,15 +185,6 @@ def test_a_report_on_other_tasks_is_about_their_results_and_not_about_the_paper(
     assert "paper's" not in (tmp_path / "report" / "tables" / "shop.tex").read_text("utf-8")
 
 
-def test_a_page_on_other_tasks_is_well_formed_without_curves_too(tmp_path):
-    report([save(tmp_path / "results", [row(task="digits-3")])], tmp_path / "report")
-    page = Page((tmp_path / "report" / "report.html").read_text("utf-8"))
-    assert {link[1:] for link in page.values("href", "xlink:href")} <= set(page.values("id"))
-    words = " ".join(page.words)
-    assert "Learning curves" not in words
-    assert "in small print" not in words
-
-
 def test_commands_name_the_folder_unless_it_is_the_default_or_there_are_several(
     tmp_path, monkeypatch
 ):
@@ -219,11 +195,16 @@ def test_commands_name_the_folder_unless_it_is_the_default_or_there_are_several(
         assert Path("report/report.md").read_text("utf-8").count("--out more") == expected
 
 
-def test_strange_names_stay_text(page, whole):
+def test_strange_names_stay_text_and_lead_nowhere(page: Page, whole: Path):
     assert STRANGE in " ".join(page.words)
     text = (whole / "report.md").read_text("utf-8")
     assert r"\<script\>" in text
-    assert "\n### <script>" not in text
+    assert "# <script>" not in text
+    *_, up, root, strange = tables(score_cells([row(task=n) for n in ("../x", "/etc/y", STRANGE)]))
+    assert [up.name, root.name] == ["..-x", "-etc-y"]
+    latex = to_latex(strange)
+    assert r"100\% \{z\}" in latex
+    assert r"\& |" in latex
 
 
 def test_the_markdown_has_the_same_tables_and_its_figures_beside_it(whole):
@@ -264,18 +245,6 @@ def test_the_latex_has_as_many_fields_in_each_row_as_columns(whole):
     assert r"\textbf{1.00} {\scriptsize (1.00)}" in rows[0]
 
 
-def test_no_name_leads_out_of_the_folder():
-    names = [table.name for table in tables(score_cells([row(task=n) for n in ("../x", "/etc/y")]))]
-    assert names[-2:] == ["..-x", "-etc-y"]
-
-
-def test_the_latex_of_strange_names_is_escaped():
-    table = tables(score_cells([row(task=STRANGE)]))[-1]
-    text = to_latex(table)
-    assert r"100\% \{z\}" in text
-    assert r"\& |" in text
-
-
 def test_the_same_results_give_the_same_files(whole, tmp_path):
     again = report([whole.parent / "results"], tmp_path)
     assert len(again) == 2 + 2 * 3 + 2 * 13
@@ -283,10 +252,13 @@ def test_the_same_results_give_the_same_files(whole, tmp_path):
         assert file.read_bytes() == (whole / file.relative_to(tmp_path)).read_bytes(), file
 
 
-def test_a_folder_without_results_is_refused(tmp_path):
+def test_a_folder_without_results_and_a_file_of_something_else_are_refused(tmp_path: Path):
     with pytest.raises(InvalidInput, match="be a folder with"):
         report([tmp_path], tmp_path / "report")
     assert not (tmp_path / "report").exists()
+    pq.write_table(pa.table({"id": [1], "order": [[0]]}), tmp_path / "log.parquet")
+    with pytest.raises(BadFile, match=r"log\.parquet is not a results file of longrank: it lacks"):
+        read_results([tmp_path])
 
 
 def test_a_real_run_is_reported(tmp_path):
@@ -352,9 +324,3 @@ def test_every_number_that_is_not_reached_is_listed_with_its_reason():
     cell, *numbers = short.rows[0]
     assert cell == Field("mnist-0, vanilla, b = 1, Ind", "CR is 36.0 of 100 too low")
     assert [field.text for field in numbers] == ["0.554", "0.97", "−0.416", "–"]
-
-
-def test_a_parquet_file_of_something_else_is_refused_by_name(tmp_path):
-    pq.write_table(pa.table({"id": [1], "order": [[0]]}), tmp_path / "log.parquet")
-    with pytest.raises(BadFile, match=r"log\.parquet is not a results file of longrank: it lacks"):
-        read_results([tmp_path])

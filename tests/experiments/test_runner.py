@@ -54,7 +54,7 @@ def alone(tmp_path_factory):
     del os.environ["LONGRANK_DATA"]
 
 
-def test_a_row_tells_all_and_ncr_is_made_of_its_parts(alone):
+def test_a_row_tells_all_and_the_best_of_a_cell_has_its_rewards(alone):
     assert len(alone) == sum(len(cell.settings()) for cell in SOME)
     for row in alone:
         room = row["cr_max"] - row["cr_rand"]
@@ -62,6 +62,11 @@ def test_a_row_tells_all_and_ncr_is_made_of_its_parts(alone):
         assert row["ncr_published"] == (row["cumulative_reward"] - row["cr_rand"]) / (room + 1.0)
         assert row["rounds"] == 13
         assert row["protocol"] == "grid"
+    for cell in SOME:
+        rows = [row for row in alone if row["policy"] == cell.policy]
+        best = max(row["cumulative_reward"] for row in rows)
+        [curve] = [row["curve"] for row in rows if row["curve"] is not None]
+        assert sum(curve) == pytest.approx(best, abs=1e-12)
 
 
 def test_results_tell_what_was_spent_where_items_have_fees(tmp_path):
@@ -97,15 +102,6 @@ def test_the_beginning_of_a_stream_is_its_first_rounds():
     end = short.starts[-1]
     assert len(short.items) == len(short.wins) == len(short.costs) == end == whole.starts[4]
     assert whole.beginning(99).rounds == whole.rounds
-
-
-def test_the_best_setting_of_a_cell_carries_its_rewards(alone):
-    for cell in SOME:
-        rows = [row for row in alone if row["policy"] == cell.policy]
-        best = max(row["cumulative_reward"] for row in rows)
-        curves = [row["curve"] for row in rows if row["curve"] is not None]
-        assert len(curves) == 1
-        assert sum(curves[0]) == pytest.approx(best, abs=1e-12)
 
 
 def test_two_processes_give_the_same_numbers_to_the_last_bit(alone, tmp_path):
@@ -175,16 +171,15 @@ def test_a_failing_cell_is_reported_and_the_others_are_not_lost(tmp_path, monkey
     assert [finished(tmp_path, cell) for cell in SOME[:3]] == [True, False, True]
 
 
-def test_nothing_is_overwritten(tmp_path):
+def test_nothing_is_overwritten_and_what_is_no_result_is_refused(tmp_path):
+    with pytest.raises(InvalidInput, match="backend must be one of processes, dask, ray"):
+        run(SOME[:1], tmp_path, backend="slurm")
+    with pytest.raises(InvalidInput, match=r"results must be a folder with \.parquet files"):
+        read_results([tmp_path])
     rows = run_cell(SOME[0])
     write_cell(tmp_path, SOME[0], rows)
     with pytest.raises(InvalidInput, match="out must not hold this cell already"):
         write_cell(tmp_path, SOME[0], rows)
-
-
-def test_a_file_that_is_no_result_and_an_empty_folder_are_refused(tmp_path):
-    with pytest.raises(InvalidInput, match=r"results must be a folder with \.parquet files"):
-        read_results([tmp_path])
     (tmp_path / "x.parquet").write_bytes(b"no")
     with pytest.raises(BadFile, match="is not a results file of longrank"):
         read_results([tmp_path])
@@ -205,12 +200,7 @@ def test_the_setting_for_held_out_shuffles_is_the_best_of_the_others(tmp_path):
     assert {row["settings"] for row in held} == set(chosen.values())
 
 
-def test_an_unknown_backend_is_refused(tmp_path):
-    with pytest.raises(InvalidInput, match="backend must be one of processes, dask, ray"):
-        run(SOME[:1], tmp_path, backend="slurm")
-
-
-def test_synthetic_tasks_are_learned():
+def test_synthetic_tasks_are_learned_and_ind_on_the_latent_space_sees_topics_as_items():
     [row] = run_cell(ONE_SETTING)
     assert row["protocol"] == "held-out"
     assert row["ncr"] > 0.1
@@ -220,17 +210,8 @@ def test_synthetic_tasks_are_learned():
         "payments-8": (4_000, 12),
         "payments-100": (50_000, 104),
     }
-
-
-def test_ind_on_the_latent_space_sees_topics_as_items():
-    policy, seen = situation(
-        "digits-3",
-        "ind-gmm",
-        {"topics": 10, "rate": 3, "exploration": 0.1, "radius": 3},
-        5,
-        0,
-        None,
-    )
+    settings = {"topics": 10, "rate": 3, "exploration": 0.1, "radius": 3}
+    policy, seen = situation("digits-3", "ind-gmm", settings, 5, 0, None)
     assert seen.items.shape[1] == 10
     assert run_stream(policy, seen, payoffs("vanilla", 5)).rewards.sum() > 0.0
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +24,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank import checks
 from longrank.datasets import mnist, questions, ratings, stored
 from longrank.datasets.embed import Arrays, Matrix, Vector, embed_images, embed_ratings
 from longrank.datasets.stored import AnyPath, data_folder
@@ -224,13 +224,13 @@ def table(
         raise InvalidInput("name", rule, repr(name))
     elif known.source not in ratings.FORMATS:
         sizes, reason = _SIZES[:2], "has no ratings"
-    settings: dict[str, Any] = {"source": known.source, "seed": checks.whole("seed", seed)}
+    settings: dict[str, Any] = {"source": known.source, "seed": _whole("seed", seed, 0)}
     for size, value in zip(_SIZES, (sample, dim, users, items), strict=True):
         if value is not None and size not in sizes:
             raise InvalidInput(size, f"not be given for {name}, which {reason}", value)
         if size in sizes:
             usual = getattr(known, size)
-            settings[size] = usual if value is None else checks.whole(size, value, minimum=1)
+            settings[size] = usual if value is None else _whole(size, value, 1)
     if known.make is not None:
         return known.make(settings["seed"], data_folder(folder))
     arrays = _arrays(known.source, settings, folder)
@@ -280,6 +280,16 @@ def _digits() -> mnist.Images:
     pixels, labels = load_digits(return_X_y=True)
     images, classes = pixels.astype(np.uint8), labels.astype(np.uint8)
     return mnist.Images(images, classes, images[:0], classes[:0])
+
+
+def _whole(parameter: str, value: Any, minimum: int) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InvalidInput(parameter, "be a whole number", repr(value)) from None
+    if isinstance(value, bool) or number < minimum:
+        raise InvalidInput(parameter, f"be a whole number of at least {minimum}", repr(value))
+    return number
 
 
 def prepared(

@@ -12,13 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks, notebook, packing
+from longrank.arrays import Matrix, Vector
 from longrank.contents import MAX_COUNT, Contents, check, numbers, show, wholes
 from longrank.errors import BadFile, InvalidInput
 from longrank.explanation import Names, Reason, Reasons, read_names, shorten
 from longrank.payoffs import MAX_PRICE, Payoffs
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 VERSION = 1  # of a receipt's layout
 _MAX = sys.float_info.max

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels, notebook
+from longrank.arrays import Vector
 from longrank.errors import InvalidInput
-
-Vector = NDArray[np.float64]
 
 MAX_PRICE = 1e100  # of a try and of a success, so that sums are finite
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank import Outcome, kernels
+from longrank import Outcome
 from longrank.logs.decision import Decision
 from longrank.logs.evaluation.outcome_model import OutcomeModel
 from longrank.payoffs import Payoffs
@@ -100,7 +100,12 @@ def early_by(stops: Array, count: int) -> Array:
 
 def values_along(chances: Array, early: Array, payoffs: Payoffs) -> Array:
     """The expected reward from each point of a sequence on; ``payoffs`` are by position."""
-    return kernels.values_ahead(chances, payoffs.rewards, payoffs.losses, early)
+    rewards, losses = payoffs.rewards, payoffs.losses
+    values = [losses[len(chances)]]
+    for i in range(len(chances) - 1, -1, -1):
+        further = chances[i] * rewards[i] + (1.0 - chances[i]) * values[-1]
+        values.append(early[i] * losses[i] + (1.0 - early[i]) * further)
+    return np.array(values[::-1])
 
 
 @dataclass(frozen=True)

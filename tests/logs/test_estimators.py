@@ -6,9 +6,10 @@ import copy
 
 import numpy as np
 import pytest
+from plain_evidence import values_along
 from small_world import FREE, JUDGED, PAYOFFS, TRUTH, chance, logged, weighted
 
-from longrank import Random, kernels
+from longrank import Random
 from longrank.logs import History, evaluate, fit
 from longrank.logs.evaluation.estimators import doubly_robust, importance, self_normalised
 from longrank.logs.evaluation.evidence import gather
@@ -26,7 +27,7 @@ def true_value(policy, payoffs=PAYOFFS, early=0.0, rounds=2500):
         order = policy.rank(dealt.items, payoffs).order
         stops = np.append(0.0, np.full(len(order), early))
         chances = dealt.probabilities(order)
-        total += kernels.values_ahead(chances, payoffs.rewards, payoffs.losses, stops)[0]
+        total += values_along(chances, stops, payoffs)[0]
     return total / rounds
 
 

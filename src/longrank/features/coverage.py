@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
+from longrank.arrays import Matrix
 from longrank.contents import PART, check, numbers, one_of, optional
 from longrank.errors import BadFile, InvalidInput
 from longrank.features.base import Encoded, Features
 from longrank.features.mixture import Mixture
 from longrank.packing import Tree
 
-Matrix = NDArray[np.float64]
 Gain = Callable[[Matrix, Matrix], Matrix]
 
 

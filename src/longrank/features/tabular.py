@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
+from longrank.arrays import Matrix
 from longrank.contents import numbers, whole, wholes
 from longrank.decision import Ranking
 from longrank.errors import BadFile, InvalidInput
@@ -21,8 +22,6 @@ from longrank.features.base import Encoded, Features
 from longrank.kernels import BEND, KNOTS, LEVEL, PRODUCT
 from longrank.packing import Tree
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 Shape = tuple[int, int, int, float, float, float]  # kind, first, second, low, high, scale
 
 SAMPLE = 256  # rows by which columns are judged

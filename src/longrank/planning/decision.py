@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import kernels
+from longrank.arrays import Indices, Vector
 from longrank.decision import Ranking
 from longrank.features import Coverage, Records
 from longrank.features.plain import Unchecked
@@ -17,7 +18,7 @@ from longrank.learners.base import Belief
 from longrank.learners.sparse import SparseBelief
 from longrank.planning.contenders import LARGE, find_best, find_looked_at
 from longrank.planning.priced import plan_priced
-from longrank.planning.round import Greedy, Indices, Optimism, Round, Vector, scores_of
+from longrank.planning.round import Greedy, Optimism, Round, scores_of
 from longrank.rows import SparseRows
 
 
@@ -30,7 +31,7 @@ def decide(learner: Learner, dealt: Round, optimism: Optimism) -> Ranking:
         dealt = _pays(dealt)
     elif optimism.looks is not None:
         return _decide_looking(learner, dealt, optimism)
-    elif features.sparse and not optimism.foresight:
+    elif features.sparse:
         return _decide_records(learner, dealt, optimism)
     elif optimism.weights is not None or not features.independent:
         greedy = _greedy(learner, dealt, optimism)
@@ -94,14 +95,14 @@ def _by_position(dealt: Round, belief: Belief, bonus: float) -> Greedy:
 def _foresee(learner: Learner, dealt: Round, optimism: Optimism) -> Greedy:
     """Choose each item as if those above it had failed."""
     features, candidates, _, count, _ = dealt
-    belief, rows = learner.belief(), features.rows(candidates)
     bonuses = _bonuses(optimism, len(candidates))
-    if isinstance(belief, SparseBelief):
-        given = rows.arrays(), rows.plan[:3], belief.table, bonuses, belief.ceiling
-        order, means, scores = kernels.foresee_sparse(*given, count, optimism.foresight)
-        return order, None, means, scores
     return kernels.greedy_foreseeing(
-        rows, belief.weights, belief.inverse, bonuses, count, optimism.foresight
+        features.rows(candidates),
+        learner.weights,
+        learner.inverse,
+        bonuses,
+        count,
+        optimism.foresight,
     )
 
 

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import kernels
+from longrank.arrays import Indices, Vector
 from longrank.learners import Learner
 from longrank.payoffs import Payoffs
 from longrank.planning.contenders import find_contenders
-from longrank.planning.round import Greedy, Indices, Optimism, Round, Vector, scores_of
+from longrank.planning.round import Greedy, Optimism, Round, scores_of
 
 
 def plan_priced(learner: Learner, dealt: Round, optimism: Optimism) -> tuple[Greedy, float]:
@@ -100,16 +101,12 @@ def _plan_rolling(
         means[position], scores[position] = mean_of[item], score_of[item]
         order.append(item)
     chosen = np.array(order, np.int64)
-    if features.sparse:
-        return chosen, None, means, scores
     along = features.along(candidates, chosen) if rows is None else _take(rows, order)
     return chosen, along, means, scores
 
 
-def _take(rows: Any, order: list[int]) -> Any:
-    if isinstance(rows, np.ndarray):
-        return np.ascontiguousarray(rows[order], np.float64)
-    return rows.take(order)
+def _take(rows: NDArray[np.float64], order: list[int]) -> NDArray[np.float64]:
+    return np.ascontiguousarray(rows[order], np.float64)
 
 
 def _widen(

@@ -17,7 +17,6 @@ from longrank import (
     Payoffs,
     Plain,
     Random,
-    Ridge,
     named,
     theory,
 )
@@ -163,18 +162,6 @@ def test_random_rounds_give_every_item_every_place_equally_often(policy):
 @pytest.mark.parametrize(("k", "b"), [(4, 10), (10, 4), (0, 3), (3, 0)])
 def test_random_plays_the_full_budget_or_all_items(k, b):
     assert len(Random(rng=1).rank(np.zeros((k, 2)), Payoffs.exponential(b))) == min(k, b)
-
-
-def test_ridge_is_least_squares_in_closed_form():
-    rng = np.random.default_rng(4)
-    learner, M, B = Ridge(D_ITEMS), np.eye(D_ITEMS), np.zeros(D_ITEMS)
-    for _ in range(500):
-        x, y = draw_items("Ind", rng, 1)[0], bool(rng.random() < 0.3)
-        learner.update(x, y)
-        M += np.outer(x, x)
-        B += y * x
-    assert_close(learner.weights, np.linalg.solve(M, B), 1e-10)
-    assert_close(learner.inverse, np.linalg.inv(M), 1e-10)
 
 
 def test_c_ucb1_orders_by_its_upper_bounds_cut_at_1_and_plays_the_full_budget():

@@ -71,45 +71,34 @@ def test_without_caution_it_is_greedy(foresight):
         assert lower.rank(items, COSTLY) == greedy.rank(items, COSTLY)
 
 
-def test_it_prefers_what_is_known_to_be_good_to_what_succeeded_by_luck():
-    policies = LCB(Laplace(2), caution=1.0), LCB(Laplace(2), caution=0.0)
-    lucky, proven = [1.0, 0.0], [0.0, 1.0]
-    vanilla = Payoffs.vanilla(1)
-    for policy in policies:
+@pytest.mark.parametrize(
+    ("make", "items"),
+    [
+        (lambda caution: LCB(Laplace(2), caution=caution), np.eye(2)),
+        (lambda caution: cautious(caution=caution), ["lucky", "proven"]),
+    ],
+    ids=["arrays", "records"],
+)
+def test_it_prefers_what_is_known_to_be_good_to_what_succeeded_by_luck(make, items):
+    chosen, vanilla = [], Payoffs.vanilla(1)
+    for caution in (1.0, 0.0):
+        policy = make(caution)
         for _ in range(2):
-            policy.learn(policy.receipt([lucky, proven], vanilla, [0]), Outcome(1, True))
+            policy.learn(policy.receipt(items, vanilla, [0]), Outcome(1, True))
         for t in range(200):
-            outcome = Outcome(1, t % 10 > 3)
-            policy.learn(policy.receipt([lucky, proven], vanilla, [1]), outcome)
-    chosen = [policy.rank([lucky, proven], vanilla).order.tolist() for policy in policies]
+            policy.learn(policy.receipt(items, vanilla, [1]), Outcome(1, t % 10 > 3))
+        chosen.append(policy.rank(items, vanilla).order.tolist())
     assert chosen == [[1], [0]]
 
 
-def test_records_likewise():
-    cautiously, greedily = cautious(caution=1.0), cautious(caution=0.0)
-    vanilla = Payoffs.vanilla(1)
-    for policy in (cautiously, greedily):
-        for _ in range(2):
-            policy.learn(policy.receipt(["lucky", "proven"], vanilla, [0]), Outcome(1, True))
-        for t in range(200):
-            receipt = policy.receipt(["lucky", "proven"], vanilla, [1])
-            policy.learn(receipt, Outcome(1, t % 10 > 3))
-    assert cautiously.rank(["lucky", "proven"], vanilla).ids == ["proven"]
-    assert greedily.rank(["lucky", "proven"], vanilla).ids == ["lucky"]
-
-
 def test_a_cost_that_is_not_known_is_feared():
-    policy = cautious(dim=2)
-    items = np.eye(2)
-    vanilla = Payoffs.vanilla(1)
-    for _ in range(30):
-        receipt = policy.receipt(items, vanilla, [0])
-        policy.learn(receipt, Outcome(1, True, (0.2,)))
-    feared = policy.rank(items, vanilla)
-    bold = named("cautious", dim=2, caution=0.0)
-    for _ in range(30):
-        bold.learn(bold.receipt(items, vanilla, [0]), Outcome(1, True, (0.2,)))
-    assert feared.value < bold.rank(items, vanilla).value
+    items, vanilla, values = np.eye(2), Payoffs.vanilla(1), []
+    for caution in (0.5, 0.0):
+        policy = named("cautious", dim=2, caution=caution)
+        for _ in range(30):
+            policy.learn(policy.receipt(items, vanilla, [0]), Outcome(1, True, (0.2,)))
+        values.append(policy.rank(items, vanilla).value)
+    assert values[0] < values[1]
 
 
 @pytest.mark.parametrize("bonus", [-2.0, -0.3, 0.5])

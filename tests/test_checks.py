@@ -64,33 +64,6 @@ def test_what_is_no_number_in_range_is_refused(value, limits, message):
         real("x", value, **limits)
 
 
-@pytest.mark.parametrize(
-    ("value", "dtype"),
-    [
-        (np.ones((2, 3)), np.float64),
-        (np.ones((2, 3), np.float32), np.float32),
-        (np.ones((2, 3), np.float16), np.float64),
-        (np.ones((2, 3), ">f8"), np.float64),
-        (np.ones((2, 3), int), np.float64),
-        (np.ones((2, 3), bool), np.float64),
-        (np.ones((3, 2)).T, np.float64),
-        (np.ones((2, 6))[:, ::2], np.float64),
-        ([[1, 1, 1], [1.0, 1.0, 1.0]], np.float64),
-    ],
-)
-def test_numbers_in_any_form_become_a_contiguous_array(value, dtype):
-    array = floats("x", value, 2)
-    assert (array.dtype, array.shape, array.flags.c_contiguous) == (dtype, (2, 3), True)
-    assert (array == 1.0).all()
-
-
-@pytest.mark.parametrize("size", [10, 1 << 18])
-def test_a_read_only_array_is_accepted_whether_small_or_large(size):
-    value = np.ones((size, 1))
-    value.flags.writeable = False
-    assert floats("x", value, 2).shape == (size, 1)
-
-
 @pytest.mark.parametrize("ndim", [1, 2])
 def test_an_empty_list_is_an_empty_array(ndim):
     assert floats("x", [], ndim).shape == (0,) * ndim

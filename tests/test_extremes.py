@@ -112,12 +112,6 @@ def test_a_radius_without_a_finite_rate_is_refused(link, radius):
     assert_sound(learned(made, [([1.0, 0.0, 0.0], 1.0, True)] * 9))
 
 
-def test_a_large_radius_has_the_rate_of_the_paper():
-    made = OnlineNewton(DIM, max_budget=2, radius=200.0)
-    assert made.rate == pytest.approx(math.exp(200.0), rel=1e-12)
-    assert_sound(learned(made, [([1.0, 0.5, 0.0], 1.0, i % 3 == 0) for i in range(30)]))
-
-
 def test_a_rate_that_overflows_is_refused():
     with pytest.raises(InvalidInput, match="rate must be at most 1e\\+100"):
         OnlineNewton(DIM, max_budget=2, rate=1e200)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from scipy.special import expit, ndtr
@@ -29,31 +27,11 @@ def test_the_slope_is_the_derivative(link):
     np.testing.assert_allclose(link.slope(SCORES), difference / (2.0 * step), atol=1e-10)
 
 
-@pytest.mark.parametrize("link", [LOGISTIC, PROBIT])
-def test_a_sigmoid_is_symmetric_and_increasing(link):
-    found = link.probability(SCORES)
-    np.testing.assert_allclose(found + link.probability(-SCORES), 1.0, atol=1e-15)
-    assert (np.diff(found) >= 0.0).all()
-    assert link.ceiling == math.inf
-
-
 @pytest.mark.parametrize("link", LINKS.values())
-@pytest.mark.parametrize("scores", [0.5, [0.5], np.float32(0.5), np.full((2, 3), 0.5)])
+@pytest.mark.parametrize("scores", [0.5, [0.5], np.float32(0.5), np.full((2, 6), 0.5)[:, ::2]])
 def test_a_link_takes_numbers_of_any_shape_and_keeps_it(link, scores):
     assert set(link.probability(scores).ravel()) == set(link.probability([0.5]))
     assert link.probability(scores).shape == link.slope(scores).shape == np.shape(scores)
-
-
-def test_a_link_takes_any_array():
-    scores = np.linspace(-2.0, 2.0, 10)
-    frozen = scores.copy()
-    frozen.flags.writeable = False
-    for version in (scores[::2], frozen[::2], scores[::2].tolist()):
-        np.testing.assert_array_equal(LOGISTIC.probability(version), expit_like(scores)[::2])
-
-
-def expit_like(scores):
-    return LOGISTIC.probability(scores.copy())
 
 
 @pytest.mark.parametrize(
@@ -74,7 +52,3 @@ def test_a_link_cannot_be_changed():
     with pytest.raises(AttributeError):
         LOGISTIC.code = 1
     assert Link("logistic", 0) == LOGISTIC
-
-
-def test_links_are_known_by_their_names():
-    assert all(LINKS[link.name] is link for link in (LOGISTIC, PROBIT, LINEAR))

@@ -32,10 +32,6 @@ def same(a, b):
     return type(a) is type(b) and a == b
 
 
-def test_a_tree_comes_back():
-    assert same(unpack(pack(TREE)), TREE)
-
-
 dtypes = st.sampled_from([np.float64, np.float32, np.int64, np.uint64, np.uint32, np.bool_])
 arrays = nps.arrays(dtypes, nps.array_shapes(min_dims=0, max_dims=3, min_side=0))
 leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()

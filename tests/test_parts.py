@@ -210,19 +210,6 @@ def test_the_table_in_the_docstring_of_named_is_the_registry():
                 assert f"{setting}={parameter.default}" in table[name]
 
 
-def test_every_part_of_a_state_says_what_it_is():
-    state = unpack(play(named("recommended", dim=3)).to_bytes())["policy"]
-    for part in (state, state["learner"], state["features"]):
-        assert {"kind", "version"} <= set(part)
-
-
-def test_a_newer_part_is_refused_by_name_of_part_and_file():
-    tree = unpack(named("recommended", dim=3).to_bytes())
-    tree["policy"]["learner"]["version"] = 99
-    with pytest.raises(BadFile, match=r"file: 'Laplace' was saved in version 99 of its"):
-        from_bytes(pack(tree), source="file")
-
-
 def test_a_version_that_is_no_number_is_refused():
     tree = unpack(UCB(Ridge(2), exploration=1.0).to_bytes())
     for version in ("1", 1.5, None, -1, True):

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import pickle
 from fractions import Fraction
-from itertools import permutations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longrank import LOGISTIC, InvalidInput, Oracle, Outcome, Payoffs
-
-SHAPES = {
-    "vanilla": Payoffs.vanilla,
-    "exponential": Payoffs.exponential,
-    "linear": lambda b: Payoffs.linear(b, attempt_cost=0.19, give_up=-0.1),
-}
+from longrank import InvalidInput, Outcome, Payoffs
 
 
 def test_vanilla_pays_one_for_a_success_anywhere():
@@ -39,13 +32,6 @@ def test_linear_may_use_up_the_success_but_not_more():
     assert Payoffs.linear(3, success=0.3, attempt_cost=0.1).rewards[-1] == 0.0
     with pytest.raises(InvalidInput, match=r"^budget must be at most 3, so that .*, got 4$"):
         Payoffs.linear(4, success=0.3, attempt_cost=0.1)
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("budget", [0, 1, 5])
-def test_the_budget_is_the_number_of_rewards(shape, budget):
-    payoffs = SHAPES[shape](budget)
-    assert (payoffs.budget, len(payoffs.losses)) == (budget, budget + 1)
 
 
 def test_an_outcome_earns_the_reward_or_the_loss_of_its_last_try():
@@ -162,22 +148,6 @@ def test_no_length_is_worth_more_than_the_best_one_by_more_than_rounding(sequenc
     assert max(values) - values[best] <= Fraction(1e-13 * scale)
 
 
-@pytest.mark.parametrize(
-    ("rewards", "losses", "chances"),
-    [
-        ([1.0] * 4, [0.0] * 5, [0.5, 0.0, 0.0, 0.0]),
-        ([0.0] * 3, [0.0] * 4, [0.5] * 3),
-        ([1.0], [0.0, -1.0], [0.5]),
-        ([1.0] * 3, [0.0, -1.0, -1.0, -3.0], [0.5] * 3),
-    ],
-)
-def test_ties_go_to_the_longer_sequence(rewards, losses, chances):
-    payoffs = Payoffs(rewards, losses)
-    values = payoffs.values(chances)
-    assert values[-1] == values.max() == np.sort(values)[-2]
-    assert payoffs.best_length(chances) == len(chances)
-
-
 BITS = 40
 ONE = 1 << BITS
 
@@ -230,48 +200,6 @@ def test_in_vanilla_the_longest_sequence_is_always_best(chance):
     assert Payoffs.vanilla(LONG).best_length(np.full(LONG, chance)) == LONG
 
 
-# -- Lemma 1 --------------------------------------------------------------------------------------
-
-
-def best_of_all(chances, payoffs):
-    """The largest expected reward over all sequences of distinct items."""
-    most = min(payoffs.budget, len(chances))
-    rewards, losses = payoffs.rewards.tolist(), payoffs.losses.tolist()
-    best = losses[0]
-    for order in permutations(range(len(chances)), most):
-        total, survival = 0.0, 1.0
-        for i, item in enumerate(order):
-            total += survival * chances[item] * rewards[i]
-            survival *= 1.0 - chances[item]
-            best = max(best, total + survival * losses[i + 1])
-    return best
-
-
-scores = st.floats(-1.0, 1.0) | st.sampled_from([-1.0, -0.5, 0.0, 0.5, 1.0])
-monotone = sequences(st.floats(0.0, 10.0), st.none(), most=4).map(lambda sequence: sequence[1])
-payoffs_of = {
-    **{name: st.integers(0, 4).map(make) for name, make in SHAPES.items()},
-    "any monotone": monotone,
-}
-
-
-@pytest.mark.parametrize("shape", payoffs_of)
-def test_the_oracle_earns_what_the_best_of_all_sequences_earns(shape):
-    @settings(max_examples=1000)
-    @given(
-        st.lists(scores, max_size=5), st.sampled_from([0.5, 4.0, 40.0, 900.0]), payoffs_of[shape]
-    )
-    def check(items, weight, payoffs):
-        column = np.array(items).reshape(-1, 1)
-        chances = LOGISTIC.probability(weight * column[:, 0])
-        ranking = Oracle([weight]).rank(column, payoffs)
-        scale = max(1.0, *payoffs.rewards, *-payoffs.losses)
-        best = best_of_all(chances.tolist(), payoffs)
-        assert ranking.value == pytest.approx(best, rel=0.0, abs=1e-13 * scale)
-
-    check()
-
-
 # -- costs and values of candidates ---------------------------------------------------------------
 
 PRICED = Payoffs.linear(3, attempt_cost=0.1, give_up=-0.2).priced(
@@ -319,12 +247,6 @@ def test_all_payoffs_survive_pickling_and_are_shown_as_they_are_made(payoffs):
     assert repr(again) == repr(payoffs)
     made = payoffs is not ALONG  # those along a sequence come from the payoffs of the round
     assert not made or eval(repr(payoffs)) == payoffs
-
-
-def test_payoffs_without_prices_are_shown_as_before():
-    assert repr(Payoffs([1.0], [0.0, -0.5])) == "Payoffs(rewards=[1.0], losses=[0.0, -0.5])"
-    assert Payoffs(PRICED.rewards, PRICED.losses) != PRICED
-    assert PRICED.priced(PRICED.costs) != PRICED
 
 
 def test_along_a_sequence_prices_are_payoffs_by_position():

@@ -22,7 +22,6 @@ from longrank import (
     Outcome,
     Payoffs,
     PlackettLuce,
-    Plain,
     Random,
     Ranking,
     Schema,
@@ -86,6 +85,7 @@ RANDOMISED = {
 RANDOMISED_RECORDS = {
     "plackett-luce/records": lambda: taught(PlackettLuce(SparseLaplace(), temperature=0.7, rng=1)),
     "epsilon-greedy/records": lambda: taught(EpsilonGreedy(SparseLaplace(), epsilon=0.4, rng=1)),
+    "random/records": lambda: Random(rng=2),
 }
 CASES = {name: (make, ITEMS, {}) for name, make in RANDOMISED.items()} | {
     name: (make, RECORDS, {"context": CONTEXT}) for name, make in RANDOMISED_RECORDS.items()
@@ -98,6 +98,11 @@ def paid(payoffs, items):
     return payoffs if items is RECORDS else payoffs.priced(COSTS, VALUES)
 
 
+def unpriced(items):
+    """The same candidates without prices."""
+    return [{"id": record["id"]} for record in items] if items is RECORDS else items
+
+
 # -- propensities ---------------------------------------------------------------------------------
 
 
@@ -107,16 +112,19 @@ def test_the_probabilities_of_all_sequences_add_up_to_1(make, items, more, budge
     policy = make()
     before = policy.to_bytes()
     for shape in PAYOFFS.values():
-        payoffs = paid(shape, items).patient(patience)
-        chances = [policy.propensity(items, payoffs, order, budget, **more) for order in ALL]
-        assert sum(chances) == pytest.approx(1.0, abs=1e-12)
+        for offered, payoffs in ((items, paid(shape, items)), (unpriced(items), shape)):
+            patient = payoffs.patient(patience)
+            chances = [policy.propensity(offered, patient, order, budget, **more) for order in ALL]
+            assert sum(chances) == pytest.approx(1.0, abs=1e-12)
     assert policy.to_bytes() == before
 
 
+@pytest.mark.parametrize("prices", [True, False])
 @randomised
-def test_sequences_are_played_as_often_as_their_propensity_says(make, items, more):
+def test_sequences_are_played_as_often_as_their_propensity_says(make, items, more, prices):
     policy, rounds = make(), 800 if items is ITEMS else 300
-    payoffs = paid(PAYOFFS["linear"], items).patient(0.6)
+    payoffs = paid(PAYOFFS["linear"], items).patient(0.6) if prices else PAYOFFS["linear"]
+    items = items if prices else unpriced(items)
     counts: dict[tuple[int, ...], int] = {}
     for _ in range(rounds):
         order = tuple(policy.rank(items, payoffs, **more).order.tolist())
@@ -534,18 +542,6 @@ def test_very_many_candidates_with_prices_are_checked(bad, rule):
     policy = UCB(OnlineNewton(2, max_budget=2), exploration=0.1)
     with pytest.raises(InvalidInput, match=f"items must {rule}"):
         policy.rank(items, Payoffs.vanilla(2).priced(np.zeros(len(items))))
-
-
-def test_plain_features_score_very_many_candidates_with_prices_as_few():
-    rng = np.random.default_rng(1)
-    items = unit_rows(rng.normal(size=(1 << 17, 2)))
-    costs = rng.uniform(0.2, 0.5, len(items))
-    policy = UCB(OnlineNewton(2, max_budget=2), features=Plain(), exploration=0.1)
-    policy.learner.weights[:] = [1.0, 0.3]
-    many = policy.rank(items, Payoffs.vanilla(2).priced(costs))
-    p = 1.0 / (1.0 + np.exp(-items @ policy.learner.weights))
-    assert len(many) == 2
-    assert (p - costs)[many.order].min() > np.quantile(p - costs, 0.99)
 
 
 # -- simulation -----------------------------------------------------------------------------------

@@ -13,10 +13,8 @@ from longrank import (
     Payoffs,
     Plain,
     Polynomial,
-    Tabular,
     Thompson,
     load,
-    named,
     recommended,
     unit_rows,
 )
@@ -33,18 +31,6 @@ from longrank.simulation import (
 )
 
 PAYOFFS = Payoffs.linear(1, attempt_cost=0.3)
-
-
-def test_it_is_what_its_documentation_says():
-    policy = recommended(dim=10, max_budget=4)
-    assert isinstance(policy, UCB)
-    assert isinstance(policy.learner, Laplace)
-    assert isinstance(policy.features, Tabular)
-    assert (policy.features.dim, policy.learner.dim, policy.learner.penalty) == (10, 11, 0.5)
-    assert (policy.probing, policy.foresight, policy.exploration) == (True, 10, 0.04)
-    assert named("recommended", dim=3).to_bytes() == recommended(dim=3).to_bytes()
-    with pytest.raises(InvalidInput, match="budget must be at most the learner's max_budget 4"):
-        policy.rank(np.zeros((5, 10)), Payoffs.vanilla(5))
 
 
 @pytest.mark.parametrize("degree", [0, 3, 1.5])

@@ -641,11 +641,6 @@ def test_fields_beyond_the_bound_are_left_out_and_the_rest_goes_on(side):
     assert ("id", "brand") in rows.plan.names
 
 
-def test_a_pair_that_is_declared_twice_is_crossed_once():
-    rows = Schema(cross=[("id", "brand"), ("brand", "id")]).encode([{"id": "a"}], {"brand": "x"})
-    assert len(rows.plan.left) == 3
-
-
 def test_values_that_cannot_be_compared_are_read():
     schema = observed(Schema(), [{"id": Decimal(1)}], {"x": True})
     assert columns(schema, [{"id": np.int64(1)}]) == columns(schema, [{"id": 1}])
@@ -701,14 +696,6 @@ def test_a_schema_comes_back_from_its_state_and_goes_on():
         asked = [{"fee": 2.0, "id": "3", "vector": [0.1, 0.2]}], {"amount": 5.0}
         assert columns(again, *asked) == columns(schema, *asked)
         taught(schema), taught(again)
-
-
-def test_a_saved_state_does_not_change_with_the_schema():
-    schema = taught(Schema())
-    state = schema.saved()
-    before = pack(state)
-    taught(schema)
-    assert pack(state) == before
 
 
 def test_a_view_stays_as_it_is_while_the_schema_learns():

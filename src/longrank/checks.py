@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import kernels
+from longrank.arrays import Indices
 from longrank.errors import InvalidInput
 
 SLACK = 1e-6  # rows that were scaled to norm 1 in float32 are off by this much
@@ -117,12 +118,7 @@ def items(
 
 
 def rows(
-    array: NDArray[np.floating],
-    row: int,
-    square: float,
-    *,
-    unit: bool,
-    parameter: str = "items",
+    array: NDArray[np.floating], row: int, square: float, *, unit: bool, parameter: str = "items"
 ) -> None:
     """Refuse an array whose worst row, with this squared norm, breaks a rule."""
     if not square < math.inf:
@@ -138,7 +134,7 @@ def rows(
         )
 
 
-def sequence(parameter: str, value: ArrayLike, size: int) -> NDArray[np.int64]:
+def sequence(parameter: str, value: ArrayLike, size: int) -> Indices:
     """Return the indices of distinct items out of ``size``, in order."""
     array = np.asarray(value)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):

@@ -13,7 +13,6 @@ from longrank.kernels import (
     best_stop,
     probe_is_due,
     sequence_values,
-    values_ahead,
 )
 
 
@@ -56,34 +55,10 @@ ADVERSARIAL = {
 @pytest.mark.parametrize("name", ADVERSARIAL)
 def test_values_of_adversarial_sequences_are_those_of_the_formula(name):
     arrays = [np.array(x, float) for x in ADVERSARIAL[name]]
-    expected = [float(x) for x in exact_values(*arrays)]
-    np.testing.assert_allclose(sequence_values(*arrays, 1.0), expected, rtol=1e-14, atol=1e-320)
-
-
-def test_values_of_random_sequences_are_those_of_the_formula():
-    for seed in range(5):
-        for n in (0, 1, 2, 7, 30):
-            arrays = random_sequence(np.random.default_rng(seed), n)
-            expected = [float(x) for x in exact_values(*arrays)]
-            np.testing.assert_allclose(
-                sequence_values(*arrays, 1.0), expected, rtol=0.0, atol=1e-14
-            )
-
-
-@pytest.mark.parametrize("name", ADVERSARIAL)
-def test_no_length_beats_the_best_one_on_adversarial_sequences(name):
-    arrays = [np.array(x, float) for x in ADVERSARIAL[name]]
     values = exact_values(*arrays)
+    found = sequence_values(*arrays, 1.0)
+    np.testing.assert_allclose(found, [float(x) for x in values], rtol=1e-14, atol=1e-320)
     assert values[best_length(*arrays, 1.0)] == max(values)
-
-
-def test_the_best_length_is_the_longest_of_the_best():
-    for seed in range(200):
-        rng = np.random.default_rng(seed)
-        arrays = random_sequence(rng, int(rng.integers(0, 7)), grid=8)
-        values = exact_values(*arrays)
-        longest = max(i for i, value in enumerate(values) if value == max(values))
-        assert best_length(*arrays, 1.0) == longest
 
 
 def test_payoffs_beyond_the_sequence_do_not_count():
@@ -125,29 +100,9 @@ def test_the_value_of_the_best_stop_is_that_of_the_best_length_bit_for_bit():
         assert value == pytest.approx(float(max(exact_values(chances, rewards, losses))), abs=1e-14)
 
 
-def test_values_ahead_are_those_of_the_formula():
-    for seed in range(30):
-        rng = np.random.default_rng(seed)
-        n = int(rng.integers(0, 9))
-        chances, rewards, losses = random_sequence(rng, n)
-        stopping = rng.random(n + 1)
-        found = values_ahead(chances, rewards, losses, stopping)
-        assert found.shape == (n + 1,)
-        assert found[n] == losses[n]
-        for i in range(n):
-            further = chances[i] * rewards[i] + (1.0 - chances[i]) * found[i + 1]
-            assert found[i] == stopping[i] * losses[i] + (1.0 - stopping[i]) * further
-
-
-def test_values_ahead_of_a_sequence_that_nobody_leaves_begin_with_its_value():
-    chances, rewards, losses = random_sequence(np.random.default_rng(1), 6)
-    ahead = values_ahead(chances, rewards, losses, np.zeros(7))
-    assert ahead[0] == pytest.approx(sequence_values(chances, rewards, losses, 1.0)[-1], abs=1e-14)
-
-
 @pytest.mark.parametrize("patience", [0.25, 0.75, 1.0])
 def test_a_cascade_that_may_end_by_itself_has_the_values_of_the_formula(patience):
-    for seed in range(30):
+    for seed in range(100):
         rng = np.random.default_rng(seed)
         arrays = random_sequence(rng, int(rng.integers(0, 7)), grid=8)
         values = exact_values(*arrays, patience)
@@ -160,11 +115,3 @@ def test_a_cascade_that_may_end_by_itself_has_the_values_of_the_formula(patience
             longest,
             pytest.approx(float(max(values)), abs=1e-15),
         )
-
-
-def test_patience_is_a_probability_of_stopping_in_the_values_ahead():
-    chances, rewards, losses = random_sequence(np.random.default_rng(2), 6)
-    leaving = np.r_[0.0, np.full(6, 1.0 - 0.7)]
-    ahead = values_ahead(chances, rewards, losses, leaving)
-    values = sequence_values(chances, rewards, losses, 0.7)
-    assert ahead[0] == pytest.approx(values[-1], abs=1e-14)

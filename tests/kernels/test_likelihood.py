@@ -106,27 +106,6 @@ def test_a_growing_history_is_fitted_like_a_cold_one(kind, link):
 
 
 @pytest.mark.parametrize("link", LINKS)
-def test_a_surprise_after_a_long_certainty_is_fitted_too(link):
-    for penalty in PENALTIES:
-        rows, successes = np.ones((15, 1)), np.zeros(15, bool)
-        weights, inverse, curvature = fresh(1, penalty)
-        grow_and_fit(
-            rows[:14],
-            successes[:14],
-            0,
-            same(weights, penalty),
-            link,
-            weights,
-            inverse,
-            curvature,
-        )
-        successes[14] = True
-        grow_and_fit(rows, successes, 14, same(weights, penalty), link, weights, inverse, curvature)
-        expected = cold_fit(rows, successes, penalty, link)
-        np.testing.assert_allclose(weights, expected, rtol=0.0, atol=1e-8)
-
-
-@pytest.mark.parametrize("link", LINKS)
 def test_a_surprise_is_fitted_even_where_a_newton_step_is_a_billion_times_too_long(link):
     rows, successes = np.ones((15, 1)), np.arange(15) == 14
     weights, inverse, curvature = fresh(1, 1e-9)
@@ -154,16 +133,6 @@ def test_rows_of_almost_nothing_teach_nothing(link):
         grow_and_fit(rows, successes, 0, same(weights, 1.0), link, weights, inverse, curvature)
         np.testing.assert_allclose(weights, 0.0, atol=1e-160)
         np.testing.assert_array_equal(inverse, np.eye(2))
-
-
-@pytest.mark.parametrize("link", LINKS)
-def test_a_fit_that_is_done_takes_two_passes(link):
-    rows, successes = history(np.random.default_rng(2), 40, 3, "random")
-    weights, inverse, curvature = fresh(3, 1.0)
-    grow_and_fit(rows, successes, 0, same(weights, 1.0), link, weights, inverse, curvature)
-    before = weights.copy()
-    assert fit_likelihood(rows, successes, same(weights, 1.0), link, weights, curvature) == 2
-    np.testing.assert_allclose(weights, before, rtol=0.0, atol=1e-11)
 
 
 @pytest.mark.parametrize("link", LINKS)

@@ -126,34 +126,6 @@ def test_units_and_monotone_transforms_leave_atoms_unchanged(transform):
     assert code(moved[1], observe(moved[0])) == code(asked, observe(values))
 
 
-def test_before_anything_was_observed_a_number_is_in_the_middle():
-    keys, [[score, binned]], _ = code([1e9], fresh())
-    assert keys[0][0] == SCORE
-    assert abs(score) < 0.01
-    assert binned == 0.0
-
-
-def test_a_number_beyond_all_before_has_the_highest_score_and_the_last_bin():
-    state = observe(np.random.default_rng(2).lognormal(3.0, 2.0, 1000))
-    for size in (1e9, 1.7e308):
-        [[_, other]], [[score, _]], bad = code([size], state)
-        assert (other, bad) == (FIRST_BIN + BINS - 1, -1)
-        assert 2.5 < score < 3.5
-    [[_, other]], [[score, _]], _ = code([-1e300], state)
-    assert (other, score < -2.5) == (FIRST_BIN, True)
-
-
-def test_bins_count_from_so_many_observations_on():
-    for n in (ENOUGH - 1, ENOUGH):
-        assert code([3.0], observe(range(n)))[1][0][1] == (n >= ENOUGH)
-
-
-def test_equal_numbers_are_in_the_middle():
-    [[_, other]], [[score, _]], _ = code([7.0], observe([7.0] * 500))
-    assert abs(score) < 0.01
-    assert other in (FIRST_BIN + BINS // 2 - 1, FIRST_BIN + BINS // 2)
-
-
 def test_a_logarithm_is_centred_scaled_and_limited():
     values = np.random.default_rng(3).lognormal(3.0, 2.0, 200)
     state = observe(values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import combinations, permutations
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -428,54 +428,7 @@ def test_more_tries_than_candidates_in_a_sample_are_all_kept():
     assert set(np.argsort(-p)[:b]) <= set(some.tolist())
 
 
-# -- what the optimum does when the numbers change ------------------------------------------------
-
-
-@settings(max_examples=MANY)
-@given(seeds)
-def test_the_optimum_never_falls_when_a_probability_rises(seed):
-    rng = np.random.default_rng(seed)
-    (p, c, v), payoffs, q = candidates(rng, least=1), falling(rng), patience_of(rng)
-    i = int(rng.integers(len(p)))
-    likelier = [*p[:i], rng.uniform(p[i], 1.0), *p[i + 1 :]]
-    assert optimum(likelier, c, v, *payoffs, q) >= optimum(p, c, v, *payoffs, q) - 1e-12
-
-
-@settings(max_examples=MANY)
-@given(seeds)
-def test_the_optimum_never_falls_when_patience_rises(seed):
-    rng = np.random.default_rng(seed)
-    items, payoffs = candidates(rng), falling(rng)
-    low, high = sorted([patience_of(rng), patience_of(rng)])
-    assert optimum(*items, *payoffs, high) >= optimum(*items, *payoffs, low) - 1e-12
-
-
-def best_sets(p, c, v, rewards, losses, b):
-    """All sets of at most b whose best order is optimal."""
-    value_of_set = {
-        some: max(along(order, p, c, v, rewards, losses, 1.0) for order in permutations(some))
-        for n in range(b + 1)
-        for some in combinations(range(len(p)), n)
-    }
-    best = max(value_of_set.values())
-    return [set(some) for some, value in value_of_set.items() if value >= best - 1e-12]
-
-
-def nested(p, c, v, rewards, losses):
-    """Whether some optimal set of each budget lies in one of the next."""
-    sets = [best_sets(p, c, v, rewards, losses, b) for b in range(len(rewards) + 1)]
-    return all(
-        any(few <= more for few in sets[b] for more in sets[b + 1]) for b in range(len(rewards))
-    )
-
-
-@settings(max_examples=MANY // 4)
-@given(seeds)
-def test_with_constant_give_up_and_straight_rewards_optimal_sets_are_nested(seed):
-    rng = np.random.default_rng(seed)
-    items, give_up, step = candidates(rng, least=1, most=4), -rng.random(), rng.choice([0.0, 0.2])
-    k = len(items[0])
-    assert nested(*items, [1.0 - step * m for m in range(k)], [give_up] * (k + 1))
+# -- ties and ends ---------------------------------------------------------------------------------
 
 
 def test_of_equals_a_candidate_is_tried_rather_than_not_and_the_likelier_first():

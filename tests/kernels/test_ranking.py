@@ -143,12 +143,6 @@ def test_greedy_without_a_prefix_is_sorting(dtype, ceiling):
                 assert rows.dtype == np.float64
 
 
-def coverage_rows(topics, prefix):
-    """How every item looks after a prefix."""
-    remaining = np.prod(1.0 - topics[prefix], axis=0)
-    return (2.0 * topics * remaining - 1.0) / math.sqrt(topics.shape[1])
-
-
 TOPICS = {
     "random": np.random.default_rng(6).random((9, 4)),
     "tied": np.random.default_rng(7).integers(0, 2, (9, 3)) / 2.0,
@@ -162,40 +156,27 @@ TOPICS = {
 }
 
 
-@pytest.mark.parametrize("name", TOPICS)
-@pytest.mark.parametrize("bonus", [0.0, 0.7])
-def test_greedy_takes_the_best_item_given_those_above_it(name, bonus):
-    topics = TOPICS[name]
-    k, d = topics.shape
-    weights, inverse = belief(np.random.default_rng(10), d)
-    order, rows, means, scores = greedy_coverage(topics, weights, inverse, bonus, math.inf, k)
-    assert sorted(order) == list(range(k))
-    for i in range(k):
-        candidates = coverage_rows(topics, order[:i])
-        mean = candidates @ weights
-        score = mean + bonus * widths(candidates, inverse)
-        free = np.setdiff1d(np.arange(k), order[:i])
-        near = free[score[free] >= score[free].max() - 1e-12]
-        assert order[i] == near.min()
-        np.testing.assert_allclose(rows[i], candidates[order[i]], rtol=1e-12, atol=1e-14)
-        assert means[i] == pytest.approx(mean[order[i]], rel=1e-12, abs=1e-13)
-        assert scores[i] == pytest.approx(score[order[i]], rel=1e-12, abs=1e-13)
+def many_topics():
+    rng = np.random.default_rng(14)
+    topics = rng.random((25, 6)) * rng.choice([0.0, 0.01, 0.5, 1.0], (25, 6))
+    topics[20:] = topics[:5]  # ties
+    return topics
 
 
 @pytest.mark.parametrize("ceiling", [math.inf, 0.5])
-def test_greedy_chooses_as_if_every_item_were_scored_at_every_position(ceiling):
+@pytest.mark.parametrize("name", ["many", *TOPICS])
+def test_greedy_chooses_as_if_every_item_were_scored_at_every_position(name, ceiling):
+    topics = TOPICS[name] if name in TOPICS else many_topics()
+    k, d = topics.shape
     for spread in (1e-9, 1.0, 1e9):
         for scale in (1e-12, 1.0, 1e4, 1e12):
-            rng = np.random.default_rng(14)
-            topics = rng.random((25, 6)) * rng.choice([0.0, 0.01, 0.5, 1.0], (25, 6))
-            topics[20:] = topics[:5]  # ties
-            weights, inverse = belief(rng, 6)
+            weights, inverse = belief(np.random.default_rng(14), d)
             weights, inverse = scale * weights, spread * inverse
-            order, rows, means, scores = greedy_coverage(topics, weights, inverse, 0.7, ceiling, 25)
-            remaining, free = np.ones(6), np.ones(25, bool)
-            for i in range(25):
-                candidates = (2.0 * topics * remaining - 1.0) * (1.0 / math.sqrt(6))
-                scored = [_score_row(row, weights, inverse, np.empty(6)) for row in candidates]
+            order, rows, means, scores = greedy_coverage(topics, weights, inverse, 0.7, ceiling, k)
+            remaining, free = np.ones(d), np.ones(k, bool)
+            for i in range(k):
+                candidates = (2.0 * topics * remaining - 1.0) * (1.0 / math.sqrt(d))
+                scored = [_score_row(row, weights, inverse, np.empty(d)) for row in candidates]
                 mean, width = np.array(scored).T
                 score = np.where(free, np.minimum(mean + 0.7 * width, ceiling), -math.inf)
                 best = int(np.argmax(score))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank import Outcome, kernels
+from longrank import Outcome
 from longrank.logs.decision import Decision
 from longrank.logs.evaluation.outcome_model import OutcomeModel
 from longrank.payoffs import Payoffs
@@ -26,8 +26,8 @@ def plain_evidence(policy: Policy, decision: Decision, model: OutcomeModel, know
     ``known`` is the id by which the model knows when it was: its own, or if it has no outcome that
     of the next one that has.
     """
-    target, payoffs = aim(policy, decision), told_payoffs(model, decision)
-    steps = weigh(target, decision)
+    target, payoffs = aim(policy, decision), priced(model, decision)
+    steps, until = weigh(target, decision), min(last_step(decision) + 1, max_tries(decision))
     told = earned_for_sure(decision, target, payoffs)
     masses, earned, unsupported = (np.zeros(len(steps)), 0.0, 0.0) if told is None else told
     observed = decision.outcome is not None
@@ -39,7 +39,7 @@ def plain_evidence(policy: Policy, decision: Decision, model: OutcomeModel, know
         ends = payoffs.along(order) if payoffs.has_prices else payoffs
         modelled = float(values_along(chances, early_by(model.stops[-1], len(order)), ends)[0])
     return {
-        "rewards": decision.reward_under(payoffs) if observed else math.nan,
+        "rewards": replace(decision, payoffs=payoffs).reward if observed else math.nan,
         "bounds": bound(decision, target, payoffs),
         "last": last_step(decision),
         "matches": target.reached[-1],
@@ -47,8 +47,9 @@ def plain_evidence(policy: Policy, decision: Decision, model: OutcomeModel, know
         "starts": correction.start,
         "expected": (correction.square, correction.fourth),
         "modelled": modelled,
-        "stops": early_stops(target, decision),
-        "short": len(decision.order) < decision.tries,
+        # the policy chooses to stop inside the sequence of the log
+        "stops": target.reached[:-1][:until] @ target.choices[:until, -1],
+        "short": len(decision.order) < max_tries(decision),
         "observed": observed,
         "masses": masses,
         "earned": earned,
@@ -63,20 +64,18 @@ def later(model: OutcomeModel, decision: Decision) -> Array:
     return model.predict(replace(decision, id="a decision that no model has seen"))
 
 
-def block(model: OutcomeModel, decision: Decision) -> int:
-    return int(model.seen.blocks([decision.id])[0])
+def priced(model: OutcomeModel, decision: Decision, block: int = -1) -> Payoffs:
+    """The payoffs of a decision; costs that it does not have are those that a block expects."""
+    payoffs = decision.payoffs
+    if model.costs is None or (payoffs.costs is not None and payoffs.costs.any()):
+        return payoffs
+    return payoffs.priced(model.costs.expect(decision, block), payoffs.success_values)
 
 
-def before(model: OutcomeModel, decision: Decision) -> Payoffs:
-    """The payoffs of a decision by what was known of costs before it."""
-    if model.costs is None:
-        return decision.payoffs
-    return model.costs.price(decision, block(model, decision))
-
-
-def told_payoffs(model: OutcomeModel, decision: Decision) -> Payoffs:
-    """The payoffs of a decision by what the whole log says of costs."""
-    return decision.payoffs if model.costs is None else model.costs.price(decision)
+def max_tries(decision: Decision) -> int:
+    """The maximum number of attempts, by the budget and by the candidates."""
+    limit = decision.payoffs.budget if decision.budget is None else decision.budget
+    return min(limit, decision.size)
 
 
 def early_by(stops: Array, count: int) -> Array:
@@ -88,7 +87,12 @@ def early_by(stops: Array, count: int) -> Array:
 
 def values_along(chances: Array, early: Array, payoffs: Payoffs) -> Array:
     """The expected reward from each point of a sequence on; ``payoffs`` are by position."""
-    return kernels.values_ahead(chances, payoffs.rewards, payoffs.losses, early)
+    rewards, losses = payoffs.rewards, payoffs.losses
+    values = [losses[len(chances)]]
+    for i in range(len(chances) - 1, -1, -1):
+        further = chances[i] * rewards[i] + (1.0 - chances[i]) * values[-1]
+        values.append(early[i] * losses[i] + (1.0 - early[i]) * further)
+    return np.array(values[::-1])
 
 
 @dataclass(frozen=True)
@@ -109,7 +113,7 @@ class Target:
 def aim(policy: Policy, decision: Decision) -> Target:
     """Ask a policy what it would do in place of a decision of the log."""
     items, payoffs, given = decision.offer(policy)
-    played, reach = None, decision.tries
+    played, reach = None, max_tries(decision)
     if isinstance(policy, Randomised):
         choices = policy.choices(items, payoffs, decision.order, decision.budget, **given)
     else:
@@ -131,36 +135,22 @@ def last_step(decision: Decision) -> int:
     return decision.outcome.tried - decision.outcome.succeeded
 
 
-def early_stops(target: Target, decision: Decision) -> float:
-    """Return the probability that the policy chooses to stop inside the sequence of the log."""
-    until = min(last_step(decision) + 1, decision.tries)
-    return float(target.reached[:-1][:until] @ target.choices[:until, -1])
-
-
 def weigh(target: Target, decision: Decision) -> Array:
     """w_j = P(first j actions, policy) / P(first j actions, log); 0 without a propensity."""
     propensity, theirs = decision.propensity, target.reached
     if propensity is None:
         return np.zeros(len(theirs) - 1)
-    if decision.prefix is None:  # only that of the whole sequence is known
+    if decision.prefix_propensities is None:  # only that of the whole sequence is known
         return np.full(len(theirs) - 1, theirs[-1] / propensity)
-    return theirs[1:] / np.append(decision.prefix, propensity)
+    return theirs[1:] / np.append(decision.prefix_propensities, propensity)
 
 
-def bound(
-    decision: Decision, target: Target, payoffs: Payoffs | None = None
-) -> tuple[float, float, float]:
+def bound(decision: Decision, target: Target, payoffs: Payoffs) -> tuple[float, float, float]:
     """Bound what the policy can have earned; return low, high, and the probability of exactness.
 
-    No assumption is made on what succeeds. The reward is known if both sequences share the prefix
-    up to the outcome, or if the policy stops inside the shared prefix. Otherwise it lies between
-    failure of everything and success of the first item that differs; where candidates have prices,
-    between the worst and the best that can follow. For a randomised policy: the expectation over
-    its choices. Without an outcome nothing is known. ``payoffs`` are those of the decision, by
-    default.
+    Exact where both share the prefix up to the outcome, or the policy stops inside it.
     """
-    payoffs, outcome = payoffs or decision.payoffs, decision.outcome
-    assert payoffs is not None
+    outcome = decision.outcome
     tried = 0 if outcome is None else outcome.tried
     losses, spent = payoffs.losses, np.append(0.0, np.cumsum(decision.paid(payoffs)))
     low = high = exact = 0.0
@@ -185,7 +175,7 @@ def bound(
         if here == 0.0:
             break
         if outcome is not None and outcome.succeeded and i + 1 == tried:
-            reward = decision.reward_under(payoffs)
+            reward = replace(decision, payoffs=payoffs).reward
             return low + here * reward, high + here * reward, exact + here
     return low, high, exact
 
@@ -228,9 +218,7 @@ def _extremes(decision: Decision, target: Target, payoffs: Payoffs, i: int) -> t
 class Correction(NamedTuple):
     """V(start), and delta_j = r_j + V(after action j) - Q(action j) for every action of the log.
 
-    The doubly robust estimate of the decision is V(start) + sum_j w_j delta_j. It is unbiased for
-    any Q, as long as V is the policy's mean of Q over its actions. ``square`` and ``fourth`` are
-    the moments of the sum that the model expects, given what was played.
+    ``square`` and ``fourth`` are the moments of sum_j w_j delta_j that the model expects.
     """
 
     start: float
@@ -241,13 +229,13 @@ class Correction(NamedTuple):
 
 def correct(decision: Decision, target: Target, model: OutcomeModel, weights: Array) -> Correction:
     """Compute the correction by what the model knew before; ``weights`` are per action."""
-    payoffs, tries = before(model, decision), decision.tries
-    chances = model.predict(decision)
-    early = early_by(model.stops[block(model, decision)], tries)
+    block, tries = int(model.seen.blocks([decision.id])[0]), max_tries(decision)
+    payoffs, chances = priced(model, decision, block), model.predict(decision)
+    early = early_by(model.stops[block], tries)
     count = len(decision.order)
     costs, gains, rewards, losses, _ = payoffs.prices(len(chances))
-    told = told_payoffs(model, decision)
-    paid, reward = decision.paid(told), decision.reward_under(told)
+    told = priced(model, decision)
+    paid, reward = decision.paid(told), replace(decision, payoffs=told).reward
     after = _continuations(decision, target, chances, early, payoffs)
     # values and actions do not count what was spent before
     values, actions = np.zeros(count + 2), np.zeros(count + 1)
@@ -310,11 +298,9 @@ def _continuations(
 ) -> Array:
     """Return the value left after one more failure, from each prefix of the log on.
 
-    What was spent until then is not counted. Exact if the policy's sequence is certain. Otherwise
-    it assumes that the policy's later choices are those that it has now, which costs some variance
-    but no bias.
+    Later choices of a randomised policy are taken to be those that it has now.
     """
-    tries, after = decision.tries, np.zeros(len(decision.order) + 1)
+    tries, after = max_tries(decision), np.zeros(len(decision.order) + 1)
     costs, gains, rewards, losses, _ = payoffs.prices(len(chances))
     if target.sequence is not None:
         n = min(len(after), len(target.sequence))
@@ -337,57 +323,45 @@ def _continuations(
     return after
 
 
-class Known(NamedTuple):
-    """What a decision tells of a policy.
+def earned_for_sure(
+    decision: Decision, target: Target, payoffs: Payoffs
+) -> tuple[Array, float, float] | None:
+    """Return the masses, what they earned, and what the log could not have done: see `Evidence`.
 
-    ``masses[j]`` is how much of the policy the first j + 1 actions of the log stand for: its mean
-    over a log is 1 for every j if the log supports the policy, and less by what it could not have
-    done. ``earned`` is what that much of the policy earned, up to the outcome: its mean is what the
-    policy earns. Neither is ever divided by the probability that the log stops. ``lost`` is the
-    probability that the policy does, before the outcome, what the log could not have done.
-    """
-
-    masses: Array
-    earned: float
-    lost: float
-
-
-def earned_for_sure(decision: Decision, target: Target, payoffs: Payoffs) -> Known | None:
-    """Return what a decision tells of a policy; None if the log has no propensity.
-
-    Where only the propensity of the whole sequence is known, only the whole sequence tells.
+    Where only the propensity of the whole sequence is known, only the whole sequence tells; None
+    without any.
     """
     if decision.propensity is None:
         return None
     count, last = len(decision.order), last_step(decision)
-    reward = np.nan if decision.outcome is None else decision.reward_under(payoffs)
-    if decision.prefix is None:
+    reward = np.nan if decision.outcome is None else replace(decision, payoffs=payoffs).reward
+    if decision.prefix_propensities is None:
         weight = float(target.reached[-1]) / decision.propensity
         lost = 1.0 - float(target.reached[-1]) if decision.propensity >= _CERTAIN else 0.0
-        return Known(np.full(count + 1, weight), weight * reward, lost)
-    weights = target.reached[:-1] / np.append(1.0, decision.prefix)
+        return np.full(count + 1, weight), weight * reward, lost
+    weights = target.reached[:-1] / np.append(1.0, decision.prefix_propensities)
     stopping = weights * target.choices[: count + 1, -1]
     masses = np.cumsum(stopping)
     masses[:-1] += weights[1:]
-    ours = np.concatenate([[1.0], decision.prefix, [decision.propensity]])
+    ours = np.concatenate([[1.0], decision.prefix_propensities, [decision.propensity]])
     alone = ours[1:] >= ours[:-1] * _CERTAIN  # the log had no alternative here
     alone[last + 1 :] = False
     going = target.reached[:-1] * (1.0 - target.choices[: count + 1, -1])
     going[:-1] -= target.reached[1:-1]  # with an item other than the log's
     lost = max(float(going[alone].sum()), 0.0)
     if decision.outcome is None:
-        return Known(masses, np.nan, lost)
+        return masses, np.nan, lost
     spent = np.append(0.0, np.cumsum(decision.paid(payoffs)))
     ends = payoffs.losses[: last + 1] - spent[: last + 1]
     earned = float(stopping[: last + 1] @ ends)
     if last < count:  # a success, or an early stop, at an item that the policy may have played
         earned += float(weights[last + 1]) * reward
-    return Known(masses, earned, lost)
+    return masses, earned, lost
 
 
 def earnable(decision: Decision, payoffs: Payoffs) -> tuple[float, float]:
     """Return the least and the most that a decision can earn, by its payoffs."""
-    tries, size = decision.tries, decision.size
+    tries, size = max_tries(decision), decision.size
     rewards, losses = payoffs.rewards[:tries], payoffs.losses[: tries + 1]
     least, most = float(losses.min()), float(losses.max())
     if not tries:

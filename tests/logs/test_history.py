@@ -22,7 +22,7 @@ def _plain(decision):
         decision.payoffs,
         decision.budget,
         decision.propensity,
-        decision.prefix.tobytes(),
+        decision.prefix_propensities.tobytes(),
         decision.time,
     )
 
@@ -43,7 +43,7 @@ def test_ids_of_candidates_and_missing_columns_are_read(sound, tmp_path):
         history = History(make(rows, tmp_path))
         first = next(history.decisions())
         assert first.order.tolist() == [2, 0], form
-        assert (first.items, first.version, first.budget) == (None, "v1", 3), form
+        assert (first.items, first.policy_version, first.budget) == (None, "v1", 3), form
         assert {a.name: a.possible for a in check(history).abilities}["warm start"], form
 
 
@@ -88,8 +88,16 @@ def test_a_smaller_budget_cuts_sequences_outcomes_and_propensities(sound):
     assert (first.outcome, first.reward) == (Outcome(1, True), 1.0)
     assert (second.outcome, second.reward) == (Outcome(1, False), -0.1)
     assert second.order.tolist() == [2]
-    assert (second.propensity, second.prefix.tolist(), second.budget) == (0.3, [0.3], 1)
+    assert (second.propensity, second.prefix_propensities.tolist(), second.budget) == (
+        0.3,
+        [0.3],
+        1,
+    )
     assert next(History(rows).under(budget=0).decisions()).propensity == 1.0
+    # where a smaller budget ends the sequence, stopping there was no choice
+    for budget, order, propensity in ((3, [2, 0], 0.05), (2, [2, 0], 0.1), (1, [2], 0.3)):
+        first = next(History(rows).under(budget=budget).decisions())
+        assert (first.order.tolist(), first.propensity) == (order, propensity)
 
 
 def test_other_payoffs_change_what_was_earned(sound):
@@ -139,12 +147,3 @@ def test_what_is_learned_follows_the_outcomes_and_leaves_out_what_says_nothing(
     warm = check(history).abilities[0]
     told = "4 decisions with 8 attempts; 1 of them excluded from learning"
     assert warm.reason == f"{told}; 1 more without an outcome"
-
-
-def test_where_a_smaller_budget_ends_the_sequence_stopping_there_was_no_choice(sound):
-    [first, *_] = History(sound()).under(budget=2).decisions()
-    assert (first.order.tolist(), first.propensity) == ([2, 0], 0.1)  # not 0.05: that was to stop
-    [first, *_] = History(sound()).under(budget=1).decisions()
-    assert (first.order.tolist(), first.propensity) == ([2], 0.3)
-    [first, *_] = History(sound()).under(budget=3).decisions()
-    assert (first.order.tolist(), first.propensity) == ([2, 0], 0.05)

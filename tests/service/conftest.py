@@ -92,18 +92,18 @@ def shared_http(module_http):
 
 
 @pytest.fixture
-def logging_restored():
-    """Puts back how the process logs, of which a command or a test changes much."""
+def root_logger():
+    """The root logger; afterwards the process logs as before."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
-    yield
+    yield root
     root.handlers[:] = handlers
     root.setLevel(level)
     logging.captureWarnings(False)
 
 
 @pytest.fixture
-def lines(logging_restored):  # noqa: ARG001
+def lines(root_logger):  # noqa: ARG001
     """What is logged, in the form in which the service logs it."""
     stream = io.StringIO()
     configure_logging("debug", stream)

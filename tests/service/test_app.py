@@ -14,6 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 from serving import ADMIN, DIM, MODEL, asked, bearer
 
+from longrank.logs import columns
+from longrank.service import export
+from longrank.service.store.records import DecisionRecord, OutcomeRecord, Plan
+
 ROUND = msgspec.to_builtins(asked())
 BASE = "/v1/models/m"
 DECISIONS = BASE + "/decisions"
@@ -246,6 +250,7 @@ def test_what_is_not_there_or_not_allowed_is_told_so(shared_http):
     wrong = shared_http.post("/")
     assert (wrong.status_code, wrong.headers["allow"]) == (405, "GET, HEAD")
     assert wrong.headers["content-type"] == "application/problem+json"
+    assert shared_http.head(BASE + "/outcomes").status_code == 405
     head = shared_http.head("/healthz")
     assert (head.status_code, head.text) == (200, "")
 
@@ -259,3 +264,18 @@ def test_a_full_queue_sheds_with_503_and_says_when_to_come_again(http):
             status,
             "1" if status == 503 else None,
         )
+
+
+def test_every_field_of_a_decision_is_a_column_of_its_export_or_internal():
+    kinds = {"": DecisionRecord, "played.": Plan, "outcome.": OutcomeRecord}
+    fields = {path + name for path, kind in kinds.items() for name in kind.__struct_fields__}
+    internal = {"version", "digest", "planned_patience", "expected", "sparse", "sample", "records"}
+    internal |= {"played", "played.reasons", "outcome"}
+    of_outcomes = "version id paid reported gave_up why attributable automatic"
+    internal |= {f"outcome.{name}" for name in of_outcomes.split()}
+    assert fields - {column.field for column in export.COLUMNS} == internal
+
+
+def test_a_column_of_the_history_format_has_its_type_from_there():
+    untyped = {column.name for column in export.COLUMNS if column.kind is None}
+    assert untyped == set(columns.COLUMNS) - {"policy_version"}

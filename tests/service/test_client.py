@@ -45,7 +45,7 @@ def test_every_call_goes_through(http, client, items):
     key = client.create_key("other")
     assert key.id in [each.id for each in client.list_keys("other").keys]
     assert client.delete_key("other", key.id) is None
-    assert [model.name for model in client.models()] == ["m", "other"]
+    assert [model.name for model in client.models().models] == ["m", "other"]
     decision = client.decide("m", IDS, items, id="x", **ROUND)
     assert decision == client.decide("m", IDS, items.tolist(), id="x", **ROUND)
     single = items.astype(np.float32)
@@ -63,7 +63,7 @@ def test_every_call_goes_through(http, client, items):
     assert client.export("m")[:4] == b"PAR1"
     assert client.drop("m", older_than=60).dropped == 0
     client.delete_model("other")
-    assert [model.name for model in client.models()] == ["m"]
+    assert [model.name for model in client.models().models] == ["m"]
     assert (client.health().status, client.ready().status) == ("alive", "ready")
     assert b"longrank_ready 1.0" in client.metrics()
 
@@ -151,9 +151,9 @@ def test_the_async_client_does_the_same_and_both_tell_what_they_cannot_reach(htt
 def test_a_handler_takes_what_its_route_says_and_answers_it():
     for route in (*ROUTES, *PAGES):
         ((_, methods),) = endpoints([route])
-        handler = methods[route.method].handler
-        takes = [name for name in inspect.signature(handler).parameters if name != "load"]
-        body = ["body"] if route.takes else []
+        _, handler = methods[route.method]
+        takes = list(inspect.signature(handler).parameters)
+        body = ["body"] * (route.takes is not None) + ["load"] * route.large
         assert takes[0] == "service"
         assert sorted(takes[1:]) == sorted([*route.parameters.__struct_fields__, *body]), route
         hints = get_type_hints(handler)
@@ -195,7 +195,7 @@ from longrank.service import AsyncClient, Client, messages
 def blocking(client: Client) -> None:
     assert_type(client.decide("m", ["a"], [[0.1]], budget=1), messages.DecisionAnswer)
     assert_type(client.settle("m", "x", tried=1), messages.OutcomeAnswer)
-    assert_type(client.models(), list[messages.ModelAnswer])
+    assert_type(client.models(), messages.ModelList)
     assert_type(client.export("m"), bytes)
     client.latest("m", limit="3")  # type: ignore[arg-type]
     client.read("m")  # type: ignore[call-arg]

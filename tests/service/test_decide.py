@@ -197,3 +197,13 @@ def test_a_frozen_model_neither_counts_nor_probes(engine):
     assert model.state_hash() == before
     make(engine, "p", policy="recommended")
     assert len(engine.decide("p", asked("f", **HOPELESS)).sequence) == 1
+
+
+def test_what_is_drawn_depends_on_the_model_and_on_the_id(engine):
+    drawn = {}
+    for model in ("a", "b"):
+        make(engine, model, policy="rand")
+        rounds = [engine.decide(model, asked(f"d{i}")).sequence for i in range(20)]
+        drawn[model] = [tuple(choice.id for choice in sequence) for sequence in rounds]
+    assert len(set(drawn["a"])) > 5
+    assert drawn["a"] != drawn["b"]

@@ -29,6 +29,7 @@ from longrank.policies import from_bytes
 from longrank.service import Client, Engine, messages
 from longrank.service.client import CallFailed
 from longrank.service.engine import decide
+from longrank.service.engine.model import generator
 from longrank.service.errors import Conflict, Unknown
 from longrank.service.messages import DecisionRequest, ModelRequest, OutcomeRequest
 from longrank.service.store.store import open_store
@@ -168,12 +169,11 @@ def test_every_state_is_that_of_the_library_and_of_a_replay(where, clock, policy
         receipt = receipts.get(entry.id)
         if receipt is None:
             request = payment(int(entry.id[1:]))
-            drawn = int.from_bytes(hashlib.sha256(entry.id.encode()).digest()[:8], "little")
             receipts[entry.id] = receipt = own.propose(
                 request.candidates,
                 Payoffs(request.rewards, request.losses),
                 context=request.context,
-                rng=np.random.default_rng([seed, drawn]),
+                rng=generator(seed, entry.id),
             )
             own.record_decision(receipt)
             if engine.store.exclusive:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import socket
 from contextlib import contextmanager
 
@@ -11,10 +10,8 @@ import msgspec
 import pytest
 from serving import ADMIN, DIM, MODEL, asked, bearer, served, service, until_ready
 
-from longrank.cli.serve import serve
 from longrank.service.app import build
 from longrank.service.engine.engine import Engine
-from longrank.service.http.limits import Limits
 from longrank.service.http.metrics import OTHERS
 from longrank.service.server import _hosts
 from longrank.service.store.sqlite import SqliteStore
@@ -276,10 +273,3 @@ def test_metrics_have_few_labels_however_many_models_there_are(path):
         f'longrank_model_decisions_total{{model="{OTHERS}"}} 2.0',
     ]
     assert "longrank_models 4.0" in lines
-
-
-def test_the_limits_of_serve_are_those_of_the_service():
-    options = inspect.signature(serve).parameters
-    for name, value in vars(Limits()).items():
-        option = options[name]
-        assert option.default == (None if name == "max_workers" else value)

@@ -37,7 +37,7 @@ from longrank.service.store.store import hide_password, open_store, plain_addres
 
 
 @pytest.fixture
-def command(logging_restored):  # noqa: ARG001
+def command(root_logger):  # noqa: ARG001
     """Runs a command in this process, and puts back what it sets for a process of its own."""
     collecting = gc.get_threshold()
     yield lambda *args: CliRunner().invoke(cli.app, args, env={"LONGRANK_ADMIN_KEY": ADMIN})
@@ -294,7 +294,7 @@ ADDRESSES = [
 ]
 
 
-@pytest.mark.usefixtures("logging_restored")
+@pytest.mark.usefixtures("root_logger")
 def test_no_error_and_no_line_shows_the_password_of_a_store():
     for address in ADDRESSES:
         with pytest.raises(StoreFailed) as refused:
@@ -314,9 +314,8 @@ def test_an_address_is_shown_without_user_password_and_options():
     assert plain_address("some/where.db") == "some/where.db"
 
 
-def test_warnings_and_odd_text_are_lines_of_json(lines, monkeypatch):
-    root = logging.getLogger()  # pytest's handlers come after ours, and cannot report odd text
-    monkeypatch.setattr(root, "handlers", root.handlers[:1])
+def test_warnings_and_odd_text_are_lines_of_json(lines, root_logger):
+    del root_logger.handlers[1:]  # pytest's come after ours, and cannot report odd text
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         logging.captureWarnings(False)

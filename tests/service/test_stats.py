@@ -177,7 +177,8 @@ def test_harder_cases_and_failures_of_others_are_no_change():
 def test_marks_are_few_and_copies_keep_theirs(monkeypatch):
     monkeypatch.setattr(module, "MAX_MARKS", 3)
     series, at, kept = Series(), NOW, []
-    for _ in range(4):
+    for round_ in range(4):
+        series.decide(decision(at, [f"new {round_}"]))
         at = tries(series, "a", [True] * 60, at, estimate=math.nan)
         at = tries(series, "a", [False] * 40, at, estimate=math.nan)
         copy = series.copy()

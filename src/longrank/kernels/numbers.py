@@ -10,14 +10,9 @@ import math
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
+from longrank.arrays import Flags, Indices, Keys, Matrix, Vector
 from longrank.kernels.compilation import compiled
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.int64]
-Keys = NDArray[np.uint64]
 
 SAMPLE = 255
 BINS = 8
@@ -78,7 +73,7 @@ def code_rows(
     index: Indices,
     numbers: Matrix,
     places: Indices,
-    logs: NDArray[np.bool_],
+    logs: Flags,
     codes: Keys,
     samples: Matrix,
     sizes: Indices,

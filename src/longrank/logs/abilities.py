@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from longrank.logs.batch import Batch
-from longrank.logs.columns import is_known
+from longrank.logs.columns import PAID, is_known
 from longrank.logs.history import History
 from longrank.logs.violations import Violation, empty, keep
 
@@ -18,6 +18,15 @@ CERTAIN = 1.0 - _ROUNDING  # a propensity above this is 1
 _PAYOFFS = (
     " (add the columns rewards and losses, or give the same payoffs to all decisions with "
     "--payoffs budget=3,attempt_cost=0.05 or History(payoffs=...))"
+)
+
+_NO_PROPENSITY = (
+    ": either a deterministic policy made the log, or its probabilities were not recorded"
+)
+_CERTAIN_LOG = "every propensity is 1: a deterministic log shows only what it played"
+_UNEQUAL = (
+    "the log's sequences were not equally likely (propensities from {least:.3g} to {most:.3g}): "
+    "use importance sampling, which corrects for that"
 )
 
 #: What each estimate needs of a log; :meth:`Checked.lacks` says why the log does not have it.
@@ -69,7 +78,7 @@ class Checked:
         chances = batch.propensity[observed & ~np.isnan(batch.propensity)]
         prices = [payoffs.has_prices for payoffs in batch.payoffs]
         priced = np.array([*prices, False])[batch.pay]  # the last is that of no payoffs
-        told = batch.has("costs")
+        told = batch.has(PAID)
         counted = {
             "decisions": observed,
             "missing": ~observed,
@@ -78,7 +87,7 @@ class Checked:
             "with_prices": observed & priced,
             "with_outcome_costs": observed & told,
             "without_costs": (batch.tried > 0) & ~priced & ~told,
-            "with_prefix": observed & batch.has("prefix"),
+            "with_prefix": observed & batch.has("prefix_propensities"),
             "left_out": observed & ~np.array(batch.more.get("learned", True)),
         }
         for name, which in counted.items():
@@ -91,33 +100,23 @@ class Checked:
 
     def lacks(self, *needs: str) -> str:
         """Return why the log does not meet one of these needs; empty if it meets them all."""
-        n = self.decisions
-        counted = {"items": self.with_items, "payoffs": self.with_payoffs}
-        remedies = {"payoffs": _PAYOFFS}
-        missing = [
-            f"{n - have} of {n} decisions have no {what}{remedies.get(what, '')}"
-            for what, have in counted.items()
-            if what in needs and have < n
-        ]
-        if missing:
-            return "; ".join(missing)
-        if "propensity" in needs and self.with_propensity < n:
-            return (
-                f"{n - self.with_propensity} of {n} decisions have no propensity: either a "
-                "deterministic policy made the log, or its probabilities were not recorded"
-            )
-        if "chance" in needs and self.randomised == 0:
-            return "every propensity is 1: a deterministic log shows only what it played"
-        unequal = self.max_propensity > self.min_propensity * (1.0 + _ROUNDING)
-        if "equal propensities" in needs and unequal:
-            return (
-                "the log's sequences were not equally likely (propensities from "
-                f"{self.min_propensity:.3g} to {self.max_propensity:.3g}): use importance "
-                "sampling, which corrects for that"
-            )
-        if "prefix_propensities" in needs and self.with_prefix < n:
-            return f"{n - self.with_prefix} of {n} decisions have no prefix_propensities"
-        return ""
+        n, least, most = self.decisions, self.min_propensity, self.max_propensity
+
+        def without(have: int, what: str, more: str = "") -> str:
+            return f"{n - have} of {n} decisions have no {what}{more}" if have < n else ""
+
+        equal = most <= least * (1.0 + _ROUNDING)
+        reasons = {
+            "items": without(self.with_items, "items"),
+            "payoffs": without(self.with_payoffs, "payoffs", _PAYOFFS),
+            "propensity": without(self.with_propensity, "propensity", _NO_PROPENSITY),
+            "chance": "" if self.randomised else _CERTAIN_LOG,
+            "equal propensities": "" if equal else _UNEQUAL.format(least=least, most=most),
+            "prefix_propensities": without(self.with_prefix, "prefix_propensities"),
+        }
+        lacking = {need: why for need, why in reasons.items() if need in needs and why}
+        together = [lacking[need] for need in ("items", "payoffs") if need in lacking]
+        return "; ".join(together or [*lacking.values()][:1])
 
     @property
     def prices(self) -> str:

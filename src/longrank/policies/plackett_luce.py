@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
+from longrank.arrays import Indices, Order
 from longrank.contents import real
 from longrank.decision import Ranking
 from longrank.features import Features
@@ -19,7 +20,7 @@ from longrank.payoffs import Payoffs
 from longrank.planning import Round, follow
 from longrank.policies.base import Candidates, Context, saved_generator
 from longrank.policies.learning import LearningPolicy
-from longrank.policies.randomised import Choices, Order, Randomised
+from longrank.policies.randomised import Choices, Randomised
 from longrank.schema import positions
 
 _CLIP = kernels.LEAST
@@ -260,7 +261,7 @@ def _values(
     everyone = np.arange(len(chances))
     costs, values, rewards, losses, patience = payoffs.prices(len(chances))
 
-    def go_on(item: int) -> tuple[NDArray[np.int64], float]:
+    def go_on(item: int) -> tuple[Indices, float]:
         others = everyone[everyone != item]
         prices = payoffs.after(1, others).prices(len(others))
         order, length, value, _ = kernels.plan(chances[others], *prices, count - 1)

@@ -12,10 +12,8 @@ import random
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from functools import partial
 from importlib import import_module
-from inspect import signature
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -25,8 +23,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from longrank.errors import LongrankError
 from longrank.service.engine.keys import ADMIN, digest
-from longrank.service.http import body, problems
-from longrank.service.http.key_lookup import KeyLookup
+from longrank.service.http import problems
+from longrank.service.http.access import KeyLookup
+from longrank.service.http.body import BodyReader, too_large
 from longrank.service.http.limits import Limits
 from longrank.service.http.logs import Access
 from longrank.service.http.problems import Refused
@@ -49,47 +48,36 @@ _PART = 1 << 20  # bytes of a file that are sent at once
 _encode = msgspec.json.Encoder().encode
 
 
-class Endpoint(NamedTuple):
-    """A route with its handler, the status of each type of answer, and what the handler takes."""
-
-    route: Route[..., Any]
-    handler: Callable[..., Awaitable[Any]]
-    statuses: dict[type, int]
-    takes_load: bool
-
-
-Table = list[tuple[re.Pattern[str], dict[str, Endpoint]]]
+Handler = Callable[..., Awaitable[Any]]
+Table = list[tuple[re.Pattern[str], dict[str, tuple[Route[..., Any], Handler]]]]
 
 
 def endpoints(routes: Iterable[Route[..., Any]] = (*ROUTES, *PAGES)) -> Table:
-    """Return the patterns of all paths, with their endpoints by method; the last of two counts."""
-    paths: dict[str, dict[str, Endpoint]] = {}
+    """Return the patterns of all paths, with routes and handlers by method; the last counts."""
+    paths: dict[str, dict[str, tuple[Route[..., Any], Handler]]] = {}
     for route in routes:
         handler = route.handler
         if isinstance(handler, str):
             file, _, function = handler.partition(":")
             handler = getattr(import_module(f"{__package__}.{file}"), function)
-        statuses = {kind or type(None): status for status, kind in route.answers.items()}
-        takes_load = "load" in signature(handler).parameters
-        endpoint = Endpoint(route, handler, statuses, takes_load)
         methods = paths.setdefault(route.path, {})
-        methods[route.method] = endpoint
+        methods[route.method] = route, handler
         if route.method == "GET":
-            methods["HEAD"] = endpoint
+            methods["HEAD"] = route, handler
     return [
         (re.compile(FIELD.sub(r"(?P<\1>[^/\\n]+)", path.replace(".", r"\."))), methods)
         for path, methods in paths.items()
     ]
 
 
-def find(table: Table, method: str, path: str) -> tuple[Endpoint, dict[str, Any]]:
-    """Return the endpoint of a request and the values in its path; refuse with 404 or 405."""
+def find(table: Table, method: str, path: str) -> tuple[Route[..., Any], Handler, dict[str, Any]]:
+    """Return the route of a request, its handler, the values in its path; or 404 or 405."""
     for pattern, methods in table:
         if (match := pattern.fullmatch(path)) is not None:
             if method not in methods:
                 allowed = {"Allow": ", ".join(methods)}
                 raise Refused(405, f"{method} is not allowed on this path", allowed)
-            return methods[method], match.groupdict()
+            return *methods[method], match.groupdict()
     raise Refused(404, "there is nothing at this path")
 
 
@@ -155,7 +143,8 @@ class Application:
         self._table = endpoints(routes)
         self._limits, self._quota = service.limits, Quota(service.limits)
         self._in_flight = 0
-        self._bodies = body.BodyReader(service.limits.max_bytes, service.limits.max_buffered)
+        limits = service.limits
+        self._bodies = BodyReader(limits.max_bytes, limits.max_buffered, service.workers)
         open_ones = {"metrics"} if service.auth else {route.name for route in routes}
         self._keyless = open_ones - {"health", "ready"}  # what a page could use or read
         self._others = not service.engine.store.exclusive  # processes write to the store as well
@@ -177,10 +166,10 @@ class Application:
         try:
             try:
                 self._check_limits(scope["path"], headers)
-                endpoint, values = find(self._table, scope["method"], scope["path"])
-                call = endpoint.route.name
-                answer = await self._handle(endpoint, values, scope, headers, receive)
-                status, extra, content = _reply(endpoint, answer)
+                route, handler, values = find(self._table, scope["method"], scope["path"])
+                call = route.name
+                answer = await self._handle(route, handler, values, scope, headers, receive)
+                status, extra, content = _reply(route, answer)
             except (LongrankError, Refused) as error:
                 status, extra, content = problems.report(error, request_id.decode())
                 if status == 429:
@@ -197,7 +186,8 @@ class Application:
         finally:
             self._in_flight -= 1
             seconds = time.perf_counter() - started
-            self._service.metrics.observe(call, status, seconds)
+            self._service.metrics.count(call, status).inc()
+            self._service.metrics.time(call).observe(seconds)
             if self._access is not None:
                 path = self._shown(scope["path"], status)
                 self._access(scope["method"], path, status, seconds, request_id.decode())
@@ -206,7 +196,7 @@ class Application:
         """Refuse a body that is too long (413), and a request when there are too many (503)."""
         length = headers.get(b"content-length", b"")
         if length.isdigit() and int(length) > self._limits.max_bytes:
-            raise body.too_large(self._limits.max_bytes)
+            raise too_large(self._limits.max_bytes)
         # slow bodies do not count against everyone, only against their key
         in_flight = self._in_flight - self._bodies.receiving
         if in_flight > self._limits.max_queued and path.startswith("/v1/"):
@@ -215,14 +205,15 @@ class Application:
 
     async def _handle(
         self,
-        endpoint: Endpoint,
+        route: Route[..., Any],
+        handler: Handler,
         values: dict[str, Any],
         scope: Scope,
         headers: Headers,
         receive: Receive,
     ) -> Any:
         """Check the key and what it may use, read parameters and body, and call the handler."""
-        route, service, key = endpoint.route, self._service, b""
+        service, key = self._service, b""
         if route.name in self._keyless:
             service.origins.check(scope["method"], headers)
         if route.name == "metrics" and service.metrics_key is not None:
@@ -240,21 +231,16 @@ class Application:
             if self._others and route.looks_up and not service.engine.knows(arguments["name"]):
                 # another process may have created it; raises if there is none
                 await run_in_threadpool(service.engine.model, arguments["name"])
-            turn, size = Turn(key, arguments.get("name", "")), 0
-            work: Callable[[], Any] | None = None
-            if route.takes is not None:
-                received = await self._bodies.read(headers, receive)
-                size, work = received.size, partial(body.decode, route.takes, received)
-                del received
-            if endpoint.takes_load:
-                arguments["load"] = Load(turn, size)
-            if work is None:
-                return await endpoint.handler(service, **arguments)
-            # not bound to a name, so a waiting handler can free it
-            return await endpoint.handler(
+            load = Load(Turn(key, arguments.get("name", "")))
+            if route.large:
+                arguments["load"] = load
+            if route.takes is None:
+                return await handler(service, **arguments)
+            # the body has no name here, so that a waiting handler can free it
+            return await handler(
                 service,
                 **arguments,
-                body=work() if size <= body.LARGE else await service.workers.run(turn, work),
+                body=await self._bodies.read(route.takes, headers, receive, load),
             )
         finally:
             if key:
@@ -265,10 +251,7 @@ class Application:
 
         Return the digest of the key.
         """
-        key = _bearer(headers)
-        if key is None:
-            raise _no_key()
-        owner = self._service.keys.known(key)
+        key, owner = self._service.keys.opened_by(_bearer(headers))
         if owner is None:
             owner = await self._lookup.owner(key)
         if owner is None:
@@ -283,10 +266,8 @@ class Application:
 
     async def _check_metrics_key(self, headers: Headers) -> None:
         """Refuse to show the metrics without their key or the administrator's."""
-        key, expected = _bearer(headers), digest(self._service.metrics_key or "")
-        if key is None or (
-            not hmac.compare_digest(key, expected) and await self._lookup.owner(key) != ADMIN
-        ):
+        key, expected = digest(_bearer(headers)), digest(self._service.metrics_key or "")
+        if not hmac.compare_digest(key, expected) and await self._lookup.owner(key) != ADMIN:
             raise _no_key()
 
     def _shown(self, path: str, status: int) -> str:
@@ -296,11 +277,12 @@ class Application:
         return path if status < 400 else self._service.keys.hide(path)  # what was served is no key
 
 
-def _bearer(headers: Headers) -> bytes | None:
-    """Return the digest of a request's key, None without one."""
+def _bearer(headers: Headers) -> str:
+    """Return the key of a request; refuse with 401 without one."""
     scheme, _, key = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-    key = key.strip()
-    return digest(key) if key and scheme.lower() == "bearer" else None
+    if scheme.lower() != "bearer" or not key.strip():
+        raise _no_key()
+    return key.strip()
 
 
 def _no_key() -> Refused:
@@ -326,15 +308,18 @@ def _parameters(
     return msgspec.structs.asdict(checked)
 
 
-def _reply(endpoint: Endpoint, answer: Any) -> tuple[int, dict[str, str], Content]:
+def _reply(route: Route[..., Any], answer: Any) -> tuple[int, dict[str, str], Content]:
     """Return the status, the headers and the body of what a handler answered."""
     if answer is None:
-        return endpoint.statuses[type(None)], {}, None
-    headers = {"Content-Type": endpoint.route.media[0]}
+        return route.statuses[type(None)], {}, None
+    headers = {"Content-Type": route.media[0]}
     if isinstance(answer, Reply):
         return 200, headers | answer.headers, answer.body
-    status = endpoint.statuses[type(answer)]
-    return status, headers, answer if isinstance(answer, bytes) else _encode(answer)
+    return (
+        route.statuses[type(answer)],
+        headers,
+        answer if isinstance(answer, bytes) else _encode(answer),
+    )
 
 
 async def _send(

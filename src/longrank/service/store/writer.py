@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from longrank.service.errors import Busy, ServiceError, StoreFailed, sentence
+from longrank.service.errors import Busy, Duplicate, ServiceError, StoreFailed, sentence
 from longrank.service.store import sql
 from longrank.service.store.records import Draft, Entry
 
@@ -20,25 +21,37 @@ AnyFuture = Future[Any] | asyncio.Future[Any]
 log = logging.getLogger("longrank.service")
 MAX_BYTES = 16 << 20  # of the entries in a transaction, unless there is only one
 
+# A decision needs its model, an outcome its decision: neither may have been dropped meanwhile.
+_PARENT = (
+    "(v.column3 = 0 AND EXISTS(SELECT 1 FROM models m WHERE m.model = v.column2)) OR "
+    "(v.column3 = 1 AND EXISTS(SELECT 1 FROM log d WHERE d.model = v.column2 "
+    "AND d.id = v.column4 AND d.kind = 0))"
+)
+_MAX_ROWS = 128
+_INSERTS = {
+    count: f"INSERT INTO log({sql.COLUMNS}) SELECT * FROM (VALUES "
+    + ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?)"] * count)
+    + f") AS v WHERE {_PARENT} ON CONFLICT DO NOTHING RETURNING seq"
+    for count in (2**power for power in range(_MAX_ROWS.bit_length()))
+}
 
+
+@dataclass(slots=True, eq=False)
 class Append:
     """A draft to append, and the caller's future."""
 
-    __slots__ = ("draft", "future", "result")
-
-    def __init__(self, draft: Draft, future: AnyFuture, result: Any = None) -> None:
-        self.draft, self.future = draft, future
-        self.result = result  # the Entry when it is committed, or an exception such as Duplicate
+    draft: Draft
+    future: AnyFuture
+    result: Any = None  # the Entry when it is committed, or an exception such as Duplicate
 
 
+@dataclass(slots=True, eq=False)
 class _Call:
     """Other work for a transaction, and the caller's future."""
 
-    __slots__ = ("future", "result", "work")
-
-    def __init__(self, work: Callable[[sql.Session], Any], future: AnyFuture) -> None:
-        self.work, self.future = work, future
-        self.result: Any = None
+    work: Callable[[sql.Session], Any]
+    future: AnyFuture
+    result: Any = None
 
 
 Item = Append | _Call
@@ -193,18 +206,11 @@ class Writer:
             raise StoreFailed(self.failing) from error
         self.batches += 1
         self.failing = None
-        done: list[Item] = []
-        appends: list[Append] = []
-        for item in batch:
-            if isinstance(item, Append):
-                appends.append(item)
-                if isinstance(item.result, Entry):
-                    self._last = item.result.seq
-            else:
-                done.append(item)
-        if appends:
-            done += self.committed(appends)
-        return done
+        appends = [item for item in batch if isinstance(item, Append)]
+        done: list[Item] = [item for item in batch if isinstance(item, _Call)]
+        seqs = [append.result.seq for append in appends if isinstance(append.result, Entry)]
+        self._last = max(seqs, default=self._last)
+        return [*done, *self.committed(appends)] if appends else done
 
     def _abandon(self) -> None:
         session, self._session = self._session, None
@@ -231,7 +237,7 @@ def _transact(session: sql.Session, batch: list[Item]) -> None:
     session.execute(sql.BEGIN)
     appends = [item for item in batch if isinstance(item, Append)]
     if appends:
-        results = sql.append(session, [item.draft for item in appends])
+        results = insert(session, [item.draft for item in appends])
         for append, result in zip(appends, results, strict=True):
             append.result = result
     for call in batch:
@@ -241,6 +247,29 @@ def _transact(session: sql.Session, batch: list[Item]) -> None:
             except ServiceError as error:
                 call.result = error
     session.execute("COMMIT")
+
+
+def insert(session: sql.Session, drafts: list[Draft]) -> list[Entry | Duplicate]:
+    """Append drafts to the log; return the entry of each, Duplicate where it cannot be appended.
+
+    Many rows go into one statement, as each statement costs a change of threads.
+    """
+    # the row's lock makes the order of numbers that of commits
+    counting = "UPDATE counter SET seq = seq + ? RETURNING seq"
+    ((last,),) = session.execute(counting, (len(drafts),))
+    entries = [Entry(seq, *draft[:6]) for seq, draft in enumerate(drafts, last - len(drafts) + 1)]
+    inserted: set[int] = set()
+    first = 0
+    while first < len(entries):
+        count = min(_MAX_ROWS, 1 << ((len(entries) - first).bit_length() - 1))
+        chunk = entries[first : first + count]
+        first += count
+        args = [value for entry in chunk for value in (*entry, entry.checksum())]
+        inserted.update(seq for (seq,) in session.execute(_INSERTS[count], args))
+    return [
+        entry if entry.seq in inserted else Duplicate(f"{entry.id} cannot be appended")
+        for entry in entries
+    ]
 
 
 def refuse(items: Sequence[Item], error: Exception) -> None:

@@ -61,4 +61,6 @@ class MissingExtra(LongrankError, ImportError):
         self.extra = extra
 
     def __str__(self) -> str:
-        return f"{self.what} needs more packages: pip install 'longrank[{self.extra}]'"
+        return (
+            f"{self.what} needs more packages: pip install '.[{self.extra}]' in longrank's checkout"
+        )

@@ -142,8 +142,8 @@ def evaluate(
     The log is read once, and may be larger than memory. Its batches are evaluated in parallel, with
     the same results whatever the number of processes.
 
-    Parquet files need `pip install 'longrank[logs]'`, several processes `longrank[experiments]`;
-    `--backend dask` and `--backend ray` also need `longrank[cluster]`.
+    Parquet files need `pip install '.[logs]'`, several processes `'.[experiments]'`;
+    `--backend dask` and `--backend ray` also need `'.[cluster]'`.
 
     Example: `longrank evaluate log.csv --policy recommended --policy ind:rate=5`
 

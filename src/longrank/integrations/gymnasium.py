@@ -1,7 +1,7 @@
 """gymnasium environments of the worlds: an episode is a round, a step is an attempt.
 
 Importing this registers ``longrank/Logistic-v0``, ``longrank/Coverage-v0``,
-``longrank/Payments-v0`` and ``longrank/Checkout-v0``. Needs ``pip install 'longrank[gym]'``.
+``longrank/Payments-v0`` and ``longrank/Checkout-v0``. Needs ``pip install '.[gym]'``.
 
 >>> import gymnasium
 >>> env = gymnasium.make("longrank/Payments-v0", routes=4, budget=2)

@@ -10,6 +10,8 @@ from exact_world import LOGS, MONEY, logged_by, planned, true_value
 from small_world import FREE, PAYOFFS, believing, greedy
 
 from longrank import EpsilonGreedy, Payoffs, PlackettLuce, Random
+from longrank.logs.evaluation.intervals import IntervalSettings
+from longrank.logs.evaluation.sample import Sample
 from longrank.logs.evaluation.support import no_support
 
 JUDGED = {
@@ -63,6 +65,11 @@ def test_it_is_where_candidates_have_prices_and_prefixes_tell_it_too(money):
         assert world.chances @ found.earned == pytest.approx(truth, abs=1e-12)
         assert world.chances @ found.final_masses == pytest.approx(1.0, abs=1e-12)
         np.testing.assert_allclose(world.chances @ found.masses, 1.0, atol=1e-12)
+        sample = Sample(found, IntervalSettings())
+        above, below, *_ = sample.scaled()
+        share = (truth - sample.least) / sample.span
+        assert world.chances @ above == pytest.approx(share, abs=1e-12)
+        assert world.chances @ below == pytest.approx(1.0 - share, abs=1e-12)
         if not real:
             least, most = found.earnable.T
             assert (least - 1e-12 <= found.rewards).all()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from itertools import product
 
 import numpy as np
@@ -207,9 +206,7 @@ def test_its_answer_in_json_has_no_number_that_json_lacks(monkeypatch, tmp_path)
     write(tmp_path / "log.jsonl", [row(t, t % 3, 1.0 / 3.0, True) for t in range(9)])
     greedy([3.0, 0.0, 0.0]).save(tmp_path / "mine.longrank")
     told = GateDecision("not enough data", Difference("mine", "log", math.nan, -math.inf, math.inf))
-    monkeypatch.setattr(
-        sys.modules["longrank.cli.evaluate"], "ask_gate", lambda *_, **__: {"mine": told}
-    )
+    monkeypatch.setattr("longrank.logs.gate", lambda *_, **__: {"mine": told})
     call = ["evaluate", str(tmp_path / "log.jsonl"), "--gate", "--json", "-"]
     result = CliRunner().invoke(cli.app, [*call, "--policy", str(tmp_path / "mine.longrank")])
     found = json.loads(result.stdout, parse_constant=pytest.fail)

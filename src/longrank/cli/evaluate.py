@@ -76,7 +76,12 @@ def evaluate(
     ] = "refuse",
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
     every: Annotated[
-        bool, typer.Option("--every", help="Show the estimates of every estimator.")
+        bool,
+        typer.Option(
+            "--every",
+            help="Show the estimates of every estimator: bounds, replay, importance sampling (IPS, "
+            "SNIPS), doubly robust (DR, SNDR), and the model's (DM).",
+        ),
     ] = False,
     json: Annotated[
         Path | None,

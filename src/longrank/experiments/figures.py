@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from longrank.document.blocks import Block, Grid, Picture, Prose
 from longrank.document.numbers import number
-from longrank.errors import MissingExtra
+from longrank.errors import needs_extra
 from longrank.experiments.latent import PANELS, Latent, latent
 from longrank.experiments.page import Drawn
 from longrank.experiments.scores import Key, Score, Scores
@@ -311,10 +311,8 @@ def panels(
     rows: int, columns: int, width: float = 4.2, height: float = 3.1, **more: Any
 ) -> tuple[Any, Any]:
     """Start a figure with axes and room for a legend below."""
-    try:
+    with needs_extra("drawing", "experiments"):
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtra("drawing", "experiments") from error
     figure = Figure(figsize=(width * columns, height * rows + 0.5), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False, **more)
     for axis in axes.flat:

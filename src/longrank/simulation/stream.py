@@ -174,9 +174,10 @@ def _outcome(wins: list[bool]) -> Outcome:
 
 
 def _in_prefixes(policy: Policy, stream: Stream, payoffs: Payoffs) -> bool:
-    """Whether an order for a smaller budget is the beginning of that for a larger one."""
+    """Whether to rank the beginning first: it must be that of the order for the whole budget."""
     return (
-        type(policy) is UCB
+        payoffs.budget >= 4 * FIRST_PREFIX
+        and type(policy) is UCB
         and type(policy.features) in (Plain, Coverage)
         and policy.rng is None
         and not (policy.foresight or policy.probing or policy.uses_learned_costs)

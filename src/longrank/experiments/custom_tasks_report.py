@@ -55,9 +55,9 @@ def write(
     add_tasks(page, tables, folder, out)
     few = min(score.rounds for score in scores.values()) < FEW_ROUNDS
     page.section("time", "Running time")
-    page.draw(_times(scores, few, folder))
+    page.add(*_times(scores, few, folder))
     page.section("lengths", "Lengths")
-    page.draw(_lengths(scores, folder))
+    page.add(*_lengths(scores, folder))
     page.section("notes", "How to read this", paragraphs("notes.md"))
     return page
 
@@ -68,7 +68,7 @@ def add_tasks(page: Page, tables: Sequence[PaperTable], folder: Path, out: Path 
     panels = _panels(own)
     for table in own:
         page.section(table.name, table.title)
-        page.draw(_task_blocks(table, panels[table.name], folder, out))
+        page.add(*_task_blocks(table, panels[table.name], folder, out))
 
 
 def _origin(origin: Origin) -> str:

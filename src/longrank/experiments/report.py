@@ -112,18 +112,18 @@ def _compare(
         ],
     )
     page.section("figures", "Figures 2 and 3")
-    page.draw(figures.figure_2(scores, folder))
-    page.draw(figures.figure_3(scores, folder))
-    page.draw(figures.figure_3(few_topics(rows, FEW), folder, FEW))
-    page.draw(([], figure_3_blocks(scores, source)))
+    page.add(*figures.figure_2(scores, folder))
+    page.add(*figures.figure_3(scores, folder))
+    page.add(*figures.figure_3(few_topics(rows, FEW), folder, FEW))
+    page.add([], figure_3_blocks(scores, source))
     fees = figures.figure_of_fees(scores, folder)
     if fees[0]:
         page.section("fees", "Fees")
-        page.draw(fees)
+        page.add(*fees)
     page.section("time", "Running time")
-    page.draw(figures.figure_of_seconds(scores, folder))
+    page.add(*figures.figure_of_seconds(scores, folder))
     page.section("lengths", "Lengths")
-    page.draw(figures.figure_of_lengths(scores, folder))
+    page.add(*figures.figure_of_lengths(scores, folder))
     page.section("tables", "Tables", paragraphs("reading.md"))
     ours = [table for table in all_tables if table.number is not None]
     for table in ours:

@@ -9,7 +9,8 @@ LongrankError
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 
@@ -64,3 +65,12 @@ class MissingExtra(LongrankError, ImportError):
         return (
             f"{self.what} needs more packages: pip install '.[{self.extra}]' in longrank's checkout"
         )
+
+
+@contextmanager
+def needs_extra(what: str, extra: str) -> Iterator[None]:
+    """Say which extra ``what`` needs, if an import in the block fails."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtra(what, extra) from error

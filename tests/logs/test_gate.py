@@ -18,10 +18,9 @@ from longrank import PlackettLuce, cli
 from longrank.errors import InvalidInput
 from longrank.logs import History, fit, gate, write
 from longrank.logs.evaluation.evidence import gather
-from longrank.logs.evaluation.gate import GateDecision, check_gate
-from longrank.logs.evaluation.intervals import IntervalSettings
+from longrank.logs.evaluation.intervals import IntervalSettings, constant_lower, mixture
+from longrank.logs.evaluation.judging import GateDecision, check_gate
 from longrank.logs.evaluation.sample import Sample
-from longrank.logs.evaluation.sequences import constant_lower, mixture
 from longrank.logs.evaluation.verdict import Difference
 
 SETTINGS = IntervalSettings()

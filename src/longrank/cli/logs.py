@@ -170,8 +170,8 @@ def list_columns() -> None:
     table = Table(title="Columns of a log (docs/logs.md)")
     for name in ("column", "holds", "needed for"):
         table.add_column(name, overflow="fold")
-    for column in COLUMNS.values():
-        table.add_row(column.name, column.holds.replace("`", ""), column.enables.replace("`", ""))
+    for name, column in COLUMNS.items():
+        table.add_row(name, column.holds.replace("`", ""), column.enables.replace("`", ""))
     console.print(table)
 
 

@@ -25,7 +25,7 @@ def test_an_invalid_input_names_parameter_rule_and_value():
 
 
 def test_a_missing_extra_says_what_to_install():
-    message = "Mixture.fit needs more packages: pip install 'longrank[experiments]'"
+    message = "Mixture.fit needs more packages: pip install '.[experiments]' in longrank's checkout"
     assert str(MissingExtra("Mixture.fit", "experiments")) == message
 
 

@@ -410,11 +410,11 @@ def test_a_probe_says_what_it_misses():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"costs": [0.1]}, "lengths that do not fit"),
-        ({"costs": [[0.1], [0.2]]}, "lengths that do not fit"),
-        ({"costs": [float("nan"), 0.0]}, "must be finite"),
-        ({"success_values": [float("inf"), 0.0]}, "must be finite"),
-        ({"costs": [-1.0, 0.0]}, "at least 0"),
+        ({"costs": [0.1]}, "costs must have shape"),
+        ({"costs": [[0.1], [0.2]]}, "costs must be an array"),
+        ({"costs": [float("nan"), 0.0]}, "costs must hold numbers from 0"),
+        ({"success_values": [float("inf"), 0.0]}, "success_values must hold numbers"),
+        ({"costs": [-1.0, 0.0]}, "costs must hold numbers from 0"),
         ({"success_values": None}, "not a ranking"),
         ({"loss_bound": "x"}, "not a ranking"),
     ],

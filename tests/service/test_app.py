@@ -124,7 +124,7 @@ def test_the_export_holds_every_decision_with_its_outcome_until_it_is_dropped(
     assert [json.loads(line)["id"] for line in lines.text.splitlines()] == ["d0", "d1", "d2"]
     refused = http.get(f"{BASE}/export")
     assert (refused.status_code, refused.json()["parameter"]) == (422, "format")
-    assert "pip install 'longrank[logs]'" in refused.json()["detail"]
+    assert "pip install '.[logs]'" in refused.json()["detail"]
     clock.now += 100
     assert http.delete(DECISIONS).status_code == 422
     assert http.delete(DECISIONS, params={"older_than": "50"}).json() == {"dropped": 3}

@@ -55,15 +55,15 @@ def gate(monkeypatch):
 
 
 @contextmanager
-def deciding(client, gate, count=1):
+def deciding(client, gate, *rounds):
     """Decisions of the slow model, the first of them under way; the list gets their answers."""
     answers = []
 
-    def decide():
-        url, body = f"{client.base_url}/v1/models/slow/decisions", ROUND
+    def decide(body):
+        url = f"{client.base_url}/v1/models/slow/decisions"
         answers.append(httpx.post(url, json=body, headers=KEY, timeout=120.0).status_code)
 
-    threads = [threading.Thread(target=decide) for _ in range(count)]
+    threads = [threading.Thread(target=decide, args=(body,)) for body in rounds or (ROUND,)]
     try:
         threads[0].start()
         assert gate.entered.wait(120)
@@ -83,6 +83,18 @@ def test_a_decision_that_takes_long_holds_up_neither_health_nor_other_models(cli
         assert client.post(DECISIONS, json=ROUND).status_code == 201
         assert answers == []
     assert answers == [201]
+
+
+def test_a_quick_decision_does_not_wait_in_the_event_loop_for_a_thread(client, gate, monkeypatch):
+    monkeypatch.setattr(decisions, "MAX_INLINE", 60.0)
+    gate.set()
+    assert client.post("/v1/models/slow/decisions", json=ROUND).status_code == 201  # now known
+    gate.clear()
+    gate.entered.clear()
+    with deciding(client, gate, {**ROUND, "budget": 1}, ROUND) as answers:
+        until(lambda: b"longrank_in_flight 3.0" in client.get("/metrics").content)
+        assert client.get("/healthz").status_code == 200
+    assert answers == [201, 201]
 
 
 def noted(monkeypatch, place, name):
@@ -188,7 +200,7 @@ def test_more_work_than_the_limit_is_refused_by_name_and_drawing_counts_for_more
     ],
 )
 def test_a_key_with_too_much_under_way_is_told_to_wait(path, gate, limits, waiting):
-    with service(path, models=("slow",), **limits) as client, deciding(client, gate, 2):
+    with service(path, models=("slow",), **limits) as client, deciding(client, gate, ROUND, ROUND):
         until(lambda: waiting in client.get("/metrics").content)
         refused = client.post("/v1/models/slow/decisions", json=ROUND)
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")

@@ -88,13 +88,6 @@ def test_a_ridge_belief_stays_finite(rows):
 
 
 @pytest.mark.parametrize("kind", [Laplace, MaximumLikelihood])
-@pytest.mark.parametrize("penalty", [1e-300, 1e-100, 1e-20, 5e-324])
-def test_a_penalty_below_rounding_is_refused(kind, penalty):
-    with pytest.raises(InvalidInput, match="penalty must be at least 1e-12"):
-        kind(DIM, penalty=penalty)
-
-
-@pytest.mark.parametrize("kind", [Laplace, MaximumLikelihood])
 def test_the_smallest_penalty_learns_from_nearly_equal_rows(kind):
     rng = np.random.default_rng(0)
     rows = [([1.0, 1e-4 * z, 0.0], 1.0, bool(rng.random() < 0.3)) for z in rng.normal(size=500)]
@@ -116,11 +109,6 @@ def test_a_large_radius_has_the_rate_of_the_paper():
     made = OnlineNewton(DIM, max_budget=2, radius=200.0)
     assert made.rate == pytest.approx(math.exp(200.0), rel=1e-12)
     assert_sound(learned(made, [([1.0, 0.5, 0.0], 1.0, i % 3 == 0) for i in range(30)]))
-
-
-def test_a_rate_that_overflows_is_refused():
-    with pytest.raises(InvalidInput, match="rate must be at most 1e\\+100"):
-        OnlineNewton(DIM, max_budget=2, rate=1e200)
 
 
 @pytest.mark.parametrize("temperature", [5e-324, 1e-300, 1.0, 1e300])
@@ -179,15 +167,6 @@ def test_the_remark_budget_is_a_minimum_for_large_radii(radius):
         return real * radius**2 + weight * math.log1p(inner / real)
 
     assert bound(b) <= min(bound(max(1.0, 0.9 * b)), bound(1.1 * b)) * (1 + 1e-12)
-
-
-@pytest.mark.parametrize("radius", [400.0, 800.0, 1e300])
-@pytest.mark.parametrize("function", [theory.exploration, theory.regret_bound])
-def test_a_radius_whose_bound_overflows_is_refused(function, radius):
-    with pytest.raises(InvalidInput, match="radius must be small enough for a finite bound"):
-        function(10, 10, 500, 0.05, radius)
-    with pytest.raises(InvalidInput, match="radius must be small enough for a finite bound"):
-        theory.remark_budget(10, 10, 500, 0.05, radius)
 
 
 def test_the_constants_of_any_radius_are_numbers():

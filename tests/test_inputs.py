@@ -201,9 +201,3 @@ def test_a_budget_above_that_of_the_learner_is_refused(policy, play):
     play(policy, range(4))
     message = r"budget must be at most the learner's max_budget 5, got 6"
     refused(policy, rank(payoffs=Payoffs.vanilla(9), budget=6), message)
-
-
-def test_a_set_smaller_than_the_budget_does_not_excuse_it():
-    policy = named("ind", dim=4, max_budget=2)
-    message = r"budget must be at most the learner's max_budget 2, got 5"
-    refused(policy, rank(EIGHTHS[:1]), message)

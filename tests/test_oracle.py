@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.special import expit, ndtr
 
 import transcription
-from longrank import Coverage, InvalidInput, Oracle, Payoffs
+from longrank import Coverage, Oracle, Payoffs
 
 SHAPES = {
     "vanilla": Payoffs.vanilla,
@@ -163,13 +163,6 @@ def test_with_plain_features_the_exact_oracle_is_lemma_1_and_best_of_all_sequenc
         for s in sequences(k, b)
     )
     assert ranking.value == pytest.approx(best, abs=1e-12)
-
-
-@pytest.mark.parametrize(("k", "b", "subsets"), [(100, 5, "79,375,496"), (20, 20, "1,048,576")])
-def test_too_many_subsets_are_refused_in_one_sentence(k, b, subsets):
-    oracle = Oracle(np.ones(2), features=Coverage(np.eye(2)), exact=True)
-    with pytest.raises(InvalidInput, match=f"at most 1,000,000 subsets .* got {subsets} "):
-        oracle.rank(np.full((k, 2), 0.5), Payoffs.vanilla(b))
 
 
 def test_sets_of_any_size_are_allowed_where_the_budget_is_small():

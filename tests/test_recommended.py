@@ -7,12 +7,10 @@ import pytest
 
 from longrank import (
     UCB,
-    InvalidInput,
     Laplace,
     Outcome,
     Payoffs,
     Plain,
-    Polynomial,
     Tabular,
     Thompson,
     load,
@@ -43,21 +41,7 @@ def test_it_is_what_its_documentation_says():
     assert (policy.features.dim, policy.learner.dim, policy.learner.penalty) == (10, 11, 0.5)
     assert (policy.probing, policy.foresight, policy.exploration) == (True, 10, 0.04)
     assert named("recommended", dim=3).to_bytes() == recommended(dim=3).to_bytes()
-    with pytest.raises(InvalidInput, match="budget must be at most the learner's max_budget 4"):
-        policy.rank(np.zeros((5, 10)), Payoffs.vanilla(5))
-
-
-@pytest.mark.parametrize("degree", [0, 3, 1.5])
-def test_a_degree_that_is_not_there_is_refused(degree):
-    with pytest.raises(InvalidInput, match="degree must be"):
-        Polynomial(degree)
-
-
-def test_items_that_do_not_fit_the_learner_are_refused():
-    with pytest.raises(InvalidInput, match=r"^items must have 3 columns, got 4$"):
-        recommended(dim=3).rank(np.zeros((2, 4)), Payoffs.vanilla(1))
-    with pytest.raises(InvalidInput, match=r"^items must be finite"):
-        recommended(dim=2).rank([[3.0, np.inf]], Payoffs.vanilla(1))
+    assert policy.learner.max_budget == 4
 
 
 def gives_up(probing: bool) -> UCB:

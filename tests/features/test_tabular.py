@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longrank import BadFile, InvalidInput, Laplace, Outcome, Payoffs, Tabular, recommended
+from longrank import BadFile, Laplace, Outcome, Payoffs, recommended
 from longrank.features import from_state
 from longrank.features.tabular import SAMPLE
 from longrank.kernels import BEND, LEVEL, PRODUCT
@@ -251,13 +251,6 @@ def test_a_damaged_state_is_refused(part, value):
     state = unpack(pack(settled(5, lambda t: mixed(50, t)).features.saved()))
     with pytest.raises(BadFile, match="tabular"):
         from_state(state | {part: value})
-
-
-def test_bad_input_is_refused():
-    with pytest.raises(InvalidInput, match=r"^items must have 2 columns, got 3$"):
-        Tabular(2).encode(np.zeros((1, 3)), None)
-    with pytest.raises(InvalidInput, match=r"^dim must be"):
-        Tabular(0)
 
 
 def test_a_learner_that_is_extended_keeps_what_it_knows():

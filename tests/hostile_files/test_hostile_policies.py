@@ -19,12 +19,10 @@ from longrank import (
     Laplace,
     LongrankError,
     MaximumLikelihood,
-    Mixture,
     OnlineNewton,
     Outcome,
     PlackettLuce,
     Random,
-    Tabular,
     recommended,
 )
 from longrank.packing import MAX_HEADER, pack, unpack
@@ -249,19 +247,12 @@ def test_parts_of_different_policies_are_refused():
     tree["policy"]["learner"] = unpack(large.to_bytes())["policy"]["learner"]
     with pytest.raises(BadFile, match="does not fit together"):
         from_bytes(pack(tree))
-    with pytest.raises(InvalidInput, match=r"^learner must have a dim of 4, .* got 5"):
-        UCB(Laplace(5), features=Tabular(3), exploration=0.1)
     policy, _ = taught(*EVERY["arrays/recommended"])
     tree = unpack(policy.to_bytes())
     other, _ = taught(*EVERY["arrays/ucb/ridge/matrix"])
     tree["policy"]["costs"] = unpack(other.to_bytes())["policy"]["costs"]
     with pytest.raises(BadFile, match="what it expects of costs do not fit together"):
         from_bytes(pack(tree))
-
-
-def test_a_mixture_without_a_density_is_refused():
-    with pytest.raises(InvalidInput, match="none of them singular"):
-        Mixture([1.0], [[0.0, 0.0]], [np.zeros((2, 2))])
 
 
 def test_a_tree_that_could_not_be_read_is_not_written():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longrank import UCB, Coverage, InvalidInput, Laplace, Payoffs, Plain, Polynomial, Ridge
+from longrank import UCB, InvalidInput, Laplace, Payoffs, Plain
 from longrank.kernels import greedy_foreseeing, greedy_plain
 from longrank.learners import from_state
 
@@ -92,12 +92,3 @@ def test_very_many_items_are_checked_too():
         policy.rank(items, Payoffs.vanilla(2))
     items[9] = 0.0
     assert policy.rank(items, Payoffs.vanilla(2)).order[0] == 7
-
-
-def test_it_is_for_a_belief_that_can_be_asked_what_a_failure_would_leave():
-    with pytest.raises(InvalidInput, match="learner must be one that foresees failures"):
-        UCB(Ridge(2), exploration=0.1, foresight=3)
-    with pytest.raises(InvalidInput, match="features must not let a row depend on the items above"):
-        UCB(Laplace(2), features=Coverage(np.eye(2)), exploration=0.1, foresight=3)
-    with pytest.raises(InvalidInput, match="foresight must be at least 0, got -1"):
-        UCB(Laplace(3), features=Polynomial(1), exploration=0.1, foresight=-1)

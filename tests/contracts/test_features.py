@@ -87,15 +87,14 @@ def test_gains_add_up_to_the_coverage_of_the_set(gain, covered):
         np.testing.assert_allclose(gains[:n].sum(axis=0), covered(items[:n]), atol=1e-14)
 
 
-def test_a_matrix_of_topics_is_multiplied_with_the_items():
-    matrix = np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]])
-    features = Coverage(matrix)
+def test_a_matrix_of_topics_is_multiplied_with_the_items_and_rounding_is_cut():
+    features = Coverage(np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]]))
     np.testing.assert_allclose(features.encode([[0.5, 0.25]], 3), [[0.5, 0.25, 0.375]])
-
-
-def test_coverage_that_is_off_by_rounding_is_cut():
     features = Coverage(lambda items: items)
     assert features.encode([[1.0 + 1e-9, -1e-9]], 2).tolist() == [[1.0, 0.0]]
+    features, items = Plain(), ITEMS.astype(np.float32)
+    rows = features.along(features.encode(items, 4), np.array([4, 2]))
+    np.testing.assert_array_equal(rows, items[[4, 2]])
 
 
 # -- mixtures -------------------------------------------------------------------------------------
@@ -109,24 +108,14 @@ def test_a_mixture_gives_the_responsibilities_of_scikit_learn(kind):
     np.testing.assert_allclose(found(items), model.predict_proba(items), rtol=1e-9, atol=1e-12)
 
 
-def test_a_mixture_is_fitted_alike_from_equal_seeds():
+def test_a_mixture_is_fitted_alike_from_equal_seeds_and_can_be_scaled_to_norm_one():
     items = np.random.default_rng(5).normal(size=(60, 2)) + np.repeat([[0.0], [9.0]], 30, axis=0)
     one, other = Mixture.fit(items, 2, 7), Mixture.fit(items.tolist(), 2, np.random.default_rng(7))
     assert pack(one.state()) == pack(other.state())
     assert one.components == 2
     assert (one(items).argmax(axis=1) == one(items[:1]).argmax()).sum() == 30
-
-
-def test_responsibilities_can_be_scaled_to_norm_one():
-    items = np.random.default_rng(6).normal(size=(40, 2))
     mixture = Mixture.fit(items, 3, 0, unit=True)
     np.testing.assert_allclose(np.linalg.norm(mixture(items), axis=1), 1.0, rtol=1e-12)
     far = mixture(1e3 * items)
     assert ((far >= 0.0) & (far <= 1.0)).all()
     assert Mixture.from_state(unpack(pack(mixture.saved()))).unit
-
-
-def test_plain_rows_are_the_items():
-    features = Plain()
-    rows = features.along(features.encode(ITEMS.astype(np.float32), 4), np.array([4, 2]))
-    np.testing.assert_array_equal(rows, ITEMS.astype(np.float32)[[4, 2]])

@@ -12,7 +12,6 @@ from longrank import (
     PROBIT,
     MaximumLikelihood,
     OnlineNewton,
-    Ridge,
     SparseLaplace,
 )
 from longrank.learners import from_state

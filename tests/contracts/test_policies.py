@@ -52,15 +52,6 @@ def test_what_always_succeeds_is_learned(student):
         assert t < 60 or wins.tolist() == [0]
 
 
-def test_every_try_counts_as_an_update(student, rank):
-    tried = 0
-    for ranking, outcome in rank(student, range(12)):
-        student.learn(ranking, outcome)
-        tried += outcome.tried
-        assert student.learner.updates == tried
-    assert tried > 5
-
-
 def test_the_receipt_of_a_foreign_sequence_can_be_learned(student, play):
     play(student, range(8))
     receipt = student.receipt(ITEMS, Payoffs.exponential(5), [3, 1])

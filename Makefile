@@ -82,6 +82,7 @@ format: setup  ## rewrite the files in the house format
 
 bench: .venv-bench/ready  ## speed, as ratios measured in one run; with MNIST=folder against other libraries too
 	.venv-bench/bin/longrank bench
+	.venv-bench/bin/python benchmarks/targets.py
 	$(if $(MNIST),.venv-bench/bin/python benchmarks/peers.py --mnist $(MNIST))
 
 .venv-bench/ready: benchmarks/requirements.lock pyproject.toml

@@ -9,14 +9,14 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from targets import greedy, usual
+
 from longrank import Payoffs, kernels, named
-from longrank.experiments.bench import usual
 from longrank.experiments.figures import panels, save
 from longrank.experiments.measure import (
     NumpyInd,
     Play,
     alternate,
-    greedy,
     playing,
     playing_numpy,
     rounds,

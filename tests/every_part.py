@@ -119,7 +119,7 @@ RECORD_POLICIES = {
     "thompson": lambda: Thompson(SparseLaplace(), scale=0.7, rng=22, optimistic=True),
     "plackett-luce": lambda: PlackettLuce(SparseLaplace(), temperature=0.4, rng=23),
     "epsilon-greedy": lambda: EpsilonGreedy(SparseLaplace(), epsilon=0.5, rng=24),
-    "lcb": lambda: LCB(SparseLaplace(), caution=0.5, foresight=2),
+    "lcb": lambda: LCB(SparseLaplace(), caution=0.5),
 }
 
 # For the contract of policies: each way to rank, to draw, to learn and to be saved.

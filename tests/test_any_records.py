@@ -65,7 +65,7 @@ POLICIES = {
     "declared": lambda: recommended(
         schema=Schema({"a": "text", "b": "embedding", "amount": Number(log=True), "note": "tags"})
     ),
-    "foresight": lambda: UCB(SparseLaplace(columns=256), exploration=0.2, foresight=3),
+    "ucb": lambda: UCB(SparseLaplace(columns=256), exploration=0.2),
     "plackett-luce": lambda: PlackettLuce(SparseLaplace(), temperature=0.5, rng=1),
     "epsilon-greedy": lambda: EpsilonGreedy(SparseLaplace(), epsilon=0.5, rng=1),
 }

@@ -18,7 +18,7 @@ from longrank import (
     recommended,
     unit_rows,
 )
-from longrank.policies import load
+from longrank.policies import from_bytes
 
 COSTLY = Payoffs.linear(3, attempt_cost=0.1)
 
@@ -42,15 +42,6 @@ def test_the_best_plan_by_lower_bounds_is_played(seed, caution):
     assert ranking.value == pytest.approx(COSTLY.best_sequence(chances).value)
     assert ranking.value == pytest.approx(COSTLY.values(chances[ranking.order])[-1])
     assert np.all(ranking.probabilities <= ranking.estimates + 1e-12)
-
-
-@pytest.mark.parametrize("foresight", [0, 3])
-def test_without_caution_it_is_greedy(foresight):
-    lower = LCB(taught(Laplace(3), 1), caution=0.0, foresight=foresight)
-    greedy = UCB(taught(Laplace(3), 1), exploration=0.0, foresight=foresight)
-    for seed in range(20):
-        items = unit_rows(np.random.default_rng(seed).normal(size=(6, 3)))
-        assert lower.rank(items, COSTLY) == greedy.rank(items, COSTLY)
 
 
 @pytest.mark.parametrize("records", [False, True])
@@ -77,11 +68,10 @@ def test_a_cost_that_is_not_known_is_feared():
     assert values[0] < values[1]
 
 
-def test_it_is_saved_and_explained_and_set_anew(tmp_path):
+def test_it_is_saved_and_explained_and_set_anew_and_greedy_without_caution():
     policy = cautious(caution=0.8)
     policy.learn(policy.receipt(["a", "b"], COSTLY, [0]), Outcome(1, True))
-    policy.save(tmp_path / "cautious.longrank")
-    again = load(tmp_path / "cautious.longrank")
+    again = from_bytes(policy.to_bytes())
     assert isinstance(again, LCB)
     assert (again.caution, again.bonus) == (0.8, -0.8)
     assert again.to_bytes() == policy.to_bytes()
@@ -89,3 +79,9 @@ def test_it_is_saved_and_explained_and_set_anew(tmp_path):
     assert again.bonus == 0.0
     assert "a" in str(policy.rank(["a", "b"], COSTLY).explain())
     assert (recommended().online, policy.online, again.online) == (True, False, False)
+    for foresight in (0, 3):
+        lower = LCB(taught(Laplace(3), 1), caution=0.0, foresight=foresight)
+        greedy = UCB(taught(Laplace(3), 1), exploration=0.0, foresight=foresight)
+        for seed in range(20):
+            items = unit_rows(np.random.default_rng(seed).normal(size=(6, 3)))
+            assert lower.rank(items, COSTLY) == greedy.rank(items, COSTLY)

@@ -21,26 +21,6 @@ def test_numbers_of_numpy_come_back_as_those_of_python():
     assert real("x", math.inf, infinite=True) == math.inf
 
 
-@pytest.mark.parametrize(
-    ("value", "dtype"),
-    [
-        (np.ones((2, 3)), np.float64),
-        (np.ones((2, 3), np.float32), np.float32),
-        (np.ones((2, 3), np.float16), np.float64),
-        (np.ones((2, 3), ">f8"), np.float64),
-        (np.ones((2, 3), int), np.float64),
-        (np.ones((2, 3), bool), np.float64),
-        (np.ones((3, 2)).T, np.float64),
-        (np.ones((2, 6))[:, ::2], np.float64),
-        ([[1, 1, 1], [1.0, 1.0, 1.0]], np.float64),
-    ],
-)
-def test_numbers_in_any_form_become_a_contiguous_array(value, dtype):
-    array = floats("x", value, 2)
-    assert (array.dtype, array.shape, array.flags.c_contiguous) == (dtype, (2, 3), True)
-    assert (array == 1.0).all()
-
-
 def test_read_only_and_empty_arrays_are_accepted_and_a_vector_is_a_copy():
     for size in (10, 1 << 18):
         value = np.ones((size, 1))

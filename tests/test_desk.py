@@ -18,7 +18,7 @@ from longrank.simulation.desk import (
 )
 
 
-def test_the_same_seed_deals_the_same_payments_whatever_is_done_to_the_providers() -> None:
+def test_the_same_seed_deals_the_same_payments_whatever_is_done_to_the_providers():
     one, other = PaymentDesk(seed=3), PaymentDesk(seed=3)
     other.take_down("Atlas")
     other.set_fee("Solo", 1.0)
@@ -28,7 +28,7 @@ def test_the_same_seed_deals_the_same_payments_whatever_is_done_to_the_providers
         assert here.draws.tobytes() == there.draws.tobytes()
 
 
-def test_no_sequence_is_expected_to_earn_more_than_the_best() -> None:
+def test_no_sequence_is_expected_to_earn_more_than_the_best():
     desk = PaymentDesk(seed=1)
     for _ in range(30):
         payment = desk.deal()
@@ -38,7 +38,7 @@ def test_no_sequence_is_expected_to_earn_more_than_the_best() -> None:
         assert best == pytest.approx(payment.optimum(payment.payoffs))
 
 
-def test_what_is_earned_agrees_with_what_is_expected() -> None:
+def test_what_is_earned_agrees_with_what_is_expected():
     desk, fixed = PaymentDesk(seed=2), np.array(fixed_list())
     dealt = [desk.deal() for _ in range(4_000)]
     earned = np.array([payment.earned(fixed) for payment in dealt])
@@ -47,7 +47,7 @@ def test_what_is_earned_agrees_with_what_is_expected() -> None:
     assert abs(np.mean(earned - expected)) < 4.0 * error
 
 
-def test_an_account_is_the_margin_less_all_fees() -> None:
+def test_an_account_is_the_margin_less_all_fees():
     payment = PaymentDesk(seed=5).deal()
     for order in all_sequences(len(PROVIDERS), TRIES)[::11]:
         earned, fees, approved = payment.account(order)
@@ -56,7 +56,7 @@ def test_an_account_is_the_margin_less_all_fees() -> None:
         assert fees >= sum(payment.items[i]["cost"] for i in order[:tried]) - 1e-12
 
 
-def test_an_outage_is_told_by_the_status_page_some_payments_later() -> None:
+def test_an_outage_is_told_by_the_status_page_some_payments_later():
     desk = PaymentDesk(seed=0)
     desk.take_down("Harbor")
     place = [each.name for each in PROVIDERS].index("Harbor")
@@ -69,14 +69,14 @@ def test_an_outage_is_told_by_the_status_page_some_payments_later() -> None:
     assert seen[-1].items[place]["status"] == "up"
 
 
-def test_the_traffic_can_be_changed() -> None:
+def test_the_traffic_can_be_changed():
     desk = PaymentDesk(seed=0)
     desk.set_mix("amex")
     brands = [desk.deal().context["brand"] for _ in range(400)]
     assert brands.count("amex") / 400 == pytest.approx(MIXES["amex"].brands[2], abs=0.08)
 
 
-def test_what_is_not_there_is_refused() -> None:
+def test_what_is_not_there_is_refused():
     for call in ["take_down", "bring_up", "set_mix"]:
         with pytest.raises(InvalidInput, match="be one of"):
             getattr(PaymentDesk(seed=0), call)("nobody")

@@ -77,23 +77,23 @@ KINDS: dict[str, tuple[Callable[[], Iterable[str]], Callable[[], Iterable[str]]]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_everything_is_documented_and_everything_documented_exists(kind: str) -> None:
+def test_everything_is_documented_and_everything_documented_exists(kind):
     existing, documented = (set(names()) for names in KINDS[kind])
     assert existing
     assert existing - documented == set(), f"{kind}: not documented"
     assert documented - existing == set(), f"{kind}: documented, and not there"
 
 
-def test_the_options_of_longrank_itself_are_documented() -> None:
+def test_the_options_of_longrank_itself_are_documented():
     assert rows(page("commands.md").partition("## ")[0]) == set(TOP)
 
 
-def test_every_command_has_a_help_with_an_example() -> None:
+def test_every_command_has_a_help_with_an_example():
     for words, function in commands.commands():
         assert f"Example: `longrank {words}" in function.__doc__, words
 
 
-def test_every_exit_code_of_the_commands_is_documented() -> None:
+def test_every_exit_code_of_the_commands_is_documented():
     texts = [path.read_text() for path in (ROOT / "src/longrank/cli").glob("*.py")]
     used = {code for text in texts for code in re.findall(r"(?:Exit|sys\.exit)\((\d+)\)", text)}
     codes = re.findall(r"^\| (\d+) \|", sections("commands.md")["Exit codes"], re.MULTILINE)

@@ -47,9 +47,9 @@ class Shown(HTMLParser):
 def test_a_ranking_shows_its_tries_its_reasons_and_why_it_stops_and_a_policy_its_parts():
     policy, payoffs = recommended(rng=1), Payoffs.linear(3, attempt_cost=0.05, give_up=-0.2)
     candidates = [{"id": STRANGE, "cost": 0.1, "value": 0.5}, {"id": "stripe"}, {"id": "adyen"}]
-    asked = {"candidates": candidates, "payoffs": payoffs, "context": {"brand": "visa"}}
-    policy.learn(policy.rank(**asked), Outcome(2, True))
-    ranking = policy.rank(**asked)
+    given = {"context": {"brand": "visa"}}
+    policy.learn(policy.rank(candidates, payoffs, **given), Outcome(2, True))
+    ranking = policy.rank(candidates, payoffs, **given)
     shown = Shown(ranking._repr_html_())
     head, *tries = shown.rows
     assert head[:4] == ["try", "candidate", "estimate", "with bonus"]

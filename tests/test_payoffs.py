@@ -158,6 +158,7 @@ def test_the_best_length_of_ten_thousand_tries_is_exact(kind):
     payoffs = Payoffs(np.array(rewards) / ONE, np.array(losses) / ONE)
     found = payoffs.best_length(np.array(chances) / ONE)
     assert found == longest_best_length(chances, rewards, losses)
+    assert Payoffs.vanilla(LONG).best_length(np.array(chances) / ONE) == LONG
 
 
 # -- costs and values of candidates ---------------------------------------------------------------

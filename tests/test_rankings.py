@@ -156,8 +156,6 @@ def test_an_explanation_has_a_line_per_try_and_says_why_it_stopped(name, end):
         np.testing.assert_allclose(numbers[2:], exact, atol=5.1e-5)
 
 
-def test_errors_and_payoffs_travel_between_processes():
-    payoffs = Payoffs.exponential(2)
-    assert pickle.loads(pickle.dumps(payoffs)) == payoffs == copy.deepcopy(payoffs)
+def test_errors_travel_between_processes():
     error = pickle.loads(pickle.dumps(MissingExtra("x", "experiments")))
     assert str(error) == str(MissingExtra("x", "experiments"))

@@ -11,9 +11,7 @@ from longrank import (
     Outcome,
     Payoffs,
     Plain,
-    Tabular,
     Thompson,
-    named,
     recommended,
     unit_rows,
 )
@@ -31,17 +29,6 @@ from longrank.simulation import (
 )
 
 PAYOFFS = Payoffs.linear(1, attempt_cost=0.3)
-
-
-def test_it_is_what_its_documentation_says():
-    policy = recommended(dim=10, max_budget=4)
-    assert isinstance(policy, UCB)
-    assert isinstance(policy.learner, Laplace)
-    assert isinstance(policy.features, Tabular)
-    assert (policy.features.dim, policy.learner.dim, policy.learner.penalty) == (10, 11, 0.5)
-    assert (policy.probing, policy.foresight, policy.exploration) == (True, 10, 0.04)
-    assert named("recommended", dim=3).to_bytes() == recommended(dim=3).to_bytes()
-    assert policy.learner.max_budget == 4
 
 
 def gives_up(probing: bool) -> UCB:

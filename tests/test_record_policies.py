@@ -362,33 +362,6 @@ def test_probing_finds_out_where_thompson_would_give_up_permanently():
     assert tries[True][1] == 1
 
 
-def test_foresight_tries_something_else_than_the_twin_of_what_failed():
-    orders = {}
-    for foresight in (0, 3):
-        policy = UCB(SparseLaplace(), exploration=0.0, foresight=foresight)
-        for _ in range(3):
-            for at in (0, 2):
-                records = [{"region": "eu"}, {"region": "eu"}, {"region": "us"}]
-                receipt = policy.receipt(records, VANILLA, [at])
-                policy.learn(receipt, Outcome(1, True))
-        policy.learn(policy.receipt([{"region": "eu"}], VANILLA, [0]), Outcome(1, True))
-        orders[foresight] = policy.rank(records, VANILLA).order.tolist()
-    assert orders == {0: [0, 1, 2], 3: [0, 2, 1]}
-
-
-def test_plackett_luce_over_records_learns_too():
-    policy, rng = PlackettLuce(SparseLaplace(), temperature=0.3, rng=1), np.random.default_rng(0)
-    right = []
-    for t in range(400):
-        ranking = policy.rank(["a", "b", "c"], Payoffs.vanilla(1), context={"odd": bool(t % 2)})
-        good = ranking.ids == ["b" if t % 2 else "c"]
-        policy.learn(
-            ranking, Outcome(len(ranking), bool(len(ranking) and good and rng.random() < 0.9))
-        )
-        right.append(good)
-    assert np.mean(right[-100:]) > 0.85
-
-
 def test_an_order_may_name_candidates():
     items, context = [{"id": "a"}, {"id": "b"}, {"id": "c"}], {"brand": "visa"}
     policies = (

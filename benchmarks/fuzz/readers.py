@@ -210,7 +210,8 @@ def histories() -> tuple[list[bytes], Callable[[bytes], None]]:
 def requests() -> tuple[list[bytes], Callable[[bytes], None]]:
     folder = tempfile.mkdtemp(prefix="fuzz-", dir="/dev/shm")
     engine = Engine(SqliteStore(Path(folder) / "log.db"))
-    app = longrank.service.app.build(engine, auth=False, max_bytes=1 << 20)
+    limit = longrank.service.app.Limits(max_bytes=1 << 20)
+    app = longrank.service.app.build(engine, auth=False, limit=limit)
     engine.start()
     engine.create("arrays", ModelRequest(policy="recommended", dim=4, max_budget=3))
     engine.create("records", ModelRequest(policy="recommended", max_budget=3))

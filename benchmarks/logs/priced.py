@@ -103,7 +103,7 @@ class Market:
                 played = np.array(order, np.int64)
                 likely = log.propensities(dealt.items, payoffs, played)
                 known = {"payoffs": payoffs, "budget": BASE.budget, "items": dealt.items}
-                known |= {"prefix": likely[:-1], "propensity": float(likely[-1])}
+                known |= {"prefix_propensities": likely[:-1], "propensity": float(likely[-1])}
                 decisions.append(Decision(0, 0, played, Outcome(0, False), **known))
                 chances.append(likely[-1] / ROUNDS)
                 theirs = judged.propensities(dealt.items, payoffs, played)[-1]

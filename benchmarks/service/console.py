@@ -32,7 +32,6 @@ from servers import free_port, launch, wait_ready
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.stats import Stats
 from longrank.service.messages import ModelRequest
-from longrank.service.store import sql
 from longrank.service.store.records import (
     DECISION,
     OUTCOME,
@@ -45,6 +44,7 @@ from longrank.service.store.records import (
     encode,
 )
 from longrank.service.store.sqlite import SqliteStore
+from longrank.service.store.writer import insert
 
 DIM, BATCH, SPAN = 3, 2_000, 6 * 3600.0
 EVERY, OUTAGE = 500, 60  # decisions from one outage to the next, and of an outage: drift marks
@@ -78,8 +78,8 @@ def fill(path: Path, models: int, decisions: int) -> None:
             id=f"d{i}", recorded=at, tried=1 + bad, succeeded=not bad, learn=False, why="frozen",
             reward=float(not bad), spent=0.0, paid=[], gave_up=bad,
         )  # fmt: skip
-        stats.decide(record)
-        stats.settle(msgspec.structs.replace(record, outcome=outcome))
+        stats.count(record)
+        stats.count(msgspec.structs.replace(record, outcome=outcome))
         decided.append((record.id, at, record.expires, encode(record)))
         settled.append((record.id, at, 0.0, encode(outcome)))
     print(f"{len(stats.series.marks)} drift marks in each model")
@@ -91,7 +91,7 @@ def fill(path: Path, models: int, decisions: int) -> None:
             drafts = [Draft(model.number, DECISION, *each) for each in decided]
             drafts += [Draft(model.number, OUTCOME, *each) for each in settled]
             for first in range(0, len(drafts), BATCH):
-                append = partial(sql.append, drafts=drafts[first : first + BATCH])
+                append = partial(insert, drafts=drafts[first : first + BATCH])
                 last = engine.store.writer.call(append)[-1].seq
             snapshot = Snapshot.of(last, model.policy.to_bytes(), stats)
             engine.store.save_snapshot(model.number, snapshot)

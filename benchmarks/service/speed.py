@@ -28,6 +28,7 @@ from longrank.service.messages import ModelRequest
 from longrank.service.store import sql
 from longrank.service.store.records import DECISION, Draft
 from longrank.service.store.sqlite import SqliteStore
+from longrank.service.store.writer import insert
 
 PARTS = ("rate", "median", "p99", "cost")
 SCRIPT = """
@@ -122,7 +123,7 @@ def commit(where: Path) -> float:
         draft = Draft(model, DECISION, f"d{i}", time.time(), time.time() + 86_400, bytes(1400))
         started = time.perf_counter()
         session.execute(sql.BEGIN)
-        sql.append(session, [draft])
+        insert(session, [draft])
         session.execute("COMMIT")
         times.append(time.perf_counter() - started)
     session.close()

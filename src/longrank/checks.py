@@ -117,12 +117,7 @@ def items(
 
 
 def rows(
-    array: NDArray[np.floating],
-    row: int,
-    square: float,
-    *,
-    unit: bool,
-    parameter: str = "items",
+    array: NDArray[np.floating], row: int, square: float, *, unit: bool, parameter: str = "items"
 ) -> None:
     """Refuse an array whose worst row, with this squared norm, breaks a rule."""
     if not square < math.inf:

@@ -12,13 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks, notebook, packing
+from longrank.arrays import Matrix, Vector
 from longrank.contents import MAX_COUNT, Contents, check, numbers, show, wholes
 from longrank.errors import BadFile, InvalidInput
 from longrank.explanation import Names, Reason, Reasons, read_names, shorten
 from longrank.payoffs import MAX_PRICE, Payoffs
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 VERSION = 1  # of a receipt's layout
 _MAX = sys.float_info.max
@@ -151,8 +149,7 @@ class Ranking:
         numbers = np.empty(3 * n + 1 + features.size)
         numbers[:s], numbers[n : n + s] = probabilities, estimates
         numbers[2 * n : 3 * n + 1], numbers[3 * n + 1 :] = values, features.ravel()
-        self._fill(order, numbers, features.shape[1], n, names)
-        self.planned(1.0, prices=prices)
+        self._fill(order, numbers, features.shape[1], n, names, prices=prices)
 
     def _fill(
         self,
@@ -163,17 +160,19 @@ class Ranking:
         names: Names | None,
         patience: float = 1.0,
         stop: str = "",
+        sample: Matrix | None = None,
+        prices: Prices | None = None,
     ) -> None:
         order.setflags(write=False)
         numbers.setflags(write=False)
+        if sample is not None:
+            sample.setflags(write=False)
+        if prices is not None:
+            prices.costs.setflags(write=False)
+            prices.values.setflags(write=False)
         self._order, self._numbers, self._dim, self._names = order, numbers, dim, names
-        self._tries, self._prices, self._sample = tries, None, None
-        self._patience, self._stop, self.from_elsewhere = patience, stop, False
-
-    @staticmethod
-    def allocate(max_tries: int, dim: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Allocate a receipt for ``max_tries`` attempts: see :func:`longrank.kernels.decide`."""
-        return np.empty(max_tries, np.int64), np.empty(max_tries * (3 + dim) + 1)
+        self._tries, self._patience, self._stop = tries, patience, stop
+        self._sample, self._prices, self.from_elsewhere = sample, prices, False
 
     @classmethod
     def from_buffer(
@@ -185,11 +184,12 @@ class Ranking:
         patience: float = 1.0,
         stop: str = "",
         sample: Matrix | None = None,
+        prices: Prices | None = None,
     ) -> Ranking:
-        """Wrap what :meth:`allocate` allocated, once filled; ``order`` cut to its length."""
+        """Wrap what :func:`longrank.kernels.decide` filled; ``order`` is cut to its length."""
         ranking, tries = cls.__new__(cls), numbers.shape[0] // (3 + dim)
-        ranking._fill(order, numbers, dim, tries, names, patience, stop)
-        return ranking if sample is None else ranking.carry(sample)
+        ranking._fill(order, numbers, dim, tries, names, patience, stop, sample, prices)
+        return ranking
 
     @classmethod
     def without_belief(
@@ -225,28 +225,19 @@ class Ranking:
         """Return it with the costs and values of its candidates, if the payoffs have them."""
         costs, values, order = payoffs.costs, payoffs.success_values, self._order
         priced, prices = Ranking.__new__(Ranking), None
-        priced._fill(order, self._numbers, self._dim, self._tries, self._names)
         if costs is not None and values is not None:
             prices = Prices(costs[order], values[order], loss_bound)
-        return priced.planned(payoffs.patience, self._stop, self._sample, prices)
+        own = order, self._numbers, self._dim, self._tries, self._names
+        priced._fill(*own, payoffs.patience, self._stop, self._sample, prices)
+        return priced
 
-    def planned(
-        self,
-        patience: float,
-        stop: str = "",
-        sample: Matrix | None = None,
-        prices: Prices | None = None,
-    ) -> Ranking:
+    def planned(self, patience: float, stop: str = "", sample: Matrix | None = None) -> Ranking:
         """Add to a new receipt how it was planned, which :meth:`explain` tells; return it.
 
         ``stop`` are words on where it stops, if chance had a part in that; neither it nor the
         patience is stored.
         """
         self._patience, self._stop = patience, stop
-        if prices is not None:
-            prices.costs.setflags(write=False)
-            prices.values.setflags(write=False)
-            self._prices = prices
         return self if sample is None else self.carry(sample)
 
     def carry(self, sample: Matrix) -> Ranking:
@@ -556,6 +547,22 @@ class Ranking:
         ranking = cls(**arrays, names=names, prices=prices)
         ranking.from_elsewhere = True  # a policy checks it before it learns
         return ranking.planned(1.0, "", _read_sample(tree))
+
+
+def check_pair(ranking: Ranking, outcome: Outcome, dims: tuple[int, int] | None = None) -> None:
+    """Refuse an outcome that the ranking cannot have, and rows that are not as long as ``dims``.
+
+    ``dims`` are the least and the largest length of the rows that a policy learns from.
+    """
+    if not isinstance(ranking, Ranking):
+        raise InvalidInput("ranking", "be a longrank.Ranking", type(ranking).__name__)
+    if not isinstance(outcome, Outcome):
+        raise InvalidInput("outcome", "be a longrank.Outcome", type(outcome).__name__)
+    outcome.check(len(ranking._order))
+    if dims is not None and not dims[0] <= ranking._dim <= dims[1] and len(ranking._order):
+        made, given = (str(length or "0 (records)") for length in (dims[1], ranking._dim))
+        rule = f"have features of length {made}, as this policy makes them"
+        raise InvalidInput("ranking", rule, given)
 
 
 class Prices(NamedTuple):

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels, notebook
+from longrank.arrays import Vector
 from longrank.errors import InvalidInput
-
-Vector = NDArray[np.float64]
 
 MAX_PRICE = 1e100  # of a try and of a success, so that sums are finite
 
@@ -84,7 +83,8 @@ class Payoffs:
     PlannedSequence(order=array([1, 0]), value=0.7, loss_bound=0.0)
     """
 
-    __slots__ = ("_spent", "costs", "losses", "patience", "rewards", "success_values")
+    __slots__ = ("_spent", "budget", "costs", "losses", "patience", "rewards", "success_values")
+    budget: int  # the maximum number of attempts, b
     rewards: NDArray[np.float64]
     losses: NDArray[np.float64]
     costs: NDArray[np.float64] | None
@@ -129,6 +129,7 @@ class Payoffs:
         spent: NDArray[np.float64] | None,
     ) -> Payoffs:
         keep = object.__setattr__
+        keep(self, "budget", len(rewards))
         keep(self, "rewards", rewards)
         keep(self, "losses", losses)
         keep(self, "costs", costs)
@@ -193,11 +194,6 @@ class Payoffs:
             rule = f"be at most {most}, so that a success still pays for its tries"
             raise InvalidInput("budget", rule, b)
         return cls(np.maximum(rewards, 0.0), stop - cost * tries)
-
-    @property
-    def budget(self) -> int:
-        """The maximum number of attempts, b."""
-        return len(self.rewards)
 
     def priced(self, costs: ArrayLike | None = None, values: ArrayLike | None = None) -> Payoffs:
         """Return these payoffs with per-candidate costs of an attempt and values of a success."""
@@ -326,10 +322,11 @@ class Payoffs:
         self._need_candidates()
         if budget is None:
             return self.budget
-        b = checks.whole("budget", budget)
-        if b > self.budget:
-            raise InvalidInput("budget", f"be at most the payoffs' {self.budget}", b)
-        return b
+        if type(budget) is not int or budget < 0:
+            budget = checks.whole("budget", budget)
+        if budget > self.budget:
+            raise InvalidInput("budget", f"be at most the payoffs' {self.budget}", budget)
+        return budget
 
     def _checked(self, probabilities: ArrayLike) -> NDArray[np.float64]:
         self._need_positions()
@@ -410,6 +407,13 @@ class Payoffs:
         return shown + notebook.table("Costs and values", head, lines, more)
 
 
+def max_tries(payoffs: Payoffs, budget: int | None) -> int:
+    """Return ``payoffs.tries(budget)`` for a policy, which refuses anything but payoffs."""
+    if not isinstance(payoffs, Payoffs):
+        raise InvalidInput("payoffs", "be a longrank.Payoffs", type(payoffs).__name__)
+    return payoffs.budget if budget is None and payoffs._spent is None else payoffs.tries(budget)
+
+
 def _rebuild(*parts: Any) -> Payoffs:
     *arrays, patience = parts
     return Payoffs(*arrays, patience=patience)
@@ -450,6 +454,8 @@ def _chances(probabilities: ArrayLike) -> NDArray[np.float64]:
 
 
 def _patience(patience: float) -> float:
+    if type(patience) is float and 0.0 < patience <= 1.0:
+        return patience
     return checks.real("patience", patience, above=0.0, maximum=1.0)
 
 

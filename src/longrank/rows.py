@@ -9,13 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.arrays import Indices, Keys, Matrix
 from longrank.contents import show
 from longrank.errors import BadFile
 from longrank.packing import Tree
-
-Keys = NDArray[np.uint64]
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 
 class Slot(NamedTuple):

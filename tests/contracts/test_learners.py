@@ -12,6 +12,7 @@ from longrank import (
     PROBIT,
     MaximumLikelihood,
     OnlineNewton,
+    Ridge,
     SparseLaplace,
 )
 from longrank.learners import from_state

@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import struct
 import threading
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -111,7 +110,7 @@ def answer(handler: BaseHTTPRequestHandler, served: Served) -> None:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+def server(monkeypatch):
     monkeypatch.setenv("no_proxy", "*")
     running = Server()
     yield running
@@ -119,7 +118,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 
 @pytest.fixture
-def content() -> bytes:
+def content():
     """Half a megabyte that does not repeat."""
     return np.random.default_rng(7).bytes(500_000)
 
@@ -129,7 +128,7 @@ def md5_of(data: bytes) -> str:
 
 
 @pytest.fixture
-def md5() -> Callable[[bytes], str]:
+def md5():
     return md5_of
 
 
@@ -140,7 +139,7 @@ def listing(folder: Path) -> list[str]:
 
 
 @pytest.fixture
-def names() -> Callable[[Path], list[str]]:
+def names():
     """All files below a folder, hidden ones too."""
     return listing
 
@@ -167,7 +166,7 @@ def idx_contents(train: int = 60, test: int = 20, side: int = 4) -> dict[str, by
 
 
 @pytest.fixture
-def small_images(tmp_path: Path) -> Path:
+def small_images(tmp_path):
     """A folder with four gzipped IDX files of 60 and 20 images."""
     folder = tmp_path / "small-images"
     folder.mkdir()
@@ -192,7 +191,7 @@ def movielens_1m(rows: list[tuple[int, int, int]]) -> bytes:
 
 
 @pytest.fixture
-def small_ratings(tmp_path: Path) -> Path:
+def small_ratings(tmp_path):
     """A ratings.dat of 40 users and 30 movies."""
     path = tmp_path / "ratings.dat"
     path.write_bytes(movielens_1m(triplets()))

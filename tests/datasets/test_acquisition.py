@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from longrank.datasets import SOURCES, DownloadFailed, File, MissingData, Source, find, get
-from longrank.datasets.acquisition import fetch
 from longrank.errors import BadFile, InvalidInput
 
 Md5 = Callable[[bytes], str]
@@ -38,77 +37,54 @@ def images_on(server: Any, folder: Path, md5: Md5) -> Source:
     return dataclasses.replace(SOURCES["mnist"], files=tuple(files))
 
 
-def test_a_data_set_of_one_file_is_got(
-    server: Any, small_ratings: Path, md5: Md5, names: Names, tmp_path: Path
-) -> None:
+def test_a_data_set_of_one_file_is_got_from_the_first_address_that_works(
+    server, small_ratings, md5, names, tmp_path
+):
     data = zipped("ml-1m/ratings.dat", small_ratings.read_bytes())
-    known = movielens(File("ml-1m.zip", (server.put("ml-1m.zip", data),), len(data), md5(data)))
-    folder = tmp_path / "data"
-    files = fetch(known, folder, accept_terms=True)
-    assert files == find("movielens-1m", folder)
-    assert names(folder) == ["movielens-1m/ml-1m.zip"]
+    urls = (f"{server.url}/gone", server.put("ml-1m.zip", data))
+    known = movielens(File("ml-1m.zip", urls, len(data), md5(data)))
+    files = get(known, tmp_path / "data", accept_terms=True)
+    assert files == find("movielens-1m", tmp_path / "data")
+    assert names(tmp_path / "data") == ["movielens-1m/ml-1m.zip"]
+    assert files[0].read_bytes() == data
 
 
-def test_a_data_set_of_four_files_is_got_with_progress_for_each(
-    server: Any, small_images: Path, md5: Md5, tmp_path: Path
-) -> None:
+def test_a_data_set_of_four_files_is_got_with_progress_for_each_and_not_again(
+    server, small_images, md5, tmp_path
+):
     known = images_on(server, small_images, md5)
     seen: dict[str, tuple[int, int | None]] = {}
-    files = fetch(known, tmp_path, progress=lambda name, *now: seen.update({name: now}))
+    files = get(known, tmp_path, progress=lambda name, *now: seen.update({name: now}))
     assert {file.name for file in files} == set(seen)
     assert all(done == total for done, total in seen.values())
     assert set(find("mnist", tmp_path)) == set(files)
-
-
-def test_what_is_there_is_not_got_again(
-    server: Any, small_images: Path, md5: Md5, tmp_path: Path
-) -> None:
-    known = images_on(server, small_images, md5)
-    files = fetch(known, tmp_path)
     assert len(server.requests) == 4
     files[0].write_bytes(b"damaged")
-    fetch(known, tmp_path)
+    get(known, tmp_path)
     assert len(server.requests) == 5
 
 
-def test_a_mirror_is_asked_if_the_first_address_fails(
-    server: Any, small_ratings: Path, tmp_path: Path
-) -> None:
-    data = zipped("ratings.dat", small_ratings.read_bytes())
-    urls = (f"{server.url}/gone", server.put("ml-1m.zip", data))
-    (file,) = fetch(movielens(File("ml-1m.zip", urls)), tmp_path, accept_terms=True)
-    assert file.read_bytes() == data
+def test_why_nothing_was_got_is_said_for_each_address(server, names, tmp_path):
+    bad, page = server.put("bad", b"bad"), server.put("page", b"<html>moved</html>")
+    for file, error, message in [
+        (
+            File("ml-1m.zip", (f"{server.url}/gone", bad), size=4),
+            DownloadFailed,
+            r"gone .*404 .*; .*bad must have 4 bytes",
+        ),
+        (
+            File("ml-1m.zip", (bad,), size=4),
+            BadFile,
+            "bad must have 4 bytes, the server offers 3",
+        ),
+        (File("ml-1m.zip", (page,)), BadFile, "line 1 must be UserID::MovieID"),  # no checksum
+    ]:
+        with pytest.raises(error, match=message):
+            get(movielens(file), tmp_path, accept_terms=True)
+        assert names(tmp_path) == []
 
 
-def test_if_all_addresses_fail_each_one_says_why(server: Any, names: Names, tmp_path: Path) -> None:
-    urls = (f"{server.url}/gone", server.put("bad", b"bad"))
-    known = movielens(File("ml-1m.zip", urls, size=4))
-    with pytest.raises(DownloadFailed, match=r"gone .*404 .*; .*bad must have 4 bytes"):
-        fetch(known, tmp_path, accept_terms=True)
-    assert names(tmp_path) == []
-
-
-def test_one_address_that_fails_says_why_by_itself(
-    server: Any, names: Names, tmp_path: Path
-) -> None:
-    known = movielens(File("ml-1m.zip", (server.put("bad", b"bad"),), size=4))
-    with pytest.raises(BadFile, match="bad must have 4 bytes, the server offers 3"):
-        fetch(known, tmp_path, accept_terms=True)
-    assert names(tmp_path) == []
-
-
-def test_without_a_checksum_the_beginning_is_read(
-    server: Any, names: Names, tmp_path: Path
-) -> None:
-    known = movielens(File("ml-1m.zip", (server.put("page", b"<html>moved</html>"),)))
-    with pytest.raises(BadFile, match="line 1 must be UserID::MovieID"):
-        fetch(known, tmp_path, accept_terms=True)
-    assert names(tmp_path) == []
-
-
-def test_what_was_there_before_in_another_form_gives_way(
-    server: Any, small_ratings: Path, names: Names, tmp_path: Path
-) -> None:
+def test_what_was_there_before_in_another_form_gives_way(server, small_ratings, names, tmp_path):
     home = tmp_path / "movielens-1m"
     (home / "unpacked").mkdir(parents=True)
     (home / "ratings.dat").write_bytes(b"older")
@@ -116,21 +92,17 @@ def test_what_was_there_before_in_another_form_gives_way(
     (home / "README").write_bytes(b"the user's own")
     data = zipped("ratings.dat", small_ratings.read_bytes())
     known = movielens(File("ml-1m.zip", (server.put("ml-1m.zip", data),)))
-    fetch(known, tmp_path, accept_terms=True)
+    get(known, tmp_path, accept_terms=True)
     assert names(home) == ["README", "ml-1m.zip"]
 
 
-def test_terms_must_be_accepted_first(names: Names, tmp_path: Path) -> None:
-    with pytest.raises(
-        InvalidInput, match=r"accept_terms must be True to get MovieLens-25M.*\.html"
-    ):
+def test_terms_must_be_accepted_and_what_cannot_be_downloaded_is_explained(names, tmp_path):
+    rule = r"accept_terms must be True to get MovieLens-25M.*\.html"
+    with pytest.raises(InvalidInput, match=rule):
         get("movielens-25m", tmp_path)
-    assert names(tmp_path) == []
-
-
-def test_what_cannot_be_downloaded_is_explained(tmp_path: Path) -> None:
     with pytest.raises(MissingData, match=r"accept the agreement .* 'longrank data add yelp PATH'"):
         get("yelp", tmp_path, accept_terms=True)
+    assert names(tmp_path) == []
 
 
 @pytest.mark.parametrize(
@@ -140,9 +112,7 @@ def test_what_cannot_be_downloaded_is_explained(tmp_path: Path) -> None:
         ("yelp", "then run 'longrank data add yelp PATH'"),
     ],
 )
-def test_a_data_set_that_is_not_there_says_how_to_get_it(
-    tmp_path: Path, name: str, how: str
-) -> None:
+def test_a_data_set_that_is_not_there_says_how_to_get_it(tmp_path, name, how):
     for _ in range(2):
         with pytest.raises(MissingData, match=how) as caught:
             find(name, tmp_path)

@@ -28,38 +28,40 @@ SMALL = {
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
+def data(tmp_path):
     return tmp_path / "data"
 
 
 @pytest.fixture
-def given(tmp_path: Path) -> Path:
+def given(tmp_path):
     folder = tmp_path / "given"
     folder.mkdir()
     return folder
 
 
-def test_a_plain_file_is_added(given: Path, data: Path, names: Names) -> None:
-    for name in SMALL:
-        member, content = SMALL[name]
+def test_a_plain_file_is_added_under_its_usual_name(given, data, names):
+    for name, (member, content) in SMALL.items():
         (given / ".renamed").write_bytes(content)
         assert add(name, str(given / ".renamed"), str(data)) == (data / name / member,)
         assert names(data / name) == [member]
         assert find(name, data) == (data / name / member,)
 
 
-def test_of_a_folder_the_file_that_counts_is_added(given: Path, data: Path, names: Names) -> None:
-    name = "yelp"
-    member, content = SMALL[name]
+def test_of_a_folder_the_files_that_count_are_added(given, small_images, data, names):
+    member, content = SMALL["yelp"]
     (given / "README.txt").write_bytes(b"read me")
     (given / "unpacked").mkdir()
     (given / "unpacked" / member).write_bytes(content)
-    add(name, given, data)
-    assert names(data) == [f"{name}/{member}"]
-    assert find(name, data) == (data / name / member,)
+    add("yelp", given, data)
+    assert names(data) == [f"yelp/{member}"]
+    add("fashion", small_images, data)
+    assert names(data / "fashion") == names(small_images)
+    assert len(find("fashion", data)) == 4
 
 
-def test_archives_are_added_as_they_are(given: Path, data: Path, names: Names) -> None:
+def test_archives_are_added_as_they_are_in_place_of_what_was_there(
+    given, small_images, data, names
+):
     name = "movielens-25m"
     member, content = SMALL[name]
     (given / member).write_bytes(content)
@@ -74,44 +76,26 @@ def test_archives_are_added_as_they_are(given: Path, data: Path, names: Names) -
         assert find(name, data) == (data / name / usual,)
         assert names(data) == [f"{name}/{usual}"]
         assert (data / name / usual).read_bytes() == (given / file).read_bytes()
-
-
-def test_the_four_files_of_a_folder_of_images_are_added(
-    small_images: Path, data: Path, names: Names
-) -> None:
-    add("fashion", small_images, data)
-    assert names(data) == [f"fashion/{file}" for file in names(small_images)]
-    assert len(find("fashion", data)) == 4
-
-
-def test_a_zip_of_images_replaces_the_four_files(
-    small_images: Path, given: Path, data: Path, names: Names
-) -> None:
     add("mnist", small_images, data)
     with zipfile.ZipFile(given / "archive.zip", "w") as archive:
-        for file in small_images.iterdir():
-            archive.write(file, file.name)
+        for path in small_images.iterdir():
+            archive.write(path, path.name)
     add("mnist", given / "archive.zip", data)
-    assert names(data) == ["mnist/mnist.zip"]
+    assert names(data / "mnist") == ["mnist.zip"]
 
 
-def test_a_file_is_linked_where_the_disk_allows_it(given: Path, data: Path) -> None:
-    file = given / "ratings.dat"
+def test_a_file_is_linked_where_the_disk_allows_it_also_where_a_link_leads_to_it(given, data):
+    file = given / "real"
     file.write_bytes(SMALL["movielens-1m"][1])
-    (added,) = add("movielens-1m", file, data)
-    assert added.samefile(file)
-
-
-def test_what_a_symbolic_link_leads_to_is_added(given: Path, data: Path) -> None:
-    (given / "real").write_bytes(SMALL["movielens-1m"][1])
-    (given / "ratings.dat").symlink_to(given / "real")
-    (added,) = add("movielens-1m", given / "ratings.dat", data)
-    assert not added.is_symlink()
-    assert added.samefile(given / "real")
+    (given / "ratings.dat").symlink_to(file)
+    for path in (file, given / "ratings.dat"):
+        (added,) = add("movielens-1m", path, data)
+        assert not added.is_symlink()
+        assert added.samefile(file)
 
 
 @pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="needs a second disk")
-def test_a_file_on_another_disk_is_copied(given: Path, names: Names) -> None:
+def test_a_file_on_another_disk_is_copied(given, names):
     file = given / "ratings.dat"
     file.write_bytes(SMALL["movielens-1m"][1])
     with tempfile.TemporaryDirectory(dir="/dev/shm") as elsewhere:
@@ -123,29 +107,23 @@ def test_a_file_on_another_disk_is_copied(given: Path, names: Names) -> None:
         assert names(Path(elsewhere)) == ["movielens-1m/ratings.dat"]
 
 
-def test_adding_twice_changes_nothing(given: Path, data: Path, names: Names) -> None:
+def test_adding_again_changes_nothing_and_a_newer_file_replaces_an_older_one(given, data, names):
     file = given / "ratings.dat"
     file.write_bytes(SMALL["movielens-1m"][1])
-    add("movielens-1m", file, data)
     (added,) = add("movielens-1m", file, data)
-    assert add("movielens-1m", added, data) == (added,)
-    assert names(data) == ["movielens-1m/ratings.dat"]
-
-
-def test_a_newer_file_replaces_an_older_one(given: Path, data: Path, names: Names) -> None:
-    file = given / "ratings.dat"
-    file.write_bytes(SMALL["movielens-1m"][1])
-    add("movielens-1m", file, data)
+    assert add("movielens-1m", file, data) == add("movielens-1m", added, data) == (added,)
     file.unlink()
     file.write_bytes(b"7::7::5::7\n")
-    (added,) = add("movielens-1m", file, data)
+    assert add("movielens-1m", file, data) == (added,)
     assert added.read_bytes() == b"7::7::5::7\n"
     assert names(data) == ["movielens-1m/ratings.dat"]
+    (given / "broken.dat").write_bytes(b"broken\n")
+    with pytest.raises(BadFile, match="does not look like MovieLens-1M"):
+        add("movielens-1m", given / "broken.dat", data)
+    assert added.read_bytes() == b"7::7::5::7\n"
 
 
-def test_another_data_set_is_refused_and_nothing_stays_behind(
-    given: Path, data: Path, names: Names
-) -> None:
+def test_another_data_set_is_refused_and_nothing_stays_behind(given, data, names):
     for name, other in list(itertools.permutations(SMALL, 2)):
         (given / "file").write_bytes(SMALL[other][1])
         with pytest.raises(BadFile, match=r"file does not look like .*, line 1 must be"):
@@ -153,35 +131,20 @@ def test_another_data_set_is_refused_and_nothing_stays_behind(
         assert names(data) == []
 
 
-def test_a_folder_without_the_file_is_refused(given: Path, data: Path, names: Names) -> None:
-    with pytest.raises(BadFile, match=r"does not look like Yelp Open Dataset: .* must hold yelp_"):
-        add("yelp", given, data)
-    with pytest.raises(BadFile, match=r"does not look like MNIST: .* must hold train-images"):
-        add("mnist", given, data)
+def test_what_is_not_there_or_not_known_is_refused(given, data, names):
+    for name, path, error, message in [
+        ("yelp", given, BadFile, r"does not look like Yelp Open Dataset: .* must hold yelp_"),
+        ("mnist", given, BadFile, r"does not look like MNIST: .* must hold train-images"),
+        ("msd", given / "nowhere", InvalidInput, "path must exist"),
+        ("netflix", given, InvalidInput, r"name must be one of mnist, .*, msd, got 'netflix'"),
+    ]:
+        with pytest.raises(error, match=message):
+            add(name, path, data)
     assert names(data) == []
 
 
-def test_a_failing_add_leaves_what_was_there(given: Path, data: Path, names: Names) -> None:
-    (given / "ratings.dat").write_bytes(SMALL["movielens-1m"][1])
-    add("movielens-1m", given, data)
-    (given / "broken.dat").write_bytes(b"broken\n")
-    with pytest.raises(BadFile, match="does not look like MovieLens-1M"):
-        add("movielens-1m", given / "broken.dat", data)
-    assert names(data) == ["movielens-1m/ratings.dat"]
-
-
-def test_a_path_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="path must exist"):
-        add("msd", tmp_path / "nowhere", tmp_path)
-
-
-def test_an_unknown_name_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="name must be one of"):
-        add("netflix", tmp_path, tmp_path)
-
-
 @pytest.mark.mnist
-def test_the_real_files_are_added(real_mnist: Path, data: Path, names: Names) -> None:
+def test_the_real_files_are_added(real_mnist, data, names):
     add("mnist", real_mnist, data)
     assert len(find("mnist", data)) == 4
     assert len(names(data)) == 4

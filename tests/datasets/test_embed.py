@@ -63,44 +63,33 @@ def split(seed: int, count: int, sample: int) -> tuple[Array, Array]:
     return order[:sample], order[sample:]
 
 
-def test_rated_items_are_embedded_by_the_singular_vectors_of_the_sample() -> None:
+def sigmoid(scores: Array) -> Array:
+    return np.asarray(1.0 / (1.0 + np.exp(-scores)))
+
+
+def test_rated_items_are_embedded_by_the_singular_vectors_of_the_sample():
     rows = drawn()
     got = embed_ratings(as_ratings(rows), seed=3, sample=12, dim=4)
     fit, rest = split(3, 25, 12)
     matrix = dense(rows)
     left, values, right = np.linalg.svd(matrix[:, fit])
-    assert same_up_to_signs(got["embedding_items"], unit(right[:4].T))
-    assert same_up_to_signs(got["items"], unit(matrix[:, rest].T @ left[:, :4] / values[:4]))
-
-
-def test_signs_are_fixed_by_the_largest_entry() -> None:
-    rows = drawn()
-    got = embed_ratings(as_ratings(rows), seed=3, sample=12, dim=4)
-    fit, _ = split(3, 25, 12)
-    left, _, right = np.linalg.svd(dense(rows)[:, fit])
     largest = np.abs(left[:, :4]).argmax(axis=0)
-    signs = np.sign(left[largest, range(4)])
+    signs = np.sign(left[largest, range(4)])  # the largest entry is positive
     assert np.allclose(got["embedding_items"], unit(right[:4].T * signs), atol=1e-9)
+    expected = unit(matrix[:, rest].T @ left[:, :4] / values[:4] * signs)
+    assert np.allclose(got["items"], expected, atol=1e-9)
+    # Chances are the sigmoid of the mean rating above the median.
+    means = np.array([np.mean([v for _, item, v in rows if item == i]) for i in range(25)])
+    assert np.allclose(got["chances"], sigmoid(means - np.median(means))[rest], atol=1e-12)
 
 
-def test_chances_are_the_sigmoid_of_the_mean_rating_above_the_median() -> None:
-    rows = drawn()
-    got = embed_ratings(as_ratings(rows), seed=1, sample=12, dim=3)
-    _, rest = split(1, 25, 12)
-    means = np.array(
-        [np.mean([value for _, item, value in rows if item == wanted]) for wanted in range(25)]
-    )
-    expected = 1.0 / (1.0 + np.exp(-(means - np.median(means))))
-    assert np.allclose(got["chances"], expected[rest], atol=1e-12)
-
-
-def test_play_counts_of_thousands_do_not_overflow() -> None:
+def test_play_counts_of_thousands_do_not_overflow():
     rows = [(user, item, 50_000.0 if item % 2 else value) for user, item, value in drawn()]
     chances = embed_ratings(as_ratings(rows), seed=1, sample=12, dim=3)["chances"]
     assert ((chances >= 0.0) & (chances <= 1.0)).all()
 
 
-def test_the_most_active_users_and_the_most_rated_items_count() -> None:
+def test_the_most_active_users_and_the_most_rated_items_count():
     rows = drawn()
     got = embed_ratings(as_ratings(rows), seed=2, sample=6, dim=3, users=30, items=10)
     matrix = dense(rows)
@@ -113,18 +102,17 @@ def test_the_most_active_users_and_the_most_rated_items_count() -> None:
     assert same_up_to_signs(got["items"], unit(small[:, rest].T @ left[:, :3] / values[:3]))
     # The mean is over all ratings of an item, the median over the items that count.
     means = np.array([matrix[matrix[:, item] > 0, item].mean() for item in rated])
-    expected = 1.0 / (1.0 + np.exp(-(means - np.median(means))))
-    assert np.allclose(got["chances"], expected[rest], atol=1e-6)
+    assert np.allclose(got["chances"], sigmoid(means - np.median(means))[rest], atol=1e-6)
 
 
-def test_sizes_beyond_the_data_mean_all_of_it() -> None:
+def test_sizes_beyond_the_data_mean_all_of_it():
     data = as_ratings(drawn())
     some = embed_ratings(data, seed=0, sample=12, dim=3, users=10**6, items=10**6)
     every = embed_ratings(data, seed=0, sample=12, dim=3)
     assert all(np.array_equal(some[name], every[name]) for name in every)
 
 
-def test_several_ratings_of_one_item_by_one_user_count_as_their_mean() -> None:
+def test_several_ratings_of_one_item_by_one_user_count_as_their_mean():
     rows = drawn()
     user, item, value = rows[0]
     doubled = [(user, item, value - 0.5), *rows[1:], (user, item, value + 0.5)]
@@ -133,7 +121,7 @@ def test_several_ratings_of_one_item_by_one_user_count_as_their_mean() -> None:
     assert np.allclose(got["items"], expected["items"], atol=1e-9)
 
 
-def test_an_active_user_is_one_with_many_items_not_one_with_many_ratings() -> None:
+def test_an_active_user_is_one_with_many_items_not_one_with_many_ratings():
     rows = [(user, item, value) for user, item, value in drawn() if user or item == 0]
     loud = [*rows, *[(0, 0, 3.0)] * 500]  # user 0 rates one item again and again
     got = embed_ratings(as_ratings(loud), seed=3, sample=12, dim=3, users=59)
@@ -147,7 +135,7 @@ def test_an_active_user_is_one_with_many_items_not_one_with_many_ratings() -> No
     assert np.allclose(got["items"], expected["items"], atol=1e-9)
 
 
-def test_an_item_of_which_nothing_is_known_is_zero() -> None:
+def test_an_item_of_which_nothing_is_known_is_zero():
     rows = drawn(users=40, items=12)
     lonely = [*rows, (40, 12, 5.0), (41, 12, 5.0)]
     seed = next(seed for seed in range(99) if 12 in split(seed, 13, 7)[1])
@@ -158,21 +146,17 @@ def test_an_item_of_which_nothing_is_known_is_zero() -> None:
     assert np.allclose(np.delete(norms, where), 1.0)
 
 
-def test_sizes_of_ratings_that_do_not_fit_are_refused() -> None:
-    for sizes, rule in [
-        ({"sample": 25, "dim": 3}, "sample must be from 1 to 24, of the items, got 25"),
-        ({"sample": 0, "dim": 3}, "sample must be from 1 to 24, of the items, got 0"),
-        ({"sample": 5, "dim": 5}, "dim must be from 1 to 4, for a matrix of"),
-        ({"sample": 5, "dim": 0}, "dim must be from 1 to 4, for a matrix of"),
+def test_sizes_of_ratings_that_do_not_fit_are_refused():
+    alike = [(user, item, float(1 + user % 2)) for user in range(20) for item in range(12)]
+    for rows, sample, dim, rule in [
+        (drawn(), 25, 3, "sample must be from 1 to 24, of the items, got 25"),
+        (drawn(), 0, 3, "sample must be from 1 to 24, of the items, got 0"),
+        (drawn(), 5, 5, "dim must be from 1 to 4, for a matrix of"),
+        (drawn(), 5, 0, "dim must be from 1 to 4, for a matrix of"),
+        (alike, 8, 2, "dim must be at most 1, the rank of the sampled"),
     ]:
         with pytest.raises(InvalidInput, match=rule):
-            embed_ratings(as_ratings(drawn()), seed=0, **sizes)
-
-
-def test_a_dimension_above_the_rank_is_refused() -> None:
-    rows = [(user, item, float(1 + user % 2)) for user in range(20) for item in range(12)]
-    with pytest.raises(InvalidInput, match="dim must be at most 1, the rank of the sampled"):
-        embed_ratings(as_ratings(rows), seed=0, sample=8, dim=2)
+            embed_ratings(as_ratings(rows), seed=0, sample=sample, dim=dim)
 
 
 def drawn_images(train: int = 50, test: int = 20) -> Images:
@@ -182,7 +166,7 @@ def drawn_images(train: int = 50, test: int = 20) -> Images:
     return Images(pixels[:train], labels[:train], pixels[train:], labels[train:])
 
 
-def test_images_are_embedded_by_the_principal_components_of_the_sample() -> None:
+def test_images_are_embedded_by_the_principal_components_of_the_sample():
     images = drawn_images()
     got = embed_images(images, seed=6, sample=40, dim=5)
     rng = np.random.default_rng(6)
@@ -200,13 +184,13 @@ def test_images_are_embedded_by_the_principal_components_of_the_sample() -> None
     assert np.allclose(got["embedding_items"], expected, atol=1e-9)
 
 
-def test_without_test_images_the_rest_of_the_training_images_are_the_items() -> None:
+def test_without_test_images_the_rest_of_the_training_images_are_the_items():
     got = embed_images(drawn_images(50, 0), seed=0, sample=20, dim=3)
     assert got["items"].shape == (30, 3)
     assert got["labels"].shape == (30,)
 
 
-def test_sizes_of_images_that_do_not_fit_are_refused() -> None:
+def test_sizes_of_images_that_do_not_fit_are_refused():
     for test, sizes, rule in [
         (20, {"sample": 51, "dim": 3}, "sample must be from 2 to 50, of the training"),
         (0, {"sample": 50, "dim": 3}, "sample must be from 2 to 49, of the training"),
@@ -218,35 +202,25 @@ def test_sizes_of_images_that_do_not_fit_are_refused() -> None:
             embed_images(drawn_images(50, test), seed=0, **sizes)
 
 
-@pytest.mark.parametrize("kind", ["images", "ratings"])
-def test_a_seed_gives_the_same_arrays_and_another_seed_others(kind: str) -> None:
-    def embedded(seed: int) -> dict[str, Array]:
-        if kind == "images":
-            return embed_images(drawn_images(), seed=seed, sample=40, dim=5)
-        return embed_ratings(as_ratings(drawn()), seed=seed, sample=12, dim=4)
-
+@pytest.mark.parametrize(
+    "embedded",
+    [
+        lambda seed: embed_images(drawn_images(), seed=seed, sample=40, dim=5),
+        lambda seed: embed_ratings(as_ratings(drawn()), seed=seed, sample=12, dim=4),
+    ],
+)
+def test_a_seed_gives_the_same_rows_of_norm_one_and_another_seed_others(embedded):
     first, again, other = embedded(0), embedded(0), embedded(1)
     for name, array in first.items():
         assert array.tobytes() == again[name].tobytes()
         assert not np.array_equal(array, other[name])
-
-
-@pytest.mark.parametrize("kind", ["images", "ratings"])
-def test_rows_have_norm_one(kind: str) -> None:
-    got = (
-        embed_images(drawn_images(), seed=0, sample=40, dim=5)
-        if kind == "images"
-        else embed_ratings(as_ratings(drawn()), seed=0, sample=12, dim=4)
-    )
     for name in ("items", "embedding_items"):
-        assert got[name].dtype == np.float64
-        assert np.allclose(np.linalg.norm(got[name], axis=1), 1.0, atol=1e-12)
+        assert first[name].dtype == np.float64
+        assert np.allclose(np.linalg.norm(first[name], axis=1), 1.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("absent", ["scipy.sparse", "scipy.linalg", "threadpoolctl"])
-def test_a_plain_installation_says_which_extra_is_missing(
-    monkeypatch: pytest.MonkeyPatch, absent: str
-) -> None:
+def test_a_plain_installation_says_which_extra_is_missing(monkeypatch, absent):
     monkeypatch.setitem(sys.modules, absent, None)
     with pytest.raises(MissingExtra, match=r"embed_ratings needs .*longrank\[experiments\]"):
         embed_ratings(as_ratings(drawn()), seed=0, sample=12, dim=4)

@@ -27,7 +27,7 @@ def plain(folder: Path) -> Path:
     return folder
 
 
-def test_images_come_as_rows_with_their_labels(small_images: Path) -> None:
+def test_images_come_as_rows_with_their_labels(small_images):
     images = read(small_images)
     assert images.train.shape == (60, 16)
     assert images.test.shape == (20, 16)
@@ -37,31 +37,24 @@ def test_images_come_as_rows_with_their_labels(small_images: Path) -> None:
     assert images.train[1].tobytes() == raw[16 + 16 : 16 + 32]
 
 
-def test_plain_files_are_read_as_well(small_images: Path) -> None:
+def test_plain_files_other_names_and_a_zip_are_read_as_well(small_images, tmp_path):
     expected = read(small_images)
-    assert np.array_equal(read(plain(small_images)).train, expected.train)
-
-
-def test_the_other_spelling_of_the_names_is_read_as_well(small_images: Path) -> None:
-    expected = read(small_images)
-    for file in list(plain(small_images).iterdir()):
-        file.rename(file.with_name(file.name.replace("-idx", ".idx")))
-    assert np.array_equal(read(small_images).test, expected.test)
-
-
-def test_a_zip_of_the_four_files_is_read_as_well(small_images: Path, tmp_path: Path) -> None:
     path = tmp_path / "images.zip"
     with zipfile.ZipFile(path, "w") as archive:
         for file in small_images.iterdir():
             archive.write(file, f"images/{file.name}")
-    assert np.array_equal(read(path).train, read(small_images).train)
+    assert np.array_equal(read(path).train, expected.train)
+    assert np.array_equal(read(plain(small_images)).train, expected.train)
+    for file in list(small_images.iterdir()):
+        file.rename(file.with_name(file.name.replace("-idx", ".idx")))
+    assert np.array_equal(read(small_images).test, expected.test)
 
 
 def header(magic: int, *lengths: int) -> bytes:
     return struct.pack(f">{1 + len(lengths)}I", magic, *lengths)
 
 
-def test_a_broken_file_is_named_with_the_rule(small_images: Path) -> None:
+def test_a_broken_file_is_named_with_the_rule(small_images):
     path = plain(small_images) / IMAGES
     for data, rule in [
         (b"", "must begin with the magic number 2051, got 0 bytes"),
@@ -79,36 +72,39 @@ def test_a_broken_file_is_named_with_the_rule(small_images: Path) -> None:
         assert str(path) in str(caught.value)
 
 
-def test_a_truncated_gzip_is_refused(small_images: Path) -> None:
+def test_a_truncated_gzip_is_refused(small_images):
     path = small_images / f"{IMAGES}.gz"
     path.write_bytes(path.read_bytes()[:500])
     with pytest.raises(BadFile, match=f"{IMAGES}.gz cannot be read: "):
         read(small_images)
 
 
-def test_labels_must_be_as_many_as_images(small_images: Path) -> None:
-    path = plain(small_images) / LABELS
-    path.write_bytes(header(2049, 59) + bytes(59))
-    with pytest.raises(BadFile, match=f"one label for each image, got 60 in {IMAGES} and 59 in"):
-        read(small_images)
-
-
-def test_images_must_have_one_size(small_images: Path) -> None:
-    path = plain(small_images) / "t10k-images-idx3-ubyte"
-    path.write_bytes(header(2051, 20, 4, 5) + bytes(400))
-    with pytest.raises(BadFile, match="got 4 by 4 for training and 4 by 5 for test"):
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        (LABELS, header(2049, 59) + bytes(59), f"got 60 in {IMAGES} and 59 in"),
+        (
+            "t10k-images-idx3-ubyte",
+            header(2051, 20, 4, 5) + bytes(400),
+            "got 4 by 4 for training and 4 by 5 for test",
+        ),
+    ],
+)
+def test_files_that_do_not_fit_together_are_refused(small_images, name, data, message):
+    (plain(small_images) / name).write_bytes(data)
+    with pytest.raises(BadFile, match=message):
         read(small_images)
 
 
 @pytest.mark.parametrize("names", PARTS, ids=lambda names: names[0])
-def test_a_missing_file_is_named(small_images: Path, names: tuple[str, ...]) -> None:
+def test_a_missing_file_is_named(small_images, names):
     (small_images / f"{names[0]}.gz").unlink()
     with pytest.raises(BadFile, match=f"must hold {names[0]}"):
         read(small_images)
 
 
 @pytest.mark.mnist
-def test_the_real_files_are_read(real_mnist: Path) -> None:
+def test_the_real_files_are_read_and_those_of_the_catalogue(real_mnist):
     images = read(real_mnist)
     assert images.train.shape == (60_000, 784)
     assert images.test.shape == (10_000, 784)
@@ -118,15 +114,7 @@ def test_the_real_files_are_read(real_mnist: Path) -> None:
         *(892, 958, 1028, 974, 1009),
     ]
     assert images.train.mean() == pytest.approx(33.318, abs=0.001)
-
-
-@pytest.mark.mnist
-def test_the_real_files_have_the_size_and_checksum_of_the_catalogue(real_mnist: Path) -> None:
     for file in SOURCES["mnist"].files:
         assert mismatch(real_mnist / file.name, file.size, file.md5) is None
-
-
-@pytest.mark.mnist
-def test_the_real_labels_are_not_images(real_mnist: Path) -> None:
     with pytest.raises(BadFile, match="must begin with the magic number 2051, got 2049"):
         read_idx(real_mnist, TRAIN_LABELS, dimensions=3)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -48,7 +46,7 @@ class Reversed(Policy):
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def installed(tmp_path, monkeypatch):
     """A package that offers tasks and a policy, as pip would install it."""
     package = tmp_path / "site"
     information = package / "shop_tasks-1.0.dist-info"
@@ -63,7 +61,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("installed")
-def test_a_task_of_a_package_is_a_task_like_ours(tmp_path: Path) -> None:
+def test_a_task_of_a_package_is_a_task_like_ours(tmp_path):
     assert {"shop", "digits-3"} <= set(TASKS)
     assert len(TASKS) == len(list(TASKS))
     assert available("shop")
@@ -79,7 +77,7 @@ def test_a_task_of_a_package_is_a_task_like_ours(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("installed")
-def test_a_task_and_a_policy_of_a_package_run_by_the_command_line(tmp_path: Path) -> None:
+def test_a_task_and_a_policy_of_a_package_run_by_the_command_line(tmp_path):
     results, report = tmp_path / "results", tmp_path / "page"
     settings = ["--scenario", "vanilla", "--budgets", "1", "--policies", "rand,c-ucb1,reversed"]
     output = CliRunner().invoke(
@@ -94,11 +92,11 @@ def test_a_task_and_a_policy_of_a_package_run_by_the_command_line(tmp_path: Path
     assert "| b | vanilla Rand | vanilla C-UCB1 | vanilla reversed |" in text
 
 
-def test_without_the_package_there_is_no_such_task() -> None:
+def test_without_the_package_there_is_no_such_task():
     assert "shop" not in TASKS
 
 
-def test_a_table_that_makes_no_sense_is_refused() -> None:
+def test_a_table_that_makes_no_sense_is_refused():
     for wrong, message in [
         ({"items": [[1.0]]}, "items must be an array of float64"),
         ({"items": np.full((3, 2), 5.0)}, "items must be finite with rows of norm at most 1"),

@@ -17,7 +17,7 @@ SIZES: dict[str, Any] = {"sample": 12, "dim": 3}
 
 
 @pytest.fixture
-def data(small_ratings: Path, tmp_path: Path) -> Path:
+def data(small_ratings, tmp_path):
     folder = tmp_path / "data"
     add("movielens-1m", small_ratings, folder)
     return folder
@@ -35,17 +35,14 @@ def same(one: Table, other: Table) -> bool:
     )
 
 
-def test_the_second_time_the_kept_arrays_are_read(data: Path) -> None:
+def test_the_second_time_the_kept_arrays_are_read(data, tmp_path):
     first = table("movielens-1m", 0, data, **SIZES)
     (file,) = kept(data)
     before = file.stat()
-    again = table("movielens-1m", 0, data, **SIZES)
-    assert same(first, again)
+    assert same(first, table("movielens-1m", 0, data, **SIZES))
     assert kept(data) == [file]
     assert file.stat().st_ino == before.st_ino
 
-
-def test_kept_arrays_are_what_is_read(tmp_path: Path) -> None:
     def build() -> Arrays:
         builds.append(1)
         return {"items": np.eye(2)}
@@ -58,7 +55,7 @@ def test_kept_arrays_are_what_is_read(tmp_path: Path) -> None:
     assert builds == [1]
 
 
-def test_every_setting_has_a_file_of_its_own(data: Path) -> None:
+def test_every_setting_has_a_file_of_its_own(data):
     first = table("movielens-1m", **{"seed": 0, "folder": data, **SIZES})
     changes = [{"seed": 1}, {"sample": 13}, {"dim": 2}, {"users": 39}, {"items": 29}]
     for count, change in enumerate(changes, start=2):
@@ -67,24 +64,19 @@ def test_every_setting_has_a_file_of_its_own(data: Path) -> None:
         assert not same(first, other)
 
 
-def test_other_files_give_other_arrays(data: Path, small_ratings: Path) -> None:
+def test_other_files_are_noticed_and_files_that_were_changed_in_place(data, small_ratings):
     first = table("movielens-1m", 0, data, **SIZES)
-    lines = small_ratings.read_bytes()
     newer = small_ratings.with_name("newer.dat")
-    newer.write_bytes(lines.replace(b"::1::978", b"::5::978"))  # of the same size
+    newer.write_bytes(small_ratings.read_bytes().replace(b"::1::978", b"::5::978"))  # same size
     add("movielens-1m", newer, data)
     assert not same(first, table("movielens-1m", 0, data, **SIZES))
-
-
-def test_a_file_that_was_changed_in_place_is_noticed(data: Path) -> None:
-    table("movielens-1m", 0, data, **SIZES)
     (file,) = (data / "movielens-1m").iterdir()
     os.utime(file, ns=(1, 1))
     table("movielens-1m", 0, data, **SIZES)
-    assert len(kept(data)) == 2
+    assert len(kept(data)) == 3
 
 
-def test_a_damaged_file_is_built_anew(data: Path) -> None:
+def test_a_damaged_file_is_built_anew(data):
     for damage in ["empty", "garbage", "truncated", "a bit", "another's"]:
         first = table("movielens-1m", 0, data, **SIZES)
         (file,) = kept(data)
@@ -107,16 +99,13 @@ def test_a_damaged_file_is_built_anew(data: Path) -> None:
         assert len(file.read_bytes()) == len(whole)
 
 
-def test_a_build_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_build_that_fails_leaves_nothing_behind_nor_do_arrays_of_objects(tmp_path):
     def build() -> Arrays:
         raise RuntimeError("no")
 
     with pytest.raises(RuntimeError):
         prepared(tmp_path, "x", {}, (), build)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_arrays_of_objects_are_not_kept_and_leave_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="allow_pickle"):
         prepared(tmp_path, "x", {}, (), lambda: {"items": np.array([object()])})
     assert kept(tmp_path) == []

@@ -18,7 +18,7 @@ from longrank.errors import BadFile, InvalidInput
 MODELS = ("bad", "code", "large", "tiny")
 
 
-def test_a_folder_is_added_and_read(small_questions: Path, tmp_path: Path) -> None:
+def test_a_folder_is_added_and_read(small_questions, tmp_path):
     data = tmp_path / "data"
     assert not available("llm", data)
     with pytest.raises(MissingData, match="then run 'longrank data add llm PATH'"):
@@ -34,7 +34,7 @@ def test_a_folder_is_added_and_read(small_questions: Path, tmp_path: Path) -> No
     assert got.answered.shape == (300, 4)
 
 
-def test_an_archive_is_added_as_it_is(small_questions: Path, tmp_path: Path) -> None:
+def test_an_archive_is_added_as_it_is(small_questions, tmp_path):
     with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
         for file in small_questions.iterdir():
             archive.write(file, f"all/{file.name}")
@@ -43,7 +43,7 @@ def test_an_archive_is_added_as_it_is(small_questions: Path, tmp_path: Path) -> 
     assert read_questions(data).texts == read(small_questions).texts
 
 
-def test_models_and_questions_are_records(small_questions: Path) -> None:
+def test_models_and_questions_are_records(small_questions):
     got = read(small_questions)
     candidates = got.candidates(0.3)
     assert [each["id"] for each in candidates] == list(MODELS)
@@ -55,7 +55,7 @@ def test_models_and_questions_are_records(small_questions: Path) -> None:
         got.candidates(-1)
 
 
-def test_half_a_point_is_a_success(small_questions: Path) -> None:
+def test_half_a_point_is_a_success(small_questions):
     def halve(rows: Any) -> None:
         rows[0]["scores"] = {"bad": 0.49, "code": 0.5, "large": 1, "tiny": 0.0}
 
@@ -69,7 +69,7 @@ def change(file: Path, how: Callable[[Any], Any]) -> None:
     file.write_text(json.dumps(content))
 
 
-def test_what_is_wrong_with_a_file_is_said(small_questions: Path) -> None:
+def test_what_is_wrong_with_a_file_is_said(small_questions):
     for file, how, message in [
         ("train", list.clear, r"train.json must be a list of questions, got \[\]"),
         ("train", lambda r: r.insert(1, 3), "question 2, must be a dictionary, got 3"),
@@ -97,7 +97,7 @@ def test_what_is_wrong_with_a_file_is_said(small_questions: Path) -> None:
         path.write_bytes(whole)
 
 
-def test_a_folder_of_something_else_is_refused(small_questions: Path, tmp_path: Path) -> None:
+def test_a_folder_of_something_else_is_refused(small_questions, tmp_path):
     data = tmp_path / "data"
     (small_questions / "default_llm.json").write_text("[1")
     with pytest.raises(BadFile, match=r"does not look like LLMRouter.*must be JSON: Expecting"):
@@ -108,12 +108,12 @@ def test_a_folder_of_something_else_is_refused(small_questions: Path, tmp_path: 
     assert not data.exists()
 
 
-def test_the_task_has_no_table() -> None:
+def test_the_task_has_no_table():
     with pytest.raises(InvalidInput, match=r"read_questions\(\) gives the records of this"):
         table("llm", 0)
 
 
-def test_the_real_questions_are_read() -> None:
+def test_the_real_questions_are_read():
     folder = Path(__file__).parents[3] / "shared" / "data" / "llmrouter"
     if not folder.is_dir():
         pytest.skip(f"the real questions are not in {folder}")

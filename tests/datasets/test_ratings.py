@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
-import tarfile
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -39,62 +39,28 @@ def write(path: Path, data: bytes) -> Path:
     return path
 
 
-def test_codes_count_from_zero_in_the_order_of_appearance(tmp_path: Path) -> None:
+def test_codes_count_from_zero_in_the_order_of_appearance(tmp_path):
     for name in SMALL:
-        data = read(write(tmp_path / "file", SMALL[name]), FORMATS[name])
-        assert data.users.tolist() == [0, 0, 1, 2]
-        assert data.items.tolist() == [0, 1, 0, 2]
-        assert data.ratings.tolist() == [4, 1, 5, 3]
-        assert (data.user_count, data.item_count, len(data)) == (3, 3, 4)
-        assert data.users.dtype == data.items.dtype == np.int32
-        assert data.ratings.dtype == np.float32
+        file = tmp_path / name / FORMATS[name].names[0]
+        file.parent.mkdir()
+        write(file, SMALL[name])
+        for path in (file, file.parent, write(tmp_path / "packed", gzip.compress(SMALL[name]))):
+            data = read(path, FORMATS[name])
+            assert data.users.tolist() == [0, 0, 1, 2]
+            assert data.items.tolist() == [0, 1, 0, 2]
+            assert data.ratings.tolist() == [4, 1, 5, 3]
+            assert (data.user_count, data.item_count, len(data)) == (3, 3, 4)
+            assert data.users.dtype == data.items.dtype == np.int32
+            assert data.ratings.dtype == np.float32
 
 
-@pytest.mark.parametrize(
-    ("name", "container"),
-    [
-        ("movielens-25m", "folder"),
-        ("movielens-1m", "gzip"),
-        ("movielens-25m", "zip"),
-        ("yelp", "tar"),
-        ("msd", "tar in zip"),
-    ],
-)
-def test_ratings_are_read_from_containers(tmp_path: Path, name: str, container: str) -> None:
-    member = FORMATS[name].names[0]
-    path = tmp_path / "data"
-    if container == "folder":
-        path.mkdir()
-        write(path / member, SMALL[name])
-    elif container == "gzip":
-        write(path, gzip.compress(SMALL[name]))
-    else:
-        buffer = io.BytesIO()
-        info = tarfile.TarInfo(f"set/{member}")
-        info.size = len(SMALL[name])
-        with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-            archive.addfile(info, io.BytesIO(SMALL[name]))
-        if container == "tar":
-            write(path, buffer.getvalue())
-        else:
-            inner = {
-                "zip": (f"set/{member}", SMALL[name]),
-                "tar in zip": ("a.tgz", buffer.getvalue()),
-            }
-            with zipfile.ZipFile(path, "w") as outer:
-                outer.writestr(*inner[container])
-    assert read(path, FORMATS[name]).ratings.tolist() == [4, 1, 5, 3]
-
-
-def test_lines_may_end_as_on_windows_and_the_last_one_at_the_end_of_the_file(
-    tmp_path: Path,
-) -> None:
+def test_lines_may_end_as_on_windows_and_the_last_one_at_the_end_of_the_file(tmp_path):
     for name in SMALL:
         data = SMALL[name].rstrip(b"\n").replace(b"\n", b"\r\n")
         assert read(write(tmp_path / "file", data), FORMATS[name]).ratings.tolist() == [4, 1, 5, 3]
 
 
-def test_a_bad_line_is_named_with_file_line_and_rule(tmp_path: Path) -> None:
+def test_a_bad_line_is_named_with_file_line_and_rule(tmp_path):
     for name, line in [
         ("movielens-25m", b"1,2,3.0"),
         ("movielens-25m", b"1,2,3.0,4,5"),
@@ -136,26 +102,26 @@ def test_a_bad_line_is_named_with_file_line_and_rule(tmp_path: Path) -> None:
         assert "\n" not in message
 
 
-@pytest.mark.parametrize("line", [b"1,2,3.0,4", b"movieId,userId,rating,timestamp"])
-def test_a_wrong_header_is_named(tmp_path: Path, line: bytes) -> None:
-    path = write(tmp_path / "ratings.csv", line + b"\n" + SMALL["movielens-25m"])
-    with pytest.raises(BadFile, match=r"line 1 must be userId,movieId,rating,timestamp, got '"):
-        read(path, FORMATS["movielens-25m"])
-
-
-@pytest.mark.parametrize(("name", "data"), [("movielens-25m", HEADER), ("movielens-1m", b"")])
-def test_a_file_without_ratings_is_refused(tmp_path: Path, name: str, data: bytes) -> None:
-    with pytest.raises(BadFile, match="must hold ratings, got none"):
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("movielens-25m", b"1,2,3.0,4\n", "line 1 must be userId,movieId,rating,timestamp, got '"),
+        ("movielens-25m", b"movieId,userId,rating,timestamp\n", "line 1 must be userId,movieId,"),
+        ("movielens-25m", HEADER, "must hold ratings, got none"),
+        ("movielens-1m", b"", "must hold ratings, got none"),
+        (
+            "movielens-1m",
+            SMALL["movielens-1m"] + b"x" * 3_000_000,
+            "line 5 must have at most 1048576 bytes, got more",
+        ),
+    ],
+)
+def test_a_file_that_is_not_one_of_ratings_is_refused(tmp_path, name, data, message):
+    with pytest.raises(BadFile, match=message):
         read(write(tmp_path / "file", data), FORMATS[name])
 
 
-def test_a_line_that_does_not_end_is_refused(tmp_path: Path) -> None:
-    path = write(tmp_path / "file", SMALL["movielens-1m"] + b"x" * 3_000_000)
-    with pytest.raises(BadFile, match="line 5 must have at most 1048576 bytes, got more"):
-        read(path, FORMATS["movielens-1m"])
-
-
-def test_a_truncated_gzip_is_named_with_the_line(tmp_path: Path) -> None:
+def test_a_truncated_gzip_is_named_with_the_line(tmp_path):
     data = b"".join(b"%d::%d::3::1\n" % (n * 7919 % 100_003, n) for n in range(300_000))
     packed = gzip.compress(data)
     path = write(tmp_path / "file.gz", packed[: len(packed) * 2 // 3])
@@ -163,7 +129,7 @@ def test_a_truncated_gzip_is_named_with_the_line(tmp_path: Path) -> None:
         read(path, FORMATS["movielens-1m"])
 
 
-def test_a_zip_with_damaged_bytes_is_refused(tmp_path: Path) -> None:
+def test_a_zip_with_damaged_bytes_is_refused(tmp_path):
     path = tmp_path / "all.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("ratings.dat", SMALL["movielens-1m"])
@@ -173,14 +139,14 @@ def test_a_zip_with_damaged_bytes_is_refused(tmp_path: Path) -> None:
         read(path, FORMATS["movielens-1m"])
 
 
-def test_only_the_beginning_is_read_if_so_asked(tmp_path: Path) -> None:
+def test_only_the_beginning_is_read_if_so_asked(tmp_path):
     path = write(tmp_path / "file", SMALL["movielens-1m"] + b"broken\n")
     assert len(read(path, FORMATS["movielens-1m"], limit=4)) == 4
     with pytest.raises(BadFile, match="line 5"):
         read(path, FORMATS["movielens-1m"], limit=5)
 
 
-def test_lines_across_blocks_come_out_whole(tmp_path: Path) -> None:
+def test_lines_across_blocks_come_out_whole(tmp_path):
     count = 150_000
     data = b"".join(b"%d::%d::%d::978300760\n" % (n, n % 3706, 1 + n % 5) for n in range(count))
     assert len(data) > 3 << 20
@@ -190,3 +156,40 @@ def test_lines_across_blocks_come_out_whole(tmp_path: Path) -> None:
     assert np.array_equal(got.items, index % 3706)
     assert np.array_equal(got.ratings, 1 + index % 5)
     assert (got.user_count, got.item_count) == (count, 3706)
+
+
+CHILD = """
+import resource, sys
+from pathlib import Path
+from longrank.datasets import ratings
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+before = peak()
+data = ratings.read(Path(sys.argv[1]), ratings.FORMATS["yelp"])
+print(len(data), peak() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts memory in the units of Linux")
+def test_a_zipped_file_of_160_megabytes_takes_less_than_40(tmp_path):
+    text = f'"text":"{"a long review, " * 100}"'
+    count = 100_000
+    path = tmp_path / "yelp.zip"
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        archive.open("review.json", "w") as member,
+    ):
+        for start in range(0, count, 1000):
+            lines = [
+                f'{{"user_id":"u{n % 5000}","business_id":"b{n % 700}","stars":4,{text}}}\n'
+                for n in range(start, start + 1000)
+            ]
+            member.write("".join(lines).encode())
+    run = subprocess.run(
+        [sys.executable, "-c", CHILD, str(path)], capture_output=True, text=True, check=True
+    )
+    rows, kilobytes = map(int, run.stdout.split())
+    assert rows == count
+    assert kilobytes < 40_000

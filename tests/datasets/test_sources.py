@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from longrank.datasets import SOURCES
 from longrank.datasets.ratings import FORMATS
-from longrank.datasets.sources import File, Source, source
-from longrank.errors import InvalidInput
+from longrank.datasets.sources import source
 
 
-def test_every_source_can_be_got_or_says_how() -> None:
+def test_every_source_can_be_got_or_says_how():
     for name, known in SOURCES.items():
         assert source(name) is known
         assert bool(known.files) != bool(known.manual)
@@ -26,15 +23,3 @@ def test_every_source_can_be_got_or_says_how() -> None:
             )
             assert file.md5 is None or re.fullmatch("[0-9a-f]{32}", file.md5)
             assert file.size is None or file.size > 0
-
-
-def test_the_size_in_all_is_known_if_every_size_is() -> None:
-    one, other = File("a", (), size=3), File("b", ())
-    assert Source("x", "X", "", (one, one)).size == 6
-    assert Source("x", "X", "", (one, other)).size is None
-    assert Source("x", "X", "").size is None
-
-
-def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(InvalidInput, match=r"name must be one of mnist, .*, msd, got 'netflix'"):
-        source("netflix")

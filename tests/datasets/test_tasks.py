@@ -5,22 +5,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from longrank.datasets import TASKS, MissingData, Table, add, available, table
+from longrank.datasets import TASKS, MissingData, add, available, table
 from longrank.errors import BadFile, InvalidInput, MissingExtra
 
 
-def test_the_names_are_those_of_the_paper_and_some_more() -> None:
+def test_the_names_are_those_of_the_paper_and_some_more():
     classes = [f"{kind}-{pivot}" for kind in ("mnist", "fashion", "digits") for pivot in range(10)]
     assert set(TASKS) == {*classes, "movielens-25m", "movielens-1m", "yelp", "msd", "llm"}
 
 
-def test_the_sizes_are_those_of_the_paper() -> None:
+def test_the_sizes_are_those_of_the_paper():
     def sizes(name: str) -> tuple[int, int, int | None, int | None]:
         task = TASKS[name]
         return task.sample, task.dim, task.users, task.items
@@ -31,7 +30,7 @@ def test_the_sizes_are_those_of_the_paper() -> None:
     assert sizes("msd") == (10_000, 10, 100_000, 50_000)
 
 
-def test_digits_need_no_files(tmp_path: Path) -> None:
+def test_digits_need_no_files(tmp_path):
     for pivot in range(10):
         digits = table(f"digits-{pivot}", 0, tmp_path)
         assert digits.items.shape == (1300, 10)
@@ -44,13 +43,13 @@ def test_digits_need_no_files(tmp_path: Path) -> None:
         assert list(tmp_path.iterdir()) == []
 
 
-def test_digits_need_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_digits_need_scikit_learn(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
     with pytest.raises(MissingExtra, match=r"the digits task needs .*longrank\[experiments\]"):
         table("digits-0", 0)
 
 
-def test_ratings_become_a_table(small_ratings: Path, tmp_path: Path) -> None:
+def test_ratings_become_a_table(small_ratings, tmp_path):
     data = tmp_path / "data"
     assert not available("movielens-1m", data)
     add("movielens-1m", small_ratings, data)
@@ -72,9 +71,7 @@ def test_ratings_become_a_table(small_ratings: Path, tmp_path: Path) -> None:
     }
 
 
-def test_tasks_on_the_same_images_differ_in_the_pivot_alone(
-    small_images: Path, tmp_path: Path
-) -> None:
+def test_tasks_on_the_same_images_differ_in_the_pivot_alone(small_images, tmp_path):
     data = tmp_path / "data"
     add("fashion", small_images, data)
     tables = [table(f"fashion-{pivot}", 1, data, sample=30, dim=4) for pivot in (3, 7)]
@@ -86,12 +83,12 @@ def test_tasks_on_the_same_images_differ_in_the_pivot_alone(
     assert len(list((data / "prepared").iterdir())) == 1
 
 
-def test_a_task_without_its_files_says_how_to_get_them(tmp_path: Path) -> None:
+def test_a_task_without_its_files_says_how_to_get_them(tmp_path):
     with pytest.raises(MissingData, match="longrank data get movielens-25m"):
         table("movielens-25m", 0, tmp_path)
 
 
-def test_a_file_that_breaks_after_its_beginning_leaves_nothing_prepared(tmp_path: Path) -> None:
+def test_a_file_that_breaks_after_its_beginning_leaves_nothing_prepared(tmp_path):
     data = tmp_path / "data"
     file = tmp_path / "ratings.dat"
     file.write_bytes(b"1::2::3::4\n" * 2000 + b"broken\n")
@@ -101,12 +98,12 @@ def test_a_file_that_breaks_after_its_beginning_leaves_nothing_prepared(tmp_path
     assert not (data / "prepared").exists()
 
 
-def test_an_unknown_task_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_task_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match=r"name must be one of mnist-0 to 9, .*, got 'mnist'"):
         table("mnist", 0, tmp_path)
 
 
-def test_sizes_that_make_no_sense_are_refused() -> None:
+def test_sizes_that_make_no_sense_are_refused():
     for sizes, rule in [
         ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
         ({"seed": 0.5}, "seed must be a whole number, got 0.5"),
@@ -121,19 +118,19 @@ def test_sizes_that_make_no_sense_are_refused() -> None:
 
 
 @pytest.fixture(scope="session")
-def mnist_folder(real_mnist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def mnist_folder(real_mnist, tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
     add("mnist", real_mnist, folder)
     return folder
 
 
 @pytest.fixture(scope="session")
-def mnist_three(mnist_folder: Path) -> Table:
+def mnist_three(mnist_folder):
     return table("mnist-3", 0, mnist_folder)
 
 
 @pytest.mark.mnist
-def test_the_real_mnist_becomes_the_table_of_the_paper(mnist_three: Table) -> None:
+def test_the_real_mnist_becomes_the_table_of_the_paper(mnist_three):
     assert mnist_three.items.shape == (50_200, 10)
     assert mnist_three.embedding_items.shape == (19_800, 10)
     assert np.allclose(np.linalg.norm(mnist_three.items, axis=1), 1.0)
@@ -143,12 +140,12 @@ def test_the_real_mnist_becomes_the_table_of_the_paper(mnist_three: Table) -> No
 
 
 @pytest.mark.mnist
-def test_in_every_chunk_of_a_hundred_there_is_a_success(mnist_three: Table) -> None:
+def test_in_every_chunk_of_a_hundred_there_is_a_success(mnist_three):
     assert mnist_three.chances.reshape(502, 100).max(axis=1).min() == 1.0
 
 
 @pytest.mark.mnist
-def test_the_embedding_of_the_real_mnist_tells_classes_apart(mnist_three: Table) -> None:
+def test_the_embedding_of_the_real_mnist_tells_classes_apart(mnist_three):
     assert mnist_three.labels is not None
     means = np.array([mnist_three.items[mnist_three.labels == k].mean(axis=0) for k in range(10)])
     nearest = (mnist_three.items @ means.T / np.linalg.norm(means, axis=1)).argmax(axis=1)
@@ -166,7 +163,7 @@ print(hashlib.sha256(arrays["items"].tobytes()).hexdigest())
 
 
 @pytest.mark.mnist
-def test_the_number_of_threads_does_not_change_a_bit(real_mnist: Path) -> None:
+def test_the_number_of_threads_does_not_change_a_bit(real_mnist):
     digests = set()
     for threads in ("1", "2"):
         variables = {"OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}

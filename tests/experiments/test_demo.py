@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import matplotlib.image
 import pytest
 
@@ -22,13 +20,13 @@ def play(jobs: Jobs | None = None) -> Parts:
 
 
 @pytest.fixture(scope="module")
-def parts() -> Parts:
+def parts():
     return play()
 
 
 def test_the_desk_earns_more_with_longrank_than_at_random_and_less_than_with_perfect_knowledge(
-    parts: Parts,
-) -> None:
+    parts,
+):
     desk = parts[0]
     earned = [
         desk.accounts[who].earned for who in ("random order", "longrank", "perfect knowledge")
@@ -39,7 +37,7 @@ def test_the_desk_earns_more_with_longrank_than_at_random_and_less_than_with_per
     assert "patience" in desk.explained
 
 
-def test_every_learner_beats_random_orders_and_none_beats_the_truth(parts: Parts) -> None:
+def test_every_learner_beats_random_orders_and_none_beats_the_truth(parts):
     rand, *others = parts[1]
     assert [player.policy for player in parts[1]] == list(POLICIES)
     for player in others:
@@ -49,7 +47,7 @@ def test_every_learner_beats_random_orders_and_none_beats_the_truth(parts: Parts
             assert run.expected.sum() > rand.runs[scenario].expected.sum(), player
 
 
-def test_two_processes_give_the_same_numbers_and_pictures(parts: Parts, tmp_path: Path) -> None:
+def test_two_processes_give_the_same_numbers_and_pictures(parts, tmp_path):
     desk, players = play(Jobs(2))
     assert desk == parts[0]
     for one, other in zip(parts[1], players, strict=True):

@@ -67,7 +67,7 @@ def save(folder: Path, rows) -> Path:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory) -> Path:
+def whole(tmp_path_factory):
     """The report of results that are the paper's numbers, and of a task with a strange name."""
     folder = tmp_path_factory.mktemp("whole")
     rows = [one for one in as_published() if one["task"] != "yelp"]
@@ -78,30 +78,25 @@ def whole(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def page(whole) -> Page:
+def page(whole):
     return Page((whole / "report.html").read_text("utf-8"))
 
 
-def test_the_page_is_well_formed_and_names_are_given_once(page: Page):
+def test_the_page_is_well_formed_and_needs_nothing_else(page: Page, whole: Path):
     names = page.values("id")
     assert len(names) == len(set(names))
     assert len(names) > 100  # those in the figures too
-
-
-def test_the_page_needs_nothing_else(page: Page, whole: Path):
+    assert {link[1:] for link in page.values("href", "xlink:href")} <= set(names)
     assert all(link.startswith("#") for link in page.values("href", "xlink:href", "src", "srcset"))
     assert {tag for tag, _ in page.tags} & {"script", "link", "img", "iframe", "object"} == set()
     text = (whole / "report.html").read_text("utf-8")
     assert "@import" not in text
     assert all(target.startswith("#") for target in re.findall(r"url\(([^)]*)\)", text))
+    viewport = {"name": "viewport", "content": "width=device-width, initial-scale=1"}
+    assert ("meta", viewport) in page.tags  # for telephones
 
 
-def test_every_link_leads_somewhere(page: Page):
-    names = set(page.values("id"))
-    assert {link[1:] for link in page.values("href", "xlink:href")} <= names
-
-
-def test_the_page_has_every_table_and_figure(page: Page):
+def test_the_page_has_every_table_and_figure(page):
     words = " ".join(page.words)
     for index, title in enumerate(PAPER_TASKS.values(), start=1):
         assert (f"Table {index}: {title}" in words) == (title != "Yelp")
@@ -113,13 +108,7 @@ def test_the_page_has_every_table_and_figure(page: Page):
     assert "Left out of Figure 3, as there are no results: vanilla, b = 1" in words
 
 
-def test_the_page_can_be_read_on_a_phone(page: Page):
-    assert ("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}) in (
-        page.tags
-    )
-
-
-def test_a_table_has_ours_the_papers_and_the_difference_with_the_best_in_bold(whole: Path):
+def test_a_table_has_ours_the_papers_and_the_difference_with_the_best_in_bold(whole):
     text = (whole / "report.html").read_text("utf-8")
     start = text.index('id="table-01-msd"')
     table = text[start : text.index("</table>", start)]
@@ -129,22 +118,18 @@ def test_a_table_has_ours_the_papers_and_the_difference_with_the_best_in_bold(wh
     assert "<td><b>0.51</b><small>0.51, +0.00</small></td>" in first[0]
 
 
-def test_the_spread_the_settings_and_the_command_stand_with_a_table(page: Page):
+def test_tables_have_spread_and_command_and_missing_ones_the_way_to_get_them(page: Page):
     words = " ".join(page.words)
     assert "± 0.01" in words
     assert "mean over 2 other shuffles" in words
     assert "longrank run mnist-0 --scenario vanilla --budgets 1 --policies ind" in words
     assert "exponential (ours only)" in words
-
-
-def test_missing_data_come_with_the_way_to_get_them(page: Page):
-    words = " ".join(page.words)
     assert "longrank data add yelp PATH" in words
     assert "longrank run yelp --grid paper --held-out 4" in words
     assert "longrank data get msd" not in words
 
 
-def test_a_partial_run_shows_what_there_is_and_nothing_else(tmp_path: Path):
+def test_a_partial_run_shows_what_there_is_and_nothing_else(tmp_path):
     fees = "fees-0.02-0.2"
     rows = [row("ind", 60.0), row("ind", 61.0, seed=1, protocol="held-out")]
     priced = row("recommended", 70.0, scenario=fees, curve=[0.7] * 100)
@@ -180,7 +165,7 @@ def own(policy: str = "ind", reward: float = 90.0, **more):
     return row(policy, reward, task="shop", curve=[reward / 100.0] * 100, **more)
 
 
-def test_a_report_on_other_tasks_is_about_their_results_and_not_about_the_paper(tmp_path: Path):
+def test_a_report_on_other_tasks_is_about_their_results_and_not_about_the_paper(tmp_path):
     rows = [own(), own("dep", 80.0), own("ind", 70.0, seed=1), own("dep", 76.0, seed=1)]
     rows += [own("ind", 64.0 + s, seed=s, protocol="held-out") for s in (2, 3)]
     results = save(tmp_path / "my-results", rows)
@@ -200,17 +185,8 @@ def test_a_report_on_other_tasks_is_about_their_results_and_not_about_the_paper(
     assert "paper's" not in (tmp_path / "report" / "tables" / "shop.tex").read_text("utf-8")
 
 
-def test_a_page_on_other_tasks_is_well_formed_without_curves_too(tmp_path: Path):
-    report([save(tmp_path / "results", [row(task="digits-3")])], tmp_path / "report")
-    page = Page((tmp_path / "report" / "report.html").read_text("utf-8"))
-    assert {link[1:] for link in page.values("href", "xlink:href")} <= set(page.values("id"))
-    words = " ".join(page.words)
-    assert "Learning curves" not in words
-    assert "in small print" not in words
-
-
 def test_commands_name_the_folder_unless_it_is_the_default_or_there_are_several(
-    tmp_path: Path, monkeypatch
+    tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
     folders = [save(Path("results"), [own()]), save(Path("more"), [own("dep")])]
@@ -219,14 +195,19 @@ def test_commands_name_the_folder_unless_it_is_the_default_or_there_are_several(
         assert Path("report/report.md").read_text("utf-8").count("--out more") == expected
 
 
-def test_strange_names_stay_text(page: Page, whole: Path):
+def test_strange_names_stay_text_and_lead_nowhere(page: Page, whole: Path):
     assert STRANGE in " ".join(page.words)
     text = (whole / "report.md").read_text("utf-8")
     assert r"\<script\>" in text
-    assert "\n### <script>" not in text
+    assert "# <script>" not in text
+    *_, up, root, strange = tables(score_cells([row(task=n) for n in ("../x", "/etc/y", STRANGE)]))
+    assert [up.name, root.name] == ["..-x", "-etc-y"]
+    latex = to_latex(strange)
+    assert r"100\% \{z\}" in latex
+    assert r"\& |" in latex
 
 
-def test_the_markdown_has_the_same_tables_and_its_figures_beside_it(whole: Path):
+def test_the_markdown_has_the_same_tables_and_its_figures_beside_it(whole):
     text = (whole / "report.md").read_text("utf-8")
     for index, title in enumerate(PAPER_TASKS.values(), start=1):
         assert (f"### Table {index}: {title}" in text) == (title != "Yelp")
@@ -240,7 +221,7 @@ def test_the_markdown_has_the_same_tables_and_its_figures_beside_it(whole: Path)
         assert len(widths) == 1
 
 
-def test_the_csv_has_every_number(whole: Path):
+def test_the_csv_has_every_number(whole):
     with (whole / "tables" / "table-04-mnist-0.csv").open(encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     assert len(lines) == 46
@@ -253,7 +234,7 @@ def test_the_csv_has_every_number(whole: Path):
     assert not (whole / "tables" / "table-02-yelp.csv").exists()
 
 
-def test_the_latex_has_as_many_fields_in_each_row_as_columns(whole: Path):
+def test_the_latex_has_as_many_fields_in_each_row_as_columns(whole):
     text = (whole / "tables" / "table-04-mnist-0.tex").read_text("utf-8")
     assert text.count("{") == text.count("}")
     for rule in (r"\toprule", r"\midrule", r"\bottomrule", r"\multicolumn{6}{c}{Vanilla}"):
@@ -264,32 +245,23 @@ def test_the_latex_has_as_many_fields_in_each_row_as_columns(whole: Path):
     assert r"\textbf{1.00} {\scriptsize (1.00)}" in rows[0]
 
 
-def test_no_name_leads_out_of_the_folder():
-    names = [table.name for table in tables(score_cells([row(task=n) for n in ("../x", "/etc/y")]))]
-    assert names[-2:] == ["..-x", "-etc-y"]
-
-
-def test_the_latex_of_strange_names_is_escaped():
-    table = tables(score_cells([row(task=STRANGE)]))[-1]
-    text = to_latex(table)
-    assert r"100\% \{z\}" in text
-    assert r"\& |" in text
-
-
-def test_the_same_results_give_the_same_files(whole: Path, tmp_path: Path):
+def test_the_same_results_give_the_same_files(whole, tmp_path):
     again = report([whole.parent / "results"], tmp_path)
     assert len(again) == 2 + 2 * 3 + 2 * 13
     for file in again:
         assert file.read_bytes() == (whole / file.relative_to(tmp_path)).read_bytes(), file
 
 
-def test_a_folder_without_results_is_refused(tmp_path: Path):
+def test_a_folder_without_results_and_a_file_of_something_else_are_refused(tmp_path: Path):
     with pytest.raises(InvalidInput, match="be a folder with"):
         report([tmp_path], tmp_path / "report")
     assert not (tmp_path / "report").exists()
+    pq.write_table(pa.table({"id": [1], "order": [[0]]}), tmp_path / "log.parquet")
+    with pytest.raises(BadFile, match=r"log\.parquet is not a results file of longrank: it lacks"):
+        read_results([tmp_path])
 
 
-def test_a_real_run_is_reported(tmp_path: Path):
+def test_a_real_run_is_reported(tmp_path):
     results, out = tmp_path / "results", tmp_path / "report"
     wanted = list(cells(["digits-3"], ["vanilla"], [1, 5], ["rand", "ind", "dep"], "quick", 1))
     assert run(wanted, results, folder=str(tmp_path / "data")) == []
@@ -305,7 +277,7 @@ def test_a_real_run_is_reported(tmp_path: Path):
         assert len(list(csv.DictReader(file))) == 6
 
 
-def test_reproduce_without_data_says_how_to_get_them(tmp_path: Path, monkeypatch):
+def test_reproduce_without_data_says_how_to_get_them(tmp_path, monkeypatch):
     monkeypatch.setenv("LONGRANK_DATA", str(tmp_path))
     output = CliRunner().invoke(cli.app, ["reproduce", "--out", str(tmp_path / "results")])
     assert output.exit_code == 1
@@ -316,7 +288,7 @@ def test_reproduce_without_data_says_how_to_get_them(tmp_path: Path, monkeypatch
     assert not (tmp_path / "results").exists()
 
 
-def test_reproduce_runs_and_reports_what_is_there(tmp_path: Path, monkeypatch):
+def test_reproduce_runs_and_reports_what_is_there(tmp_path, monkeypatch):
     monkeypatch.setenv("LONGRANK_DATA", str(tmp_path / "data"))
     monkeypatch.setattr("longrank.experiments.tables.PAPER_TASKS", {"digits-3": "", "yelp": ""})
     monkeypatch.setattr("longrank.experiments.settings.BUDGETS", (5,))
@@ -332,7 +304,7 @@ def test_reproduce_runs_and_reports_what_is_there(tmp_path: Path, monkeypatch):
     assert "held out" in (tmp_path / "report" / "report.md").read_text("utf-8").lower()
 
 
-def test_reproduce_ends_with_an_error_when_a_cell_failed(tmp_path: Path, monkeypatch):
+def test_reproduce_ends_with_an_error_when_a_cell_failed(tmp_path, monkeypatch):
     monkeypatch.setattr("longrank.experiments.tables.PAPER_TASKS", {"digits-3": ""})
     monkeypatch.setattr(cli.reproduce, "run_shown", lambda *_: ["failed"])
     monkeypatch.setattr(cli.reproduce, "write", lambda *_: None)
@@ -352,9 +324,3 @@ def test_every_number_that_is_not_reached_is_listed_with_its_reason():
     cell, *numbers = short.rows[0]
     assert cell == Field("mnist-0, vanilla, b = 1, Ind", "CR is 36.0 of 100 too low")
     assert [field.text for field in numbers] == ["0.554", "0.97", "−0.416", "–"]
-
-
-def test_a_parquet_file_of_something_else_is_refused_by_name(tmp_path):
-    pq.write_table(pa.table({"id": [1], "order": [[0]]}), tmp_path / "log.parquet")
-    with pytest.raises(BadFile, match=r"log\.parquet is not a results file of longrank: it lacks"):
-        read_results([tmp_path])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,7 @@ ONE_SETTING = Cell(
 
 
 @pytest.fixture(autouse=True)
-def data(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def data(tmp_path_factory, monkeypatch):
     folder = tmp_path_factory.getbasetemp() / "data"
     monkeypatch.setenv("LONGRANK_DATA", str(folder))
 
@@ -46,7 +45,7 @@ def numbers(out: Path) -> list[ResultRow]:
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[ResultRow]]:
+def alone(tmp_path_factory):
     """The results of one process."""
     out = tmp_path_factory.mktemp("alone")
     os.environ["LONGRANK_DATA"] = str(tmp_path_factory.getbasetemp() / "data")
@@ -55,7 +54,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[ResultRow]]
     del os.environ["LONGRANK_DATA"]
 
 
-def test_a_row_tells_all_and_ncr_is_made_of_its_parts(alone: list[ResultRow]) -> None:
+def test_a_row_tells_all_and_the_best_of_a_cell_has_its_rewards(alone):
     assert len(alone) == sum(len(cell.settings()) for cell in SOME)
     for row in alone:
         room = row["cr_max"] - row["cr_rand"]
@@ -63,9 +62,14 @@ def test_a_row_tells_all_and_ncr_is_made_of_its_parts(alone: list[ResultRow]) ->
         assert row["ncr_published"] == (row["cumulative_reward"] - row["cr_rand"]) / (room + 1.0)
         assert row["rounds"] == 13
         assert row["protocol"] == "grid"
+    for cell in SOME:
+        rows = [row for row in alone if row["policy"] == cell.policy]
+        best = max(row["cumulative_reward"] for row in rows)
+        [curve] = [row["curve"] for row in rows if row["curve"] is not None]
+        assert sum(curve) == pytest.approx(best, abs=1e-12)
 
 
-def test_results_tell_what_was_spent_where_items_have_fees(tmp_path: Path) -> None:
+def test_results_tell_what_was_spent_where_items_have_fees(tmp_path):
     cell = Cell("digits-3", "fees-0.1-0.2", 1, "rand", "quick", 0)
     [made] = run_cell(cell)
     assert 0.1 <= made["mean_spent"] <= 0.2
@@ -76,7 +80,7 @@ def test_results_tell_what_was_spent_where_items_have_fees(tmp_path: Path) -> No
     assert read_results([tmp_path]) == [made, *plain]
 
 
-def test_compiling_is_no_part_of_the_time_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiling_is_no_part_of_the_time_of_a_run(monkeypatch):
     seen: list[int] = []
     real = runner.run_stream
 
@@ -90,7 +94,7 @@ def test_compiling_is_no_part_of_the_time_of_a_run(monkeypatch: pytest.MonkeyPat
     assert seen == [min(runner.FIRST, 13), *[13] * len(cell.settings())]
 
 
-def test_the_beginning_of_a_stream_is_its_first_rounds() -> None:
+def test_the_beginning_of_a_stream_is_its_first_rounds():
     whole = situation("digits-3", "ind", {"rate": 1, "radius": 1}, 5, 0, None)[1]
     whole = whole.with_fees(0.1, 0.2, 0)
     short = whole.beginning(4)
@@ -100,27 +104,14 @@ def test_the_beginning_of_a_stream_is_its_first_rounds() -> None:
     assert whole.beginning(99).rounds == whole.rounds
 
 
-def test_the_best_setting_of_a_cell_carries_its_rewards(alone: list[ResultRow]) -> None:
-    for cell in SOME:
-        rows = [row for row in alone if row["policy"] == cell.policy]
-        best = max(row["cumulative_reward"] for row in rows)
-        curves = [row["curve"] for row in rows if row["curve"] is not None]
-        assert len(curves) == 1
-        assert sum(curves[0]) == pytest.approx(best, abs=1e-12)
-
-
-def test_two_processes_give_the_same_numbers_to_the_last_bit(
-    alone: list[ResultRow], tmp_path: Path
-) -> None:
+def test_two_processes_give_the_same_numbers_to_the_last_bit(alone, tmp_path):
     assert run(SOME, tmp_path, jobs=2) == []
     assert numbers(tmp_path) == alone
 
 
 @pytest.mark.filterwarnings("default")  # the cluster's own
 @pytest.mark.long
-def test_a_dask_cluster_gives_the_same_numbers_to_the_last_bit(
-    alone: list[ResultRow], tmp_path: Path
-) -> None:
+def test_a_dask_cluster_gives_the_same_numbers_to_the_last_bit(alone, tmp_path):
     from distributed import LocalCluster
 
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
@@ -131,9 +122,7 @@ def test_a_dask_cluster_gives_the_same_numbers_to_the_last_bit(
 
 @pytest.mark.filterwarnings("default")
 @pytest.mark.long
-def test_a_ray_cluster_gives_the_same_numbers_to_the_last_bit(
-    alone: list[ResultRow], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_ray_cluster_gives_the_same_numbers_to_the_last_bit(alone, tmp_path, monkeypatch):
     monkeypatch.setenv("RAY_gcs_server_request_timeout_seconds", "600")
     monkeypatch.setenv("RAY_health_check_timeout_ms", "600000")
     from ray.cluster_utils import Cluster
@@ -154,7 +143,7 @@ def test_a_ray_cluster_gives_the_same_numbers_to_the_last_bit(
     assert numbers(tmp_path) == alone
 
 
-def test_a_stopped_run_goes_on_where_it_was(alone: list[ResultRow], tmp_path: Path) -> None:
+def test_a_stopped_run_goes_on_where_it_was(alone, tmp_path):
     def stop(cell: Cell) -> None:
         if cell.policy == "c-ucb1":
             raise KeyboardInterrupt
@@ -169,9 +158,7 @@ def test_a_stopped_run_goes_on_where_it_was(alone: list[ResultRow], tmp_path: Pa
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_a_failing_cell_is_reported_and_the_others_are_not_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_cell_is_reported_and_the_others_are_not_lost(tmp_path, monkeypatch):
     def fail(cell: Cell, folder: str | None = None) -> list[ResultRow]:
         if cell.policy == "eps":
             raise ZeroDivisionError("on purpose")
@@ -184,22 +171,21 @@ def test_a_failing_cell_is_reported_and_the_others_are_not_lost(
     assert [finished(tmp_path, cell) for cell in SOME[:3]] == [True, False, True]
 
 
-def test_nothing_is_overwritten(tmp_path: Path) -> None:
+def test_nothing_is_overwritten_and_what_is_no_result_is_refused(tmp_path):
+    with pytest.raises(InvalidInput, match="backend must be one of processes, dask, ray"):
+        run(SOME[:1], tmp_path, backend="slurm")
+    with pytest.raises(InvalidInput, match=r"results must be a folder with \.parquet files"):
+        read_results([tmp_path])
     rows = run_cell(SOME[0])
     write_cell(tmp_path, SOME[0], rows)
     with pytest.raises(InvalidInput, match="out must not hold this cell already"):
         write_cell(tmp_path, SOME[0], rows)
-
-
-def test_a_file_that_is_no_result_and_an_empty_folder_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"results must be a folder with \.parquet files"):
-        read_results([tmp_path])
     (tmp_path / "x.parquet").write_bytes(b"no")
     with pytest.raises(BadFile, match="is not a results file of longrank"):
         read_results([tmp_path])
 
 
-def test_the_setting_for_held_out_shuffles_is_the_best_of_the_others(tmp_path: Path) -> None:
+def test_the_setting_for_held_out_shuffles_is_the_best_of_the_others(tmp_path):
     some = list(cells(["digits-3"], ["exponential"], [5], ["c-ucb1"], "quick", 2))
     run(some, tmp_path)
     rows = read_results([tmp_path])
@@ -214,12 +200,7 @@ def test_the_setting_for_held_out_shuffles_is_the_best_of_the_others(tmp_path: P
     assert {row["settings"] for row in held} == set(chosen.values())
 
 
-def test_an_unknown_backend_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="backend must be one of processes, dask, ray"):
-        run(SOME[:1], tmp_path, backend="slurm")
-
-
-def test_synthetic_tasks_are_learned() -> None:
+def test_synthetic_tasks_are_learned_and_ind_on_the_latent_space_sees_topics_as_items():
     [row] = run_cell(ONE_SETTING)
     assert row["protocol"] == "held-out"
     assert row["ncr"] > 0.1
@@ -229,22 +210,13 @@ def test_synthetic_tasks_are_learned() -> None:
         "payments-8": (4_000, 12),
         "payments-100": (50_000, 104),
     }
-
-
-def test_ind_on_the_latent_space_sees_topics_as_items() -> None:
-    policy, seen = situation(
-        "digits-3",
-        "ind-gmm",
-        {"topics": 10, "rate": 3, "exploration": 0.1, "radius": 3},
-        5,
-        0,
-        None,
-    )
+    settings = {"topics": 10, "rate": 3, "exploration": 0.1, "radius": 3}
+    policy, seen = situation("digits-3", "ind-gmm", settings, 5, 0, None)
     assert seen.items.shape[1] == 10
     assert run_stream(policy, seen, payoffs("vanilla", 5)).rewards.sum() > 0.0
 
 
-def test_a_damaged_mixture_is_fitted_anew(tmp_path: Path) -> None:
+def test_a_damaged_mixture_is_fitted_anew(tmp_path):
     first = mixture.__wrapped__("digits-3", 5, str(tmp_path))
     (file,) = (tmp_path / "prepared").glob("topics-5-*")
     whole = file.read_bytes()
@@ -256,7 +228,7 @@ def test_a_damaged_mixture_is_fitted_anew(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("budget", [2, 4])
 @pytest.mark.parametrize("fees", [False, True])
-def test_the_expected_reward_of_a_random_order_is_the_mean_of_all(budget: int, fees: bool) -> None:
+def test_the_expected_reward_of_a_random_order_is_the_mean_of_all(budget, fees):
     wins = np.array([1, 0, 0, 1, 0, 0, 0, 0, 1, 1], np.bool_)
     rounds = Stream(np.zeros((10, 1)), np.array([0, 4, 7, 8, 10]), wins)
     rounds = rounds.with_fees(0.1, 0.4, 0) if fees else rounds
@@ -271,7 +243,7 @@ def test_the_expected_reward_of_a_random_order_is_the_mean_of_all(budget: int, f
     assert rounds.random_reward(worth) == pytest.approx(total, abs=1e-12)
 
 
-def test_a_task_may_stand_for_all_its_classes() -> None:
+def test_a_task_may_stand_for_all_its_classes():
     assert all_tasks(["mnist-3", "mnist"]) == [
         "mnist-3",
         *(f"mnist-{i}" for i in range(10) if i != 3),

@@ -79,7 +79,7 @@ def test_a_few_rows_without_an_embedding_do_not_matter_and_indicators_are_none()
 
     assert set(settled(6, deal).features.shapes[0]) == {PRODUCT}
     one_hot = settled(6, lambda _: np.eye(6)).features
-    assert one_hot.marks()[:6].all()
+    assert one_hot.encode(np.eye(6), None).marks[:6].all()
     tails = settled(6, lambda t: embeddings(50, t) * (1.0 + t % 2)).features
     assert BEND in tails.shapes[0]
 

@@ -17,6 +17,11 @@ from longrank.kernels import (
     sequence_values,
 )
 
+
+def allocate(n, dim):
+    return np.empty(n, np.int64), np.empty(n * (3 + dim) + 1)
+
+
 SCHEDULES = {
     "vanilla": Payoffs.vanilla,
     "exponential": Payoffs.exponential,
@@ -34,7 +39,7 @@ def test_a_decision_is_its_parts_put_together(link, schedule):
             order, rows = rng.permutation(9)[:n], rng.normal(size=(n, 3))
             means, scores = rng.normal(size=n) - 1.0, rng.normal(size=n) - 1.0
             least = min(least, n)
-            chosen, numbers = Ranking.allocate(n, 3)
+            chosen, numbers = allocate(n, 3)
             rewards, losses = payoffs.rewards, payoffs.losses
             length = decide(
                 order, rows, means, scores, rewards, losses, link, least, chosen, numbers, 1.0
@@ -61,7 +66,7 @@ def test_a_plain_decision_is_greedy_and_decide(shape, dtype):
         belief = (-2.0 * rng.random(dim), np.eye(dim) / 3.0, 0.5, math.inf)
         payoffs = Payoffs.linear(count, attempt_cost=0.2)
         rewards, losses = payoffs.rewards, payoffs.losses
-        apart, at_once = Ranking.allocate(count, dim), Ranking.allocate(count, dim)
+        apart, at_once = allocate(count, dim), allocate(count, dim)
         greedy = greedy_plain(items, *belief, count)
         length = decide(*greedy, rewards, losses, 0, least, *apart, 1.0)
         assert length == decide_plain(items, *belief, rewards, losses, 0, least, *at_once, 1.0)

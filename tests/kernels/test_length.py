@@ -12,7 +12,6 @@ from longrank.kernels import (
     best_stop,
     probe_is_due,
     sequence_values,
-    values_ahead,
 )
 
 
@@ -52,17 +51,3 @@ def test_the_value_of_the_best_stop_is_that_of_the_best_length_bit_for_bit(patie
             for p, r, loss in zip(chances[::-1], rewards[::-1], losses[-2::-1], strict=True):
                 by_hand = max(float(loss), float(p) * float(r) + (1.0 - float(p)) * by_hand)
             assert value == by_hand
-
-
-def test_values_ahead_are_those_of_the_formula():
-    for seed in range(30):
-        rng = np.random.default_rng(seed)
-        n = int(rng.integers(0, 9))
-        chances, rewards, losses = random_sequence(rng, n)
-        stopping = rng.random(n + 1)
-        found = values_ahead(chances, rewards, losses, stopping)
-        assert found.shape == (n + 1,)
-        assert found[n] == losses[n]
-        for i in range(n):
-            further = chances[i] * rewards[i] + (1.0 - chances[i]) * found[i + 1]
-            assert found[i] == stopping[i] * losses[i] + (1.0 - stopping[i]) * further

@@ -37,8 +37,9 @@ def candidates(rng, count):
     return items
 
 
-def optimism(policy):
-    return policy.bonus, 1.5, policy.features.marks(), policy.learner.prior
+def optimism(policy, bonus=None, wide=1.5):
+    marks = policy.features.encode(np.empty((0, policy.features.dim)), None).marks
+    return policy.bonus if bonus is None else bonus, wide, marks, policy.learner.prior
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +54,8 @@ def test_lazy_widths_choose_what_all_exact_widths_choose(policy, foresight):
     for _ in range(20):
         prepared = policy.features.encode(candidates(rng, 60), None)
         columns, none = expand_columns(prepared.items, prepared.view), np.zeros(60, np.bool_)
-        wide = 0.5, 3.0, policy.features.marks(), policy.learner.prior
-        found = choose_looking(columns, weights, inverse, none, wide, 5, foresight)
+        settings = optimism(policy, 0.5, 3.0)
+        found = choose_looking(columns, weights, inverse, none, settings, 5, foresight)
         squares = np.einsum("ji,jk,ki->i", columns, inverse, columns)
         exact, bonuses = np.ones(60, np.bool_), np.full(60, 0.5)
         means = weights @ columns
@@ -66,12 +67,12 @@ def test_lazy_widths_choose_what_all_exact_widths_choose(policy, foresight):
 
 def test_of_many_the_best_by_exact_scores_are_foreseen(policy):
     rng = np.random.default_rng(5)
-    weights, inverse, prior = policy.learner.weights, policy.learner.inverse, policy.learner.prior
+    weights, inverse = policy.learner.weights, policy.learner.inverse
     for bonus in (0.0, 0.2, 2.0):
         prepared = policy.features.encode(candidates(rng, 400), None)
         columns, none = prepared.rows.T.copy(), np.zeros(400, np.bool_)
-        optimism = bonus, 3.0, policy.features.marks(), prior
-        found = choose_looking(columns, weights, inverse, none, optimism, 5, 5)
+        settings = optimism(policy, bonus, 3.0)
+        found = choose_looking(columns, weights, inverse, none, settings, 5, 5)
         means, squares = weights @ columns, np.einsum("ji,jk,ki->i", columns, inverse, columns)
         best = np.sort(np.argsort(-means - bonus * np.sqrt(squares))[: count_contenders(5)])
         given = np.ascontiguousarray(columns[:, best]), means[best], squares[best]

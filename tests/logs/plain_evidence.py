@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank import Outcome, kernels
+from longrank import Outcome
 from longrank.logs.decision import Decision
 from longrank.logs.evaluation.outcome_model import OutcomeModel
 from longrank.payoffs import Payoffs
@@ -48,7 +48,7 @@ def plain_evidence(policy: Policy, decision: Decision, model: OutcomeModel, know
         "expected": (correction.square, correction.fourth),
         "modelled": modelled,
         "stops": early_stops(target, decision),
-        "short": len(decision.order) < decision.tries,
+        "short": len(decision.order) < max_tries(decision),
         "observed": observed,
         "masses": masses,
         "earned": earned,
@@ -67,16 +67,28 @@ def block(model: OutcomeModel, decision: Decision) -> int:
     return int(model.seen.blocks([decision.id])[0])
 
 
+def priced(model: OutcomeModel, decision: Decision, block: int) -> Payoffs:
+    """The payoffs of a decision, with the costs to expect where it gives none."""
+    payoffs = decision.payoffs
+    if model.costs is None or (payoffs.costs is not None and payoffs.costs.any()):
+        return payoffs
+    return payoffs.priced(model.costs.expect(decision, block), payoffs.success_values)
+
+
 def before(model: OutcomeModel, decision: Decision) -> Payoffs:
     """The payoffs of a decision by what was known of costs before it."""
-    if model.costs is None:
-        return decision.payoffs
-    return model.costs.price(decision, block(model, decision))
+    return priced(model, decision, block(model, decision))
 
 
 def told_payoffs(model: OutcomeModel, decision: Decision) -> Payoffs:
     """The payoffs of a decision by what the whole log says of costs."""
-    return decision.payoffs if model.costs is None else model.costs.price(decision)
+    return priced(model, decision, -1)
+
+
+def max_tries(decision: Decision) -> int:
+    """The maximum number of attempts, by the budget and by the candidates."""
+    limit = decision.payoffs.budget if decision.budget is None else decision.budget
+    return min(limit, decision.size)
 
 
 def early_by(stops: Array, count: int) -> Array:
@@ -88,7 +100,12 @@ def early_by(stops: Array, count: int) -> Array:
 
 def values_along(chances: Array, early: Array, payoffs: Payoffs) -> Array:
     """The expected reward from each point of a sequence on; ``payoffs`` are by position."""
-    return kernels.values_ahead(chances, payoffs.rewards, payoffs.losses, early)
+    rewards, losses = payoffs.rewards, payoffs.losses
+    values = [losses[len(chances)]]
+    for i in range(len(chances) - 1, -1, -1):
+        further = chances[i] * rewards[i] + (1.0 - chances[i]) * values[-1]
+        values.append(early[i] * losses[i] + (1.0 - early[i]) * further)
+    return np.array(values[::-1])
 
 
 @dataclass(frozen=True)
@@ -109,7 +126,7 @@ class Target:
 def aim(policy: Policy, decision: Decision) -> Target:
     """Ask a policy what it would do in place of a decision of the log."""
     items, payoffs, given = decision.offer(policy)
-    played, reach = None, decision.tries
+    played, reach = None, max_tries(decision)
     if isinstance(policy, Randomised):
         choices = policy.choices(items, payoffs, decision.order, decision.budget, **given)
     else:
@@ -133,7 +150,7 @@ def last_step(decision: Decision) -> int:
 
 def early_stops(target: Target, decision: Decision) -> float:
     """Return the probability that the policy chooses to stop inside the sequence of the log."""
-    until = min(last_step(decision) + 1, decision.tries)
+    until = min(last_step(decision) + 1, max_tries(decision))
     return float(target.reached[:-1][:until] @ target.choices[:until, -1])
 
 
@@ -142,9 +159,9 @@ def weigh(target: Target, decision: Decision) -> Array:
     propensity, theirs = decision.propensity, target.reached
     if propensity is None:
         return np.zeros(len(theirs) - 1)
-    if decision.prefix is None:  # only that of the whole sequence is known
+    if decision.prefix_propensities is None:  # only that of the whole sequence is known
         return np.full(len(theirs) - 1, theirs[-1] / propensity)
-    return theirs[1:] / np.append(decision.prefix, propensity)
+    return theirs[1:] / np.append(decision.prefix_propensities, propensity)
 
 
 def bound(
@@ -241,7 +258,7 @@ class Correction(NamedTuple):
 
 def correct(decision: Decision, target: Target, model: OutcomeModel, weights: Array) -> Correction:
     """Compute the correction by what the model knew before; ``weights`` are per action."""
-    payoffs, tries = before(model, decision), decision.tries
+    payoffs, tries = before(model, decision), max_tries(decision)
     chances = model.predict(decision)
     early = early_by(model.stops[block(model, decision)], tries)
     count = len(decision.order)
@@ -314,7 +331,7 @@ def _continuations(
     it assumes that the policy's later choices are those that it has now, which costs some variance
     but no bias.
     """
-    tries, after = decision.tries, np.zeros(len(decision.order) + 1)
+    tries, after = max_tries(decision), np.zeros(len(decision.order) + 1)
     costs, gains, rewards, losses, _ = payoffs.prices(len(chances))
     if target.sequence is not None:
         n = min(len(after), len(target.sequence))
@@ -361,15 +378,15 @@ def earned_for_sure(decision: Decision, target: Target, payoffs: Payoffs) -> Kno
         return None
     count, last = len(decision.order), last_step(decision)
     reward = np.nan if decision.outcome is None else decision.reward_under(payoffs)
-    if decision.prefix is None:
+    if decision.prefix_propensities is None:
         weight = float(target.reached[-1]) / decision.propensity
         lost = 1.0 - float(target.reached[-1]) if decision.propensity >= _CERTAIN else 0.0
         return Known(np.full(count + 1, weight), weight * reward, lost)
-    weights = target.reached[:-1] / np.append(1.0, decision.prefix)
+    weights = target.reached[:-1] / np.append(1.0, decision.prefix_propensities)
     stopping = weights * target.choices[: count + 1, -1]
     masses = np.cumsum(stopping)
     masses[:-1] += weights[1:]
-    ours = np.concatenate([[1.0], decision.prefix, [decision.propensity]])
+    ours = np.concatenate([[1.0], decision.prefix_propensities, [decision.propensity]])
     alone = ours[1:] >= ours[:-1] * _CERTAIN  # the log had no alternative here
     alone[last + 1 :] = False
     going = target.reached[:-1] * (1.0 - target.choices[: count + 1, -1])
@@ -387,7 +404,7 @@ def earned_for_sure(decision: Decision, target: Target, payoffs: Payoffs) -> Kno
 
 def earnable(decision: Decision, payoffs: Payoffs) -> tuple[float, float]:
     """Return the least and the most that a decision can earn, by its payoffs."""
-    tries, size = decision.tries, decision.size
+    tries, size = max_tries(decision), decision.size
     rewards, losses = payoffs.rewards[:tries], payoffs.losses[: tries + 1]
     least, most = float(losses.min()), float(losses.max())
     if not tries:

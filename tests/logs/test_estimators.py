@@ -6,9 +6,10 @@ import copy
 
 import numpy as np
 import pytest
+from plain_evidence import values_along
 from small_world import FREE, JUDGED, PAYOFFS, TRUTH, chance, logged, weighted
 
-from longrank import Random, kernels
+from longrank import Random
 from longrank.logs import History, evaluate, fit
 from longrank.logs.evaluation.estimators import doubly_robust, importance, self_normalised
 from longrank.logs.evaluation.evidence import gather
@@ -26,7 +27,7 @@ def true_value(policy, payoffs=PAYOFFS, early=0.0, rounds=2500):
         order = policy.rank(dealt.items, payoffs).order
         stops = np.append(0.0, np.full(len(order), early))
         chances = dealt.probabilities(order)
-        total += kernels.values_ahead(chances, payoffs.rewards, payoffs.losses, stops)[0]
+        total += values_along(chances, stops, payoffs)[0]
     return total / rounds
 
 
@@ -54,7 +55,7 @@ def test_the_formulas_of_open_bandit_pipeline_give_the_same_values():
     q_hat, dist = np.zeros((120, 3, 5)), np.zeros((120, 3, 5))
     action = np.zeros((120, 3), np.int64)
     for i, d in enumerate(history.decisions()):
-        action[i], ours[i] = d.order, d.prefix
+        action[i], ours[i] = d.order, d.prefix_propensities
         reward[i, d.outcome.tried - 1] = d.reward
         theirs[i] = policy.propensities(d.items, FREE, d.order)[:-1]
         dist[i] = policy.choices(d.items, FREE, d.order)[:3, :5]

@@ -22,7 +22,7 @@ def _plain(decision):
         decision.payoffs,
         decision.budget,
         decision.propensity,
-        decision.prefix.tobytes(),
+        decision.prefix_propensities.tobytes(),
         decision.time,
     )
 
@@ -43,7 +43,7 @@ def test_ids_of_candidates_and_missing_columns_are_read(sound, tmp_path):
         history = History(make(rows, tmp_path))
         first = next(history.decisions())
         assert first.order.tolist() == [2, 0], form
-        assert (first.items, first.version, first.budget) == (None, "v1", 3), form
+        assert (first.items, first.policy_version, first.budget) == (None, "v1", 3), form
         assert {a.name: a.possible for a in check(history).abilities}["warm start"], form
 
 
@@ -88,7 +88,11 @@ def test_a_smaller_budget_cuts_sequences_outcomes_and_propensities(sound):
     assert (first.outcome, first.reward) == (Outcome(1, True), 1.0)
     assert (second.outcome, second.reward) == (Outcome(1, False), -0.1)
     assert second.order.tolist() == [2]
-    assert (second.propensity, second.prefix.tolist(), second.budget) == (0.3, [0.3], 1)
+    assert (second.propensity, second.prefix_propensities.tolist(), second.budget) == (
+        0.3,
+        [0.3],
+        1,
+    )
     assert next(History(rows).under(budget=0).decisions()).propensity == 1.0
 
 

@@ -44,7 +44,7 @@ def test_a_policy_that_stops_where_the_log_never_does_is_refused():
 def test_what_the_log_could_not_have_done_counts_up_to_the_outcome_only():
     """The log's second item is certain, and the policy plays another one."""
     for outcome, lost in ((Outcome(1, True), 0.0), (Outcome(2, True), 1.0)):
-        known = {"prefix": np.array([0.5, 0.5]), "propensity": 0.5, "payoffs": PAYOFFS}
+        known = {"prefix_propensities": np.array([0.5, 0.5]), "propensity": 0.5, "payoffs": PAYOFFS}
         decision = Decision(1, 1, np.array([0, 1]), outcome, np.zeros((3, 1)), **known)
         weighed = weigh_decision(decision, [0, 2])
         assert weighed["unsupported"] == lost

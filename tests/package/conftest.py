@@ -14,7 +14,7 @@ EXTRAS = ("bare", "logs", "experiments", "service")
 
 
 @pytest.fixture(scope="session")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shared(tmp_path_factory):
     """A folder that all workers of this run share."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "package"
@@ -23,7 +23,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def once(shared: Path) -> Callable[[str, Callable[[Path], object]], Path]:
+def once(shared):
     """Makes a folder by its name, in whichever worker asks first; the others wait for it."""
 
     def once(name: str, make: Callable[[Path], object]) -> Path:
@@ -40,19 +40,19 @@ def once(shared: Path) -> Callable[[str, Callable[[Path], object]], Path]:
 
 
 @pytest.fixture(scope="session")
-def wheel(once) -> Path:
+def wheel(once):
     [path] = once("wheel", lambda folder: build(folder, ROOT, "wheel")).glob("*.whl")
     return path
 
 
 @pytest.fixture(scope="session")
-def sdist(once) -> Path:
+def sdist(once):
     [path] = once("sdist", lambda folder: build(folder, ROOT, "sdist")).glob("*.tar.gz")
     return path
 
 
 @pytest.fixture(scope="session")
-def environment(once, wheel: Path) -> Callable[[str], Environment]:
+def environment(once, wheel):
     """The environment of an extra, or the ``bare`` one.
 
     An extra's environment sees that of the bare installation below it, so that all of them run
@@ -80,11 +80,11 @@ def environment(once, wheel: Path) -> Callable[[str], Environment]:
 
 
 @pytest.fixture(params=EXTRAS)
-def extra(request: pytest.FixtureRequest) -> str:
+def extra(request):
     return request.param
 
 
 @pytest.fixture
-def installed(environment, extra: str) -> Environment:
+def installed(environment, extra):
     """Each of the environments."""
     return environment(extra)

@@ -124,9 +124,10 @@ def served(app, **limits) -> Iterator[str]:
 @contextmanager
 def service(path, *, clock=None, auth: bool = True, models: tuple[str, ...] = (), **settings):
     """A client of a service over a file, as the administrator, with models of arrays."""
-    limits = {name: value for name, value in settings.items() if name in vars(Limits())}
+    limits = {name: settings.pop(name) for name in vars(Limits()) if name in settings}
     engine = Engine(SqliteStore(path), clock=clock)
-    app = build(engine, admin=ADMIN if auth else None, auth=auth, **settings)
+    admin = ADMIN if auth else None
+    app = build(engine, admin=admin, auth=auth, limit=Limits(**limits), **settings)
     headers = {"Authorization": f"Bearer {ADMIN}"} if auth else {}
     with (
         served(app, **limits) as url,

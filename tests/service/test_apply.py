@@ -205,7 +205,7 @@ def test_a_learner_that_fails_stops_everything_and_all_who_wait_are_told(engine,
     assert first.learned
     for error in failed:  # also the repetition of what was not learned
         assert isinstance(error, StoreFailed)
-        assert "could not learn entry" in str(error)
+        assert "could not learn the log after entry" in str(error)
     with pytest.raises(StoreFailed, match="could not learn"):
         engine.decide("m", asked("y"))
 
@@ -273,7 +273,7 @@ def test_who_reads_sees_one_belief_while_another_is_learned(engine):
     weights, inverse = view.policy.learner.weights.copy(), view.policy.learner.inverse.copy()
     engine.settle("m", "x", told())
     assert model.view is not view
-    assert (view.stats.learned, model.version) == (0, 1)
+    assert (view.learned, model.version) == (0, 1)
     assert (view.policy.learner.weights == weights).all()
     assert (view.policy.learner.inverse == inverse).all()
     assert (model.view.policy.learner.inverse != inverse).any()
@@ -299,7 +299,7 @@ def test_only_so_many_are_kept_in_memory_and_the_others_are_found_in_the_store(e
     entries = [engine.store.find(number, f"d{i}")[0] for i in range(5)]
     recent = Recent(engine.store, 3)
     for entry in entries:
-        recent.remember(number, entry.decision(), None)
+        recent.read(entry)
     asked_for = []
     find = engine.store.find
     engine.store.find = lambda model, name: asked_for.append(name) or find(model, name)

@@ -14,7 +14,7 @@ from test_console import errors
 from longrank.service.http.docs import render
 from longrank.service.http.openapi import tree
 
-TEXT = render().decode()
+TEXT = render().body.decode()
 VOID = {"meta", "link"}
 
 
@@ -45,14 +45,14 @@ def test_every_call_parameter_message_and_field_is_in_it():
         for method, call in methods.items():
             assert f"{method.upper()} {path}" in plain
             assert call["summary"].replace("`", "") in plain
-            section = TEXT.partition(f"<h3 id='call-{call['operationId']}'>")[2].partition("<h3")[0]
+            section = TEXT.partition(f'<h3 id="call-{call["operationId"]}">')[2].partition("<h3")[0]
             for parameter in call["parameters"]:
                 assert f"<code>{parameter['name']}</code>" in section
             for status in call["responses"]:
                 assert status in section
             assert call["description"] in unescape(section)
     for name, schema in document["components"]["schemas"].items():
-        section = TEXT.partition(f"<h3 id='{name}'>")[2].partition("<h3")[0]
+        section = TEXT.partition(f'<h3 id="{name}">')[2].partition("<h3")[0]
         assert section, name
         for field in schema.get("properties", {}):
             assert f"<code>{field}</code>" in section, (name, field)

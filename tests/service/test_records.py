@@ -30,6 +30,7 @@ from longrank.policies import from_bytes
 from longrank.service import Client, Engine, messages
 from longrank.service.client import CallFailed
 from longrank.service.engine import decide
+from longrank.service.engine.model import generator
 from longrank.service.errors import Conflict, Unknown
 from longrank.service.messages import DecisionRequest, ModelRequest, OutcomeRequest
 from longrank.service.store.store import open_store
@@ -175,13 +176,12 @@ def test_every_state_is_that_of_the_library_and_of_a_replay(where, clock, policy
     ):
         request = payment(int(entry.id[1:]))
         if settled is None:
-            drawn = int.from_bytes(hashlib.sha256(entry.id.encode()).digest()[:8], "little")
             payoffs = Payoffs(request.rewards, request.losses)
             receipts[entry.id] = own.propose(
                 request.candidates,
                 payoffs,
                 context=request.context,
-                rng=np.random.default_rng([seed, drawn]),
+                rng=generator(seed, entry.id),
             )
             own.record_decision(receipts[entry.id])
         elif settled.outcome().learn:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 from serving import asked, told
 
+from longrank.logs import columns
+from longrank.service import export
 from longrank.service.errors import Unknown
+from longrank.service.store.records import DecisionRecord, OutcomeRecord, Plan
 
 
 def test_a_list_goes_from_new_to_old_in_pages(engine, clock):
@@ -58,3 +61,18 @@ def test_the_curve_keeps_its_size_and_its_sum(engine):
     assert (shown.size, shown.outcomes) == (4, [4] * 100 + [3])
     assert shown.reward == [4 * i + 1.5 for i in range(100)] + [401.0]
     assert (shown.length, shown.give_ups[:100]) == ([2.0] * 101, [0.5] * 100)
+
+
+def test_every_field_of_a_decision_is_a_column_of_its_export_or_internal():
+    kinds = {"": DecisionRecord, "played.": Plan, "outcome.": OutcomeRecord}
+    fields = {path + name for path, kind in kinds.items() for name in kind.__struct_fields__}
+    internal = {"version", "digest", "planned_patience", "expected", "sparse", "sample", "records"}
+    internal |= {"played", "played.reasons", "outcome"}
+    of_outcomes = "version id paid reported gave_up why attributable automatic"
+    internal |= {f"outcome.{name}" for name in of_outcomes.split()}
+    assert fields - {column.field for column in export.COLUMNS} == internal
+
+
+def test_a_column_of_the_history_format_has_its_type_from_there():
+    untyped = {column.name for column in export.COLUMNS if column.kind is None}
+    assert untyped == set(columns.COLUMNS) - {"policy_version"}  # a number here, any text there

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from longrank.cli.terminal import console, names
 from longrank.errors import InvalidInput
 
-NAMES = ("round", "default", "many", "dependent", "long", "likelihood", "start")
+if TYPE_CHECKING:
+    from longrank.experiments.measure import Measure
+
+NAMES = ("round", "default", "many")
 
 
 def bench(
@@ -31,11 +35,16 @@ def bench(
             raise InvalidInput("only", f"be among {', '.join(NAMES)}", repr(name))
     from longrank.experiments.bench import BENCHMARKS
 
+    show(BENCHMARKS, chosen)
+
+
+def show(benchmarks: Mapping[str, Callable[[], list[Measure]]], chosen: Sequence[str]) -> None:
+    """Run benchmarks and print a Markdown table of what they measure."""
     _line("what", "figure", "aim", "", "times: median (min)")
     _line("---", "--:", "--:", "---", "---")
     for name in chosen:
         with console.status(f"measuring: {name}"):
-            rows = BENCHMARKS[name]()
+            rows = benchmarks[name]()
         for row in rows:
             unit = "" if row.unit in ("x", "relative") else f" {row.unit}"
             aim = "" if row.aim is None else f"≤ {row.aim:g}{unit}"

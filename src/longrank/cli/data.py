@@ -11,9 +11,9 @@ from rich.table import Table
 
 from longrank.cli.terminal import console, refuse
 from longrank.cli.usage import Command, Group
-from longrank.datasets import SOURCES, add, data_folder, find, get
+from longrank.datasets import SOURCES, add, data_folder, get
 from longrank.datasets.sources import source
-from longrank.errors import LongrankError
+from longrank.datasets.stored import present
 
 app = typer.Typer(
     cls=Group,
@@ -32,10 +32,7 @@ def list_sources() -> None:
     for column in ("name", "data set", "here", "how to get it"):
         table.add_column(column, overflow="fold")
     for name, known in SOURCES.items():
-        try:
-            here = bool(find(name))
-        except LongrankError:
-            here = False
+        here = bool(present(name))
         how = f"longrank data get {name}" if known.manual is None else known.manual
         table.add_row(name, known.title, "yes" if here else "no", "" if here else how)
     console.print(table)

@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import fields
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 import typer
 
 from longrank.cli import configuration
 from longrank.cli.terminal import console, needs
 from longrank.errors import InvalidInput
+from longrank.service.http.limits import Limits
 
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 LogLevel = Literal["debug", "info", "warning", "error"]
+Command = TypeVar("Command", bound=Callable[..., None])
 
 
-def _limit(lowest: float, text: str) -> Any:
-    return typer.Option(min=lowest, help=text)
+def limited(command: Command) -> Command:
+    """Give a command an option for each of the service's limits, in place of ``**limits``."""
+    kinds, own = get_type_hints(Limits), signature(command, eval_str=True)
+    options = [
+        Parameter(
+            limit.name,
+            Parameter.KEYWORD_ONLY,
+            default=limit.default,
+            annotation=Annotated[kinds[limit.name], typer.Option(**limit.metadata)],
+        )
+        for limit in fields(Limits)
+    ]
+    parameters = [*list(own.parameters.values())[:-1], *options]
+    command.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return command
 
 
 @needs("service")
+@limited
 def serve(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
@@ -48,55 +66,7 @@ def serve(
     log_level: Annotated[
         LogLevel, typer.Option(help="Lowest level to log; info logs every request.")
     ] = "info",
-    max_bytes: Annotated[int, _limit(1024, "Maximum size of a request body, in bytes.")] = 8 << 20,
-    max_buffered: Annotated[
-        int, _limit(1024, "Maximum size of all bodies being received, in bytes.")
-    ] = 256 << 20,
-    max_queued: Annotated[
-        int, _limit(1, "Maximum number of requests in progress; more get a 503.")
-    ] = 512,
-    max_per_key: Annotated[
-        int, _limit(1, "Maximum number of requests in progress with one key; more get a 429.")
-    ] = 256,
-    max_rate: Annotated[
-        float, _limit(0.0, "Maximum number of requests a second with one key; 0 sets no limit.")
-    ] = 0.0,
-    max_work: Annotated[
-        float, _limit(1.0, "Maximum work of a decision: candidates x features x budget.")
-    ] = 1e9,
-    max_workers: Annotated[
-        int | None,
-        _limit(1, "Threads for large decisions. Default: one for each core, at least 2."),
-    ] = None,
-    max_large: Annotated[
-        int,
-        _limit(
-            1,
-            "Maximum number of large decisions of one key and model that wait for a "
-            "thread; more get a 429.",
-        ),
-    ] = 16,
-    max_header_bytes: Annotated[
-        int, _limit(1024, "Maximum size of a request's headers, in bytes.")
-    ] = 32 << 10,
-    max_connections: Annotated[int, _limit(1, "Maximum number of open connections.")] = 1000,
-    max_connections_per_key: Annotated[
-        int, _limit(1, "Maximum number of open connections with one key.")
-    ] = 500,
-    max_metric_models: Annotated[
-        int,
-        _limit(0, "Maximum number of models with metrics of their own; the others share a label."),
-    ] = 100,
-    header_timeout: Annotated[
-        float, _limit(0.1, "Seconds within which a request's headers must arrive.")
-    ] = 10.0,
-    body_timeout: Annotated[
-        float, _limit(0.1, "Seconds within which a request's body must arrive.")
-    ] = 30.0,
-    idle_timeout: Annotated[
-        float, _limit(0.1, "Seconds for which an idle connection stays open.")
-    ] = 5.0,
-    config: Annotated[
+    config: Annotated[  # noqa: ARG001 - its callback reads it
         Path | None,
         typer.Option(
             is_eager=True,
@@ -104,6 +74,7 @@ def serve(
             help="A TOML file with options: port = 8000, max-rate = 50, ...",
         ),
     ] = None,
+    **limits: Any,
 ) -> None:
     """Serve decisions over HTTP; outcomes may arrive hours later, and nothing is lost.
 
@@ -123,14 +94,12 @@ def serve(
 
     One of several processes: `longrank serve --host 0.0.0.0 --store postgresql://user@db/longrank`
     """
-    given = dict(locals())
-    from longrank.service.http.limits import Limits
+    from longrank.service.http.access import LOOPBACK
     from longrank.service.server import run
 
     _check_place(store)
     if no_auth and host not in LOOPBACK:
         raise InvalidInput("host", "be a loopback address with --no-auth", repr(host))
-    limits = {name: given[name] for name in Limits.__dataclass_fields__ if given[name] is not None}
     run(
         store,
         host=host,
@@ -143,7 +112,7 @@ def serve(
         log_level=log_level,
         show_key=_show,
         notify=lambda text: console.print(text, highlight=False, soft_wrap=True),
-        **limits,
+        limit=Limits(**limits),
     )
 
 

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from longrank.datasets import stored
@@ -20,7 +21,7 @@ Progress = Callable[[str, int, int | None], None]
 
 
 def get(
-    name: str,
+    name: str | Source,
     folder: AnyPath | None = None,
     *,
     accept_terms: bool = False,
@@ -31,7 +32,7 @@ def get(
     Parameters
     ----------
     name
-        One of ``longrank.datasets.SOURCES``.
+        One of ``longrank.datasets.SOURCES``, or such a source with other addresses (a mirror).
     folder
         The data folder, if not the default.
     accept_terms
@@ -41,24 +42,9 @@ def get(
 
     An interrupted download resumes when called again.
     """
-    return fetch(source(name), folder, accept_terms=accept_terms, progress=progress)
-
-
-def fetch(
-    known: Source,
-    folder: AnyPath | None = None,
-    *,
-    accept_terms: bool = False,
-    progress: Progress | None = None,
-    tries: int = 5,
-    pause: float = 1.0,
-) -> tuple[Path, ...]:
-    """Do the same as :func:`get` for a source with other addresses (a mirror)."""
+    known = source(name) if isinstance(name, str) else name
     if known.manual is not None:
-        raise stored.MissingData(
-            f"{known.title} has no direct download: {known.manual}, "
-            f"then run 'longrank data add {known.name} PATH'"
-        )
+        raise stored.MissingData(f"{known.title} has no direct download: {known.how}")
     if known.terms is not None and not accept_terms:
         raise InvalidInput(
             "accept_terms",
@@ -67,9 +53,7 @@ def fetch(
         )
     place = stored.home(known.name, folder)
     older = stored.present(known.name, folder)
-    files = tuple(
-        _one(file, place / file.name, progress, tries=tries, pause=pause) for file in known.files
-    )
+    files = tuple(_download(file, place / file.name, progress) for file in known.files)
     if any(file.md5 is None for file in known.files):
         try:
             stored.check(known.name, files[0] if len(files) == 1 else place)
@@ -122,26 +106,14 @@ def _copy(file: Path, temporary: Path) -> None:
         shutil.copyfile(file, temporary)
 
 
-def _one(file: File, target: Path, progress: Progress | None, *, tries: int, pause: float) -> Path:
+def _download(file: File, target: Path, progress: Progress | None) -> Path:
     if target.is_file() and mismatch(target, file.size, file.md5) is None:
         return target
-
-    def report(done: int, total: int | None) -> None:
-        if progress is not None:
-            progress(file.name, done, total)
-
+    report = progress and partial(progress, file.name)
     failures = []
     for url in file.urls:
         try:
-            return download(
-                url,
-                target,
-                size=file.size,
-                md5=file.md5,
-                progress=report,
-                tries=tries,
-                pause=pause,
-            )
+            return download(url, target, size=file.size, md5=file.md5, progress=report)
         except (DownloadFailed, BadFile) as error:
             failures.append(error)
     raise failures[-1] if len(failures) == 1 else DownloadFailed("; ".join(map(str, failures)))

@@ -56,11 +56,7 @@ def find(name: str, folder: AnyPath | None = None) -> tuple[Path, ...]:
     if files:
         return files
     known = source(name)
-    if known.manual is None:
-        how = f"run 'longrank data get {name}'"
-    else:
-        how = f"{known.manual}, then run 'longrank data add {name} PATH'"
-    raise MissingData(f"{known.title} is not in {home(name, folder)}: {how}")
+    raise MissingData(f"{known.title} is not in {home(name, folder)}: {known.how}")
 
 
 def present(name: str, folder: AnyPath | None = None) -> tuple[Path, ...]:

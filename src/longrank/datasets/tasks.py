@@ -34,6 +34,12 @@ from longrank.plugins import entry_points, load_entry_point
 DIGITS = "digits"  # comes with scikit-learn
 GROUP = "longrank.tasks"
 VERSION = 1  # raised whenever equal settings give other arrays
+_SIZES: tuple[str, ...] = (
+    "sample",
+    "dim",
+    "users",
+    "items",
+)  # ``users`` and ``items`` are for ratings only
 _DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
@@ -170,25 +176,19 @@ def task(name: str) -> Task:
     try:
         return TASKS[name]
     except KeyError:
-        known = (
-            "mnist-0 to 9, fashion-0 to 9, digits-0 to 9, movielens-25m, movielens-1m, yelp, msd, "
-            "llm"
-        )
-        known = ", ".join([known, *sorted(entry_points(GROUP))])
+        single = [name for name in TASKS if TASKS[name].pivot is None]
+        known = ", ".join(["mnist-0 to 9", "fashion-0 to 9", "digits-0 to 9", *single])
         raise InvalidInput("name", f"be one of {known}", repr(name)) from None
 
 
 def available(name: str, folder: AnyPath | None = None) -> bool:
     """Tell whether the data of a task is there; a task of a package brings its own."""
     known = task(name)
-    try:
-        return (
-            known.make is not None
-            or known.source == DIGITS
-            or bool(stored.find(known.source, folder))
-        )
-    except stored.MissingData:
-        return False
+    return (
+        known.make is not None
+        or known.source == DIGITS
+        or bool(stored.present(known.source, folder))
+    )
 
 
 def table(
@@ -216,26 +216,23 @@ def table(
         ratings only; a task of a package has none.
     """
     known = task(name)
+    sizes, reason = _SIZES, ""
     if known.make is not None:
-        for size, value in {"sample": sample, "dim": dim, "users": users, "items": items}.items():
-            if value is not None:
-                raise InvalidInput(size, f"not be given for {name}, which has its own", value)
-        return known.make(_whole("seed", seed, minimum=0), data_folder(folder))
-    if known.source == stored.QUESTIONS:
+        sizes, reason = (), "has its own"
+    elif known.source == stored.QUESTIONS:
         rule = "be a task of arrays; longrank.datasets.read_questions() gives the records of this"
         raise InvalidInput("name", rule, repr(name))
-    rated = known.source in ratings.FORMATS
-    settings: dict[str, Any] = {
-        "source": known.source,
-        "seed": _whole("seed", seed, minimum=0),
-        "sample": _whole("sample", known.sample if sample is None else sample),
-        "dim": _whole("dim", known.dim if dim is None else dim),
-    }
-    for size, value, usual in (("users", users, known.users), ("items", items, known.items)):
-        if rated:
-            settings[size] = usual if value is None else _whole(size, value)
-        elif value is not None:
-            raise InvalidInput(size, f"not be given for {name}, which has no ratings", value)
+    elif known.source not in ratings.FORMATS:
+        sizes, reason = _SIZES[:2], "has no ratings"
+    settings: dict[str, Any] = {"source": known.source, "seed": _whole("seed", seed, 0)}
+    for size, value in zip(_SIZES, (sample, dim, users, items), strict=True):
+        if value is not None and size not in sizes:
+            raise InvalidInput(size, f"not be given for {name}, which {reason}", value)
+        if size in sizes:
+            usual = getattr(known, size)
+            settings[size] = usual if value is None else _whole(size, value, 1)
+    if known.make is not None:
+        return known.make(settings["seed"], data_folder(folder))
     arrays = _arrays(known.source, settings, folder)
     labels = arrays.get("labels")
     chances = arrays["chances"] if labels is None else (labels == known.pivot).astype(np.float64)
@@ -285,7 +282,7 @@ def _digits() -> mnist.Images:
     return mnist.Images(images, classes, images[:0], classes[:0])
 
 
-def _whole(parameter: str, value: Any, minimum: int = 1) -> int:
+def _whole(parameter: str, value: Any, minimum: int) -> int:
     try:
         number = operator.index(value)
     except TypeError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import chain
 from math import isnan, sqrt
 from operator import attrgetter
 from pathlib import Path
@@ -22,14 +21,13 @@ from longrank.document.blocks import (
     Field,
     Grid,
     Heading,
-    Links,
     Picture,
     Prose,
 )
 from longrank.document.numbers import counted, number, span
 from longrank.experiments import figures
 from longrank.experiments.commands import commands
-from longrank.experiments.figures import Drawn
+from longrank.experiments.page import Drawn, Page, paragraphs
 from longrank.experiments.paired import Gap, difference, gains, standings
 from longrank.experiments.results import Origin, ResultRow
 from longrank.experiments.scores import Score, Scores, mean
@@ -46,47 +44,30 @@ _REFERENCE = "recommended"
 _ADVICE = "`longrank run` with `--held-out 4` reports on shuffles that can tell"
 _NOTHING_TO_GAIN = "nothing to gain"
 _SPREAD = ", mean over shuffles; in small print, the standard deviation between them"
-_NOTES = (
-    "NCR is the normalised cumulative reward, (CR − CR_rand) / (CR_max − CR_rand): 0 is the mean "
-    "of random orders, 1 a clairvoyant. CR is the sum of the rewards of all rounds, CR_rand its "
-    "expectation for a random order of full length, CR_max that of a clairvoyant. Rand plays one "
-    "random order per round: its distance from 0 is luck, and shows how large luck is.",
-    "A shuffle deals the same items in another order and draws their outcomes again. Deviations "
-    "and intervals are about that luck only: they say nothing about other data.",
-    "Intervals, at 95%, are Student's over the differences on the same shuffles, or those of the "
-    "rounds where these are wider. Each stands for itself: about 1 in 20 "
-    "true ties will look like a difference.",
-    "A round deals some of the items, of which a policy tries up to b in its order, until one "
-    "succeeds. The scenario says what a success is worth: 1 in vanilla, 0.1 less with every "
-    "attempt in linear-0.1, half as much with every attempt in exponential, where giving up costs "
-    "more, too.",
-    "Rand, Eps, C-UCB1, GL-CDCM, Ind and Dep are the policies of “On Learning to Rank Long "
-    "Sequences with Contextual Bandits” (Santara, Gentile, Aggarwal, Li, 2021); `recommended` is "
-    "longrank's default.",
-)
 
 
-def blocks(
+def write(
     scores: Scores, tables: Sequence[PaperTable], folder: Path, origin: Origin, out: Path | None
-) -> tuple[list[Block], list[Path]]:
-    """Report these tables; draw into ``folder``, and name ``out`` in the commands."""
-    files: list[Path] = []
-    panels = _panels(tables)
-    sections: list[tuple[str, str, list[Block]]] = []
-    for table in tables:
-        made, content = _task_blocks(table, panels[table.name], folder, out)
-        files += made
-        sections.append((table.name, table.title, content))
+) -> Page:
+    """Report all tasks; draw into ``folder``, and name ``out`` in the commands."""
+    page = Page(TITLE, _origin(origin))
+    add_tasks(page, tables, folder, out)
     few = min(score.rounds for score in scores.values()) < FEW_ROUNDS
-    drawings = {"Running time": ("time", _times(scores, few, folder))}
-    drawings["Lengths"] = ("lengths", _lengths(scores, folder))
-    for title, (name, (made, content)) in drawings.items():
-        files += made
-        sections.append((name, title, content))
-    sections.append(("notes", "How to read this", [*map(Prose, _NOTES)]))
-    links = Links(tuple((name, title) for name, title, _ in sections))
-    body = [[Heading(title, 2, name), *content] for name, title, content in sections]
-    return [Heading(TITLE, 1), Prose(_origin(origin)), links, *chain(*body)], files
+    page.section("time", "Running time")
+    page.draw(_times(scores, few, folder))
+    page.section("lengths", "Lengths")
+    page.draw(_lengths(scores, folder))
+    page.section("notes", "How to read this", paragraphs("notes.md"))
+    return page
+
+
+def add_tasks(page: Page, tables: Sequence[PaperTable], folder: Path, out: Path | None) -> None:
+    """Add a section for each task that the paper does not have."""
+    own = [table for table in tables if table.number is None]
+    panels = _panels(own)
+    for table in own:
+        page.section(table.name, table.title)
+        page.draw(_task_blocks(table, panels[table.name], folder, out))
 
 
 def _origin(origin: Origin) -> str:

@@ -15,13 +15,13 @@ from longrank.document.blocks import Block, Field, Grid, Picture, Prose
 from longrank.document.numbers import number
 from longrank.errors import MissingExtra
 from longrank.experiments.latent import PANELS, Latent, latent
+from longrank.experiments.page import Drawn
 from longrank.experiments.scores import Key, Score, Scores
 from longrank.experiments.settings import LATENT, fees
 from longrank.experiments.tables import PAPER_TASKS, SIX, in_order, label
 
 Curves = Mapping[str, Sequence[NDArray[np.float64]]]  # policy -> the rewards of each shuffle
 Measured = Mapping[str, Mapping[int, float]]  # policy -> budget -> value
-Drawn = tuple[list[Path], list[Block]]  # files, and what a report shows of them
 
 # One look per policy, everywhere: colours of equal lightness steps, and different dashes.
 _STYLES = {  # colour, dashes, marker

@@ -142,32 +142,6 @@ class NumpyInd:
             self.weights += self.rate * s / (1.0 + np.exp(s * mean)) / (1.0 + square) * direction
 
 
-def greedy(topics: Matrix, weights: Vector, inverse: Matrix, bonus: float, count: int) -> Order:
-    """Algorithm 2's order, with every item scored anew at every position."""
-    remaining, free = np.ones(topics.shape[1]), np.ones(len(topics), np.bool_)
-    order = np.empty(count, np.int64)
-    for position in range(count):
-        rows = (2.0 * topics * remaining - 1.0) / np.sqrt(topics.shape[1])
-        squares = ((rows @ inverse) * rows).sum(axis=1)
-        scores = rows @ weights + bonus * np.sqrt(np.maximum(squares, 0.0))
-        best = int(np.argmax(np.where(free, scores, -np.inf)))
-        order[position] = best
-        free[best] = False
-        remaining *= 1.0 - topics[best]
-    return order
-
-
-def cold_fit(rows: Matrix, successes: Vector, penalty: float) -> Vector:
-    """Penalised logistic regression by Newton steps from zero."""
-    weights = np.zeros(rows.shape[1])
-    for _ in range(50):
-        p = sigmoid(rows @ weights)
-        hessian = (rows * (p * (1.0 - p))[:, np.newaxis]).T @ rows
-        hessian += penalty * np.eye(len(weights))
-        weights += np.linalg.solve(hessian, rows.T @ (successes - p) - penalty * weights)
-    return weights
-
-
 K, D, B, ROUNDS = 100, 10, 10, 200
 
 Wins = NDArray[np.bool_]

@@ -12,8 +12,6 @@ from longrank.document.blocks import (
     Code,
     Field,
     Grid,
-    Heading,
-    Links,
     Prose,
     to_html,
     to_markdown,
@@ -30,9 +28,9 @@ from longrank.experiments.claims import (
     checks,
 )
 from longrank.experiments.commands import commands
-from longrank.experiments.custom_tasks_report import best_of_grid_field, details, held_out_field
-from longrank.experiments.figures import Drawn
+from longrank.experiments.custom_tasks_report import details, held_out_field
 from longrank.experiments.latent import PANELS, POLICIES, few_topics, latent
+from longrank.experiments.page import Page, paragraphs
 from longrank.experiments.results import ResultRow, origin, read_results
 from longrank.experiments.scores import Scores, score_cells
 from longrank.experiments.tables import (
@@ -50,23 +48,6 @@ _INTRODUCTION = (
     "The experiments of “On Learning to Rank Long Sequences with Contextual Bandits” (Santara, "
     "Gentile, Aggarwal, Li, 2021), run with longrank: our numbers next to the published ones, with "
     "the settings, the spread and the command for every table."
-)
-_READING = (
-    "All values are normalised cumulative rewards (NCR), (CR − CR_rand) / (CR_max − CR_rand + 1), "
-    "where CR is the cumulative reward, CR_rand the mean reward of random orders and CR_max that "
-    "of a clairvoyant. The 1 appears in the paper's tables but not in its formula. We compare with "
-    "the tables, so the values of the paper's tasks (`ncr_published`) include it; those of other "
-    "tasks (`ncr`) do not, and the result files have both. Bold marks the best of each scenario at "
-    "two decimals, as in the paper. Rand is 0 there by definition, as in the paper; held out it is "
-    "measured. Columns marked “ours only” are not in the paper; they are bold if they are no worse "
-    "than the best of the paper's columns.",
-    "There are two protocols. The paper reports the best setting of a grid on the stream it was "
-    "chosen on, which rewards noise, and the more so the larger the grid. Held out takes the "
-    "setting with the largest mean over the search shuffles and reports it on other shuffles that "
-    "played no part in the choice, with the standard deviation between shuffles.",
-    "Topics are fitted to the items of the embedding split, not to the stream that is ranked, and "
-    "coverage is scaled to norm 1 on every task. The paper fits topics to the stream and mentions "
-    "scaling for MNIST only.",
 )
 _BOTH_WAYS = (
     "The first two statements are one-sided. This table counts both directions, at two decimals: "
@@ -89,16 +70,13 @@ def report(folders: Sequence[Path], out: Path) -> list[Path]:
     [source, *others] = map(Path, folders)
     known = None if others or source == Path("results") else source  # what --out was
     if any(table.number is not None and table.scores for table in all_tables):
-        title = TITLE
-        blocks, files = _blocks(rows, scores, all_tables, drawn, known)
+        page = _compare(rows, scores, all_tables, drawn, known)
     else:
-        title = custom_tasks_report.TITLE
-        mine = [table for table in all_tables if table.scores]
-        blocks, files = custom_tasks_report.blocks(scores, mine, drawn, origin(folders), known)
-    page, markdown = out / "report.html", out / "report.md"
-    page.write_text(to_html(blocks, title), "utf-8")
-    markdown.write_text(to_markdown(blocks, out), "utf-8")
-    return [page, markdown, *files, *_table_files(all_tables, out / "tables")]
+        page = custom_tasks_report.write(scores, all_tables, drawn, origin(folders), known)
+    html, markdown = out / "report.html", out / "report.md"
+    html.write_text(to_html(page.blocks, page.title), "utf-8")
+    markdown.write_text(to_markdown(page.blocks, out), "utf-8")
+    return [html, markdown, *page.files, *_table_files(all_tables, out / "tables")]
 
 
 def _table_files(all_tables: Sequence[PaperTable], folder: Path) -> list[Path]:
@@ -112,61 +90,50 @@ def _table_files(all_tables: Sequence[PaperTable], folder: Path) -> list[Path]:
     return files
 
 
-def _blocks(
+def _compare(
     rows: Sequence[ResultRow],
     scores: Scores,
     all_tables: Sequence[PaperTable],
     folder: Path,
     source: Path | None,
-) -> tuple[list[Block], list[Path]]:
-    files: list[Path] = []
-    there = [table for table in all_tables if table.scores]
-    missing = [table for table in all_tables if not table.scores]
+) -> Page:
+    """Report results on tasks of the paper beside its own, then those on other tasks."""
+    page = Page(TITLE, _INTRODUCTION)
     all_checks = checks(rows, scores)
     tested = [check for check in all_checks if check.figure != NOTHING]
+    page.section(
+        "summary",
+        "Summary",
+        [
+            Prose(_extent(scores, all_tables)),
+            *(summary(tested, agreements(scores)) if tested else ()),
+            *_untested(len(all_checks) - len(tested), len(all_checks)),
+        ],
+    )
+    page.section("figures", "Figures 2 and 3")
+    page.draw(figures.figure_2(scores, folder))
+    page.draw(figures.figure_3(scores, folder))
+    page.draw(figures.figure_3(few_topics(rows, FEW), folder, FEW))
+    page.draw(([], figure_3_blocks(scores, source)))
     fees = figures.figure_of_fees(scores, folder)
-    blocks: list[Block] = [
-        Heading(TITLE, 1),
-        Prose(_INTRODUCTION),
-        Links(
-            (
-                ("summary", "Summary"),
-                ("figures", "Figures 2 and 3"),
-                *((("fees", "Fees"),) if fees[0] else ()),
-                ("time", "Running time"),
-                ("lengths", "Lengths"),
-                ("tables", "Tables"),
-                *((table.name, table.title) for table in there),
-                *((("not-run", "Not run"),) if missing else ()),
-            )
-        ),
-        Heading("Summary", 2, "summary"),
-        Prose(_extent(scores, all_tables)),
-        *(summary(tested, agreements(scores)) if tested else ()),
-        *_untested(len(all_checks) - len(tested), len(all_checks)),
-        Heading("Figures 2 and 3", 2, "figures"),
-    ]
-
-    def draw(drawn: Drawn) -> None:
-        files.extend(drawn[0])
-        blocks.extend(drawn[1])
-
-    draw(figures.figure_2(scores, folder))
-    draw(figures.figure_3(scores, folder))
-    draw(figures.figure_3(few_topics(rows, FEW), folder, FEW))
-    blocks += figure_3_blocks(scores, source)
     if fees[0]:
-        blocks.append(Heading("Fees", 2, "fees"))
-        draw(fees)
-    blocks.append(Heading("Running time", 2, "time"))
-    draw(figures.figure_of_seconds(scores, folder))
-    blocks.append(Heading("Lengths", 2, "lengths"))
-    draw(figures.figure_of_lengths(scores, folder))
-    blocks.append(Heading("Tables", 2, "tables"))
-    blocks += [Prose(text) for text in _READING]
-    for table in there:
-        blocks += table_blocks(table, source)
-    return [*blocks, *_not_run(missing)], files
+        page.section("fees", "Fees")
+        page.draw(fees)
+    page.section("time", "Running time")
+    page.draw(figures.figure_of_seconds(scores, folder))
+    page.section("lengths", "Lengths")
+    page.draw(figures.figure_of_lengths(scores, folder))
+    page.section("tables", "Tables", paragraphs("reading.md"))
+    ours = [table for table in all_tables if table.number is not None]
+    for table in ours:
+        if table.scores:
+            title = f"Table {table.number}: {table.title}"
+            page.section(table.name, title, table_blocks(table, source), level=3)
+    custom_tasks_report.add_tasks(page, all_tables, folder, source)
+    missing = [table for table in ours if not table.scores]
+    if missing:
+        page.section("not-run", "Not run", _not_run(missing))
+    return page
 
 
 def _untested(count: int, total: int) -> list[Block]:
@@ -232,13 +199,10 @@ def _shortfalls(one: Agreement) -> Grid:
 
 def table_blocks(table: PaperTable, out: Path | None = None) -> list[Block]:
     """Show a table by both protocols, with its settings and the commands that wrote ``out``."""
-    prefix = "" if table.number is None else f"Table {table.number}: "
     run = table.run()
-    blocks: list[Block] = [
-        Heading(f"{prefix}{table.title}", 3, table.name),
-        Prose(f"Best of the grid on the same stream{_small_print(run)}:"),
-        _grid(run, _ours),
-    ]
+    compared = any(entry.published is not None for entry in run.entries())
+    small = "; in small print, the paper's number and the difference" if compared else ""
+    blocks = [Prose(f"Best of the grid on the same stream{small}:"), _grid(run, _ours)]
     if any(score.held_out for score in table.scores):
         seeds = sorted({score.held_out.seeds for score in table.scores if score.held_out})
         counts = " or ".join([*map(str, seeds[:-1]), counted(seeds[-1], "other shuffle")])
@@ -253,23 +217,9 @@ def table_blocks(table: PaperTable, out: Path | None = None) -> list[Block]:
     return [*blocks, chosen, Code(tuple(commands(table.scores, out)))]
 
 
-def _small_print(table: PaperTable) -> str:
-    """Say what a table has in small print, if anything."""
-    if any(entry.published is not None for entry in table.entries()):
-        return "; in small print, the paper's number and the difference"
-    seeds = max(score.seeds for score in table.scores)
-    if table.number is None and seeds > 1:
-        return (
-            f", mean over {seeds} shuffles; in small print, the standard deviation between shuffles"
-        )
-    return ""
-
-
 def _not_run(missing: Sequence[PaperTable]) -> list[Block]:
     """Name the paper's tables without results, and say how to get the data of each."""
-    if not missing:
-        return []
-    blocks: list[Block] = [Heading("Not run", 2, "not-run")]
+    blocks: list[Block] = []
     sources = dict.fromkeys(TASKS[table.task].source for table in missing)
     for source in (SOURCES[name] for name in sources):
         mine = [table for table in missing if TASKS[table.task].source == source.name]
@@ -301,11 +251,10 @@ def _grid(table: PaperTable, field: Callable[[Comparison], Field]) -> Grid:
 
 
 def _ours(entry: Comparison) -> Field:
-    ours = number(entry.value)
-    if entry.published is None:
-        return best_of_grid_field(entry) if entry.own else Field(ours, "", entry.best)
-    difference = "" if entry.difference is None else f", {number(entry.difference, sign=True)}"
-    return Field(ours, number(entry.published) + difference, entry.best)
+    published = "" if entry.published is None else number(entry.published)
+    if entry.difference is not None:
+        published += f", {number(entry.difference, sign=True)}"
+    return Field(number(entry.value), published, entry.best)
 
 
 def figure_3_blocks(scores: Scores, out: Path | None = None) -> list[Block]:

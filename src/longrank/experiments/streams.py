@@ -12,6 +12,7 @@ import numpy as np
 
 from longrank import packing
 from longrank.datasets import TASKS, Table, data_folder, table
+from longrank.datasets.embed import Matrix
 from longrank.errors import BadFile, InvalidInput, unknown
 from longrank.experiments.settings import LATENT, Settings
 from longrank.features import Coverage, Mixture
@@ -101,11 +102,16 @@ def situation(
     if "topics" in own:
         count = own.pop("topics")
         dealt = covered_stream(task, seed, count, folder)
-        offered["topics"] = np.eye(count)
+        offered["topics"] = _as_they_are
     else:
         dealt = stream(task, seed, folder)
     offered["dim"] = dealt.items.shape[1]
     return registry.make("ind" if policy == LATENT else policy, offered, own), dealt
+
+
+def _as_they_are(items: Matrix) -> Matrix:
+    """Topics of items that are coverage vectors already."""
+    return items
 
 
 def all_tasks(given: Sequence[str]) -> list[str]:

@@ -89,7 +89,10 @@ class Features(Part, ABC):
         raise NotImplementedError(f"{type(self).__name__} does not grow")
 
     def observe(self, rows: Any) -> None:
-        """Learn from observed rows what the map itself needs; nothing by default."""
+        """Learn from observed rows what the map itself needs; nothing by default.
+
+        A map that grows learns in :meth:`adapt` instead.
+        """
 
     def view(self) -> Self:
         """Return a copy that shares nothing that :meth:`observe` writes."""

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
+from longrank.arrays import Matrix
 from longrank.contents import PART, check, numbers, one_of, optional
 from longrank.errors import BadFile, InvalidInput
 from longrank.features.base import Encoded, Features
 from longrank.features.mixture import Mixture
 from longrank.packing import Tree
 
-Matrix = NDArray[np.float64]
 Gain = Callable[[Matrix, Matrix], Matrix]
 
 
@@ -81,11 +81,14 @@ class Coverage(Features):
         array = checks.items(items, None, unit=False)
         if len(array) == 0:
             return np.empty((0, dim or 0))
-        topics = checks.floats("topics(items)", self.topics(array.astype(np.float64)), 2)
+        topics = checks.floats("topics(items)", self.topics(np.asarray(array, np.float64)), 2)
         if len(topics) != len(array) or (dim is not None and topics.shape[1] != dim):
             rule = f"have shape ({len(array)}, {'any' if dim is None else dim})"
             raise InvalidInput("topics(items)", rule, topics.shape)
         covered = np.asarray(topics, np.float64)
+        low, high = covered.min(initial=0.0), covered.max(initial=0.0)
+        if low >= 0.0 and high <= 1.0:
+            return covered
         outside = ~((covered >= -checks.SLACK) & (covered <= 1.0 + checks.SLACK))
         if outside.any():
             row, column = np.argwhere(outside)[0]

@@ -5,23 +5,23 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from statistics import NormalDist
 from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
+from longrank.arrays import Matrix
 from longrank.contents import numbers, whole, wholes
 from longrank.decision import Ranking
 from longrank.errors import BadFile, InvalidInput
 from longrank.features.base import Encoded, Features
-from longrank.features.scale import EMBEDDED, ENOUGH, LATER, REACH, Scale, rounded
-from longrank.kernels import BEND, LEVEL, PRODUCT
+from longrank.kernels import BEND, KNOTS, LEVEL, PRODUCT
 from longrank.packing import Tree
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 Shape = tuple[int, int, int, float, float, float]  # kind, first, second, low, high, scale
 
 SAMPLE = 256  # rows by which columns are judged
@@ -30,15 +30,88 @@ LEVELS = 12  # different numbers up to which each gets a column of its own
 MAX_BENDS, MAX_LEVELS = 128, 256  # columns of each kind
 _BENDS, _PRODUCTS = 0.7, 0.7  # the norm of its bends, and of its products
 _MAX = sys.float_info.max
+ENOUGH = 64  # rows from which shapes are added
+LATER = 16  # rows that a receipt adds once there are enough
+REACH = 1.5  # the norm of a typical row's scores
+EMBEDDED = 1.0  # that of an embedding, and of its products
+_SAME, _MOST = 0.003, 0.95  # how far norms may differ that count as one, and in how many rows
+_VARYING = 0.1  # least share of an embedding's square that differs between rows
 _CARRIED = 8_192  # numbers that a receipt carries for the sample, unless a few rows have more
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What a sample says of the columns: the curve of each, and the scale of their scores."""
+
+    curves: kernels.Curves
+    scale: float
+    embedded: bool = False
+
+    @classmethod
+    def fit(cls, sample: Matrix) -> Scale:
+        norm = _common_norm(sample)
+        return cls._of_columns(sample) if norm is None else cls._of_embeddings(sample, norm)
+
+    @classmethod
+    def _of_embeddings(cls, sample: Matrix, norm: float) -> Scale:
+        """Take numbers as they are: in rows of one norm their relative sizes mean something."""
+        d = sample.shape[1]
+        knots, scores = np.full((d, KNOTS), math.inf), np.zeros((d, KNOTS))
+        slopes = np.zeros((d, KNOTS))
+        knots[:, :3], scores[:, :3] = (-norm, 0.0, norm), (-math.sqrt(d), 0.0, math.sqrt(d))
+        slopes[:, :2], counts = math.sqrt(d) / norm, np.full(d, 3)
+        curves = kernels.guide(knots, counts), knots, scores, slopes, counts
+        return cls(curves, EMBEDDED / math.sqrt(d), True)
+
+    @classmethod
+    def _of_columns(cls, sample: Matrix) -> Scale:
+        n, d = sample.shape
+        knots, scores = np.zeros((d, KNOTS)), np.zeros((d, KNOTS))
+        counts = np.ones(d, np.int64)
+        for j in range(d):
+            values, often = np.unique(sample[:, j], return_counts=True)
+            counts[j] = min(len(values), KNOTS)
+            if len(values) > KNOTS:
+                middles = (np.cumsum(often) - 0.5 * often) / n
+                kept = np.searchsorted(middles, np.linspace(middles[0], middles[-1], KNOTS))
+                kept = np.unique(np.minimum(kept, len(values) - 1))
+                counts[j] = len(kept)
+                knots[j, : len(kept)] = values[kept]
+                scores[j, : len(kept)] = [_normal_quantile(each) for each in middles[kept]]
+            elif len(values) > 2:
+                middles = (np.cumsum(often) - 0.5 * often) / n
+                knots[j, : len(values)] = values
+                scores[j, : len(values)] = [_normal_quantile(each) for each in middles]
+            else:  # one or two numbers: the more frequent of them is 0
+                knots[j, : len(values)] = values
+                if len(values) == 2:  # by the first rows, so that it stays so as more are seen
+                    low = (sample[:ENOUGH, j] == values[0]).mean()
+                    scores[j, :2] = (0.0, 1.0) if low >= 0.5 else (1.0, 0.0)
+        slopes = np.zeros((d, KNOTS))
+        with np.errstate(all="ignore"):  # of numbers that are nearly equal, or as far apart
+            slopes[:, :-1] = np.diff(scores) / np.diff(knots)
+        slopes[(np.arange(KNOTS) >= counts[:, np.newaxis] - 1) | ~np.isfinite(slopes)] = 0.0
+        knots[np.arange(KNOTS) >= counts[:, np.newaxis]] = math.inf
+        curves = kernels.guide(knots, counts), knots, scores, slopes, counts
+        scored = kernels.normal_scores(sample, curves)
+        repeated = _repeated(scored, counts)
+        if repeated:
+            scored[repeated], scores[repeated], slopes[repeated], counts[repeated] = (
+                0.0,
+                0.0,
+                0.0,
+                2,
+            )
+            curves = kernels.guide(knots, counts), knots, scores, slopes, counts
+        square = float((scored**2).sum()) / max(n, 1)
+        return cls(curves, _rounded(REACH / math.sqrt(square)) if square > 0.0 else REACH)
 
 
 class Numbers:
     """The candidates of a round, as they came, and how they become rows."""
 
     def __init__(self, items: NDArray[np.floating], view: kernels.View) -> None:
-        self.items = items
-        self.view = view
+        self.items, self.view = items, view
 
     def __len__(self) -> int:
         return len(self.items)
@@ -46,6 +119,12 @@ class Numbers:
     @cached_property
     def rows(self) -> Matrix:
         return kernels.expand_rows(self.items, self.view)
+
+    @cached_property
+    def marks(self) -> NDArray[np.bool_]:
+        """Which columns of a row mark candidates: numbers of two values, and levels."""
+        curves, _, _, _, shapes = self.view
+        return np.concatenate([curves[-1] <= 2, [False], shapes[0] == LEVEL])
 
 
 class Tabular(Features):
@@ -110,7 +189,6 @@ class Tabular(Features):
             np.empty((0, 3)),
         )
         self._scale: Scale | None = None  # of a full sample
-        self._marks: NDArray[np.bool_] | None = None  # as they were found last
 
     @property
     def length(self) -> int:
@@ -156,19 +234,6 @@ class Tabular(Features):
         rows: Matrix = candidates.rows
         return rows
 
-    def marks(self) -> NDArray[np.bool_]:
-        """Which columns of a row mark candidates: numbers of two values, and levels."""
-        if self._marks is not None:
-            return self._marks
-        marked = np.zeros(self.length, np.bool_)
-        if self._scale is not None:
-            marked[: self.dim] = self._scale.curves[-1] <= 2
-        elif len(self.sample):
-            marked[: self.dim] = Scale.fit(self.sample).curves[-1] <= 2
-        marked[self.dim + 1 :] = self.shapes[0] == LEVEL
-        self._marks = marked
-        return marked
-
     def carried(self, candidates: Encoded) -> Matrix | None:
         wanted = SAMPLE - len(self.sample)
         if not wanted or not len(candidates):
@@ -177,21 +242,22 @@ class Tabular(Features):
         return _some(candidates.items, min(wanted, max(_CARRIED // self.dim, LATER)))
 
     def recall(self, ranking: Ranking, count: int) -> Matrix:
-        rows = ranking.rows(count)
-        if ranking.sample is not None and ranking.sample.shape[1] != self.dim:
+        rows, carried = ranking.rows(count), ranking.sample
+        if carried is not None and carried.shape[1] != self.dim:
             rule = f"carry candidates of {self.dim} columns"
-            raise InvalidInput("ranking", rule, ranking.sample.shape[1])
+            raise InvalidInput("ranking", rule, carried.shape[1])
         missing = self.length - rows.shape[1]  # of shapes that were added since
         return rows if missing <= 0 else np.pad(rows, ((0, 0), (0, missing)))
 
     def adapt(self, ranking: Ranking) -> int:
-        if ranking.sample is not None and not self.settled:
-            self._take(ranking.sample)
+        carried = ranking.sample
+        if carried is not None and not self.settled:
+            self._take(carried)
         return self.length
 
     def _take(self, carried: Matrix) -> None:
         """Add rows to the sample, and the shapes that it then asks for."""
-        before, self._marks = len(self.sample), None
+        before = len(self.sample)
         self.sample = np.concatenate([self.sample, carried])[:SAMPLE]
         if self.settled:
             self._scale = Scale.fit(self.sample)
@@ -263,7 +329,7 @@ class Tabular(Features):
             chosen = self.dim + np.arange(kept)
             parts = scored @ self.directions.T - self.offsets
         square = float((parts**2).sum(axis=1).mean()) if len(chosen) else 1.0
-        size = rounded((EMBEDDED if embedded else _PRODUCTS) / square)
+        size = _rounded((EMBEDDED if embedded else _PRODUCTS) / square)
         return [
             (PRODUCT, int(a), int(b), 0.0, 0.0, size if a == b else math.sqrt(2.0) * size)
             for at, a in enumerate(chosen)
@@ -316,3 +382,39 @@ def _some(items: NDArray[np.floating], count: int) -> Matrix:
     if len(items) > count:
         items = items[np.arange(count) * len(items) // count]
     return np.array(items, np.float64)
+
+
+def _common_norm(sample: Matrix) -> float | None:
+    """Return the norm of nearly all rows, if they are embeddings; None otherwise.
+
+    Rows of indicators can have one norm, too, but no column has more than two numbers then; and
+    so can rows with a column that is far from 0, but then they are all nearly the same.
+    """
+    if len(sample) < LATER or sample.shape[1] < 2:
+        return None
+    with np.errstate(all="ignore"):  # norms may overflow
+        norms = np.linalg.norm(sample, axis=1)
+        norm = float(np.median(norms))
+        alike = (np.abs(norms - norm) <= _SAME * norm).mean() >= _MOST
+        varying = ((sample - sample.mean(axis=0)) ** 2).sum() >= _VARYING * (norms**2).sum()
+    if not (alike and varying and 0.0 < norm < math.inf):
+        return None
+    marks = all(len(np.unique(column)) <= 2 for column in sample[:ENOUGH].T)
+    return None if marks else norm
+
+
+def _repeated(scored: Matrix, counts: NDArray[np.int64]) -> list[int]:
+    """Find columns of more than two numbers that say the same as one before them."""
+    first: dict[bytes, int] = {}
+    numeric = np.flatnonzero(counts > 2).tolist()
+    return [j for j in numeric if first.setdefault((scored[j].round(6) + 0.0).tobytes(), j) != j]
+
+
+def _rounded(size: float) -> float:
+    """Leave the last bits out, which depend on how a machine adds: what is kept is the same."""
+    return float(f"{size:.9g}")
+
+
+@lru_cache(maxsize=4096)
+def _normal_quantile(share: float) -> float:
+    return NormalDist().inv_cdf(share)

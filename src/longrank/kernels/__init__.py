@@ -8,30 +8,16 @@ bit on every machine.
 Parts of other packages make kernels of their own with ``compiled``.
 """
 
-from longrank.kernels.compilation import compiled
-from longrank.kernels.costs import learn_costs
+from longrank.kernels.compilation import compiled as compiled
 from longrank.kernels.decision import decide, decide_looking, decide_plain, decide_sparse
 from longrank.kernels.drawing import LEAST, action_chances, break_even, draw_actions
 from longrank.kernels.foresight import greedy_foreseeing
 from longrank.kernels.hash_table import grow, room_for
 from longrank.kernels.laplace import laplace_cascade
-from longrank.kernels.length import (
-    best_length,
-    best_stop,
-    patience_of,
-    probe_is_due,
-    sequence_values,
-    values_ahead,
-)
+from longrank.kernels.length import best_length, best_stop, probe_is_due, sequence_values
 from longrank.kernels.likelihood import fit_likelihood, grow_and_fit
 from longrank.kernels.link import densities, probabilities, probability
-from longrank.kernels.looks import (
-    CONTENDERS,
-    Optimism,
-    count_contenders,
-    strongest_looking,
-    widen,
-)
+from longrank.kernels.looks import CONTENDERS, Optimism, count_contenders, strongest_looking, widen
 from longrank.kernels.narrowing import narrow_bounds
 from longrank.kernels.numbers import code_rows, observe_numbers
 from longrank.kernels.planning import plan
@@ -56,7 +42,6 @@ from longrank.kernels.sparse import (
     contributions,
     cross_keys,
     cross_rows,
-    foresee_sparse,
     greedy_sparse,
     learn_sparse,
     score_sparse,
@@ -74,74 +59,4 @@ from longrank.kernels.tabular import (
     guide,
     normal_scores,
 )
-from longrank.kernels.update import observe_cascade, observe_row
-
-__all__ = [
-    "BEND",
-    "CONTENDERS",
-    "KNOTS",
-    "LEAST",
-    "LEVEL",
-    "PRODUCT",
-    "Curves",
-    "Optimism",
-    "Shapes",
-    "View",
-    "action_chances",
-    "best_length",
-    "best_stop",
-    "break_even",
-    "code_rows",
-    "compiled",
-    "contributions",
-    "count_contenders",
-    "coverage_along",
-    "cross_keys",
-    "cross_rows",
-    "decide",
-    "decide_looking",
-    "decide_plain",
-    "decide_sparse",
-    "densities",
-    "draw_actions",
-    "expand",
-    "expand_columns",
-    "expand_rows",
-    "fit_likelihood",
-    "foresee_sparse",
-    "greedy_coverage",
-    "greedy_foreseeing",
-    "greedy_plain",
-    "greedy_sparse",
-    "grow",
-    "grow_and_fit",
-    "guide",
-    "laplace_cascade",
-    "learn_costs",
-    "learn_sparse",
-    "narrow_bounds",
-    "normal_scores",
-    "observe_cascade",
-    "observe_numbers",
-    "observe_row",
-    "outline_plain",
-    "outline_tabular",
-    "patience_of",
-    "plan",
-    "probabilities",
-    "probability",
-    "probe_is_due",
-    "room_for",
-    "scan",
-    "score_rows",
-    "score_sparse",
-    "screen_looking",
-    "screen_roughly",
-    "sequence_values",
-    "sketch",
-    "strongest_looking",
-    "top",
-    "values_ahead",
-    "widen",
-    "worst_row",
-]
+from longrank.kernels.update import learn_costs, observe_cascade, observe_row

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.arrays import Matrix, Order, Vector
 from longrank.kernels.compilation import compiled
 from longrank.kernels.length import best_length, fill_values
 from longrank.kernels.link import probability
@@ -12,10 +13,6 @@ from longrank.kernels.looks import Optimism, choose_looking
 from longrank.kernels.ranking import greedy_plain
 from longrank.kernels.sparse import Plan, Rows, Table, contributions, greedy_sparse
 from longrank.kernels.tabular import View, expand_columns
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Order = NDArray[np.int64]
 
 
 @compiled

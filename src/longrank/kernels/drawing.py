@@ -9,12 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.arrays import Indices, Matrix, Vector
 from longrank.kernels.compilation import compiled
 from longrank.kernels.length import best_stop
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 LEAST = 1e-3  # estimates nearer to 0 or 1 count as this near, so that nothing is impossible
 

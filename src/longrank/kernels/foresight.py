@@ -7,13 +7,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.arrays import Matrix, Vector
 from longrank.kernels.compilation import compiled
 from longrank.kernels.laplace import foreseen_failure
 from longrank.kernels.ranking import Greedy, add_columns, optimistic, score_rows
 from longrank.kernels.update import times_row
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 
 @compiled

@@ -9,14 +9,9 @@ is what one prior variance is learned for: a field, or a pair of fields.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from longrank.arrays import Indices, Keys, Matrix, Vector
 from longrank.kernels.compilation import compiled
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.int64]
-Keys = NDArray[np.uint64]
 
 WINDOW = 32  # places from its home on where a column may stand
 MAX_GROUPS = 1 << 11  # of which half are used

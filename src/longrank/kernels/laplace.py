@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from longrank.arrays import Matrix, Vector
 from longrank.kernels.compilation import compiled
 from longrank.kernels.link import LOGISTIC, exponential, slope
 from longrank.kernels.update import shrink, shrink_times, times_row
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 
 @compiled
@@ -125,12 +122,7 @@ def forget(inverse: Matrix, prior: float, share: float) -> None:
 
 @compiled
 def laplace_cascade(
-    weights: Vector,
-    inverse: Matrix,
-    rows: Matrix,
-    succeeded: bool,
-    prior: float,
-    forgetting: float,
+    weights: Vector, inverse: Matrix, rows: Matrix, succeeded: bool, prior: float, forgetting: float
 ) -> None:
     """Forget, then move a normal belief to the mode of its posterior, item by item. O(n d^2).
 

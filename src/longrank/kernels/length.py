@@ -7,22 +7,11 @@ itself earns what giving up at that point does.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from longrank.arrays import Vector
 from longrank.kernels.compilation import compiled
 
-Vector = NDArray[np.float64]
-
-
 _MAX_GAP = 32  # rounds given up between two probes
-_PATIENT = 10.0  # failures after which every cascade went on, counted in advance
-
-
-@compiled
-def patience_of(went_on: int, stopped: int) -> float:
-    """Estimate the patience: 1 until the first cascade stopped by itself."""
-    going = went_on + _PATIENT
-    return float(going / (going + stopped))
 
 
 @compiled
@@ -84,25 +73,6 @@ def best_stop(
 def best_length(probabilities: Vector, rewards: Vector, losses: Vector, patience: float) -> int:
     """Find the best length of a sequence, the longest of equals. O(n)."""
     return int(best_stop(probabilities, rewards, losses, patience)[0])
-
-
-@compiled
-def values_ahead(
-    probabilities: Vector, rewards: Vector, losses: Vector, stopping: Vector
-) -> Vector:
-    """Compute the value of the rest of a sequence after 0..n failures. O(n).
-
-    Backward induction for a length that is not chosen: after i failures the sequence is
-    abandoned with probability ``stopping[i]``, and after n it ends. (With patience q, give
-    1 - q (1 - stopping[i]) for i > 0.)
-    """
-    n = probabilities.shape[0]
-    values = np.empty(n + 1)
-    values[n] = losses[n]
-    for i in range(n - 1, -1, -1):
-        further = _of_a_try(probabilities[i], rewards[i], values[i + 1])
-        values[i] = stopping[i] * losses[i] + (1.0 - stopping[i]) * further
-    return values
 
 
 @compiled

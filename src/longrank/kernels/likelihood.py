@@ -5,15 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from longrank.arrays import Flags, Matrix, Vector
 from longrank.kernels.compilation import compiled
 from longrank.kernels.link import residual, slope
 from longrank.kernels.update import shrink, times_row
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 _TOLERANCE = 1e-11  # on the Newton step, relative to the weights
 _MAX_STEPS = 200
@@ -67,12 +63,7 @@ def _fresh_curvature(
 
 @compiled
 def fit_likelihood(
-    rows: Matrix,
-    successes: Flags,
-    penalties: Vector,
-    link: int,
-    weights: Vector,
-    curvature: Matrix,
+    rows: Matrix, successes: Flags, penalties: Vector, link: int, weights: Vector, curvature: Matrix
 ) -> int:
     """Move ``weights`` to the maximum of the penalised likelihood; returns the passes needed.
 

@@ -9,18 +9,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from longrank.arrays import Flags, Indices, Matrix, Vector
 from longrank.kernels.compilation import compiled
 from longrank.kernels.foresight import fill_scores, first_largest, foresee, pull
 from longrank.kernels.order_dp import take
 from longrank.kernels.ranking import Greedy, score_columns, top
 from longrank.kernels.tabular import BLOCK
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 # Bonus, that of a look, columns that mark candidates, precision of the prior.
 Optimism = tuple[float, float, Flags, float]
 # Candidates, stored as columns: their means, the squares of their widths, which of these are exact
@@ -209,12 +205,7 @@ def _strongest(means: Vector, squares: Vector, bonuses: Vector, few: int) -> Ind
 
 @compiled
 def strongest_looking(
-    columns: Matrix,
-    weights: Vector,
-    inverse: Matrix,
-    looks: Flags,
-    optimism: Optimism,
-    few: int,
+    columns: Matrix, weights: Vector, inverse: Matrix, looks: Flags, optimism: Optimism, few: int
 ) -> Indices:
     """Find the best ``few`` of items, stored as columns, and those that are looked at."""
     n = columns.shape[1]

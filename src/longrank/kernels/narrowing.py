@@ -13,11 +13,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.arrays import Order, Vector
 from longrank.kernels.compilation import compiled
 from longrank.kernels.order_dp import take
-
-Vector = NDArray[np.float64]
-Order = NDArray[np.int64]
 
 _STEPS = 8  # intervals into which the worths are divided, for fewer candidates half as many
 _ROUNDS = 4

@@ -12,12 +12,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.arrays import Indices, Keys, Matrix, Vector
 from longrank.kernels.compilation import compiled
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.int64]
-Keys = NDArray[np.uint64]
 
 SAMPLE = 255
 BINS = 8

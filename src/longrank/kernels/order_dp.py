@@ -17,10 +17,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.arrays import Order, Vector
 from longrank.kernels.compilation import compiled
 
-Vector = NDArray[np.float64]
-Order = NDArray[np.int64]
 Numbers = TypeVar("Numbers", Vector, Order, NDArray[np.bool_])
 
 

@@ -10,8 +10,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from longrank.arrays import Order, Vector
 from longrank.kernels.compilation import compiled
 from longrank.kernels.length import best_stop
 from longrank.kernels.narrowing import narrow
@@ -27,8 +27,6 @@ from longrank.kernels.order_dp import (
 from longrank.kernels.ranking import top
 from longrank.kernels.slopes import search, slopes_of
 
-Vector = NDArray[np.float64]
-Order = NDArray[np.int64]
 Planned = tuple[Order, int, float, float]  # order, length, value, bound
 
 _MANY = 128  # candidates that are narrowed down before they are sorted

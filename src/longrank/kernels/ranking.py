@@ -7,11 +7,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.arrays import Matrix, Order, Vector
 from longrank.kernels.compilation import compiled, reordered
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Order = NDArray[np.int64]
 Greedy = tuple[Order, Matrix, Vector, Vector]  # order, rows, means, scores
 
 
@@ -71,12 +69,7 @@ def _score_row(row: Vector, weights: Vector, inverse: Matrix, part: Vector) -> t
 
 @compiled
 def score_columns(
-    columns: Matrix,
-    weights: Vector,
-    inverse: Matrix,
-    part: Vector,
-    means: Vector,
-    widths: Vector,
+    columns: Matrix, weights: Vector, inverse: Matrix, part: Vector, means: Vector, widths: Vector
 ) -> None:
     """Fill the means and widths of rows that are stored as columns. O(n d^2).
 

@@ -10,14 +10,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.arrays import Flags, Indices, Vector
 from longrank.kernels.compilation import compiled, orderly, reordered
-from longrank.kernels.looks import Flags, Optimism, pool_of
+from longrank.kernels.looks import Optimism, pool_of
 from longrank.kernels.ranking import add_columns, optimistic
 from longrank.kernels.sketches import Sketch, block_size, bound_scores
 from longrank.kernels.tabular import BLOCK, View, expand_columns
 
-Vector = NDArray[np.float64]
-Indices = NDArray[np.int64]
 _BLOCK = 256
 
 

@@ -13,6 +13,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.arrays import Indices, Matrix, Vector
 from longrank.kernels.compilation import compiled, orderly
 from longrank.kernels.tabular import (
     BEND,
@@ -25,9 +26,6 @@ from longrank.kernels.tabular import (
     score_column,
 )
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.int64]
 Floats = NDArray[np.float32]
 
 PIECES = 8  # of a curve

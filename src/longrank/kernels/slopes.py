@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from longrank.arrays import Order, Vector
 from longrank.kernels.compilation import compiled
 from longrank.kernels.order_dp import (
     Schedule,
@@ -24,9 +24,6 @@ from longrank.kernels.order_dp import (
     try_value,
     value_of,
 )
-
-Vector = NDArray[np.float64]
-Order = NDArray[np.int64]
 
 _CHANGES = 100  # of the repair
 _TINY = 1e-7  # of what can be earned: a change that adds less is not made

@@ -14,25 +14,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from longrank.arrays import Indices, Keys, Matrix, Vector
 from longrank.kernels.compilation import compiled
-from longrank.kernels.costs import cost_residual
-from longrank.kernels.hash_table import (
-    FREE,
-    find,
-    first_variance,
-    join_groups,
-    place,
-)
+from longrank.kernels.hash_table import FREE, find, first_variance, join_groups, place
 from longrank.kernels.laplace import implicit_residual
 from longrank.kernels.link import LOGISTIC, slope
 from longrank.kernels.ranking import optimistic, top
+from longrank.kernels.update import cost_residual
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.int64]
-Keys = NDArray[np.uint64]
 Rows = tuple[Keys, Matrix, tuple[Keys, Vector]]  # keys and numbers, then those of the context
 Plan = tuple[Indices, Indices, Keys]  # left, right, groups
 Table = tuple[Keys, Matrix, Keys, Vector]  # keys, columns, keys of groups, variances of groups
@@ -68,11 +58,7 @@ def entry(
 
 @compiled
 def cross_rows(
-    keys: Keys,
-    numbers: Matrix,
-    context: tuple[Keys, Vector],
-    left: Indices,
-    right: Indices,
+    keys: Keys, numbers: Matrix, context: tuple[Keys, Vector], left: Indices, right: Indices
 ) -> tuple[Keys, Matrix]:
     """All entries of the rows: keys and numbers, each of shape (k, n). O(k n)."""
     k, n = keys.shape[0], left.shape[0]
@@ -102,11 +88,7 @@ def _precisions(group_keys: Keys, variances: Vector, groups: Keys) -> Vector:
 
 
 @compiled
-def score_sparse(
-    rows: Rows,
-    plan: Plan,
-    table: Table,
-) -> tuple[Vector, Vector]:
+def score_sparse(rows: Rows, plan: Plan, table: Table) -> tuple[Vector, Vector]:
     """Means and squared widths of rows. O(k n)."""
     row_keys, row_numbers, context = rows
     left, right, groups = plan
@@ -208,111 +190,20 @@ def learn_sparse(
 
 
 @compiled
-def _score_bonuses(
-    rows: Rows, plan: Plan, table: Table, bonus: Vector, ceiling: float
-) -> tuple[Vector, Vector, Vector]:
-    """Compute the means, squared widths and scores of rows. O(k n)."""
-    mean_of, square_of = score_sparse(rows, plan, table)
-    score_of = np.empty(mean_of.shape[0])
-    for i in range(score_of.shape[0]):
-        score_of[i] = optimistic(mean_of[i], math.sqrt(square_of[i]), bonus[i], ceiling)
-    return mean_of, square_of, score_of
-
-
-@compiled
 def greedy_sparse(
     rows: Rows, plan: Plan, table: Table, bonus: Vector, ceiling: float, count: int
 ) -> tuple[Indices, Vector, Vector]:
     """Choose the best ``count`` rows by their scores: order, means and scores. O(k n)."""
-    mean_of, _, score_of = _score_bonuses(rows, plan, table, bonus, ceiling)
+    mean_of, square_of = score_sparse(rows, plan, table)
+    score_of = np.empty(mean_of.shape[0])
+    for i in range(score_of.shape[0]):
+        score_of[i] = optimistic(mean_of[i], math.sqrt(square_of[i]), bonus[i], ceiling)
     order = top(score_of, count)
     return order, mean_of[order], score_of[order]
 
 
 @compiled
-def foresee_sparse(
-    rows: Rows,
-    plan: Plan,
-    table: Table,
-    bonus: Vector,
-    ceiling: float,
-    count: int,
-    foresight: int,
-) -> tuple[Indices, Vector, Vector]:
-    """Choose ``count`` rows, each as if those above it had failed. O(count k n).
-
-    The step of ``learn_sparse`` on a failure changes the columns of the failed row, and so every
-    row that shares one in the same entry; a tag or a word that stands elsewhere in a row is not
-    foreseen. The priors stay as they are.
-    """
-    row_keys, row_numbers, context = rows
-    left, right, groups = plan
-    keys, columns, group_keys, variances = table
-    k, n = row_keys.shape[0], left.shape[0]
-    mean_of, square_of, score_of = _score_bonuses(rows, plan, table, bonus, ceiling)
-    ahead = min(foresight, count)
-    order, means, scores = np.empty(count, np.int64), np.empty(count), np.empty(count)
-    precisions = _precisions(group_keys, variances, groups)
-    failed_keys = np.empty((ahead, n), np.uint64)
-    failed_means, failed_spreads = np.zeros((ahead, n)), np.zeros((ahead, n))
-    by_mean, by_spread, numbers = np.empty(n), np.empty(n), np.empty(n)
-    for position in range(ahead):
-        best = 0
-        for i in range(1, k):
-            if score_of[i] > score_of[best]:
-                best = i
-        order[position], means[position] = best, mean_of[best]
-        scores[position] = score_of[best]
-        score_of[best] = -math.inf
-        if position == count - 1:
-            break
-        mean, square = mean_of[best], square_of[best]
-        g = implicit_residual(mean, square, False)
-        noise = 1.0 / max(slope(LOGISTIC, mean + g * square), _MIN_SLOPE) + square
-        for p in range(n):
-            key, x = entry(p, left, right, row_keys[best], row_numbers[best], context)
-            numbers[p], failed_keys[position, p] = x, key
-            m, s = 0.0, 1.0 / precisions[p]
-            at = find(keys, key) if x != 0.0 else -1
-            if at >= 0:
-                s = 1.0 / (precisions[p] + columns[at, 0])
-                m = columns[at, 1] * s
-            for before in range(position - 1, -1, -1):
-                if failed_keys[before, p] == key and failed_spreads[before, p] > 0.0:
-                    m, s = failed_means[before, p], failed_spreads[before, p]
-                    break
-            by_mean[p], by_spread[p] = 0.0, 0.0
-            if x != 0.0:
-                after = 1.0 / (1.0 / s + x * x / (noise - s * x * x))
-                by_mean[p], by_spread[p] = g * s * x, after - s
-                failed_means[position, p], failed_spreads[position, p] = m + g * s * x, after
-        for i in range(k):
-            if score_of[i] == -math.inf:
-                continue
-            for p in range(n):
-                if by_mean[p] == 0.0:
-                    continue
-                key, x = entry(p, left, right, row_keys[i], row_numbers[i], context)
-                if key == failed_keys[position, p]:
-                    mean_of[i] += by_mean[p] * x
-                    square_of[i] += by_spread[p] * x * x
-            width = math.sqrt(max(square_of[i], 0.0))
-            score_of[i] = optimistic(mean_of[i], width, bonus[i], ceiling)
-    rest = top(score_of, count - ahead)
-    for j in range(rest.shape[0]):
-        order[ahead + j] = rest[j]
-        means[ahead + j], scores[ahead + j] = mean_of[rest[j]], score_of[rest[j]]
-    return order, means, scores
-
-
-@compiled
-def contributions(
-    rows: Rows,
-    plan: Plan,
-    table: Table,
-    labels: Indices,
-    size: int,
-) -> Matrix:
+def contributions(rows: Rows, plan: Plan, table: Table, labels: Indices, size: int) -> Matrix:
     """What each label adds to the mean of each row, shape (k, size). O(k n)."""
     row_keys, row_numbers, context = rows
     left, right, groups = plan

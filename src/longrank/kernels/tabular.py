@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.arrays import Indices, Matrix, Vector
 from longrank.kernels.compilation import compiled
 from longrank.kernels.ranking import add_columns
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 PRODUCT, BEND, LEVEL = 0, 1, 2
 MEAN, DEVIATION = 0.7978845608028654, 0.6028102749890869  # of |z| for a standard normal z

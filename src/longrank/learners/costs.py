@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longrank import kernels
+from longrank.arrays import Vector
 from longrank.contents import COUNT, Contents, covariance, numbers, optional, real, tree, whole
 from longrank.learners.sparse import SparseLaplace
 from longrank.packing import Tree
 from longrank.payoffs import MAX_PRICE
-
-Vector = NDArray[np.float64]
 
 _MOST = 20.0  # times what was expected: more does not count, so that one outlier does little harm
 _FAR = 30.0  # at most exp(30) units are expected

@@ -87,7 +87,6 @@ class SparseLaplace(Learner):
         "variances": numbers("known", minimum=0.0, maximum=1.0 / _MIN_VARIANCE),
         "sums": numbers("known", 2),
     }
-    foresees = True
     sparse = True
 
     def __init__(self, *, columns: int = COLUMNS, max_budget: int | None = None) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from longrank.logs.batch import Batch
-from longrank.logs.columns import is_known
+from longrank.logs.columns import PAID, is_known
 from longrank.logs.history import History
 from longrank.logs.violations import Violation, empty, keep
 
@@ -69,7 +69,7 @@ class Checked:
         chances = batch.propensity[observed & ~np.isnan(batch.propensity)]
         prices = [payoffs.has_prices for payoffs in batch.payoffs]
         priced = np.array([*prices, False])[batch.pay]  # the last is that of no payoffs
-        told = batch.has("costs")
+        told = batch.has(PAID)
         counted = {
             "decisions": observed,
             "missing": ~observed,
@@ -78,7 +78,7 @@ class Checked:
             "with_prices": observed & priced,
             "with_outcome_costs": observed & told,
             "without_costs": (batch.tried > 0) & ~priced & ~told,
-            "with_prefix": observed & batch.has("prefix"),
+            "with_prefix": observed & batch.has("prefix_propensities"),
             "left_out": observed & ~np.array(batch.more.get("learned", True)),
         }
         for name, which in counted.items():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longrank.decision import Outcome
+from longrank.logs.columns import PAID
 from longrank.logs.decision import Decision
 from longrank.payoffs import Payoffs
 
@@ -19,12 +20,9 @@ Flags = NDArray[np.bool_]
 
 SIZE = 1024  # decisions of a batch
 UNKNOWN = -1
-#: Fields of a decision that are kept as they are, where some decision has them.
-_PLAIN = (
-    "time", "version", "learned", "left_out", "turn", "candidates", "context", "price_fields",
-    "patience",
-)  # fmt: skip
-_DEFAULTS = {each.name: each.default for each in fields(Decision) if each.name in _PLAIN}
+_ARRAYS = ("row", "id", "outcome", "payoffs", "budget", "propensity")  # in arrays of their own
+#: The other fields of a decision, and what most decisions have.
+_OTHERS = {each.name: each.default for each in fields(Decision) if each.name not in _ARRAYS}
 
 
 @dataclass
@@ -39,15 +37,13 @@ class Lists:
     known: Flags
 
     @classmethod
-    def of(cls, lists: Sequence[NDArray[Any] | None]) -> Lists | None:
-        """Join lists; None if there are none."""
+    def of(cls, lists: Sequence[NDArray[Any] | None]) -> Lists:
+        """Join lists, of which at least one is there."""
+        known = np.array([each is not None for each in lists])
         there = [each for each in lists if each is not None]
-        if not there:
-            return None
         width = max(each.shape[1:] for each in there)
         filled = [each if len(each) else np.empty((0, *width), each.dtype) for each in there]
         sizes = [0 if each is None else len(each) for each in lists]
-        known = np.array([each is not None for each in lists])
         return cls(np.append(0, np.cumsum(sizes)), np.concatenate(filled), known)
 
     def __getitem__(self, i: int) -> NDArray[Any] | None:
@@ -66,95 +62,68 @@ class Batch:
 
     ``tried`` is -1 where the outcome is not known, ``budget`` where there is none, and
     ``propensity`` is NaN. Decision i has the payoffs ``payoffs[pay[i]]``; None if ``pay[i]`` is -1.
-    ``more`` are the columns that few logs have.
+    All other fields of decisions are in ``lists``, if they are arrays, or in ``more``, unless they
+    have the same default value everywhere; so are ``outcome_costs``.
     """
 
     rows: Indices
     ids: list[str | int]
-    order: Lists
     tried: NDArray[np.int32]
     succeeded: Flags
     budget: NDArray[np.int32]
     propensity: Array
     pay: NDArray[np.int32]
     payoffs: list[Payoffs]
-    items: Lists | None = None
-    features: Lists | None = None
-    prefix: Lists | None = None
-    costs: Lists | None = None  # reported with outcomes
+    lists: dict[str, Lists] = field(default_factory=dict)
     more: dict[str, list[Any]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, decisions: Sequence[Decision]) -> Batch:
         """Turn decisions into columns."""
         outcomes = [each.outcome for each in decisions]
-        known: dict[int, int] = {}
-        payoffs: list[Payoffs] = []
-        pay = np.full(len(decisions), UNKNOWN, np.int32)
-        for i, each in enumerate(decisions):
-            if each.payoffs is not None:
-                pay[i] = known.setdefault(id(each.payoffs), len(known))
-                if len(known) > len(payoffs):
-                    payoffs.append(each.payoffs)
-        order = Lists.of([each.order for each in decisions])
-        assert order is not None
-        more: dict[str, list[Any]] = {}
-        for name in _PLAIN:
-            column, usual = [getattr(each, name) for each in decisions], _DEFAULTS[name]
-            if any(value != usual for value in column):
-                more[name] = column
-        features = [each.features for each in decisions]
-        if len({each.shape[1] for each in features if each is not None and len(each)}) > 1:
-            more["features"], features = features, []  # a feature map whose rows grow
-        bills = [
-            None if outcome is None or outcome.costs is None else np.array(outcome.costs)
-            for outcome in outcomes
-        ]
-        tried = [UNKNOWN if outcome is None else outcome.tried for outcome in outcomes]
+        payoffs = {id(each.payoffs): each.payoffs for each in decisions if each.payoffs is not None}
+        numbers = {None: UNKNOWN} | {own: i for i, own in enumerate(payoffs)}
+        pay = [numbers[None if each.payoffs is None else id(each.payoffs)] for each in decisions]
         budget = [UNKNOWN if each.budget is None else each.budget for each in decisions]
         chances = [np.nan if each.propensity is None else each.propensity for each in decisions]
-        return cls(
-            rows=np.array([each.row for each in decisions], np.int64),
-            ids=[each.id for each in decisions],
-            order=order,
-            tried=np.array(tried, np.int32),
-            succeeded=np.array([o is not None and o.succeeded for o in outcomes], np.bool_),
-            budget=np.array(budget, np.int32),
-            propensity=np.array(chances, np.float64),
-            pay=pay,
-            payoffs=payoffs,
-            items=Lists.of([each.items for each in decisions]),
-            features=Lists.of(features),
-            prefix=Lists.of([each.prefix for each in decisions]),
-            costs=Lists.of(bills),
-            more=more,
+        batch = cls(
+            np.array([each.row for each in decisions], np.int64),
+            [each.id for each in decisions],
+            np.array([UNKNOWN if o is None else o.tried for o in outcomes], np.int32),
+            np.array([o is not None and o.succeeded for o in outcomes], np.bool_),
+            np.array(budget, np.int32),
+            np.array(chances, np.float64),
+            np.array(pay, np.int32),
+            list(payoffs.values()),
         )
+        bills = [None if o is None or o.costs is None else np.array(o.costs) for o in outcomes]
+        columns = {name: [getattr(each, name) for each in decisions] for name in _OTHERS}
+        for name, column in (columns | {PAID: bills}).items():
+            arrays = [each for each in column if isinstance(each, np.ndarray)]
+            if arrays and len({each.shape[1:] for each in arrays if len(each)}) <= 1:
+                batch.lists[name] = Lists.of(column)
+            elif arrays or any(each != _OTHERS.get(name) for each in column):
+                batch.more[name] = column  # arrays of a feature map whose rows grow
+        return batch
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __getitem__(self, i: int) -> Decision:
-        outcome, order = None, self.order[i]
+        known: dict[str, Any] = {name: each[i] for name, each in self.lists.items()}
+        known |= {name: column[i] for name, column in self.more.items()}
+        bill, outcome, propensity = known.pop(PAID, None), None, float(self.propensity[i])
         if self.tried[i] >= 0:
-            bill = None if self.costs is None else self.costs[i]
             paid = None if bill is None else tuple(bill.tolist())
             outcome = Outcome(int(self.tried[i]), bool(self.succeeded[i]), paid)
-        plain: dict[str, Any] = {name: column[i] for name, column in self.more.items()}
-        if self.features is not None:
-            plain["features"] = self.features[i]
-        budget, propensity, pay = self.budget[i], float(self.propensity[i]), self.pay[i]
-        assert order is not None
         return Decision(
             row=int(self.rows[i]),
             id=self.ids[i],
-            order=order,
             outcome=outcome,
-            items=None if self.items is None else self.items[i],
-            payoffs=self.payoffs[pay] if pay >= 0 else None,
-            budget=None if budget == UNKNOWN else int(budget),
+            payoffs=self.payoffs[self.pay[i]] if self.pay[i] >= 0 else None,
+            budget=None if self.budget[i] == UNKNOWN else int(self.budget[i]),
             propensity=None if propensity != propensity else propensity,
-            prefix=None if self.prefix is None else self.prefix[i],
-            **plain,
+            **known,
         )
 
     def __iter__(self) -> Iterator[Decision]:
@@ -168,34 +137,37 @@ class Batch:
     @property
     def lengths(self) -> Indices:
         """The length of each sequence."""
-        return np.diff(self.order.firsts)
+        return np.diff(self.lists["order"].firsts)
 
     @property
     def sizes(self) -> Indices:
         """The number of candidates of each decision; 0 if they are not known."""
         offered = self.more.get("candidates", [None] * len(self))
         sizes = np.array([len(each or ()) for each in offered], np.int64)
-        if self.items is None:
+        if (items := self.lists.get("items")) is None:
             return sizes
-        return np.where(self.items.known, np.diff(self.items.firsts), sizes)
+        return np.where(items.known, np.diff(items.firsts), sizes)
 
     def has(self, name: str) -> Flags:
-        """Tell which decisions have a list, or one of the columns that few logs have."""
-        lists = getattr(self, name, None)
-        if lists is not None:
-            return np.asarray(lists.known)
+        """Tell in which decisions a field has a value."""
+        if name in self.lists:
+            return self.lists[name].known
         return np.array([each is not None for each in self.more.get(name, [None] * len(self))])
 
     def take(self, first: int, last: int) -> Batch:
         """Return the decisions from ``first`` up to, but not including, ``last``."""
         if first == 0 and last == len(self):
             return self
-        cut: dict[str, Any] = {}
-        for each in fields(self):
-            column = getattr(self, each.name)
-            if isinstance(column, Lists):
-                cut[each.name] = column.take(first, last)
-            elif each.name not in ("payoffs", "more") and column is not None:
-                cut[each.name] = column[first:last]
-        more = {name: column[first:last] for name, column in self.more.items()}
-        return replace(self, **cut, more=more)
+        cut = slice(first, last)
+        return Batch(
+            self.rows[cut],
+            self.ids[cut],
+            self.tried[cut],
+            self.succeeded[cut],
+            self.budget[cut],
+            self.propensity[cut],
+            self.pay[cut],
+            self.payoffs,
+            {name: each.take(first, last) for name, each in self.lists.items()},
+            {name: column[cut] for name, column in self.more.items()},
+        )

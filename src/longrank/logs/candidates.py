@@ -106,7 +106,7 @@ class CandidateReader:
             raise InvalidInput("context", "be a dictionary", _short(cell))
         return cell
 
-    def check(self, row: Row, records: list[Record], context: Record | None) -> None:  # noqa: ARG002
+    def check(self, records: list[Record], context: Record | None) -> None:
         """Refuse a field whose kind differs from earlier rows, or that has none."""
         checked = self._checked
         new = [record for record in records if id(record) not in checked]

@@ -23,14 +23,11 @@ from longrank.schema.prices import COST, PRICES, VALUE
 class Decision:
     """A checked row of a history. What the log does not have is None, also the outcome.
 
-    The candidates are ``items``, shape (k, d), or records: dictionaries in ``candidates``, with
-    the ``context`` that they share. ``features``, of what was played, have shape (n, dim);
-    ``time`` is in seconds; ``prefix`` holds the probabilities of the first 1, ..., n items, and
-    ``propensity`` that of the sequence with its length. ``learned`` is False if the outcome must
-    not be learned from; ``left_out`` are the positions, from 1, of failures that say nothing
-    about the candidates; ``turn`` orders the outcomes of a log by when they arrived. ``payoffs``
-    have the prices of the candidates, if any; ``price_fields`` are the fields of the records that
-    they were read from, and ``patience`` is what policies are told of the cascade's.
+    Fields that the format has as well are called as there. The candidates are ``items``, shape
+    (k, d), or records: dictionaries in ``candidates``, with the ``context`` that they share.
+    ``features``, of what was played, have shape (n, dim); ``time`` is in seconds. ``payoffs`` have
+    the prices of the candidates, if any; ``price_fields`` are the fields of the records that they
+    were read from, and ``patience`` is what policies are told of the cascade's.
     """
 
     row: int
@@ -39,19 +36,19 @@ class Decision:
     outcome: Outcome | None
     items: NDArray[np.float64] | None = None
     features: NDArray[np.float64] | None = None
-    time: float | None = None
-    payoffs: Payoffs | None = None
-    budget: int | None = None
-    propensity: float | None = None
-    prefix: NDArray[np.float64] | None = None
-    version: str | int | None = None
-    learned: bool = True
-    left_out: tuple[int, ...] = ()
-    turn: int | None = None
     candidates: list[Record] | None = None
     context: Record | None = None
+    time: float | None = None
+    payoffs: Payoffs | None = None
     price_fields: frozenset[str] = frozenset()
     patience: float = 1.0
+    budget: int | None = None
+    propensity: float | None = None
+    prefix_propensities: NDArray[np.float64] | None = None
+    policy_version: str | int | None = None
+    learned: bool = True
+    not_attributable: tuple[int, ...] = ()
+    outcome_seq: int | None = None
 
     @property
     def ended(self) -> Outcome:
@@ -89,9 +86,9 @@ class Decision:
     @property
     def attributable(self) -> list[int] | None:
         """Which attempts say something about the candidates; None if all do."""
-        if not self.left_out:
+        if not self.not_attributable:
             return None
-        return [i for i in range(self.ended.tried) if i + 1 not in self.left_out]
+        return [i for i in range(self.ended.tried) if i + 1 not in self.not_attributable]
 
     def observed_by(self, features: Features | None) -> tuple[Ranking, Outcome]:
         """Return the same with rows that ``features`` makes of the candidates."""
@@ -147,12 +144,8 @@ class Decision:
         the candidates.
         """
         assert self.payoffs is not None
-        return self.reward_under(self.payoffs)
-
-    def reward_under(self, payoffs: Payoffs) -> float:
-        """Return what the same outcome earns under other payoffs."""
-        paid = payoffs.along(self.order) if payoffs.has_prices else payoffs
-        return paid.reward(self.ended)
+        priced = self.payoffs.has_prices
+        return (self.payoffs.along(self.order) if priced else self.payoffs).reward(self.ended)
 
     def paid(self, payoffs: Payoffs) -> NDArray[np.float64]:
         """Return what each attempt along the order costs, shape (n,).
@@ -170,13 +163,6 @@ class Decision:
         """The number of candidates, if all are known."""
         known = self.candidates if self.items is None else self.items
         return None if known is None else len(known)
-
-    @property
-    def tries(self) -> int:
-        """The maximum number of attempts, by the budget and by the candidates where known."""
-        assert self.payoffs is not None
-        limit = self.payoffs.budget if self.budget is None else self.budget
-        return limit if self.size is None else min(limit, self.size)
 
     def under(self, payoffs: Payoffs | None = None, budget: int | None = None) -> Decision:
         """Return the decision under other payoffs, or truncated after ``budget`` attempts.
@@ -196,7 +182,7 @@ class Decision:
         if outcome is not None and outcome.tried > n:
             outcome = Outcome(n, False, outcome.costs and outcome.costs[:n])
         cut = n < len(self.order)
-        prefix = None if self.prefix is None else self.prefix[:n]
+        prefix = None if self.prefix_propensities is None else self.prefix_propensities[:n]
         propensity = self.propensity
         if cut or n == budget:  # STOP after the last attempt is no longer a choice
             propensity = (1.0 if n == 0 else float(prefix[-1])) if prefix is not None else None
@@ -206,6 +192,6 @@ class Decision:
             outcome=outcome,
             features=None if self.features is None else self.features[:n],
             budget=budget,
-            prefix=prefix,
+            prefix_propensities=prefix,
             propensity=propensity,
         )

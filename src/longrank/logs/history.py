@@ -16,14 +16,7 @@ from longrank.errors import InvalidInput
 from longrank.features import Features
 from longrank.logs import long_form
 from longrank.logs.batch import SIZE, Batch, Lists
-from longrank.logs.columns import (
-    CANDIDATE,
-    COLUMNS,
-    IDS,
-    POSITION,
-    REQUIRED,
-    Row,
-)
+from longrank.logs.columns import CANDIDATE, COLUMNS, IDS, POSITION, REQUIRED, Row
 from longrank.logs.decision import Decision
 from longrank.logs.formats import LogTable, open_tables
 from longrank.logs.rules import Rules
@@ -225,7 +218,7 @@ class History:
             missing.append(np.maximum(count + np.cumsum(observed) - 1, 0)[~observed])
             count += int(observed.sum())
             learnable &= bool(read.has("features")[observed].all())
-            turns += [turn for turn in read.more.get("turn", ()) if turn is not None]
+            turns += [turn for turn in read.more.get("outcome_seq", ()) if turn is not None]
             if each is not None:
                 each(read)
         if count == 0:
@@ -303,7 +296,7 @@ class History:
         due = next(turns, None)
         waiting: dict[int | None, Decision] = {}
         for decision in self.decisions():
-            waiting[decision.turn] = decision
+            waiting[decision.outcome_seq] = decision
             while due in waiting:
                 now = waiting.pop(due)
                 due = next(turns, None)
@@ -382,11 +375,7 @@ class History:
             end = wanted if end is None else min(end, wanted)
         return self._copy(_part=(start, end))
 
-    def under(
-        self,
-        payoffs: Payoffs | Revised | None = None,
-        budget: int | None = None,
-    ) -> History:
+    def under(self, payoffs: Payoffs | Revised | None = None, budget: int | None = None) -> History:
         """Return the same decisions under other payoffs, or with a smaller budget.
 
         ``payoffs`` may be a function of the log's payoffs. See :meth:`Decision.under`.
@@ -456,9 +445,8 @@ class _Kept:
         self._file: IO[bytes] | None = None
 
     def add(self, batch: Batch) -> None:
-        lists = {name: each for name, each in vars(batch).items() if isinstance(each, Lists)}
+        lists, places = batch.lists, dict[str, int]()
         self._room -= sum(each.values.nbytes + each.firsts.nbytes for each in lists.values())
-        places: dict[str, int] = {}
         if self._room < 0:
             if self._file is None:
                 self._file = tempfile.TemporaryFile()  # noqa: SIM115
@@ -467,14 +455,13 @@ class _Kept:
                 places[name] = self._file.tell()
                 for array in (each.firsts, each.values, each.known):
                     np.save(self._file, array)
-            gone: dict[str, Any] = dict.fromkeys(places)
-            batch = replace(batch, **gone)
+            batch = replace(batch, lists={})
         self._batches.append((batch, places))
 
     def __iter__(self) -> Iterator[Batch]:
         for batch, places in self._batches:
-            loaded: dict[str, Any] = {name: self._load(at) for name, at in places.items()}
-            yield replace(batch, **loaded) if loaded else batch
+            loaded = {name: self._load(at) for name, at in places.items()}
+            yield replace(batch, lists=loaded) if loaded else batch
 
     def _load(self, place: int) -> Lists:
         assert self._file is not None

@@ -75,78 +75,67 @@ class Rules:
         missing = row.get("tried") is None and row.get("succeeded") is None
         problems: list[Violation] = []
 
-        def take(rule: Callable[..., T], *more: Any) -> T | None:
+        def take(rule: Callable[..., T], *arguments: Any) -> T | None:
             try:
-                return rule(row, *more)
+                return rule(*arguments)
             except InvalidInput as error:
-                shown = str(error.value)
-                problems.append(
-                    Violation(
-                        self.name, number, error.parameter, error.rule, shown[:80] or "nothing"
-                    )
-                )
-                return None
+                broken = error.parameter, error.rule, str(error.value)[:80] or "nothing"
             except RecursionError:  # of a message that shows it, say
-                deep = "the row", "be nested less deeply", "lists in lists"
-                problems.append(Violation(self.name, number, *deep))
-                return None
+                broken = "the row", "be nested less deeply", "lists in lists"
+            problems.append(Violation(self.name, number, *broken))
+            return None
 
-        id_ = row.get("id") if missing else take(self._id)
-        time = None if missing else take(self._moment)
-        items = take(self._matrix, "items", number)
-        features = take(self._matrix, "features", number)
+        id_ = row.get("id") if missing else take(self._id, row)
+        time = None if missing else take(self._moment, row)
+        items = take(self._matrix, row, "items", number)
+        features = take(self._matrix, row, "features", number)
         self._arrays = self._arrays or items is not None or features is not None
-        offered = take(self._reader.candidates, items, not self._arrays)
-        context = take(self._reader.context)
+        offered = take(self._reader.candidates, row, items, not self._arrays)
+        context = take(self._reader.context, row)
         size = len(items) if items is not None else offered and offered.size
-        order = take(played, offered, size)
-        outcome = None if missing else take(_outcome, order, offered)
-        learned = take(_learned)
-        left_out = take(_not_attributable, outcome)
-        turn = None if missing else take(self._turn)
-        payoffs = take(self._pay)
-        prices = take(_prices, size, order)
-        budget = take(_budget, payoffs)
-        patience = take(_patience)
+        order = take(played, row, offered, size)
+        outcome = None if missing else take(_outcome, row, order, offered)
+        learned = take(_truth, "learned", True if row.get("learned") is None else row["learned"])
+        not_attributable = take(_not_attributable, row, outcome)
+        outcome_seq = None if missing else take(self._outcome_seq, row)
+        payoffs = take(self._pay, row)
+        prices = take(_prices, row, size, order)
+        budget = take(_budget, row, payoffs)
+        patience = take(_patience, row)
+        prefix = propensity = None
+        priced: tuple[Payoffs | None, frozenset[str]] = None, frozenset()
+        records = None if offered is None else offered.records
         if not problems:
             assert order is not None
-            records = None if offered is None else offered.records
-            take(_agree, order, features, items, payoffs, budget)
-            if features is None and items is None and records is None:
-                take(self._nothing)
+            take(self._agree, order, features, items, records, budget)
             if records is not None and self._kinds:
                 take(self._reader.check, records, context)
-            priced = take(self._priced, payoffs, prices, records, size)
+            priced = take(self._priced, payoffs, prices, records, size) or priced
             if self._kinds and not self._warned:
                 self._warn(number, two_readings(row, order, offered))
-            prefix = take(_prefix, len(order))
-            propensity = take(_propensity, prefix)
+            prefix = take(_prefix, row, len(order))
+            propensity = take(_propensity, row, prefix)
         if problems:
             return None, problems
-        assert id_ is not None or missing
-        assert order is not None
-        assert left_out is not None
-        assert priced is not None
         return Decision(
-            row=number,
-            id=number if id_ is None else id_,
-            order=order,
-            outcome=outcome,
-            items=items,
-            features=features,
-            candidates=records,
-            context=context,
-            time=time,
-            payoffs=priced[0],
-            price_fields=priced[1],
+            number,
+            number if id_ is None else id_,
+            order,  # type: ignore[arg-type]  # None has a problem
+            outcome,
+            items,
+            features,
+            records,
+            context,
+            time,
+            *priced,
             patience=patience or 1.0,
-            budget=payoffs.budget if budget is None and payoffs is not None else budget,
+            budget=budget,
             propensity=propensity,
-            prefix=prefix,
-            version=row.get("policy_version"),
+            prefix_propensities=prefix,
+            policy_version=row.get("policy_version"),
             learned=bool(learned),
-            left_out=left_out,
-            turn=turn,
+            not_attributable=not_attributable or (),
+            outcome_seq=outcome_seq,
         ), []
 
     def _warn(self, number: int, column: str) -> None:
@@ -186,7 +175,7 @@ class Rules:
         self._latest = moment
         return moment[0]
 
-    def _turn(self, row: Row) -> int | None:
+    def _outcome_seq(self, row: Row) -> int | None:
         turn = whole(row, "outcome_seq")
         self._consistent("outcome_seq", turn)
         if turn is None:
@@ -215,9 +204,32 @@ class Rules:
             raise InvalidInput(column, rule, matrix.shape[1])
         return matrix
 
-    def _nothing(self, row: Row) -> None:  # noqa: ARG002
-        column = "features" if self._arrays else "candidates"
-        raise InvalidInput(column, "be present where items are missing", "nothing")
+    def _agree(
+        self,
+        order: NDArray[np.int64],
+        features: Array | None,
+        items: Array | None,
+        records: list[Record] | None,
+        budget: int | None,
+    ) -> None:
+        """Check the columns of a row against each other."""
+        if budget is not None and len(order) > budget:
+            raise InvalidInput("order", f"be no longer than the budget, {budget}", len(order))
+        if features is None:
+            if items is None and records is None:
+                column = "features" if self._arrays else "candidates"
+                raise InvalidInput(column, "be present where items are missing", "nothing")
+            return
+        if len(features) != len(order):
+            rule = f"have {len(order)} rows, as many as order"
+            raise InvalidInput("features", rule, len(features))
+        worst, square = kernels.worst_row(features)
+        limit, rule = MAX_SQUARE, "1, or the square root of 3 with Polynomial's products"
+        if items is not None and features.shape[1] > items.shape[1]:  # made by a feature map
+            limit, rule = MAX_MADE_SQUARE, f"{math.sqrt(MAX_MADE_SQUARE):g}"
+        if square > limit:
+            shown = f"norm {math.sqrt(square):.6g} in row {worst}"
+            raise InvalidInput("features", f"have rows of norm at most {rule}", shown)
 
     def _pay(self, row: Row) -> Payoffs | None:
         rewards, losses = row.get("rewards"), row.get("losses")
@@ -237,7 +249,6 @@ class Rules:
 
     def _priced(
         self,
-        row: Row,  # noqa: ARG002
         payoffs: Payoffs | None,
         prices: Prices,
         records: list[Record] | None,
@@ -341,11 +352,6 @@ def _prices(row: Row, size: int | None, order: NDArray[np.int64] | None) -> Pric
     return both[0], both[1]
 
 
-def _learned(row: Row) -> bool:
-    value = row.get("learned")
-    return True if value is None else _truth("learned", value)
-
-
 def _not_attributable(row: Row, ended: Outcome | None) -> tuple[int, ...]:
     if row.get("not_attributable") is None or ended is None:
         return ()
@@ -366,8 +372,11 @@ def _patience(row: Row) -> float:
 
 
 def _budget(row: Row, payoffs: Payoffs | None) -> int | None:
+    """Return the maximum number of attempts, if the row or its payoffs say it."""
     value = whole(row, "budget")
-    return value if value is None or payoffs is None else payoffs.tries(value)
+    if payoffs is None:
+        return value
+    return payoffs.budget if value is None else payoffs.tries(value)
 
 
 def _prefix(row: Row, length: int) -> Array | None:
@@ -395,34 +404,6 @@ def _propensity(row: Row, before: Array | None) -> float | None:
         rule = f"be at most {before[-1]:.6g}, the probability of its items"
         raise InvalidInput("propensity", rule, known)
     return known
-
-
-def _agree(
-    row: Row,  # noqa: ARG001
-    order: NDArray[np.int64],
-    features: Array | None,
-    items: Array | None,
-    payoffs: Payoffs | None,
-    budget: int | None,
-) -> None:
-    """Check the columns of a row against each other."""
-    limit = payoffs.budget if budget is None and payoffs is not None else budget
-    if limit is not None and len(order) > limit:
-        raise InvalidInput("order", f"be no longer than the budget, {limit}", len(order))
-    if features is not None and len(features) != len(order):
-        raise InvalidInput("features", f"have {len(order)} rows, as many as order", len(features))
-    if features is not None:
-        worst, square = kernels.worst_row(features)
-        made = items is not None and features.shape[1] > items.shape[1]  # by a feature map
-        if square > (MAX_MADE_SQUARE if made else MAX_SQUARE):
-            rule = "have rows of norm at most 1, or the square root of 3 with Polynomial's products"
-            if made:
-                rule = f"have rows of norm at most {math.sqrt(MAX_MADE_SQUARE):g}"
-            raise InvalidInput("features", rule, f"norm {math.sqrt(square):.6g} in row {worst}")
-    elif (
-        items is not None
-    ):  # then the rows are made of the items, by a feature map that checks them
-        checks.items(items, None, unit=False)
 
 
 def _truth(column: str, value: Any) -> bool:

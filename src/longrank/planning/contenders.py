@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks, kernels
+from longrank.arrays import Indices, Vector
 from longrank.features.tabular import Numbers
 from longrank.learners.base import Belief
-from longrank.planning.round import Greedy, Indices, Round, Vector, scores_of
+from longrank.planning.round import Greedy, Round, scores_of
 
 LARGE = 1 << 18  # numbers in an array; from here on the pass costs more than all else
 PART = 1 << 15  # candidates that a thread looks at before it takes the next part

@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import kernels
+from longrank.arrays import Indices, Vector
 from longrank.decision import Ranking
-from longrank.features import Coverage, Records, Tabular
+from longrank.features import Coverage, Records
 from longrank.features.plain import Unchecked
 from longrank.learners import Learner
 from longrank.learners.base import Belief
 from longrank.learners.sparse import SparseBelief
 from longrank.planning.contenders import LARGE, find_best, find_looked_at
 from longrank.planning.priced import plan_priced
-from longrank.planning.round import Greedy, Indices, Optimism, Round, Vector, scores_of
+from longrank.planning.round import Greedy, Optimism, Round, scores_of
 from longrank.rows import SparseRows
 
 
@@ -30,7 +31,7 @@ def decide(learner: Learner, dealt: Round, optimism: Optimism) -> Ranking:
         dealt = _pays(dealt)
     elif optimism.looks is not None:
         return _decide_looking(learner, dealt, optimism)
-    elif features.sparse and not optimism.foresight:
+    elif features.sparse:
         return _decide_records(learner, dealt, optimism)
     elif optimism.weights is not None or not features.independent:
         greedy = _greedy(learner, dealt, optimism)
@@ -94,14 +95,14 @@ def _by_position(dealt: Round, belief: Belief, bonus: float) -> Greedy:
 def _foresee(learner: Learner, dealt: Round, optimism: Optimism) -> Greedy:
     """Choose each item as if those above it had failed."""
     features, candidates, _, count, _ = dealt
-    belief, rows = learner.belief(), features.rows(candidates)
     bonuses = _bonuses(optimism, len(candidates))
-    if isinstance(belief, SparseBelief):
-        given = rows.arrays(), rows.plan[:3], belief.table, bonuses, belief.ceiling
-        order, means, scores = kernels.foresee_sparse(*given, count, optimism.foresight)
-        return order, None, means, scores
     return kernels.greedy_foreseeing(
-        rows, belief.weights, belief.inverse, bonuses, count, optimism.foresight
+        features.rows(candidates),
+        learner.weights,
+        learner.inverse,
+        bonuses,
+        count,
+        optimism.foresight,
     )
 
 
@@ -113,40 +114,40 @@ def _bonuses(optimism: Optimism, size: int) -> Vector:
 def _decide_plain(learner: Learner, dealt: Round, bonus: float) -> Ranking:
     """Decide by sorting, in one call of a kernel."""
     features, candidates, payoffs, count, minimum = dealt
-    rows, belief = features.rows(candidates), learner.belief()
+    rows, dim, link = features.rows(candidates), learner.dim, learner.link
     if rows.size >= LARGE:
         checked = not isinstance(candidates, Unchecked)
-        return _finish(learner, dealt, find_best(rows, belief, bonus, count, checked))
-    chosen, numbers = Ranking.allocate(count, learner.dim)
+        return _finish(learner, dealt, find_best(rows, learner.belief(), bonus, count, checked))
+    chosen, numbers, patience = *_allocate(count, dim), payoffs.patience
     length = kernels.decide_plain(
         rows,
-        belief.weights,
-        belief.inverse,
+        learner.weights,
+        learner.inverse,
         bonus,
-        belief.ceiling,
+        link.ceiling,
         payoffs.rewards,
         payoffs.losses,
-        belief.link,
+        link.code,
         minimum,
         chosen,
         numbers,
-        payoffs.patience,
+        patience,
     )
-    return _receipt(learner, dealt, chosen[:length], numbers)
+    sample = features.carried(candidates) if features.grows else None
+    return Ranking.from_buffer(chosen[:length], numbers, dim, None, patience, "", sample)
 
 
 def _decide_looking(learner: Learner, dealt: Round, optimism: Optimism) -> Ranking:
     """Decide with looks and foresight: only candidates that can be chosen are expanded."""
-    features, candidates, payoffs, count, minimum = dealt
+    _, candidates, payoffs, count, minimum = dealt
     looks, belief, some = optimism.looks, learner.belief(), None
     assert looks is not None
-    assert isinstance(features, Tabular)
-    settings = optimism.bonus, optimism.wide, features.marks(), learner.prior
+    settings = optimism.bonus, optimism.wide, candidates.marks, learner.prior
     items, few = candidates.items, kernels.CONTENDERS
     if len(items) > few and len(items) > (few := kernels.count_contenders(count)):
         some = find_looked_at(candidates, looks, belief, settings, few)
         items, looks = items[some], looks[some]
-    chosen, numbers = Ranking.allocate(count, learner.dim)
+    chosen, numbers = _allocate(count, learner.dim)
     length = kernels.decide_looking(
         items,
         candidates.view,
@@ -174,7 +175,7 @@ def _decide_records(learner: Learner, dealt: Round, optimism: Optimism) -> Ranki
     rows, belief = features.rows(candidates), learner.belief()
     assert isinstance(belief, SparseBelief)
     plan = rows.plan
-    chosen, numbers = Ranking.allocate(count, 0)
+    chosen, numbers = _allocate(count, 0)
     length, keys, own, added = kernels.decide_sparse(
         rows.arrays(),
         plan[:3],
@@ -202,7 +203,7 @@ def _finish(
     """Truncate an order at the best length by its scores, at least ``minimum`` items."""
     order, rows, means, scores = greedy
     payoffs, minimum = dealt.payoffs, dealt.minimum
-    chosen, numbers = Ranking.allocate(len(order), learner.dim)
+    chosen, numbers = _allocate(len(order), learner.dim)
     paid = payoffs.along(order) if payoffs.has_prices else payoffs
     length = kernels.decide(
         order,
@@ -221,6 +222,11 @@ def _finish(
         values = numbers[2 * len(order) : 3 * len(order) + 1]
         bound += float(values.max()) - float(values[length])
     return _receipt(learner, dealt, chosen[:length], numbers, bound, words)
+
+
+def _allocate(max_tries: int, dim: int) -> tuple[Indices, Vector]:
+    """Allocate what :func:`longrank.kernels.decide` fills: an order, and a receipt's numbers."""
+    return np.empty(max_tries, np.int64), np.empty(max_tries * (3 + dim) + 1)
 
 
 def _receipt(

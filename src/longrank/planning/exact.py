@@ -20,8 +20,6 @@ from longrank.planning.round import Round
 
 MAX_SUBSETS = 1_000_000
 
-Vector = NDArray[np.float64]
-
 
 def best_dependent(dealt: Round, truth: Learner) -> NDArray[np.int64]:
     """Find ``count`` items that begin with the sequence of the largest expected reward.

@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.arrays import Indices, Vector
 from longrank.features import Features
 from longrank.features.base import Encoded
 from longrank.payoffs import Payoffs
 
-Vector = NDArray[np.float64]
-Indices = NDArray[np.int64]
 Greedy = tuple[Indices, Any, Vector, Vector]  # order, and rows, means and scores along it
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
@@ -12,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels, learners
 from longrank.contents import COUNT, PART, Contents, listed, optional, tree
-from longrank.decision import Outcome, Ranking
+from longrank.decision import Outcome, Ranking, check_pair
 from longrank.errors import BadFile, InvalidInput
 from longrank.features import Features, Plain, Records, Tabular
 from longrank.features.base import Encoded
 from longrank.learners import Costs, Learner
 from longrank.packing import Tree
-from longrank.payoffs import Payoffs
+from longrank.payoffs import Payoffs, max_tries
 from longrank.planning import Optimism, Round, decide, follow
 from longrank.policies.base import (
     Candidates,
@@ -32,6 +31,7 @@ from longrank.policies.base import (
 from longrank.schema import Schema, positions
 
 _PART = 1 << 12  # candidates whose costs are expected at once
+_GOING = 10.0  # failures after which every cascade went on, counted in advance
 
 
 class LearningPolicy(Policy):
@@ -100,18 +100,24 @@ class LearningPolicy(Policy):
         dealt = self._deal(items, payoffs, budget, context)
         if probe and self.probing and self.given_up and kernels.probe_is_due(self.given_up):
             dealt = dealt._replace(minimum=min(1, dealt.tries))
-        return self._decide(dealt, None if self.rng is None else self._generator(rng))
+        if self.rng is None:
+            return self._decide(dealt, None)
+        drawn_by = rng if isinstance(rng, np.random.Generator) else self._generator(rng)
+        return self._decide(dealt, drawn_by)
 
     def _deal(
         self, items: Candidates, payoffs: Payoffs, budget: int | None, context: Context | None
     ) -> Round:
         """Encode the candidates of a round, and find out what it pays."""
-        tries = self._tries(payoffs, budget, self.learner.max_budget)
+        tries, max_budget = max_tries(payoffs, budget), self.learner.max_budget
+        if max_budget is not None and tries > max_budget:
+            raise InvalidInput("budget", f"be at most the learner's max_budget {max_budget}", tries)
         # A refusal must come before a draw, and neither foresight nor a plan scans and checks.
         plans = payoffs.costs is not None or self.costs is not None
         candidates = self._encode(items, context, not (plans or self.rng or self.foresight))
-        paid = self._price(candidates, payoffs)
-        return Round(self.features, candidates, paid, min(tries, len(candidates)))
+        size = len(candidates)
+        paid = self._price(candidates, size, payoffs)
+        return Round(self.features, candidates, paid, tries if tries < size else size)
 
     def _encode(self, items: Candidates, context: Context | None, lazy: bool = False) -> Encoded:
         if self.features.sparse:
@@ -120,19 +126,21 @@ class LearningPolicy(Policy):
             items = without_context(items, context)
         return self.features.encode(items, self.learner.dim, lazy)
 
-    def _price(self, candidates: Encoded, payoffs: Payoffs) -> Payoffs:
+    def _price(self, candidates: Encoded, size: int, payoffs: Payoffs) -> Payoffs:
         """Return what the round pays, with the prices of records and the patience learned."""
-        known = payoffs.costs is not None
-        if isinstance(self.features, Records):
-            payoffs = self.features.price(candidates, payoffs)
-        payoffs.check_prices(len(candidates))
-        if self.costs is not None and self.costs.count and not known and len(candidates):
-            unknown = np.ones(len(candidates), np.bool_)
-            if isinstance(self.features, Records):
-                unknown = self.features.without_cost(candidates)
+        features, given = self.features, payoffs.costs is not None
+        if features.sparse:
+            assert isinstance(features, Records)
+            payoffs = features.price(candidates, payoffs)
+        if payoffs.costs is not None:
+            payoffs.check_prices(size)
+        if self.costs is not None and self.costs.count and not given and size:
+            unknown = np.ones(size, np.bool_)
+            if isinstance(features, Records):
+                unknown = features.without_cost(candidates)
             if unknown.any():
                 expected = self._expected_costs(self.costs, candidates)
-                costs, values = payoffs.prices(len(candidates))[:2]
+                costs, values = payoffs.prices(size)[:2]
                 payoffs = payoffs.priced(np.where(unknown, expected, costs), values)
         if self.patience is not None and self.patience.stopped and payoffs.patience == 1.0:
             payoffs = payoffs.patient(self.patience.now)
@@ -178,7 +186,8 @@ class LearningPolicy(Policy):
         return gave_up
 
     def learn(self, ranking: Ranking, outcome: Outcome) -> None:
-        self._check(ranking, outcome, self._dims)
+        dim = self.learner.dim
+        check_pair(ranking, outcome, (self.features.first_length or dim, dim))
         if outcome.tried:
             rows = self.features.recall(ranking, outcome.tried)
             if ranking.from_elsewhere:
@@ -186,11 +195,12 @@ class LearningPolicy(Policy):
             self.learner.observe(rows, outcome.succeeded)
             if outcome.costs is not None:
                 self._observe_costs(rows, np.array(outcome.costs))
-            self.features.observe(rows)
             if self.patience is not None:
                 self.patience.observe(len(ranking), outcome)
             if self.features.grows:
                 self._grow(ranking)
+            else:
+                self.features.observe(rows)
 
     def _check_rows(self, rows: Any) -> None:
         """Refuse rows that the features cannot have made; sparse ones were checked when read."""
@@ -199,12 +209,6 @@ class LearningPolicy(Policy):
             if not square <= limit:
                 rule = f"have rows of a squared norm of at most {limit:.6g}, as this policy's are"
                 raise InvalidInput("ranking", rule, f"{square:.6g}")
-
-    @property
-    def _dims(self) -> range:
-        """The lengths of rows that it can learn from: also of those before the last growth."""
-        dim = self.learner.dim
-        return range(self.features.first_length if self.features.grows else dim, dim + 1)
 
     def _grow(self, ranking: Ranking) -> None:
         """Let the features see what a receipt carries, and the belief follow their rows."""
@@ -232,7 +236,7 @@ class LearningPolicy(Policy):
         count = len(indices)
         if count > payoffs.budget:
             raise InvalidInput("order", f"have at most {payoffs.budget} numbers", count)
-        paid = self._price(candidates, payoffs)
+        paid = self._price(candidates, len(candidates), payoffs)
         return follow(self.learner, Round(self.features, candidates, paid, count, count), indices)
 
     def view(self) -> Self:
@@ -244,7 +248,7 @@ class LearningPolicy(Policy):
         if self.costs is not None:
             viewed.costs = self.costs.view()
         if self.rng is not None:
-            viewed.rng = copy.deepcopy(self.rng)
+            viewed.rng = generator_from_state(generator_state(self.rng))
         return viewed
 
     def state(self) -> Tree:
@@ -322,8 +326,9 @@ class Patience:
 
     @property
     def now(self) -> float:
-        """The current estimate, above 0 and at most 1."""
-        return kernels.patience_of(self.went_on, self.stopped)
+        """The current estimate, above 0 and at most 1: 1 until the first early stop."""
+        going = self.went_on + _GOING
+        return going / (going + self.stopped)
 
     def observe(self, length: int, outcome: Outcome) -> None:
         """Count the failures of a sequence of this length."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
+from longrank.arrays import Order
 from longrank.contents import real
 from longrank.decision import Ranking
 from longrank.features import Features
@@ -19,7 +20,7 @@ from longrank.payoffs import Payoffs
 from longrank.planning import Round, follow
 from longrank.policies.base import Candidates, Context, saved_generator
 from longrank.policies.learning import LearningPolicy
-from longrank.policies.randomised import Choices, Order, Randomised
+from longrank.policies.randomised import Choices, Randomised
 from longrank.schema import positions
 
 _CLIP = kernels.LEAST

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks
-from longrank.decision import Outcome, Ranking
+from longrank.decision import Outcome, Ranking, check_pair
 from longrank.errors import InvalidInput
 from longrank.explanation import Names
 from longrank.features import Features, Plain
 from longrank.kernels.ranking import top
 from longrank.packing import Tree
-from longrank.payoffs import Payoffs
+from longrank.payoffs import Payoffs, max_tries
 from longrank.policies.base import (
     Candidates,
     Context,
@@ -53,7 +53,7 @@ class Random(Policy, Randomised):
         probe: bool = True,  # noqa: ARG002
     ) -> Ranking:
         names, rows = _read(items)
-        count = min(self._tries(payoffs, budget), len(rows))
+        count = min(max_tries(payoffs, budget), len(rows))
         payoffs = _price(payoffs, names, rows)
         order = random_order(self._generator(rng), len(rows), count)
         return _blind(order, names, rows, count, payoffs)
@@ -72,7 +72,7 @@ class Random(Policy, Randomised):
 
     def learn(self, ranking: Ranking, outcome: Outcome) -> None:
         """Check the outcome; there is nothing to learn."""
-        self._check(ranking, outcome)
+        check_pair(ranking, outcome)
 
     def choices(
         self,
@@ -84,7 +84,7 @@ class Random(Policy, Randomised):
         context: Context | None = None,  # noqa: ARG002
     ) -> Choices:
         size = len(_read(items)[1])
-        count = min(self._tries(payoffs, budget), size)
+        count = min(max_tries(payoffs, budget), size)
         return uniform_choices(size, count, checks.sequence("order", positions(items, order), size))
 
     def state(self) -> Tree:

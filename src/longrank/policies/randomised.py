@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks
+from longrank.arrays import Order
 from longrank.payoffs import Payoffs
 from longrank.schema import positions
 
-Order = NDArray[np.int64]
 Choices = NDArray[np.float64]
 
 

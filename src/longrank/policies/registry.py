@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from longrank.errors import InvalidInput, unknown
-from longrank.features import Coverage, Features
+from longrank.features import Coverage
 from longrank.features.coverage import Topics
 from longrank.learners import MaximumLikelihood, OnlineNewton, Ridge
 from longrank.links import LOGISTIC, Link
@@ -169,20 +169,6 @@ def _gl_cdcm(
     return UCB(MaximumLikelihood(dim, penalty=penalty, link=link), exploration=exploration)
 
 
-def _rand(*, rng: np.random.Generator | int) -> Policy:
-    return Random(rng=rng)
-
-
-def _oracle(
-    *,
-    weights: ArrayLike,
-    features: Features | None = None,
-    link: Link | str = LOGISTIC,
-    exact: bool = False,
-) -> Policy:
-    return Oracle(weights, features=features, link=link, exact=exact)
-
-
 _RATES = [1, 1.5, 2, 3, 4, 6, 8, 10, 15, 20, 30, 50, 100]
 _ALPHAS = [1e-9, 1e-7, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3, 10]
 _FEWER_ALPHAS = [1e-9, 1e-5, 1e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 10]
@@ -212,7 +198,7 @@ _OWN: dict[str, Recipe] = {
         "Lower confidence bounds on the belief of the recommended policy, to be learned from logs.",
     ),
     "rand": Recipe(
-        _rand,
+        Random,
         "Rand",
         "The paper's Rand: a random order at full budget.",
         {"paper": {}, "quick": {}},
@@ -283,7 +269,7 @@ _OWN: dict[str, Recipe] = {
             },
         },
     ),
-    "oracle": Recipe(_oracle, "Bayes optimal", "Ranks with the true weights."),
+    "oracle": Recipe(Oracle, "Bayes optimal", "Ranks with the true weights."),
 }
 
 

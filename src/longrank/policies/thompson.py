@@ -80,10 +80,8 @@ class Thompson(LearningPolicy):
             rule = "not let a row depend on the items above it, for optimistic draws"
             raise InvalidInput("features", rule, repr(self.features))
         self.foresight = checks.whole("foresight", foresight)
-        if self.foresight and not (self.optimistic and learner.foresees and not learner.sparse):
-            rule = (
-                "be 0 unless draws are optimistic and the learner is one for arrays that foresees"
-            )
+        if self.foresight and not (self.optimistic and learner.foresees):
+            rule = "be 0 unless draws are optimistic and the learner is one that foresees"
             raise InvalidInput("foresight", rule, foresight)
         self.rng: np.random.Generator = checks.generator(rng)
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import kernels
+from longrank.arrays import Keys, Matrix
 from longrank.errors import InvalidInput
 from longrank.kernels.numbers import BINS, SAMPLE
 from longrank.rows import Slot
@@ -38,9 +39,6 @@ _CELLS = 1 << 20  # atoms of all templates
 _VALUES = 1 << 16  # values of a field whose keys are remembered
 _CHARACTERS = 1 << 23  # of all values that are remembered, each of which counts 64 more
 MAX_NORM = 10.0  # of an embedding, in terms of the mean norm of those seen
-
-Keys = NDArray[np.uint64]
-Matrix = NDArray[np.float64]
 
 
 def digest(*parts: str) -> int:

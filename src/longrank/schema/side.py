@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import kernels
+from longrank.arrays import Matrix
 from longrank.contents import Broken, Contents, Sizes, listed, mapped, numbers, show, whole, wholes
 from longrank.errors import BadFile
 from longrank.kernels.numbers import SAMPLE
 from longrank.packing import Tree
 from longrank.rows import MAX_FIELDS, MEASURED, Slot
-from longrank.schema.coder import MAX_NORM, Coder, Encoded, Matrix
+from longrank.schema.coder import MAX_NORM, Coder, Encoded
 from longrank.schema.kinds import (
     KINDS,
     Category,

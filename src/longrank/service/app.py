@@ -16,14 +16,14 @@ from longrank.service.engine.engine import Engine
 from longrank.service.engine.keys import Keys
 from longrank.service.engine.warming import warm
 from longrank.service.errors import ServiceError, Stopped
+from longrank.service.http.access import LOOPBACK, Origins
 from longrank.service.http.application import Application
 from longrank.service.http.limits import Limits
 from longrank.service.http.logs import Access
 from longrank.service.http.metrics import Metrics
-from longrank.service.http.origins import LOOPBACK, Origins
-from longrank.service.http.readiness import Readiness
 from longrank.service.http.routes import Route
 from longrank.service.http.service import Service
+from longrank.service.http.status import Readiness
 from longrank.service.http.workers import Workers
 from longrank.service.upkeep import Upkeep
 
@@ -41,7 +41,7 @@ def build(
     show_key: Callable[[str], None] = lambda key: None,  # noqa: ARG005
     failed: Callable[[Exception], None] = lambda error: None,  # noqa: ARG005
     more: Iterable[Route[..., Any]] = (),
-    **limits: Any,
+    limit: Limits = Limits(),  # noqa: B008 - immutable
 ) -> ASGIApp:
     """Build the ASGI application over an engine that is not started yet.
 
@@ -49,10 +49,9 @@ def build(
     administrator's key if one is generated, ``failed`` with the error if it cannot start. Where no
     key is needed, the header Host must name one of ``hosts`` (default: loopback without ``auth``,
     else any). With a ``metrics_key`` the metrics need it, or the administrator's. ``more`` routes
-    are served beside those of the API. ``limits`` are
-    those of :class:`Limits`.
+    are served beside those of the API.
     """
-    limit, keys = Limits(**limits), Keys(engine.store, admin, engine.clock)
+    keys = Keys(engine.store, admin, engine.clock)
     upkeep = Upkeep(engine, keys)
     service = Service(
         engine=engine,

@@ -8,19 +8,135 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Iterator
-from typing import IO, Any
+from collections.abc import Callable, Iterator
+from operator import attrgetter
+from typing import IO, Any, NamedTuple
 
 import msgspec
 
 from longrank.errors import InvalidInput
 from longrank.service.engine.engine import Engine
 from longrank.service.messages import ExportFormat
-from longrank.service.store.records import DecisionRecord, OutcomeRecord, joined
+from longrank.service.store.records import DecisionRecord, joined
 
 FIRST, ROWS = 10, 2000  # rows that are read at first, and at most, at once
 BYTES = 16 << 20  # of the decisions that are read at once, about
 Row = dict[str, Any]
+
+
+class Column(NamedTuple):
+    """A column: its name, the field of the record that it is, and its type.
+
+    ``made`` computes its value where it is not that of the field. ``kind`` and ``lists`` are as in
+    :class:`longrank.logs.columns.Column`; a column without a kind has those of the history format.
+    """
+
+    name: str
+    field: str
+    made: Callable[[DecisionRecord], Any] | None = None
+    kind: str | None = None
+    lists: int = 0
+
+
+def _candidates(record: DecisionRecord) -> Any:
+    return record.candidates if record.context is None else record.records
+
+
+def _items(record: DecisionRecord) -> Any:
+    return record.items and record.items.array(len(record.candidates or [])).tolist()
+
+
+def _features(record: DecisionRecord) -> Any:
+    return record.rows.array(len(record.played.ids)).tolist() if record.context is None else None
+
+
+def _prices(name: str) -> Callable[[DecisionRecord], Any]:
+    """Return a function of a record: the prices by candidate, 0 for those that are not stored."""
+    stored, planned = attrgetter(name), attrgetter(f"played.{name}")
+
+    def prices(record: DecisionRecord) -> Any:
+        if record.context is not None or record.costs is not None or planned(record) is None:
+            return stored(record)
+        spread = [0.0] * (max(record.played.order, default=-1) + 1)
+        for i, price in zip(record.played.order, planned(record), strict=True):
+            spread[i] = price
+        return spread
+
+    return prices
+
+
+def _budget(record: DecisionRecord) -> int:
+    return len((record.proposal or record.played).values) - 1  # a value for each length allowed
+
+
+def _loss_bound(record: DecisionRecord) -> float | None:
+    bound = record.played.loss_bound
+    return None if record.played.costs is None or math.isnan(bound) else bound
+
+
+def _not_attributable(record: DecisionRecord) -> list[int]:
+    outcome = record.outcome
+    assert outcome is not None
+    if outcome.attributable:
+        return outcome.not_attributable
+    return list(range(1, outcome.tried - outcome.succeeded + 1))
+
+
+COLUMNS = (
+    Column("id", "id"),
+    Column("time", "created"),
+    Column("policy_version", "learned", kind="whole"),
+    Column("candidates", "candidates", _candidates),
+    Column("context", "context"),
+    Column("items", "items", _items),
+    Column("order", "played.order"),
+    Column("features", "rows", _features),
+    Column("rewards", "rewards"),
+    Column("losses", "losses"),
+    Column("costs", "costs", _prices("costs")),
+    Column("success_values", "success_values", _prices("success_values")),
+    Column("patience", "patience"),
+    Column("budget", "played.values", _budget),
+    Column("propensity", "propensities", lambda made: made.propensities and made.propensities[-1]),
+    Column(
+        "prefix_propensities",
+        "propensities",
+        lambda made: made.propensities and made.propensities[:-1],
+    ),
+    Column("seq", "seq", kind="whole"),
+    Column("created", "created", kind="number"),
+    Column("expires", "expires", kind="number"),
+    Column("mode", "mode", kind="text"),
+    Column("sequence", "played.ids", kind="text", lists=1),
+    Column("estimates", "played.estimates", kind="number", lists=1),
+    Column("optimistic", "played.optimistic", kind="number", lists=1),
+    Column("values", "played.values", kind="number", lists=1),
+    Column("baseline", "baseline", kind="text", lists=1),
+    Column("planned_costs", "played.costs", kind="number", lists=1),
+    Column("planned_values", "played.success_values", kind="number", lists=1),
+    Column("loss_bound", "played.loss_bound", _loss_bound, kind="number"),
+    Column("proposal", "proposal", lambda made: made.proposal and made.proposal.ids, "text", 1),
+    Column("tried", "outcome.tried"),
+    Column("succeeded", "outcome.succeeded"),
+    Column("outcome_costs", "outcome.costs"),
+    Column("reward", "outcome.reward", kind="number"),
+    Column("spent", "outcome.spent", kind="number"),
+    Column("estimated", "outcome.estimated", kind="truth"),
+    Column("learned", "outcome.learn"),
+    Column("not_attributable", "outcome.not_attributable", _not_attributable),
+    Column("reason", "outcome.reason", kind="text"),
+    Column("outcome_seq", "outcome.seq"),
+    Column("outcome_recorded", "outcome.recorded", kind="number"),
+    Column("outcome_at", "outcome.at", kind="number"),
+)
+_DECIDED, _SETTLED = (
+    [
+        (column.name, column.made or attrgetter(column.field))
+        for column in COLUMNS
+        if column.field.startswith("outcome.") is settled
+    ]
+    for settled in (False, True)
+)
 
 
 def spooled(engine: Engine, name: str, format: ExportFormat = "parquet") -> IO[bytes]:
@@ -43,10 +159,9 @@ def _write_lines(target: IO[bytes], engine: Engine, name: str) -> None:
     encode = msgspec.json.Encoder().encode_lines
     for rows in _chunks(engine, name):
         for row in rows:
-            for part in ("records", "context"):
-                if row[part] is not None:
-                    row[part] = msgspec.Raw(row[part])
-            row["candidates"] = row.pop("records") or row["candidates"]
+            for column in ("candidates", "context"):
+                if isinstance(row[column], bytes):
+                    row[column] = msgspec.Raw(row[column])
         target.write(encode(rows))
 
 
@@ -57,32 +172,27 @@ def _parquet_writer() -> Any:
     except ImportError as error:
         rule = "be jsonl, or Parquet's support be installed: pip install 'longrank[logs]'"
         raise InvalidInput("format", rule, "parquet") from error
+    from longrank.logs import columns as history  # it takes a fifth of a second
+
+    types = {"text": pa.string(), "record": pa.string(), "truth": pa.bool_()}
+    types |= {"index": pa.int64(), "whole": pa.int64()}
+    types |= {"number": pa.float64(), "time": pa.float64()}
+
+    def field(column: Column, records: bool) -> Any:
+        typed: Any = history.COLUMNS[column.name] if column.kind is None else column
+        is_text = typed.kind == "record" and records
+        kind = types[typed.kind]
+        for _ in range(0 if is_text else typed.lists):
+            kind = pa.list_(kind)
+        return pa.field(column.name, kind)
 
     def write(target: IO[bytes], engine: Engine, name: str) -> None:
         request = engine.model(name).spec.request
-        numbers, texts = pa.list_(pa.float64()), pa.list_(pa.string())
-        columns = {
-            pa.string(): "id context mode reason",
-            pa.float64(): "time propensity created expires loss_bound patience reward spent "
-            "outcome_recorded outcome_at",
-            pa.int64(): "policy_version tried outcome_seq budget seq",
-            pa.bool_(): "succeeded learned estimated",
-            pa.list_(pa.int64()): "order not_attributable",
-            numbers: "rewards losses costs success_values outcome_costs prefix_propensities "
-            "estimates optimistic values planned_costs planned_values",
-            pa.list_(numbers): "items features",
-            texts: "sequence baseline proposal",
-        }
-        fields = [(each, kind) for kind, names in columns.items() for each in names.split()]
-        fields.append(("candidates", texts if request.dim else pa.string()))
         about = {"longrank": "decisions 1", "model": name}
         about |= {} if request.currency is None else {"currency": request.currency}
-        schema = pa.schema(fields, about)
+        schema = pa.schema([field(column, request.dim is None) for column in COLUMNS], about)
         with pq.ParquetWriter(target, schema, compression="zstd") as writer:
             for rows in _chunks(engine, name):
-                for row in rows:
-                    if request.dim is None:
-                        row["candidates"] = row["records"]
                 writer.write_table(pa.Table.from_pylist(rows, schema))
 
     return write
@@ -104,69 +214,6 @@ def _chunks(engine: Engine, name: str) -> Iterator[list[Row]]:
 
 
 def _row(record: DecisionRecord) -> Row:
-    """Return a decision's row; ``records`` is JSON and goes in place of ``candidates``."""
-    played, proposal = record.played, record.proposal
-    propensities = record.propensities
-    is_array, bound = record.context is None, played.loss_bound
-    costs, values = record.costs, record.success_values
-    if is_array and costs is None and played.costs is not None:  # 0 for those that are not stored
-        costs = _spread(played.costs, played.order)
-        values = _spread(played.success_values or [], played.order)
-    row = {
-        "id": record.id,
-        "policy_version": record.learned,
-        "candidates": record.candidates if is_array else None,
-        "records": record.records,
-        "context": record.context,
-        "items": record.items and record.items.array(len(record.candidates or [])).tolist(),
-        "order": played.order,
-        "features": record.rows.array(len(played.ids)).tolist() if is_array else None,
-        "rewards": record.rewards,
-        "losses": record.losses,
-        "costs": costs,
-        "success_values": values,
-        "budget": len((proposal or played).values) - 1,  # it had a value for each length allowed
-        "propensity": propensities and propensities[-1],
-        "prefix_propensities": propensities and propensities[:-1],
-        "seq": record.seq,
-        "created": record.created,
-        "expires": record.expires,
-        "mode": record.mode,
-        "sequence": played.ids,
-        "estimates": played.estimates,
-        "optimistic": played.optimistic,
-        "values": played.values,
-        "baseline": record.baseline,
-        "planned_costs": played.costs,
-        "planned_values": played.success_values,
-        "loss_bound": None if played.costs is None or math.isnan(bound) else bound,
-        "patience": record.patience,
-        "proposal": proposal and proposal.ids,
-    }
-    return row if record.outcome is None else row | _settled(record.outcome)
-
-
-def _settled(outcome: OutcomeRecord) -> Row:
-    failures = range(1, outcome.tried - outcome.succeeded + 1)
-    return {
-        "tried": outcome.tried,
-        "succeeded": outcome.succeeded,
-        "outcome_costs": outcome.costs,
-        "reward": outcome.reward,
-        "spent": outcome.spent,
-        "estimated": outcome.estimated,
-        "learned": outcome.learn,
-        "not_attributable": outcome.not_attributable if outcome.attributable else list(failures),
-        "reason": outcome.reason,
-        "outcome_seq": outcome.seq,
-        "outcome_recorded": outcome.recorded,
-        "outcome_at": outcome.at,
-    }
-
-
-def _spread(prices: list[float], order: list[int]) -> list[float]:
-    """Return the prices of the tries by candidate, 0 for the others."""
-    spread = [0.0] * (max(order, default=-1) + 1)
-    for i, price in zip(order, prices, strict=True):
-        spread[i] = price
-    return spread
+    """Return the row of a decision; without an outcome it has no columns of one."""
+    columns = _DECIDED if record.outcome is None else _DECIDED + _SETTLED
+    return {name: value(record) for name, value in columns}

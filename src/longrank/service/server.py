@@ -20,10 +20,10 @@ except ImportError:  # pragma: no cover
 from longrank.service.app import build
 from longrank.service.engine.engine import Engine
 from longrank.service.errors import StoreFailed
+from longrank.service.http.access import LOOPBACK
 from longrank.service.http.connections import Connections
 from longrank.service.http.limits import Limits
 from longrank.service.http.logs import Access, configure_logging
-from longrank.service.http.origins import LOOPBACK
 from longrank.service.store.store import open_store, plain_address
 
 log = logging.getLogger("longrank.service")
@@ -37,22 +37,18 @@ def run(
     *,
     host: str = "127.0.0.1",
     port: int = 8000,
-    auth: bool = True,
-    admin: str | None = None,
     hosts: Sequence[str] = (),
-    metrics_key: str | None = None,
     snapshot_every: int = 1000,
     log_level: str = "info",
-    show_key: Callable[[str], None],
     notify: Callable[[str], None],
-    **limits: Any,
+    limit: Limits,
+    **settings: Any,
 ) -> None:
     """Serve until SIGTERM or SIGINT, and answer the requests in flight first.
 
-    ``show_key`` gets the administrator's key if one is created, ``notify`` the line that says where
-    the service listens; ``limits`` are those of :class:`Limits`.
+    ``notify`` gets the line that says where the service listens, ``hosts`` are further names for
+    which a request without a key may be, and ``settings`` are those of :func:`build`.
     """
-    limit = Limits(**limits)
     configure_logging(log_level)
     _make_room(limit.max_connections)
     listener = listen(host, port)
@@ -67,14 +63,11 @@ def run(
 
         app = build(
             engine,
-            admin=admin,
-            auth=auth,
             hosts=_hosts(host, hosts),
-            metrics_key=metrics_key,
             access=Access(sys.stderr) if log_level in ("debug", "info") else None,
-            show_key=show_key,
             failed=failed,
-            **limits,
+            limit=limit,
+            **settings,
         )
         server = make_server(app, limit)
         notify(

@@ -159,8 +159,7 @@ def run_stream(policy: Policy, stream: Stream, payoffs: Payoffs) -> StreamRun:
             ranking = policy.rank(items, paid)
             lengths[t] = len(ranking)
         order = ranking.order
-        hits = np.flatnonzero(wins[order])
-        outcome = Outcome(int(hits[0]) + 1, True) if hits.size else Outcome(len(order), False)
+        outcome = _outcome(wins[order].tolist())
         policy.learn(ranking, outcome)
         tried[t] = outcome.tried
         if paid.costs is not None:
@@ -168,6 +167,12 @@ def run_stream(policy: Policy, stream: Stream, payoffs: Payoffs) -> StreamRun:
             paid = paid.along(order)
         run.rewards[t] = paid.reward(outcome)
     return run
+
+
+def _outcome(wins: list[bool]) -> Outcome:
+    """Return the outcome of a sequence, given which of its items succeed."""
+    succeeded = True in wins
+    return Outcome(wins.index(True) + 1 if succeeded else len(wins), succeeded)
 
 
 def _in_prefixes(policy: Policy, stream: Stream, payoffs: Payoffs) -> bool:

@@ -112,7 +112,7 @@ def _clairvoyant(payoffs: Payoffs, wins: NDArray[np.bool_]) -> float:
         return nothing
     costs, values, rewards, _, _ = payoffs.prices(len(wins))
     best = float((rewards[0] + values - costs)[wins].max())
-    return max(best, nothing) if payoffs.has_prices else best
+    return max(best, nothing)
 
 
 class DependentRound(Round):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+import time
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import httpx
 import msgspec
@@ -15,9 +17,9 @@ from serving import ADMIN, DIM, asked, make, service, until
 from longrank.errors import InvalidInput
 from longrank.service import messages
 from longrank.service.client import _pause
-from longrank.service.engine import candidates
+from longrank.service.engine import decide
 from longrank.service.engine.model import Model
-from longrank.service.http import body, workers
+from longrank.service.http import body, decisions, workers
 from longrank.service.http.application import Quota
 from longrank.service.http.limits import Limits
 from longrank.service.http.problems import Refused
@@ -98,7 +100,7 @@ def noted(monkeypatch, place, name):
 
 def test_the_event_loop_makes_decisions_itself_once_they_are_known_to_be_quick(client, monkeypatch):
     small = {**ROUND, "ids": ["a"], "features": ROUND["features"][:1], "budget": 1}
-    monkeypatch.setattr(workers, "MAX_INLINE", 60.0)
+    monkeypatch.setattr(decisions, "MAX_INLINE", 60.0)
     ranking, answering = noted(monkeypatch, Model, "rank"), noted(monkeypatch, body, "decode")
     for _ in range(2):
         assert client.post(DECISIONS, json=small).status_code == 201
@@ -106,29 +108,23 @@ def test_the_event_loop_makes_decisions_itself_once_they_are_known_to_be_quick(c
     assert ranking[1] is answering[1] is answering[0]
 
 
-def test_a_duration_is_a_moving_average(monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(workers.time, "thread_time", lambda: now[0])
-    found, turn, threads = Workers(2, 1), Turn(b"", "m"), []
+def test_a_slow_decision_sends_those_like_it_to_a_thread_for_a_while():
+    shape, took, service = (1,), [0.0], SimpleNamespace(seconds={})
 
-    async def run(seconds):
-        def work():
-            threads.append(threading.current_thread())
-            now[0] += seconds
-
-        await found.run_timed((1,), turn, work)
-        return threads[-1] is threading.current_thread()
-
-    async def main():
-        quick, slow = workers.MAX_INLINE / 10, workers.MAX_INLINE * 10
-        assert [await run(quick) for _ in range(3)] == [False, True, True]
-        inline = [await run(slow) for _ in range(2 * workers.TIMED)]
-        assert inline[0]  # not every quick one is timed
-        assert not inline[-1]
-        while not await run(quick):
+    def decide(*_):
+        end = time.thread_time() + took[0]
+        while time.thread_time() < end:
             pass
 
-    asyncio.run(main())
+    service.engine = SimpleNamespace(aio=SimpleNamespace(decide=decide))
+    took[0] = 0.01
+    decisions._rank(service, shape, "m", None)
+    took[0] = 0.0
+    after = []
+    while not after or after[-1] > decisions.MAX_INLINE:
+        decisions._rank(service, shape, "m", None)
+        after.append(service.seconds[shape])
+    assert 1 < len(after) < 20
 
 
 def test_a_large_body_is_decoded_outside_of_the_event_loop(client, monkeypatch):
@@ -292,9 +288,9 @@ def test_an_error_in_a_thread_is_the_callers():
 def test_many_candidates_are_packed_and_compared_in_pieces(monkeypatch):
     records = [{"id": f"c{i}", "x": i} for i in range(23)]
     request = messages.DecisionRequest(candidates=records)
-    whole = candidates.read_records(request, None)
-    monkeypatch.setattr(candidates, "TOGETHER", 5)
-    assert candidates.read_records(request, None) == whole
+    whole = decide.read_records(request, None)
+    monkeypatch.setattr(decide, "TOGETHER", 5)
+    assert decide.read_records(request, None) == whole
     twice = messages.DecisionRequest(candidates=[*records, {"id": "c22"}])
     with pytest.raises(InvalidInput, match="c22"):
-        candidates.read_records(twice, None)
+        decide.read_records(twice, None)

@@ -14,8 +14,8 @@ from longrank.service.app import build
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.warming import warm
 from longrank.service.errors import NotReady, StoreFailed
-from longrank.service.http import readiness
-from longrank.service.http.readiness import FRESH, STALLED, Readiness
+from longrank.service.http import status
+from longrank.service.http.status import FRESH, STALLED, Readiness
 from longrank.service.store.sqlite import SqliteStore
 from longrank.service.upkeep import Upkeep
 
@@ -100,7 +100,7 @@ def test_a_store_that_does_not_answer_is_not_ready_and_is_asked_once(ready, engi
         assert gate.wait(120)
 
     monkeypatch.setattr(engine.store, "probe", hang)
-    monkeypatch.setattr(readiness, "PATIENCE", 0.05)
+    monkeypatch.setattr(status, "PATIENCE", 0.05)
 
     async def main():
         for _ in range(3):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 
 import pytest
 from serving import ADMIN, DIM, make, until
@@ -61,21 +62,31 @@ def test_two_revocations_at_once_bring_neither_key_back(engine, clock, monkeypat
     keys = Keys(engine.store, ADMIN, clock)
     number = engine.model("m").number
     (first, _), (second, key) = (keys.make(number) for _ in range(2))
-    read, revoked = engine.store.all_keys, threading.Event()
-    calls = []
+    read, lock, calls = engine.store.all_keys, keys._lock, []
+    revoked, over_or_waiting = threading.Event(), threading.Event()
 
     def slowly():
         calls.append(1)
         rows = read()
         if len(calls) == 1:  # the other revocation is faster, unless it has to wait
             revoked.set()
-            other.join(0.5)
+            assert over_or_waiting.wait(120)
         return rows
 
     def revoke():
         revoked.wait(120)
         keys.remove(number, second.id)
+        over_or_waiting.set()
 
+    @contextmanager
+    def locked():
+        if not lock.acquire(blocking=False):
+            over_or_waiting.set()
+            lock.acquire()
+        yield
+        lock.release()
+
+    monkeypatch.setattr(Keys, "_lock", property(lambda _: locked(), lambda *_: None), raising=False)
     monkeypatch.setattr(engine.store, "all_keys", slowly)
     other = threading.Thread(target=revoke)
     other.start()

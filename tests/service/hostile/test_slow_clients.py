@@ -11,20 +11,47 @@ import httpx
 import pytest
 from serving import ADMIN, service, until
 
+from longrank.service import server
 from longrank.service.engine.keys import digest
-from longrank.service.http import connections
+from longrank.service.http.access import KeyLookup
 from longrank.service.http.body import BodyReader
-from longrank.service.http.key_lookup import KeyLookup
+from longrank.service.http.connections import Connections
 from longrank.service.http.problems import Refused
+from longrank.service.http.service import Load
+from longrank.service.http.workers import Turn, Workers
 
 KEY = {"Authorization": f"Bearer {ADMIN}"}
 HEAD = f"Host: 127.0.0.1\r\nAuthorization: Bearer {ADMIN}\r\nContent-Type: application/json\r\n"
 PUT = f"PUT /v1/models/m HTTP/1.1\r\n{HEAD}".encode()
 
 
-@pytest.fixture(autouse=True)
-def _often(monkeypatch):
-    monkeypatch.setattr(connections, "SWEEP", 0.02)
+@pytest.fixture
+def later(monkeypatch):
+    """Lets the server look after its connections now, and again when every limit has passed."""
+    made = []
+
+    class Noted(Connections):
+        def __init__(self, limits):
+            super().__init__(limits)
+            made.append(self)
+
+    def check(count):
+        """Wait for so many connections, that of ``client`` included."""
+        (connections,) = made
+        until(lambda: len(connections.open) == count)
+        loop, done = next(iter(connections.open)).loop, threading.Event()
+
+        def twice():
+            for seconds in (0.0, 1e6):
+                connections.check(loop.time() + seconds)
+            done.set()
+
+        loop.call_soon_threadsafe(twice)
+        assert done.wait(120)
+
+    monkeypatch.setattr(server, "Connections", Noted)
+    check.made = made
+    return check
 
 
 def connect(client):
@@ -68,16 +95,21 @@ def test_a_long_head_in_one_piece_is_refused(path):
             assert answer(wire) == 200
 
 
-@pytest.mark.parametrize("sent", [b"", b"GET / HTTP", b"\r\n", b"GET / HTTP/1.1\r\nHost: a\r\n"])
-def test_a_head_that_never_ends_is_given_up(path, sent):
-    with service(path, models=("m",), header_timeout=0.1) as client, connect(client) as wire:
-        wire.sendall(sent)
-        assert answer(wire) == 408
+def test_a_head_that_never_ends_is_given_up(path, later):
+    with service(path, models=("m",), idle_timeout=600.0) as client, ExitStack() as stack:
+        sent = (b"", b"GET / HTTP", b"\r\n", b"GET / HTTP/1.1\r\nHost: a\r\n")
+        wires = [stack.enter_context(connect(client)) for _ in sent]
+        for wire, head in zip(wires, sent, strict=True):
+            wire.sendall(head)
+        later(1 + len(sent))
+        assert [answer(wire) for wire in wires] == [408] * len(sent)
 
 
-def test_a_body_that_never_ends_is_given_up_and_is_no_error_of_the_service(path):
-    with service(path, models=("m",), body_timeout=0.1) as client, connect(client) as wire:
+def test_a_body_that_never_ends_is_given_up_and_is_no_error_of_the_service(path, later):
+    with service(path, models=("m",), idle_timeout=600.0) as client, connect(client) as wire:
         wire.sendall(PUT + b"Content-Length: 100\r\n\r\n{")
+        until(lambda: "longrank_in_flight 2.0" in client.get("/metrics").text)
+        later(2)
         assert answer(wire) == 408
         counted = 'longrank_requests_total{call="createModel",status="499"} 1.0'
         until(lambda: counted in client.get("/metrics").text)
@@ -93,20 +125,13 @@ def test_an_upload_that_is_aborted_is_no_error_of_the_service(path, caplog):
     assert "Exception in ASGI application" not in caplog.text
 
 
-def test_a_body_that_nobody_waits_for_is_not_received_forever(path):
+def test_a_body_that_nobody_waits_for_is_not_received_forever(path, later):
     head = PUT.replace(ADMIN.encode(), b"nobody")
-    with service(path, models=("m",), body_timeout=0.1) as client, connect(client) as wire:
+    with service(path, models=("m",), idle_timeout=600.0) as client, connect(client) as wire:
         wire.sendall(head + b"Content-Length: 1000000\r\n\r\n{")
         assert wire.recv(65536).split()[1] == b"401"
-
-        def closed():
-            try:
-                wire.sendall(b" ")
-            except OSError:
-                return True
-            return False
-
-        until(closed)
+        later(2)
+        assert answer(wire) is None
 
 
 def test_unfinished_bodies_keep_nobody_out(path):
@@ -152,53 +177,49 @@ def test_a_key_has_its_share_of_the_connections(path):
         until(lambda: httpx.get(url, headers=KEY, timeout=120.0).status_code == 200)
 
 
-def test_an_answer_that_nobody_takes_is_given_up(path):
-    with service(path, models=("m",), body_timeout=0.1, idle_timeout=0.1) as client:
-        wire = connect(client)
+def test_an_answer_that_nobody_takes_is_given_up(path, later):
+    requests = b"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 10_000
+    with service(path, models=("m",), idle_timeout=600.0) as client, connect(client) as wire:
         wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        request = b"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        wire.setblocking(False)
+        sent = 0
 
-        def closed():
-            try:
-                wire.sendall(request * 50)
-            except TimeoutError:
-                return False
-            except OSError:
-                return True
-            return False
+        def stuck():
+            nonlocal sent
+            with suppress(BlockingIOError):
+                sent += wire.send(requests[sent : sent + 4096])
+            return any(each.flow.write_paused for each in later.made[0].open)
 
-        wire.settimeout(0.2)
-        until(closed)
-        wire.close()
+        until(stuck)
+        later(2)
+        assert len(later.made[0].open) == 1
 
 
 def test_bodies_that_are_received_have_a_limit_together():
-    reader = BodyReader(100, 150)
-    headers = {b"content-type": b"application/json"}
+    reader = BodyReader(100, 150, Workers(1, 1))
+    body, headers = b'"' + b"x" * 88 + b'"', {b"content-type": b"application/json"}
+
+    async def read(*gates):
+        """Read a body whose end waits for gates."""
+        parts = [(body, bool(gates)), *((b"", False) for _ in gates)]
+
+        async def receive():
+            if len(parts) == len(gates):
+                await gates[0].wait()
+            part, more = parts.pop(0)
+            return {"type": "http.request", "body": part, "more_body": more}
+
+        return await reader.read(str, headers, receive, Load(Turn(b"", "")))
 
     async def main():
         gate = asyncio.Event()
-
-        def sender(*sizes):
-            sizes = list(sizes)
-
-            async def receive():
-                if not sizes:
-                    await gate.wait()
-                    return {"type": "http.request", "body": b"", "more_body": False}
-                return {"type": "http.request", "body": b"x" * sizes.pop(0), "more_body": True}
-
-            return receive
-
-        first = asyncio.ensure_future(reader.read(headers, sender(90)))
+        first = asyncio.ensure_future(read(gate))
         await asyncio.sleep(0)
         with pytest.raises(Refused) as refused:
-            await reader.read(headers, sender(90))
-        assert refused.value.status == 503
-        assert reader.receiving == 1
+            await read(asyncio.Event())
+        assert (refused.value.status, reader.receiving) == (503, 1)
         gate.set()
-        assert (await first).size == 90
-        assert (await reader.read(headers, sender(90))).size == 90
+        assert await first == await read() == "x" * 88
 
     asyncio.run(main())
 
@@ -247,10 +268,10 @@ def test_where_no_other_process_writes_an_unknown_key_costs_nothing():
 
 
 def test_only_the_latest_unknown_keys_are_remembered(monkeypatch):
-    from longrank.service.http import key_lookup
+    from longrank.service.http import access
 
-    monkeypatch.setattr(key_lookup, "_MAX_UNKNOWN", 2)
-    monkeypatch.setattr(key_lookup, "PAUSE", 0.0)
+    monkeypatch.setattr(access, "_MAX_UNKNOWN", 2)
+    monkeypatch.setattr(access, "PAUSE", 0.0)
     found = KeyLookup(FakeKeys(), False, lambda: 0.0)
 
     async def main():

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from contextlib import contextmanager
 
 import pytest
 from serving import ADMIN, DIM, service
 
-from longrank.cli.serve import serve
-from longrank.service.http.limits import Limits
 from longrank.service.http.metrics import OTHERS
 from longrank.service.server import _hosts
 
@@ -142,10 +139,3 @@ def test_metrics_have_few_labels_however_many_models_there_are(path):
         f'longrank_model_decisions_total{{model="{OTHERS}"}} 2.0',
     ]
     assert "longrank_models 4.0" in lines
-
-
-def test_the_limits_of_serve_are_those_of_the_service():
-    options = inspect.signature(serve).parameters
-    for name, value in vars(Limits()).items():
-        option = options[name]
-        assert option.default == (None if name == "max_workers" else value)

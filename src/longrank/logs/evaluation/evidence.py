@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from longrank.jobs import Jobs
 from longrank.logs.abilities import Checked
 from longrank.logs.batch import UNKNOWN, Batch
+from longrank.logs.columns import PAID
 from longrank.logs.decision import Decision
 from longrank.logs.evaluation.outcome_model import OutcomeModel
 from longrank.logs.evaluation.target import choose
@@ -301,17 +302,17 @@ def _tables(
             planned[i, :size] = model.costs.expect(decision)
     inside = np.arange(int(lengths.max()) + 1) < lengths[:, np.newaxis]
     order, prefix = np.full(inside.shape, most), np.full(inside.shape, np.nan)
-    order[inside] = batch.order.values
+    order[inside] = batch.lists["order"].values
     paid = np.where(inside, np.take_along_axis(planned, np.where(inside, order, 0), 1), 0.0)
     noise, prefixed = np.zeros(n), np.zeros(n, np.bool_)
-    if batch.costs is not None:
+    if (bills := batch.lists.get(PAID)) is not None:
         for i in range(n):
-            if (bill := batch.costs[i]) is not None:
+            if (bill := bills[i]) is not None:
                 paid[i, : len(bill)] = bill
                 noise[i] = model.costs.noise if model.costs is not None else 0.0
-    if batch.prefix is not None:
-        prefixed = batch.prefix.known
-        prefix[inside & prefixed[:, np.newaxis]] = batch.prefix.values
+    if (chances := batch.lists.get("prefix_propensities")) is not None:
+        prefixed = chances.known
+        prefix[inside & prefixed[:, np.newaxis]] = chances.values
     rewards, losses = (np.zeros((len(batch.payoffs), longest + 2)) for _ in range(2))
     for i, payoffs in enumerate(batch.payoffs):
         rewards[i, : payoffs.budget] = payoffs.rewards

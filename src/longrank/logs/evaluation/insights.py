@@ -10,6 +10,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.logs.columns import PAID
 from longrank.logs.evaluation.evidence import Evidence, gather
 from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.judging import Comparable, comparable, differ, judge
@@ -61,7 +62,7 @@ def by_position(history: History) -> Positions:
         tried += (ended[:, np.newaxis] > np.arange(len(tried))).sum(axis=0)
         won = ended[batch.succeeded[observed]]
         succeeded += np.bincount(won - 1, minlength=len(tried))
-        if batch.costs is None and not any(each.has_prices for each in batch.payoffs):
+        if PAID not in batch.lists and not any(each.has_prices for each in batch.payoffs):
             continue
         for decision in batch:
             if decision.outcome is not None and decision.payoffs is not None:

@@ -80,13 +80,6 @@ def _grouped(numbers: Array) -> Array:
     return np.asarray(np.add.reduceat(numbers, firsts, axis=0) * (_GROUPS / n))
 
 
-def normal(value: float, variance: float, settings: IntervalSettings) -> tuple[float, float]:
-    """Return the normal interval of an estimate with this variance."""
-    tail = (1.0 - settings.confidence) / 2.0
-    reach = NormalDist().inv_cdf(1.0 - tail) * math.sqrt(variance)
-    return value - reach, value + reach
-
-
 def score(
     value: float,
     variance: float,

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.logs.batch import Batch
+from longrank.logs.columns import PAID
 from longrank.logs.decision import Decision
-from longrank.payoffs import Payoffs
 from longrank.schema import identities
 
 Array = NDArray[np.float64]
@@ -34,14 +34,6 @@ class LoggedCosts:
     weights: Array | None
     means: tuple[Means, ...]
     noise: float = 0.0
-
-    def price(self, decision: Decision, block: int = -1) -> Payoffs:
-        """Return the payoffs of a decision, with expected costs where it gives none."""
-        payoffs = decision.payoffs
-        assert payoffs is not None
-        if payoffs.costs is not None and payoffs.costs.any():
-            return payoffs
-        return payoffs.priced(self.expect(decision, block), payoffs.success_values)
 
     def expect(self, decision: Decision, block: int = -1) -> Array:
         """Return the expected costs of all candidates of a decision, by what a block knows."""
@@ -75,7 +67,7 @@ class CostFitting:
 
     def add(self, batch: Batch) -> None:
         """Learn what attempts cost, where the outcomes of a batch tell."""
-        if batch.costs is None:
+        if PAID not in batch.lists:
             return
         for decision in batch:
             paid = np.array(decision.ended.costs or ())

@@ -88,9 +88,8 @@ class OutcomeModel:
 
         By what was learned before each decision, and by the whole log.
         """
-        assert batch.items is not None
-        items, own = batch.items.values, self.weights[blocks]
-        own = np.repeat(own, np.diff(batch.items.firsts), axis=0)
+        items, own = batch.lists["items"].values, self.weights[blocks]
+        own = np.repeat(own, batch.sizes, axis=0)
         before = np.einsum("ij,ij->i", items, own[:, :-1]) + own[:, -1]
         last = self.weights[-1]
         after = np.einsum("ij,j->i", items, last[:-1]) + last[-1]
@@ -249,8 +248,7 @@ class _Items(_Fitting):
             row = next(each.row for each in batch if each.items is None)
             rule = "have the items of every decision to fit an outcome model"
             raise InvalidInput("history", rule, f"none in row {row}")
-        assert batch.items is not None
-        rows = batch.items.values[tried_rows(batch)]
+        rows = batch.lists["items"].values[tried_rows(batch)]
         rows = np.column_stack([rows, np.ones(len(rows))])
         if self._weights is None:
             self._weights = np.zeros(rows.shape[1])
@@ -339,12 +337,13 @@ def logistic(x: Array, y: NDArray[np.bool_], penalty: float) -> Array:
 
 def tried_rows(batch: Batch) -> Counts:
     """Return which rows of the items of a batch were tried, in the order of the attempts."""
-    assert batch.items is not None
     tried = batch.tried.astype(np.int64)
     owner = np.repeat(np.arange(len(batch)), tried)
     within = np.arange(len(owner)) - np.repeat(np.cumsum(tried) - tried, tried)
-    played = batch.order.values[batch.order.firsts[owner] + within]
-    return np.asarray(batch.items.firsts[owner] + played)
+    order = batch.lists["order"]
+    return np.asarray(
+        batch.lists["items"].firsts[owner] + order.values[order.firsts[owner] + within]
+    )
 
 
 def calibration(predictions: Predictions, bins: int = 10) -> list[tuple[float, float, int]]:

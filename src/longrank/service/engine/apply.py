@@ -6,16 +6,16 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import msgspec
 
+from longrank.decision import Ranking
 from longrank.errors import BadFile
-from longrank.rows import SparseRows
-from longrank.service.engine.model import Model, read_spec
+from longrank.service.engine.model import Change, Model, read_spec
 from longrank.service.errors import OtherVersion, Stopped, StoreDamaged, StoreFailed, Unknown
 from longrank.service.store.records import DECISION, OUTCOME, DecisionRecord, Entry, Snapshot
 from longrank.service.store.sql import ModelRow
@@ -24,25 +24,11 @@ from longrank.service.store.writer import Append, acknowledge, refuse
 
 log = logging.getLogger("longrank.service")
 T = TypeVar("T")
-Known = tuple[DecisionRecord, SparseRows | None]  # the sparse rows of what is played, if at hand
+Known = tuple[DecisionRecord, Ranking | None]  # with the receipt of what is played, if at hand
 MAX_LEARNING = 32  # models that learn in the pool at the same time
 MAX_INLINE = 0.002  # seconds that the writer may spend on a batch of a model
 SAVING = 5.0  # seconds between two snapshots of a replay
 _MAX_REPLAYED = 5000  # decisions kept in memory by a replay
-
-
-def apply(model: Model, entry: Entry, recent: Recent, known: Any = None) -> None:
-    """Apply one entry of the log to its model: the only way in which a model changes.
-
-    ``known`` is what the entry's draft knew (see :class:`Draft`), None to read it from the log.
-    """
-    if entry.kind == DECISION:
-        decision, choice, rows = known or (entry.decision(), None, None)
-        recent.remember(entry.model, decision, rows)
-        if entry.seq > model.seq:
-            model.decide(entry.seq, decision, choice)
-    elif entry.seq > model.seq:
-        model.settle(entry.seq, *(known or recent.settled(entry)))
 
 
 # after each commit
@@ -67,9 +53,9 @@ class Learners:
     @contextmanager
     def _timed(self, model: Model) -> Iterator[None]:
         """Remember what a model takes of the processor for an outcome, however busy that is."""
-        before, started = model.view.stats.learned, time.thread_time()
+        before, started = model.view.learned, time.thread_time()
         yield
-        learned = model.view.stats.learned - before
+        learned = model.view.learned - before
         if learned:
             self._costs[model.number] = (time.thread_time() - started) / learned
 
@@ -115,7 +101,7 @@ class Applier(Learners):
 
     def _queue(self, model: Model, batch: list[Append]) -> list[Append]:
         """Leave a batch to the pool; return what may be acknowledged now: the decisions."""
-        self._recent.remember_all(batch)
+        self._recent.read_all(batch, (DECISION,))
         with self._lock:
             learning = model.number in self._busy
             self._busy.setdefault(model.number, []).extend(batch)
@@ -144,19 +130,13 @@ class Applier(Learners):
         """Apply a batch to its model and publish the result; return whether that worked."""
         if self.broken is not None:
             return False
-        seq = model.seq
         try:
             with self._timed(model):
-                for append in batch:
-                    entry = append.result
-                    if isinstance(entry, Entry):  # not a duplicate
-                        seq = entry.seq
-                        apply(model, entry, self._recent, append.draft.known)
-                model.publish()
+                model.apply(self._recent.read_all(batch))
         except Exception:
             if is_deleted(self._store, model):  # the log is gone too, so nothing is lost
                 return True
-            self.broken = f"model {model.name!r} could not learn entry {seq}"
+            self.broken = f"model {model.name!r} could not learn the log after entry {model.seq}"
             log.exception(self.broken)
             return False
         return True
@@ -239,13 +219,10 @@ def catch_up(store: Store, model: Model, recent: Recent, progress: Progress | No
         if not entries:
             return
         try:
-            for entry in entries:
-                apply(model, entry, recent)
-                if progress is not None:
-                    progress.step(model)
+            changes = [recent.read(entry) for entry in entries]
+            model.apply(changes, None if progress is None else progress.step)
         except StoreDamaged as error:
             raise type(error)(f"model {model.name!r}: {error}") from error
-        model.publish()
 
 
 def _snapshots(store: Store, number: int, name: str) -> list[Snapshot | StoreDamaged]:
@@ -287,20 +264,29 @@ class Recent:
         self._known: OrderedDict[tuple[int, str], Known] = OrderedDict()
         self._lock = threading.Lock()
 
-    def remember(self, model: int, decision: DecisionRecord, rows: SparseRows | None) -> None:
-        """Keep a decision in memory, and the sparse rows of what is played if they are at hand."""
+    def read(self, entry: Entry, known: Any = None) -> Change:
+        """Return what an entry of the log changes; keep it in memory if it is a decision.
+
+        ``known`` is what the entry's draft knew (see :class:`Draft`), None to read it from the log.
+        """
+        if entry.kind == OUTCOME:
+            return Change(entry.seq, *(known or self._settled(entry)))
+        decision, receipt, choice = known or (entry.decision(), None, None)
         with self._lock:
-            self._known[model, decision.id] = decision, rows
+            self._known[entry.model, entry.id] = decision, receipt
             if len(self._known) > self._size:
                 self._known.popitem(last=False)
+        return Change(entry.seq, decision, choice)
 
-    def remember_all(self, appends: Iterable[Append]) -> None:
-        """Keep the decisions among appends in memory."""
-        for append in appends:
-            entry, known = append.result, append.draft.known
-            if append.draft.kind == DECISION and isinstance(entry, Entry):
-                decision, _, rows = known or (entry.decision(), None, None)
-                self.remember(entry.model, decision, rows)
+    def read_all(
+        self, appends: Iterable[Append], kinds: Container[int] = (DECISION, OUTCOME)
+    ) -> list[Change]:
+        """Return what appends of these kinds changed; nothing if they are duplicates."""
+        return [
+            self.read(append.result, append.draft.known)
+            for append in appends
+            if append.draft.kind in kinds and isinstance(append.result, Entry)
+        ]
 
     def known(self, model: int, name: str) -> Known | None:
         """Return a decision by its id, None if it is not in memory."""
@@ -314,7 +300,7 @@ class Recent:
         entry, _ = self.store.find(model, name)
         return None if entry is None else (entry.decision(), None)
 
-    def settled(self, entry: Entry) -> Known:
+    def _settled(self, entry: Entry) -> Known:
         """Return the decision whose outcome an entry holds, with that outcome."""
         known = self.find(entry.model, entry.id)
         if known is None:

@@ -1,4 +1,4 @@
-"""Decide: check a request, rank its candidates, log the decision and answer."""
+"""Decide: check a request and its candidates, rank them, log the decision and answer."""
 
 from __future__ import annotations
 
@@ -6,20 +6,38 @@ import hashlib
 import math
 import random
 import re
-from collections.abc import Awaitable, Callable, Coroutine
+import struct
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from longrank import checks
 from longrank.decision import Parts, Prices, Ranking
 from longrank.errors import InvalidInput
+from longrank.explanation import Reasons
 from longrank.payoffs import Payoffs
 from longrank.rows import SparseRows
+from longrank.schema import ID, MAX_TAGS, Schema, read_prices
 from longrank.service import messages
-from longrank.service.engine.candidates import Offer, read_records, read_rows
 from longrank.service.engine.model import Model
 from longrank.service.errors import Conflict, Duplicate, Unknown
-from longrank.service.messages import MAX_PRICE, DecisionRequest
+from longrank.service.messages import (
+    MAX_DIMENSIONS,
+    MAX_FIELD_NAME,
+    MAX_ID,
+    MAX_PRICE,
+    Candidate,
+    DecisionRequest,
+    Packed,
+)
 from longrank.service.store.records import (
     DECISION,
     DecisionRecord,
@@ -31,12 +49,22 @@ from longrank.service.store.records import (
     encode,
 )
 from longrank.service.store.store import Store
+from longrank.service.validation_errors import explain
 
 Appending = Callable[[Draft], Awaitable[Entry]]  # to the log; done when the entry is durable
 Reading = Callable[..., Awaitable[Any]]  # of the store: a function and its arguments
+Record = dict[str, Any]
+Given = tuple[NDArray[np.float64], NDArray[np.float64]]  # costs and values, of all candidates
 
-_ID = re.compile(messages.ID)
 MAX_ROWS = 1 << 20  # bytes of a decision about records that are learned from
+MAX_TEXT = 4096  # characters of a value
+MAX_ATOMS = 1 << 22  # of all candidates of a round, at 16 bytes each
+TOGETHER = 2048  # candidates checked before other threads get a turn
+FEW = 64  # so many candidates exceed MAX_ATOMS only with long values
+_ID = re.compile(messages.ID)
+_TYPES = {"float32": "<f4", "float64": "<f8"}
+_NO_TRIES = Payoffs([], [0.0])
+_json = msgspec.json.Encoder().encode
 
 
 def decide(
@@ -55,19 +83,58 @@ def decide(
     spec = model.spec.request
     if request.id is not None and not _ID.fullmatch(request.id):
         raise InvalidInput("id", f"match {messages.ID}", repr(request.id[:80]))
-    if spec.dim is None:
-        offered = read_records(request, model.schema)
-    else:
-        offered = read_rows(request, spec.dim)
-    checked = check(request, offered, spec)
+    offered = (
+        read_records(request, model.schema) if spec.dim is None else read_rows(request, spec.dim)
+    )
+    payoffs, budget = _payoffs(request, spec)
+    baseline = None
+    if request.baseline is not None:
+        baseline = _baseline(request.baseline, offered.ids, budget)
+    digest = _digest(request, offered, baseline, spec)
     name = request.id or f"{random.getrandbits(128):032x}"
-    if spec.mode == "shadow" and checked.baseline is None:
+    if spec.mode == "shadow" and baseline is None:
         # the first request may predate shadow mode
         missing = InvalidInput("baseline", "be given in shadow mode", None)
-        return _repeat(model, name, checked.digest, store, read, missing)
-    known = _rank(model, name, request, checked, now)
-    body, expires = encode(known[0]), known[0].expires
-    draft = Draft(model.number, DECISION, name, now, expires, body, known)
+        return _repeat(model, name, digest, store, read, missing)
+    if offered.prices is not None and spec.dim:  # of records, policies read the prices themselves
+        payoffs = payoffs.priced(*offered.prices)
+    choice, learned, propensities = model.rank(
+        offered.items, payoffs, budget, name, offered.context
+    )
+    ranking, proposal = choice, None
+    if spec.mode == "shadow" and baseline is not None:
+        proposal, propensities = _plan(_priced(choice, offered), offered.ids), None
+        ranking = model.receipt(offered.items, baseline, payoffs, offered.context)
+    parts = _priced(ranking, offered)
+    played = _plan(parts, offered.ids)
+    rows, sample, sparse = parts.features, parts.sample, None
+    if parts.names is not None and parts.names.rows is not None:
+        sparse = replace(parts.names.rows, plan=None)  # as it is when it is read from the log
+    record = DecisionRecord(
+        id=name,
+        created=now,
+        expires=now + (request.ttl or spec.ttl),
+        digest=digest,
+        mode=spec.mode,
+        learned=learned,
+        rewards=payoffs.rewards.tolist(),
+        losses=payoffs.losses.tolist(),
+        patience=payoffs.patience,
+        planned_patience=ranking.patience if payoffs.patience == 1.0 else payoffs.patience,
+        context=None if spec.dim else offered.shared,
+        baseline=request.baseline,
+        played=played,
+        proposal=proposal,
+        expected=[] if played.costs is None else _expected(played, offered),
+        propensities=None if propensities is None else propensities.tolist(),
+        rows=Matrix(rows.shape[1], rows.tobytes()),
+        sparse=None if sparse is None else _sparse(sparse),
+        sample=None if sample is None else Matrix(sample.shape[1], sample.tobytes()),
+        **(_stored(offered, arrays=spec.dim is not None) if spec.store_candidates else {}),
+    )
+    receipt = ranking if spec.dim else record.receipt(sparse)
+    known = record, receipt, choice
+    draft = Draft(model.number, DECISION, name, now, record.expires, encode(record), known)
     return _log(model, draft, store, append, read)
 
 
@@ -75,11 +142,8 @@ async def _log(
     model: Model, draft: Draft, store: Store, append: Appending, read: Reading
 ) -> messages.DecisionAnswer:
     record: DecisionRecord = draft.known[0]
-    try:
+    with suppress(Duplicate):
         await append(draft)
-    except Duplicate:
-        pass
-    else:
         return answer(record, model.name)
     # a duplicate, unless the model was deleted
     missing = Unknown(f"there is no model {model.name!r}")
@@ -99,46 +163,25 @@ async def _repeat(
     return answer(record, model.name)
 
 
-def _rank(
-    model: Model, name: str, request: DecisionRequest, checked: CheckedRequest, now: float
-) -> tuple[DecisionRecord, Ranking, SparseRows | None]:
-    """Return a new decision, the model's own choice, and the sparse rows of what is played."""
-    spec, offered, payoffs = model.spec.request, checked.offered, checked.payoffs
-    ids, items, context = offered.ids, offered.items, offered.context
-    if offered.prices is not None and spec.dim:  # of records, policies read the prices themselves
-        payoffs = payoffs.priced(*offered.prices)
-    choice, learned, propensities = model.rank(items, payoffs, checked.budget, name, context)
-    ranking, proposal = choice, None
-    if spec.mode == "shadow" and checked.baseline is not None:
-        proposal, propensities = Plan.of(_priced(choice, offered), ids), None
-        ranking = model.receipt(items, checked.baseline, payoffs, context)
-    parts = _priced(ranking, offered)
-    played, rows, sample, sparse = Plan.of(parts, ids), parts.features, parts.sample, None
-    if parts.names is not None and parts.names.rows is not None:
-        sparse = replace(parts.names.rows, plan=None)  # as it is when it is read from the log
-    record = DecisionRecord(
-        id=name,
-        created=now,
-        expires=now + (request.ttl or spec.ttl),
-        digest=checked.digest,
-        mode=spec.mode,
-        learned=learned,
-        rewards=payoffs.rewards.tolist(),
-        losses=payoffs.losses.tolist(),
-        patience=payoffs.patience,
-        planned_patience=ranking.patience if payoffs.patience == 1.0 else payoffs.patience,
-        context=None if spec.dim else offered.shared,
-        baseline=request.baseline,
-        played=played,
-        proposal=proposal,
-        expected=[] if played.costs is None else _expected(played, offered),
-        propensities=None if propensities is None else propensities.tolist(),
-        rows=Matrix(rows.shape[1], rows.tobytes()),
-        sparse=None if sparse is None else _sparse(sparse),
-        sample=None if sample is None else Matrix(sample.shape[1], sample.tobytes()),
-        **(_stored(offered, arrays=spec.dim is not None) if spec.store_candidates else {}),
+def _plan(parts: Parts, ids: list[str]) -> Plan:
+    """Return the plan of a receipt, whose candidates have these ids."""
+    order, prices, names = parts.order.tolist(), parts.prices, parts.names
+    costs = values = reasons = None
+    if prices is not None:
+        costs, values = prices.costs.tolist(), prices.values.tolist()
+    if names is not None:
+        reasons = names.reasons.words() if isinstance(names.reasons, Reasons) else names.reasons
+    return Plan(
+        [ids[i] for i in order],
+        order,
+        parts.estimates.tolist(),
+        parts.probabilities.tolist(),
+        parts.values.tolist(),
+        costs,
+        values,
+        0.0 if prices is None else prices.loss_bound,
+        reasons if reasons is not None and any(reasons) else None,
     )
-    return record, choice, sparse
 
 
 def _priced(ranking: Ranking, offered: Offer) -> Parts:
@@ -182,85 +225,81 @@ def _stored(offered: Offer, *, arrays: bool) -> dict[str, Any]:
 
 def answer(record: DecisionRecord, model: str) -> messages.DecisionAnswer:
     """Return the answer to a decision."""
-    played, proposal = record.played, record.proposal
+    proposal = record.proposal
     return messages.DecisionAnswer(
         id=record.id,
         model=model,
         mode=record.mode,  # type: ignore[arg-type]
-        **_plan(played),
+        **_shown(record.played),
         version=record.learned,
         created=record.created,
         expires=record.expires,
-        proposal=None if proposal is None else messages.Proposal(**_plan(proposal)),
+        proposal=None if proposal is None else messages.Proposal(**_shown(proposal)),
     )
 
 
-def _plan(plan: Plan) -> dict[str, Any]:
+def _shown(plan: Plan) -> dict[str, Any]:
     """Return a plan as fields of an answer, without NaN, which JSON does not have."""
-    values, bound = [_number(value) for value in plan.values], plan.loss_bound
+    values, estimates, optimistic = map(_numbers, (plan.values, plan.estimates, plan.optimistic))
+    (bound,) = _numbers([plan.loss_bound])
+    sequence = []
+    for i, name in enumerate(plan.ids):
+        reasons = [messages.Reason(*each) for each in plan.reasons[i]] if plan.reasons else []
+        prices: tuple[float | None, ...] = ()
+        if plan.costs is not None and plan.success_values is not None:
+            before, after = values[i], values[i + 1]
+            adds = None if before is None or after is None else after - before
+            prices = plan.costs[i], plan.success_values[i], adds
+        sequence.append(messages.Choice(name, i + 1, estimates[i], optimistic[i], reasons, *prices))
     return {
-        "sequence": [_choice(plan, i, values) for i in range(len(plan.ids))],
+        "sequence": sequence,
         "expected_value": values[len(plan.ids)],
         "values": values,
-        "loss_bound": messages.OPTIMAL if bound == 0.0 else _number(bound),
+        "loss_bound": messages.OPTIMAL if bound == 0.0 else bound,
     }
 
 
-def _choice(plan: Plan, i: int, values: list[float | None]) -> messages.Choice:
-    """Return a position of a sequence; ``values`` are those of the plan."""
-    numbers = plan.ids[i], i + 1, _number(plan.estimates[i]), _number(plan.optimistic[i])
-    reasons = [] if plan.reasons is None else [messages.Reason(*each) for each in plan.reasons[i]]
-    if plan.costs is None or plan.success_values is None:
-        return messages.Choice(*numbers, reasons)
-    before, after = values[i], values[i + 1]
-    adds = None if before is None or after is None else after - before
-    return messages.Choice(*numbers, reasons, plan.costs[i], plan.success_values[i], adds)
-
-
-def _number(number: float) -> float | None:
-    return None if math.isnan(number) else number
+def _numbers(numbers: list[float]) -> list[float | None]:
+    return [None if number != number else number for number in numbers]
 
 
 # checking a request
 
 
-class CheckedRequest(NamedTuple):
-    """The round that a request asks for, checked, and the digest that identifies it."""
-
-    offered: Offer
-    payoffs: Payoffs
-    budget: int
-    baseline: list[int] | None
-    digest: bytes
-
-
-def check(request: DecisionRequest, offered: Offer, spec: messages.ModelRequest) -> CheckedRequest:
-    """Check the rest of a request; InvalidInput says what is wrong with it."""
-    ids, max_budget = offered.ids, spec.max_budget
-    payoffs = _payoffs(request, max_budget)
-    if (patience := spec.patience if request.patience is None else request.patience) is not None:
-        payoffs = payoffs.patient(patience)
-    budget = payoffs.budget if request.budget is None else request.budget
-    if budget > max_budget:
-        raise InvalidInput("budget", f"be at most the model's max_budget {max_budget}", budget)
-    baseline = None if request.baseline is None else _baseline(request.baseline, ids, budget)
+def _digest(
+    request: DecisionRequest,
+    offered: Offer,
+    baseline: list[int] | None,
+    spec: messages.ModelRequest,
+) -> bytes:
+    """Return what identifies the content of a request."""
     prices = None if offered.prices is None else [prices.tobytes() for prices in offered.prices]
+    ids, packed, shared = offered.ids, offered.packed, offered.shared
     asked = (
         (ids, request.rewards, request.losses, request.budget, request.ttl, request.patience),
-        (baseline, spec.dim, prices, offered.packed, offered.shared),
+        (baseline, spec.dim, prices, packed, shared),
     )
-    digest = hashlib.sha256(encode(asked)).digest()
-    return CheckedRequest(offered, payoffs, budget, baseline, digest)
+    return hashlib.sha256(encode(asked)).digest()
 
 
-def _payoffs(request: DecisionRequest, max_budget: int) -> Payoffs:
+def _payoffs(request: DecisionRequest, spec: messages.ModelRequest) -> tuple[Payoffs, int]:
+    """Return the payoffs of a round and its budget."""
+    budget, max_budget = request.budget, spec.max_budget
     if request.rewards is None and request.losses is None:
-        return Payoffs.vanilla(max_budget if request.budget is None else request.budget)
-    if request.rewards is None or request.losses is None:
+        payoffs = Payoffs.vanilla(max_budget if budget is None else budget)
+    elif request.rewards is None or request.losses is None:
         both = ("rewards", "losses")
         missing, given = both if request.rewards is None else both[::-1]
         raise InvalidInput(missing, f"be given along with {given}", None)
-    return _schedule(tuple(request.rewards), tuple(request.losses))
+    else:
+        payoffs = _schedule(tuple(request.rewards), tuple(request.losses))
+    if (patience := spec.patience if request.patience is None else request.patience) is not None:
+        payoffs = payoffs.patient(patience)
+    if budget is None:
+        budget = len(payoffs.rewards)
+    if budget > max_budget:
+        raise InvalidInput("budget", f"be at most the model's max_budget {max_budget}", budget)
+    return payoffs, budget
 
 
 @lru_cache(maxsize=256)  # most rounds of a model have the same payoffs, and Payoffs is immutable
@@ -283,3 +322,278 @@ def _baseline(names: list[str], ids: list[str], budget: int) -> list[int]:
     if len(names) > budget:
         raise InvalidInput("baseline", f"have at most {budget} candidates", len(names))
     return [index[name] for name in names]
+
+
+# the candidates of a request
+
+
+class Offer(NamedTuple):
+    """The candidates of a round: their names, what a policy takes, and their bytes.
+
+    ``items`` is an array or a list of records; ``packed`` are its bytes: those of the array, or of
+    the records as JSON. The context, and its bytes in ``shared``, are there for records,
+    ``prices`` where candidates have a cost or a value.
+    """
+
+    ids: list[str]
+    items: Any
+    packed: bytes
+    context: Record | None = None
+    shared: bytes = b""
+    prices: Given | None = None
+
+
+# prices
+
+
+def _prices(payoffs: Payoffs, listed: bool = False) -> Given | None:
+    """Return the costs and values of payoffs, unless they are too large; None without any.
+
+    ``listed`` says that they were given in lists, not with the candidates.
+    """
+    costs, values = payoffs.costs, payoffs.success_values
+    if costs is None or values is None:
+        return None
+    for name, prices in (("cost", costs), ("value", values)):
+        if len(prices) and np.abs(prices).max() > MAX_PRICE:
+            i = int(np.abs(prices).argmax())
+            rule = f"have an absolute value of at most {MAX_PRICE:g}"
+            where = f"{name}s[{i}]" if listed else _where(i, name)
+            raise InvalidInput(where, rule, float(prices[i]))
+    return costs, values
+
+
+# records
+
+
+def read_records(request: DecisionRequest, schema: Schema | None) -> Offer:
+    """Return the candidates of a model without ``dim``; InvalidInput says what is wrong."""
+    if request.candidates is None or request.ids is not None or request.features is not None:
+        rule = "be given, as objects or names, without ids and features: the model takes records"
+        raise InvalidInput("candidates", rule, "ids and features" if request.ids else None)
+    _refuse_lists(request)
+    for i, each in enumerate(request.candidates):
+        if not isinstance(each, dict | str):
+            raise InvalidInput(f"candidate {i}", "be an object or a name", type(each).__name__)
+    context = request.context or {}
+    records: list[Record] = [
+        {ID: each} if isinstance(each, str) else each for each in request.candidates
+    ]
+    try:
+        packed, shared = _packed(records), _json(context)
+    except (TypeError, OverflowError, RecursionError):
+        _blame(records, context)
+        raise
+    if len(packed) + len(shared) > MAX_TEXT or len(records) > FEW:  # otherwise nothing is too long
+        _check_sizes(records, context, schema)
+    ids: list[Any] = [record.get(ID) for record in records]
+    if not all(type(name) is str and 0 < len(name) <= MAX_ID for name in ids):
+        ids = [_name(i, name) for i, name in enumerate(ids)]
+    _check_distinct(ids)
+    prices = None
+    if b'"cost"' in packed or b'"value"' in packed:  # probably a field's name
+        told = () if schema is None else (schema.sides["candidate"].prices,)
+        prices = _prices(read_prices(_NO_TRIES, records, *told))
+    return Offer(ids, records, packed, context, shared, prices)
+
+
+def _packed(records: list[Record]) -> bytes:
+    """Return records as JSON; of many, other threads get their turn in between."""
+    if len(records) <= TOGETHER:
+        return _json(records)
+    pieces = [_json(records[i : i + TOGETHER]) for i in range(0, len(records), TOGETHER)]
+    return b"[" + b",".join(piece[1:-1] for piece in pieces) + b"]"
+
+
+def _check_distinct(ids: list[str]) -> None:
+    """Refuse ids that are equal; of many, other threads get their turn in between."""
+    seen: set[str] = set()
+    for i in range(0, len(ids), TOGETHER):
+        seen.update(ids[i : i + TOGETHER])
+    if len(seen) < len(ids):
+        ((twice, _),) = Counter(ids).most_common(1)
+        raise InvalidInput("candidates", "have ids that differ as text", repr(twice))
+
+
+def _blame(records: list[Record], context: Record) -> None:
+    """Refuse the first value that cannot be stored."""
+    for i, record in (*enumerate(records), (None, context)):
+        for name, value in record.items():
+            try:
+                _json(value)
+            except (TypeError, OverflowError, RecursionError):
+                rule = "be text, a number of at most 64 bits, a boolean, a list of them, or null"
+                raise InvalidInput(_where(i, name), rule, type(value).__name__) from None
+
+
+def _name(i: int, name: Any) -> str:
+    """Return the name of a candidate: its id, or its position where it has none."""
+    if type(name) is str and 0 < len(name) <= MAX_ID:
+        return name
+    if name is None:
+        return str(i)
+    if type(name) is int and abs(name) < 1 << 64:
+        return str(name)
+    rule = f"be text of 1 to {MAX_ID} characters or a whole number"
+    raise InvalidInput(_where(i, ID), rule, f"{name!r:.80}")
+
+
+def _where(i: int | None, name: str) -> str:
+    side = "context" if i is None else f"candidate {i}"
+    return f"{side}, field {name[:MAX_FIELD_NAME]!r}"
+
+
+def _check_sizes(records: list[Record], context: Record, schema: Schema | None) -> None:
+    """Refuse what is too long, before a policy makes rows of it and remembers it."""
+    everything = (*records, context)
+    fields: set[str] = set()
+    for i in range(0, len(everything), TOGETHER):
+        fields.update(*everything[i : i + TOGETHER])
+    for name in fields:
+        if len(name) > MAX_FIELD_NAME:
+            rule = f"have at most {MAX_FIELD_NAME} characters"
+            raise InvalidInput("the name of a field", rule, f"{name[:40]!r}...")
+    values = chain.from_iterable(map(dict.values, everything))
+    lists: dict[str, int] = {}  # the longest of each field of the candidates
+    if any(type(x) is list or (type(x) is str and len(x) > MAX_TEXT) for x in values):
+        lists = _check_values(records, context)
+    if schema is not None:
+        _check_width(len(records), lists, schema)
+
+
+def _check_values(records: list[Record], context: Record) -> dict[str, int]:
+    """Refuse texts and lists that are too long; return the length of the longest by field."""
+    lists: dict[str, int] = {}
+    for i, record in (*enumerate(records), (None, context)):
+        for name, value in record.items():
+            if isinstance(value, str) and len(value) > MAX_TEXT:
+                raise _too_long(i, name, MAX_TEXT, "characters", value)
+            if isinstance(value, list):
+                _check_list(i, name, value)
+                if i is not None:
+                    lists[name] = max(len(value), lists.get(name, 0))
+    return lists
+
+
+def _check_list(i: int | None, name: str, value: list[Any]) -> None:
+    if len(value) > MAX_DIMENSIONS:
+        raise _too_long(i, name, MAX_DIMENSIONS, "parts", value)
+    for each in value:
+        if isinstance(each, str) and len(each) > MAX_ID:
+            raise _too_long(i, name, MAX_ID, "characters in each part", each)
+
+
+def _too_long(
+    i: int | None, name: str, limit: int, what: str, value: str | list[Any]
+) -> InvalidInput:
+    return InvalidInput(_where(i, name), f"have at most {limit} {what}", len(value))
+
+
+def _check_width(count: int, lists: dict[str, int], schema: Schema) -> None:
+    """Refuse more candidates than fit into memory with all the fields that are known."""
+    side = schema.sides["candidate"]
+    width = 1 + sum(slot.width for slot in side.fields() if slot.name not in lists)
+    width += sum(1 << (length - 1).bit_length() for length in lists.values() if length)
+    width += MAX_TAGS * sum(kind.name == "text" for kind in side.declared.values())
+    if width * count > MAX_ATOMS:
+        rule = f"have at most {MAX_ATOMS:,} values together, with those of the fields known so far"
+        raise InvalidInput("candidates", rule, f"{count} times {width}")
+
+
+# rows of numbers
+
+
+class _Vectors(msgspec.Struct):
+    candidates: list[Candidate]
+
+
+def read_rows(request: DecisionRequest, dim: int) -> Offer:
+    """Return the candidates of a model with ``dim``; InvalidInput says what is wrong."""
+    if request.context is not None:
+        rule = f"be left out: the model takes arrays of {dim} numbers"
+        raise InvalidInput("context", rule, "a context")
+    ids, items, payoffs = _rows(request, dim)
+    _check_distinct(ids)
+    prices = None
+    if payoffs is not None:
+        payoffs.check_prices(len(ids))
+        prices = _prices(payoffs, request.candidates is None)
+    return Offer(ids, items, items.astype("<f8", copy=False).tobytes(), prices=prices)
+
+
+def _rows(
+    request: DecisionRequest, dim: int
+) -> tuple[list[str], NDArray[np.floating], Payoffs | None]:
+    """Return the ids, the rows, and payoffs with the prices if there are any."""
+    if request.candidates is not None:
+        if request.ids is not None or request.features is not None:
+            raise InvalidInput("candidates", "be given without ids and features", "both")
+        _refuse_lists(request)
+        vectors = _vectors(request.candidates, dim)
+        ids = [candidate.id for candidate in vectors]
+        return (
+            ids,
+            _items([candidate.features for candidate in vectors], dim),
+            _with_prices(vectors),
+        )
+    if request.ids is None or request.features is None:
+        raise InvalidInput("candidates", "be given, or ids with features", "neither")
+    if isinstance(request.features, Packed):
+        items = _unpacked(request.features, len(request.ids))
+    else:
+        items = _items(request.features, dim)
+    if len(items) != len(request.ids):
+        raise InvalidInput("features", f"have {len(request.ids)} rows, one per id", len(items))
+    if request.costs is None and request.values is None:
+        return request.ids, items, None
+    return request.ids, items, _NO_TRIES.priced(request.costs, request.values)
+
+
+def _refuse_lists(request: DecisionRequest) -> None:
+    for name in ("costs", "values"):
+        if getattr(request, name) is not None:
+            rule = f"be given along with ids; candidates have a {name[:-1]} of their own"
+            raise InvalidInput(name, rule, "candidates")
+
+
+def _with_prices(candidates: list[Candidate]) -> Payoffs | None:
+    """Return payoffs with the prices of candidates; where one has some, others have 0."""
+    costs, values = ([getattr(each, name) for each in candidates] for name in ("cost", "value"))
+    if all(price is None for price in (*costs, *values)):
+        return None
+    return _NO_TRIES.priced([cost or 0.0 for cost in costs], [value or 0.0 for value in values])
+
+
+def _vectors(candidates: Sequence[Any], dim: int) -> list[Candidate]:
+    try:
+        return msgspec.convert({"candidates": candidates}, _Vectors).candidates
+    except msgspec.ValidationError as error:
+        wrong = explain(error, {"candidates": candidates}, _Vectors)
+        rule = wrong.rule
+        if rule in ("be given", "be left out"):
+            rule += f": candidates of a model of {dim} features have id and features"
+        raise InvalidInput(wrong.parameter, rule, wrong.value) from None
+
+
+def _items(rows: list[list[float]], dim: int) -> NDArray[np.floating]:
+    if not rows:
+        return np.empty((0, dim))
+    if set(map(len, rows)) == {dim}:
+        packed = np.empty((len(rows), dim))
+        with suppress(struct.error):  # in half the time that NumPy takes for lists
+            struct.pack_into(f"{packed.size}d", packed.data, 0, *chain.from_iterable(rows))
+            return packed
+    items = checks.floats("features", rows, 2)
+    if items.shape[1] == 0:
+        raise InvalidInput("features", "have at least one column", 0)
+    return items
+
+
+def _unpacked(packed: Packed, count: int) -> NDArray[np.floating]:
+    kind = np.dtype(_TYPES[packed.dtype])
+    total, rest = divmod(len(packed.data), kind.itemsize)
+    if rest or (total % count if count else total) or (count and not total):
+        rule = f"hold {count} rows of {packed.dtype}"
+        raise InvalidInput("features.data", rule, f"{len(packed.data)} bytes")
+    items = np.frombuffer(packed.data, kind).reshape(count, total // count if count else 0)
+    return items.astype(kind.newbyteorder("="))

@@ -10,13 +10,12 @@ from longrank.service.engine.apply import (
     Learners,
     Progress,
     Recent,
-    apply,
     catch_up,
     is_deleted,
 )
 from longrank.service.engine.model import Model
 from longrank.service.errors import ServiceError, Stopped
-from longrank.service.store.records import OUTCOME, Entry
+from longrank.service.store.records import DECISION, OUTCOME, Entry
 from longrank.service.store.store import Store
 from longrank.service.store.writer import Append
 
@@ -54,7 +53,7 @@ class Follower(Learners):
 
     def committed(self, appends: list[Append]) -> list[Append]:
         """Take what this process has committed; all of it may be acknowledged."""
-        self._recent.remember_all(appends)
+        self._recent.read_all(appends, (DECISION,))
         if len(self._own) > MAX_OWN:  # too many: the follower reads them from the log
             self._own.clear()
         for append in appends:
@@ -142,9 +141,7 @@ class Follower(Learners):
     def _apply(self, model: Model, batch: list[Item]) -> None:
         try:
             with self._timed(model):
-                for entry, known in batch:
-                    apply(model, entry, self._recent, known)
-                model.publish()
+                model.apply([self._recent.read(*item) for item in batch])
         except Exception as error:
             self._failed(model, error)
 

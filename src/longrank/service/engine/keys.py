@@ -115,6 +115,11 @@ class Keys:
             for part in path.split("/")
         )
 
+    def opened_by(self, key: str) -> tuple[bytes, int | None]:
+        """Return the digest of a key, and what :meth:`known` says of it."""
+        found = digest(key)
+        return found, self.known(found)
+
     def known(self, found: bytes) -> int | None:
         """Return the number of the model that a key opens, by its digest, without a query.
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from contextlib import AbstractContextManager, nullcontext
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.random.bit_generator import ISeedSequence
 from numpy.typing import NDArray
 
-from longrank.decision import Ranking
+from longrank.decision import Outcome, Ranking
 from longrank.errors import BadFile, InvalidInput
 from longrank.payoffs import Payoffs
 from longrank.policies import Policy, Randomised, from_bytes
 from longrank.policies.base import Candidates, Context
 from longrank.policies.learning import LearningPolicy
-from longrank.rows import SparseRows
 from longrank.schema import Schema
 from longrank.service.engine.stats import Stats
 from longrank.service.errors import OtherVersion, StoreDamaged
@@ -25,6 +27,7 @@ from longrank.service.messages import ModelRequest
 from longrank.service.store.records import DecisionRecord, Snapshot, state_hash
 
 SPEC_VERSION = 1
+MAX_UNCOUNTED = 64  # entries that wait until somebody reads the statistics
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -57,26 +60,55 @@ def read_spec(data: bytes, model: str) -> Spec:
         raise StoreDamaged(f"the spec of model {model!r} cannot be read: {error}") from error
 
 
+class Change(NamedTuple):
+    """An entry of the log as a model applies it: a decision, with its outcome if that is the entry.
+
+    ``ranking`` is the receipt, of a decision that of the model's own choice; None if it is not at
+    hand.
+    """
+
+    seq: int
+    record: DecisionRecord
+    ranking: Ranking | None
+
+
 class View(NamedTuple):
-    """A model's state after an entry of the log, for readers; immutable."""
+    """A model's state after an entry of the log, to rank with; immutable."""
 
     policy: Policy
-    stats: Stats
+    learned: int  # the number of outcomes it has learned from
     seq: int
+
+
+class _Seed(ISeedSequence):
+    """Seeds a generator with the 256 bits of a digest: a ninth of the time of a SeedSequence."""
+
+    def __init__(self, digest: bytes) -> None:
+        self._digest = digest
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint64) -> NDArray[Any]:
+        return np.frombuffer(self._digest, np.dtype("<u8")).astype(dtype)[:n_words]
+
+
+def generator(seed: int, name: str) -> np.random.Generator:
+    """Return what a model of this seed draws from for the decision of this id."""
+    digest: Any = _Seed(hashlib.sha256(f"{seed} {name}".encode()).digest())
+    return np.random.Generator(np.random.PCG64(digest))
 
 
 class Model:
     """A model that ranks and learns.
 
-    The policy and the statistics follow the log; one thread at a time applies its entries. All
-    who read, to rank, to describe or to save a snapshot, read ``view``, the last state that was
-    published: they wait for nobody, and nobody waits for them.
+    The policy follows the log; one thread at a time applies its entries. All who rank read
+    ``view``, the last state that was published: they wait for nobody, and nobody waits for them.
+    The statistics are brought up to the view when somebody reads them.
     """
 
     policy: Policy
     seq: int  # the last entry that was applied
     saved: int  # outcomes at the last snapshot
     view: View
+    _learned: int  # outcomes, also of what is not published yet
 
     def __init__(
         self, number: int, name: str, created: float, spec: Spec, snapshot: Snapshot
@@ -84,17 +116,18 @@ class Model:
         self.number, self.name, self.created, self.spec = number, name, created, spec
         self.swept = 0.0  # decisions that expired before this time were handled
         self._encoding = threading.Lock()  # views of a schema share a memo
+        self._counting = threading.Lock()
         self.restore(snapshot)
 
     @property
     def version(self) -> int:
         """The number of outcomes it has learned from."""
-        return self.view.stats.learned
+        return self.view.learned
 
     @property
     def stats(self) -> Stats:
-        """The statistics as they were published."""
-        return self.view.stats
+        """A copy of the statistics as of the view."""
+        return self.published()[1]
 
     @property
     def schema(self) -> Schema | None:
@@ -118,65 +151,91 @@ class Model:
         model's seed and the decision's id, so that the answer does not depend on which process
         gives it.
         """
-        policy, stats, _ = self.view
+        policy, learned, _ = self.view
         spec = self.spec
         width = spec.request.dim
         plain = width is not None and not isinstance(policy, LearningPolicy) and len(items)
         if plain and items.shape[1] != width:
             raise InvalidInput("features", f"have {width} columns", items.shape[1])
-        rng = None
-        if policy.rng is not None:
-            drawn = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")
-            rng = np.random.default_rng([spec.seed, drawn])
+        rng = None if policy.rng is None else generator(spec.seed, name)
         probe = spec.request.mode != "frozen"
-        given, alone = self._given(context)
-        with alone:
+        given = {} if context is None else {"context": context}
+        with self._encoding if given else nullcontext():
             ranking = policy.propose(items, payoffs, budget, rng=rng, probe=probe, **given)
-            chances = None
+            propensities = None
             if isinstance(policy, Randomised):
-                chances = policy.propensities(items, payoffs, ranking.order, budget, **given)
-        return ranking, stats.learned, chances
+                propensities = policy.propensities(items, payoffs, ranking.order, budget, **given)
+        return ranking, learned, propensities
 
     def receipt(
         self, items: Candidates, order: list[int], payoffs: Payoffs, context: Context | None = None
     ) -> Ranking:
         """Return the receipt of a sequence that the caller chose."""
-        given, alone = self._given(context)
-        with alone:
-            return self.view.policy.receipt(items, payoffs, order, **given)
+        policy = self.view.policy
+        if context is None:
+            return policy.receipt(items, payoffs, order)
+        with self._encoding:
+            return policy.receipt(items, payoffs, order, context=context)
 
-    def _given(
-        self, context: Context | None
-    ) -> tuple[dict[str, Any], AbstractContextManager[object]]:
-        """What a policy takes for records, and what keeps other threads from its schema's memo."""
-        return ({}, nullcontext()) if context is None else ({"context": context}, self._encoding)
+    def apply(
+        self, changes: Iterable[Change], after_each: Callable[[Model], None] | None = None
+    ) -> None:
+        """Apply entries of the log, in its order: the only way in which a model changes."""
+        for seq, record, ranking in changes:
+            if seq <= self.seq:
+                continue
+            if record.outcome is None:
+                self.decide(record, ranking)
+            else:
+                self.settle(record, record.receipt() if ranking is None else ranking)
+            self._uncounted.append((seq, record))
+            self.seq = seq
+            if after_each is not None:
+                after_each(self)
+        self.publish()
 
-    def decide(self, seq: int, decision: DecisionRecord, choice: Ranking | None) -> None:
-        """Apply a decision from the log; ``choice`` is the model's own, if it is at hand."""
+    def decide(self, decision: DecisionRecord, choice: Ranking | None) -> None:
+        """Tell the policy of a decision, and of its own choice."""
         if decision.mode != "frozen":
-            noted = self.policy.record_decision(decision.choice if choice is None else choice)
-            self._changed |= noted
-        self._stats.decide(decision)
-        self.seq = seq
+            choice = decision.choice if choice is None else choice
+            self._changed |= self.policy.record_decision(choice)
 
-    def settle(self, seq: int, decision: DecisionRecord, rows: SparseRows | None) -> None:
-        """Apply the outcome of a decision from the log; ``rows`` are its own, if at hand."""
-        assert decision.outcome is not None
-        if decision.outcome.learn:
-            self.policy.learn(*decision.observed(rows))
-            self._changed = True
-        self._stats.settle(decision)
-        self.seq = seq
+    def settle(self, decision: DecisionRecord, receipt: Ranking) -> None:
+        """Learn from the outcome of a decision, but not from what is not attributable."""
+        outcome = decision.outcome
+        assert outcome is not None
+        if not outcome.learn:
+            return
+        tried, costs = outcome.tried, outcome.paid if outcome.reported else None
+        if not outcome.attributable or outcome.not_attributable:
+            last = tried if outcome.succeeded else 0
+            left_out = outcome.not_attributable if outcome.attributable else range(1, tried + 1)
+            kept = [i for i in range(tried) if i + 1 == last or i + 1 not in left_out]
+            receipt, tried = receipt.subset(kept), len(kept)
+            costs = None if costs is None else [costs[i] for i in kept]
+        told = Outcome(tried, outcome.succeeded, None if costs is None else tuple(costs))
+        self.policy.learn(receipt, told)
+        self._learned, self._changed = self._learned + 1, True
 
     def publish(self) -> None:
         """Let readers see what has been applied so far."""
         policy = self.policy.view() if self._changed else self.view.policy
-        self.view, self._changed = View(policy, self._stats.copy(), self.seq), False
+        self.view, self._changed = View(policy, self._learned, self.seq), False
+        if len(self._uncounted) > MAX_UNCOUNTED:
+            self.published()
 
     def snapshot(self) -> Snapshot:
         """Return the complete state as it was published."""
-        policy, stats, seq = self.view
-        return Snapshot.of(seq, policy.to_bytes(), stats)
+        view, stats = self.published()
+        return Snapshot.of(view.seq, view.policy.to_bytes(), stats)
+
+    def published(self) -> tuple[View, Stats]:
+        """Return what was published last, and the statistics of the same moment."""
+        with self._counting:
+            view, waiting = self.view, self._uncounted
+            while waiting and waiting[0][0] <= view.seq:
+                self._stats.count(waiting.popleft()[1])
+            return view, self._stats.copy()
 
     def restore(self, snapshot: Snapshot) -> None:
         """Replace the state by that of a snapshot."""
@@ -186,9 +245,11 @@ class Model:
             stats = msgspec.msgpack.decode(snapshot.stats, type=Stats)
         except msgspec.DecodeError as error:
             raise BadFile(f"{source} has no statistics: {error}") from error
-        self.policy, self._stats, self.seq = policy, stats, snapshot.seq
-        self.saved, self._changed = stats.outcomes, True
-        self.publish()
+        with self._counting:
+            self.policy, self._learned, self.seq = policy, stats.learned, snapshot.seq
+            self._stats, self._uncounted = stats, deque[tuple[int, DecisionRecord]]()
+            self.saved, self._changed = stats.outcomes, True
+            self.publish()
 
     def state_hash(self) -> str:
         """Return the SHA-256 of the policy's bytes."""

@@ -6,11 +6,12 @@ import asyncio
 import logging
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 
 import msgspec
 
+from longrank.decision import Ranking
 from longrank.errors import InvalidInput
-from longrank.rows import SparseRows
 from longrank.service import messages
 from longrank.service.engine.apply import Recent
 from longrank.service.engine.decide import Appending, Reading
@@ -23,6 +24,7 @@ from longrank.service.store.records import (
     Draft,
     Entry,
     OutcomeRecord,
+    copied,
     encode,
 )
 from longrank.service.store.store import Store
@@ -49,23 +51,18 @@ async def settle(
         known = await read(recent.find, model.number, decision)
     if known is None:
         raise Unknown(f"there is no decision {decision!r}")
-    record, rows = known
-    outcome = check(request, record, now, frozen=model.spec.request.mode == "frozen")
-    try:
-        await append(_draft(model, record, outcome, rows))
-    except Duplicate:
-        pass
-    else:
+    record, receipt = known
+    outcome = check(request, record, now, model.spec.request.mode)
+    with suppress(Duplicate):
+        await append(_draft(model, record, outcome, receipt))
         return answer(outcome)
     _, existing = await read(recent.store.find, model.number, decision)
     if existing is None:
         raise Unknown(f"there is no decision {decision!r}")
     before = existing.outcome()
     if before.content != outcome.content:
-        how = (
-            "expired and was recorded as failed" if before.automatic else "has a different outcome"
-        )
-        raise Conflict(f"the decision {decision!r} {how}")
+        different, expired = "has a different outcome", "expired and was recorded as failed"
+        raise Conflict(f"the decision {decision!r} {expired if before.automatic else different}")
     return answer(before, repeated=True)
 
 
@@ -91,12 +88,11 @@ async def settle_many(
 
     numbers = await read(recent.store.numbers, model.number, [item.id for item in items])
     order = sorted(range(len(items)), key=lambda i: numbers.get(items[i].id, 0))
-    results: dict[int, messages.OutcomeAnswer | Exception] = {}
+    answers: dict[int, messages.OutcomeAnswer | Exception] = {}
     for first in range(0, len(items), MAX_TOGETHER):
         chunk = order[first : first + MAX_TOGETHER]
-        found = await asyncio.gather(*(one(items[i]) for i in chunk))
-        results.update(zip(chunk, found, strict=True))
-    return [results[i] for i in range(len(items))]
+        answers |= zip(chunk, await asyncio.gather(*(one(items[i]) for i in chunk)), strict=True)
+    return [answers[i] for i in range(len(items))]
 
 
 def expire(
@@ -109,8 +105,7 @@ def expire(
     record = decided.decision()
     tried = len(record.played.ids)
     request = OutcomeRequest(tried=tried, succeeded=False, reason="no outcome")
-    frozen = model.spec.request.mode == "frozen"
-    outcome = check(request, record, now, frozen=frozen, automatic=True)
+    outcome = check(request, record, now, model.spec.request.mode, automatic=True)
     try:
         store.append(_draft(model, record, outcome)).result(timeout)
     except Duplicate:
@@ -118,35 +113,23 @@ def expire(
 
 
 def _draft(
-    model: Model, record: DecisionRecord, outcome: OutcomeRecord, rows: SparseRows | None = None
+    model: Model, record: DecisionRecord, outcome: OutcomeRecord, receipt: Ranking | None = None
 ) -> Draft:
-    body, known = encode(outcome), (msgspec.structs.replace(record, outcome=outcome), rows)
-    return Draft(model.number, OUTCOME, record.id, outcome.recorded, 0.0, body, known)
+    known = msgspec.structs.replace(record, outcome=outcome), receipt
+    return Draft(model.number, OUTCOME, record.id, outcome.recorded, 0.0, encode(outcome), known)
 
 
 def answer(outcome: OutcomeRecord, *, repeated: bool = False) -> messages.OutcomeAnswer:
     """Return the answer to an outcome."""
-    return messages.OutcomeAnswer(
-        id=outcome.id,
-        outcome=observed(outcome),
-        reward=outcome.reward,
-        recorded=outcome.recorded,
-        learned=outcome.learn,
-        why=outcome.why,
-        attributable=outcome.attributable,
-        not_attributable=outcome.not_attributable,
-        reason=outcome.reason,
-        at=outcome.at,
-        repeated=repeated,
-        spent=outcome.spent,
-        estimated=outcome.estimated,
+    shown = observed(outcome)
+    return copied(
+        outcome, messages.OutcomeAnswer, outcome=shown, learned=outcome.learn, repeated=repeated
     )
 
 
 def observed(outcome: OutcomeRecord) -> messages.Observed:
     """Return what was reported of the tries."""
-    costs = outcome.paid if outcome.reported else None
-    return messages.Observed(outcome.tried, outcome.succeeded, costs)
+    return messages.Observed(outcome.tried, outcome.succeeded, outcome.costs)
 
 
 # checking a request
@@ -156,8 +139,8 @@ def check(
     request: OutcomeRequest,
     record: DecisionRecord,
     now: float,
+    mode: str,
     *,
-    frozen: bool,
     automatic: bool = False,
 ) -> OutcomeRecord:
     """Check a report about a decision; InvalidInput says what is wrong with it.
@@ -166,22 +149,24 @@ def check(
     """
     played = record.played
     tried, succeeded = _observed(request, played.ids)
-    left_out = _left_out(request, played.ids, tried - succeeded)
-    expired = now >= record.expires and not automatic
     failures = tried - succeeded
-    blamed = failures - len(set(left_out)) if request.attributable else 0
+    left_out = _left_out(request, played.ids, failures)
     why = None  # why it is not learned from
-    if frozen or expired:
-        why = "frozen" if frozen else "expired"
-    elif not succeeded and not blamed:
-        why = "not attributable" if tried else "nothing was tried"
-    paid = [] if played.costs is None else played.costs[:tried]
+    if mode == "frozen":
+        why = "frozen"
+    elif now >= record.expires and not automatic:
+        why = "expired"
+    elif not tried:
+        why = "nothing was tried"
+    elif not succeeded and not (request.attributable and failures > len(set(left_out))):
+        why = "not attributable"
     if request.costs is not None:
         paid = _costs(request.costs, tried)
+    else:
+        paid = [] if played.costs is None else played.costs[:tried]
     earned = [record.rewards[tried - 1] if succeeded else record.losses[tried]]
     if succeeded and played.success_values is not None:
         earned.append(played.success_values[tried - 1])
-    all_failed = not succeeded and tried == len(played.ids)
     return OutcomeRecord(
         id=record.id,
         recorded=now,
@@ -193,7 +178,7 @@ def check(
         paid=paid,
         reported=request.costs is not None,
         estimated=request.costs is None and any(position < tried for position in record.expected),
-        gave_up=all_failed and tried < len(played.values) - 1,
+        gave_up=not succeeded and tried == len(played.ids) < len(played.values) - 1,
         why=why,
         attributable=request.attributable,
         not_attributable=left_out,
@@ -227,7 +212,12 @@ def _costs(given: list[float], tried: int) -> list[float]:
 
 def _observed(request: OutcomeRequest, ids: list[str]) -> tuple[int, bool]:
     """Return how many were tried and whether the last one succeeded, from either form."""
-    tried, succeeded = _count(request.tried, ids), request.succeeded
+    tried, succeeded = request.tried, request.succeeded
+    if isinstance(tried, list):
+        if tried != ids[: len(tried)]:
+            rule = f"name the first candidates of the sequence in order ({', '.join(ids)})"
+            raise InvalidInput("tried", rule, ", ".join(tried))
+        tried = len(tried)
     if request.succeeded_id is not None:
         if request.succeeded_id not in ids:
             rule = "be the id of a candidate of the sequence"
@@ -243,13 +233,3 @@ def _observed(request: OutcomeRequest, ids: list[str]) -> tuple[int, bool]:
     if succeeded and tried == 0:
         raise InvalidInput("tried", "be at least 1 where something succeeded", 0)
     return tried, succeeded
-
-
-def _count(tried: int | list[str] | None, ids: list[str]) -> int | None:
-    """Return how many were tried, where they may have been named."""
-    if not isinstance(tried, list):
-        return tried
-    if tried != ids[: len(tried)]:
-        rule = f"name the first candidates of the sequence in order ({', '.join(ids)})"
-        raise InvalidInput("tried", rule, ", ".join(tried))
-    return len(tried)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from longrank.service.messages import Curve, ModelStats, PositionStats
-from longrank.service.store.records import DecisionRecord, OutcomeRecord
+from longrank.service.store.records import DecisionRecord, OutcomeRecord, copied
 
 MAX_BINS = 200  # of the curve
 
@@ -375,17 +375,15 @@ class Stats(msgspec.Struct, array_like=True):
     gave_up: int = 0
     series: Series = msgspec.field(default_factory=Series)
 
-    def decide(self, decision: DecisionRecord) -> None:
-        """Count a decision."""
-        self.series.decide(decision)
-        self.decisions += 1
-        self.lengths += len(decision.played.ids)
-        self.empty += not decision.played.ids
-
-    def settle(self, decision: DecisionRecord) -> None:
-        """Count the outcome of a decision."""
+    def count(self, decision: DecisionRecord) -> None:
+        """Count a decision when it is made, and again with its outcome when that has arrived."""
         outcome = decision.outcome
-        assert outcome is not None
+        if outcome is None:
+            self.series.decide(decision)
+            self.decisions += 1
+            self.lengths += len(decision.played.ids)
+            self.empty += not decision.played.ids
+            return
         self.series.settle(decision, outcome)
         self.outcomes += 1
         self.learned += outcome.learn
@@ -418,43 +416,42 @@ class Stats(msgspec.Struct, array_like=True):
 
     def copy(self) -> Stats:
         """Return a copy that does not change as this one goes on counting."""
-        tried, succeeded, bins = self.tried.copy(), self.succeeded.copy(), self.bins.copy()
-        series = self.series.copy()
-        return msgspec.structs.replace(
-            self, tried=tried, succeeded=succeeded, bins=bins, series=series
-        )
+        own = {
+            name: getattr(self, name).copy() for name in ("tried", "succeeded", "bins", "series")
+        }
+        return msgspec.structs.replace(self, **own)
 
     def shown(self, pending: int) -> ModelStats:
         """Return the statistics as an answer."""
-        outcomes, bins = self.outcomes, self.bins
-        reward, spent = self.reward, self.spent
-        return ModelStats(
-            decisions=self.decisions,
-            outcomes=outcomes,
+        outcomes = self.outcomes
+
+        def mean(total: float, count: int = outcomes) -> float | None:
+            return total / count if count else None
+
+        return copied(
+            self,
+            ModelStats,
             pending=pending,
             expired=max(0, self.decisions - outcomes - pending),
-            learned=self.learned,
             not_learned=outcomes - self.learned,
-            empty=self.empty,
-            total_reward=reward,
-            mean_reward=reward / outcomes if outcomes else None,
-            total_spent=spent,
-            mean_spent=spent / outcomes if outcomes else None,
-            mean_length=self.lengths / self.decisions if self.decisions else None,
-            success_rate=self.successes / outcomes if outcomes else None,
+            total_reward=self.reward,
+            mean_reward=mean(self.reward),
+            total_spent=self.spent,
+            mean_spent=mean(self.spent),
+            mean_length=mean(self.lengths, self.decisions),
+            success_rate=mean(self.successes),
             give_ups=self.gave_up,
             declined=outcomes - self.successes - self.gave_up,
             by_position=[
-                PositionStats(i + 1, n, self.succeeded[i], self.succeeded[i] / n if n else None)
-                for i, n in enumerate(self.tried)
+                PositionStats(i + 1, tried, succeeded, mean(succeeded, tried))
+                for i, (tried, succeeded) in enumerate(zip(self.tried, self.succeeded, strict=True))
             ],
-            estimated=self.estimated,
             curve=Curve(
                 size=self.size,
-                outcomes=[count for count, _, _, _ in bins],
-                reward=[total / count for count, total, _, _ in bins],
-                length=[lengths / count for count, _, lengths, _ in bins],
-                give_ups=[given_up / count for count, _, _, given_up in bins],
+                outcomes=[count for count, _, _, _ in self.bins],
+                reward=[reward / count for count, reward, _, _ in self.bins],
+                length=[length / count for count, _, length, _ in self.bins],
+                give_ups=[given_up / count for count, _, _, given_up in self.bins],
             ),
         )
 

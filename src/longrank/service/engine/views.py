@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,7 +15,7 @@ from longrank.service.engine import decide, settle, stats
 from longrank.service.engine.model import Model
 from longrank.service.engine.stats import Span
 from longrank.service.errors import Unknown
-from longrank.service.store.records import DecisionRecord, joined, state_hash
+from longrank.service.store.records import DecisionRecord, copied, joined, state_hash
 from longrank.service.store.store import Store
 
 OTHERS = "(others)"
@@ -57,16 +57,16 @@ class Views(ABC):
 
     def describe(self, model: Model) -> messages.ModelAnswer:
         """Describe a model: what it was created with, and how it is doing."""
-        request, view = model.spec.request, model.view
+        request, (view, counted) = model.spec.request, model.published()
         settings = msgspec.structs.asdict(request) | {"dim": request.dim or 0}
         del settings["schema"]  # shown separately
         return messages.ModelAnswer(
             name=model.name,
             **settings,
             created=model.created,
-            version=view.stats.learned,
+            version=view.learned,
             state_hash=state_hash(view.policy.to_bytes()),
-            stats=view.stats.shown(self.pending(model)),
+            stats=counted.shown(self.pending(model)),
         )
 
     def schema(self, model: Model) -> messages.SchemaAnswer:
@@ -92,10 +92,11 @@ class Views(ABC):
     def series(self, model: Model, seconds: float | None = None) -> messages.SeriesAnswer:
         """Return a model's numbers over time, of the last seconds or of all time."""
         now = self.clock()
-        span = model.stats.series.within(seconds, now)
+        series = model.stats.series
+        span = series.within(seconds, now)
         starts = [start for start, _ in span.buckets]
         since = starts[0] if starts else math.inf
-        marks = [mark for mark in model.stats.series.marks if mark.at >= since]
+        marks = [mark for mark in series.marks if mark.at >= since]
         candidates = []
         for i, name in enumerate([*span.names, *([OTHERS] if span.others() else [])]):
             numbers: list[Any] = [span.candidate(i, which) for which in range(stats.WIDTH)]
@@ -143,16 +144,16 @@ class Views(ABC):
         result = _result(record, now)
         short = decide.answer(record, model.name)
         outcome = None if record.outcome is None else settle.answer(record.outcome)
-        return messages.DecisionRead(
-            **{name: getattr(short, name) for name in short.__struct_fields__},
-            rewards=record.rewards,
-            losses=record.losses,
+        return copied(
+            record,
+            messages.DecisionRead,
+            **msgspec.structs.asdict(short),
             status=_status(result),
             explanation=_explain(record, model.spec.request.currency),
-            outcome=outcome.outcome if outcome else None,
+            outcome=outcome and outcome.outcome,
             outcome_record=outcome,
             history=_history(record, now),
-            context=None if record.context is None else msgspec.json.decode(record.context),
+            context=record.context and msgspec.json.decode(record.context),
             patience=record.planned_patience,
             result=result,
             stopped=_stopped(record),
@@ -182,20 +183,20 @@ class Views(ABC):
 def summary(model: Model) -> messages.ModelSummary:
     """Summarise a model without reading the store."""
     request, counted = model.spec.request, model.stats
-    return messages.ModelSummary(
+    return copied(
+        counted,
+        messages.ModelSummary,
         name=model.name,
         policy=request.policy,
         mode=request.mode,
         currency=request.currency,
-        decisions=counted.decisions,
-        outcomes=counted.outcomes,
         success_rate=counted.successes / counted.outcomes if counted.outcomes else None,
         total_reward=counted.reward,
         last=counted.series.last,
     )
 
 
-def _whole(numbers: Sequence[float]) -> list[int]:
+def _whole(numbers: Iterable[float]) -> list[int]:
     return [int(number) for number in numbers]
 
 
@@ -216,10 +217,8 @@ def _stopped(record: DecisionRecord) -> str:
     if end == budget:
         return f"It uses the whole budget of {budget} {'try' if budget == 1 else 'tries'}."
     if any(value > values[end] for value in values[end + 1 :]):
-        return (
-            f"It stops after {end} of {budget} tries, as drawn at random: a longer sequence has a "
-            "higher expected value."
-        )
+        reason = "as drawn at random: a longer sequence has a higher expected value"
+        return f"It stops after {end} of {budget} tries, {reason}."
     if end == 0:
         return f"It tries nothing of {budget} tries: none is worth what it costs."
     return (
@@ -270,16 +269,15 @@ def _history(record: DecisionRecord, now: float) -> list[messages.Event]:
 def _summary(record: DecisionRecord, now: float) -> messages.DecisionSummary:
     """Return a decision for a list."""
     value, outcome, result = record.played.value, record.outcome, _result(record, now)
-    return messages.DecisionSummary(
-        id=record.id,
-        created=record.created,
-        expires=record.expires,
+    return copied(
+        record,
+        messages.DecisionSummary,
         sequence=record.played.ids,
         expected_value=None if value != value else value,
         status=_status(result),
-        outcome=None if outcome is None else settle.observed(outcome),
+        outcome=outcome and settle.observed(outcome),
         result=result,
-        reward=None if outcome is None else outcome.reward,
-        spent=None if outcome is None else outcome.spent,
-        proposal=None if record.proposal is None else record.proposal.ids,
+        reward=outcome and outcome.reward,
+        spent=outcome and outcome.spent,
+        proposal=record.proposal and record.proposal.ids,
     )

@@ -12,7 +12,6 @@ import random
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from functools import partial
 from importlib import import_module
 from inspect import signature
 from typing import IO, Any, NamedTuple
@@ -25,8 +24,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from longrank.errors import LongrankError
 from longrank.service.engine.keys import ADMIN, digest
-from longrank.service.http import body, problems
-from longrank.service.http.key_lookup import KeyLookup
+from longrank.service.http import problems
+from longrank.service.http.access import KeyLookup
+from longrank.service.http.body import BodyReader, too_large
 from longrank.service.http.limits import Limits
 from longrank.service.http.logs import Access
 from longrank.service.http.problems import Refused
@@ -155,7 +155,8 @@ class Application:
         self._table = endpoints(routes)
         self._limits, self._quota = service.limits, Quota(service.limits)
         self._in_flight = 0
-        self._bodies = body.BodyReader(service.limits.max_bytes, service.limits.max_buffered)
+        limits = service.limits
+        self._bodies = BodyReader(limits.max_bytes, limits.max_buffered, service.workers)
         open_ones = {"metrics"} if service.auth else {route.name for route in routes}
         self._keyless = open_ones - {"health", "ready"}  # what a page could use or read
         self._others = not service.engine.store.exclusive  # processes write to the store as well
@@ -197,7 +198,8 @@ class Application:
         finally:
             self._in_flight -= 1
             seconds = time.perf_counter() - started
-            self._service.metrics.observe(call, status, seconds)
+            self._service.metrics.count(call, status).inc()
+            self._service.metrics.time(call).observe(seconds)
             if self._access is not None:
                 path = self._shown(scope["path"], status)
                 self._access(scope["method"], path, status, seconds, request_id.decode())
@@ -206,7 +208,7 @@ class Application:
         """Refuse a body that is too long (413), and a request when there are too many (503)."""
         length = headers.get(b"content-length", b"")
         if length.isdigit() and int(length) > self._limits.max_bytes:
-            raise body.too_large(self._limits.max_bytes)
+            raise too_large(self._limits.max_bytes)
         # slow bodies do not count against everyone, only against their key
         in_flight = self._in_flight - self._bodies.receiving
         if in_flight > self._limits.max_queued and path.startswith("/v1/"):
@@ -240,21 +242,17 @@ class Application:
             if self._others and route.looks_up and not service.engine.knows(arguments["name"]):
                 # another process may have created it; raises if there is none
                 await run_in_threadpool(service.engine.model, arguments["name"])
-            turn, size = Turn(key, arguments.get("name", "")), 0
-            work: Callable[[], Any] | None = None
-            if route.takes is not None:
-                received = await self._bodies.read(headers, receive)
-                size, work = received.size, partial(body.decode, route.takes, received)
-                del received
+            load = Load(Turn(key, arguments.get("name", "")))
             if endpoint.takes_load:
-                arguments["load"] = Load(turn, size)
-            if work is None:
+                arguments["load"] = load
+            if route.takes is None:
                 return await endpoint.handler(service, **arguments)
-            # not bound to a name, so a waiting handler can free it
-            return await endpoint.handler(
-                service,
-                **arguments,
-                body=work() if size <= body.LARGE else await service.workers.run(turn, work),
+            return (
+                await endpoint.handler(  # the body has no name here: a waiting handler can free it
+                    service,
+                    **arguments,
+                    body=await self._bodies.read(route.takes, headers, receive, load),
+                )
             )
         finally:
             if key:
@@ -265,10 +263,7 @@ class Application:
 
         Return the digest of the key.
         """
-        key = _bearer(headers)
-        if key is None:
-            raise _no_key()
-        owner = self._service.keys.known(key)
+        key, owner = self._service.keys.opened_by(_bearer(headers))
         if owner is None:
             owner = await self._lookup.owner(key)
         if owner is None:
@@ -283,10 +278,8 @@ class Application:
 
     async def _check_metrics_key(self, headers: Headers) -> None:
         """Refuse to show the metrics without their key or the administrator's."""
-        key, expected = _bearer(headers), digest(self._service.metrics_key or "")
-        if key is None or (
-            not hmac.compare_digest(key, expected) and await self._lookup.owner(key) != ADMIN
-        ):
+        key, expected = digest(_bearer(headers)), digest(self._service.metrics_key or "")
+        if not hmac.compare_digest(key, expected) and await self._lookup.owner(key) != ADMIN:
             raise _no_key()
 
     def _shown(self, path: str, status: int) -> str:
@@ -296,11 +289,12 @@ class Application:
         return path if status < 400 else self._service.keys.hide(path)  # what was served is no key
 
 
-def _bearer(headers: Headers) -> bytes | None:
-    """Return the digest of a request's key, None without one."""
+def _bearer(headers: Headers) -> str:
+    """Return the key of a request; refuse with 401 without one."""
     scheme, _, key = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-    key = key.strip()
-    return digest(key) if key and scheme.lower() == "bearer" else None
+    if scheme.lower() != "bearer" or not key.strip():
+        raise _no_key()
+    return key.strip()
 
 
 def _no_key() -> Refused:

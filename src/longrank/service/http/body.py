@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from functools import cache, partial
+from typing import Any
 
 import msgspec
 from starlette.requests import ClientDisconnect
@@ -10,31 +12,29 @@ from starlette.types import Receive
 
 from longrank.service.http.problems import Refused
 from longrank.service.http.routes import JSON
+from longrank.service.http.service import Load
+from longrank.service.http.workers import Workers
 from longrank.service.validation_errors import explain
 
 LARGE = 64 << 10  # bytes that take about a millisecond to decode
 MSGPACK = ("application/msgpack", "application/x-msgpack", "application/vnd.msgpack")
-_decoders: dict[tuple[type, bool], Any] = {}
-
-
-class Body(NamedTuple):
-    """The bytes of a body, and whether they are MessagePack; :func:`decode` takes them out."""
-
-    chunks: list[bytes]
-    size: int
-    packed: bool
 
 
 class BodyReader:
-    """Receives bodies: at most ``max_bytes`` of one, and ``max_buffered`` of all at a time."""
+    """Receives bodies: at most ``max_bytes`` of one, and ``max_buffered`` of all at a time.
 
-    def __init__(self, max_bytes: int, max_buffered: int) -> None:
-        self._max_bytes, self._max_buffered = max_bytes, max_buffered
+    Large ones are decoded by ``workers``.
+    """
+
+    def __init__(self, max_bytes: int, max_buffered: int, workers: Workers) -> None:
+        self._max_bytes, self._max_buffered, self._workers = max_bytes, max_buffered, workers
         self.receiving = 0  # bodies that are not complete
         self._buffered = 0  # bytes of them
 
-    async def read(self, headers: dict[bytes, bytes], receive: Receive) -> Body:
-        """Receive a body: 415 for another media type, 413 if it is too long."""
+    async def read(
+        self, kind: type, headers: Mapping[bytes, bytes], receive: Receive, load: Load
+    ) -> Any:
+        """Receive a body and decode it: 415 for another media type, 413 if it is too long."""
         media = headers.get(b"content-type", b"").decode("latin-1").partition(";")[0]
         if (media := media.strip().lower()) != JSON and media not in MSGPACK:
             raise Refused(415, f"the content type must be {JSON} or {MSGPACK[0]}")
@@ -57,7 +57,9 @@ class BodyReader:
         finally:
             self.receiving -= 1
             self._buffered -= size
-        return Body(chunks, size, media != JSON)
+        load.size = size
+        work = partial(decode, kind, chunks, packed=media != JSON)
+        return work() if size <= LARGE else await self._workers.run(load.turn, work)
 
 
 def too_large(max_bytes: int) -> Refused:
@@ -66,17 +68,15 @@ def too_large(max_bytes: int) -> Refused:
     return Refused(413, detail, {"Connection": "close"})
 
 
-def decode(kind: type, body: Body) -> Any:
+_decoder = cache(lambda codec, kind: codec.Decoder(kind))
+
+
+def decode(kind: type, chunks: list[bytes], *, packed: bool) -> Any:
     """Decode a body: 400 if it is malformed, InvalidInput if it breaks a rule."""
-    chunks, _, packed = body
     data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-    chunks.clear()  # free them while the handler waits
     codec = msgspec.msgpack if packed else msgspec.json
-    decoder = _decoders.get((kind, packed))
-    if decoder is None:
-        decoder = _decoders[kind, packed] = codec.Decoder(kind)
     try:
-        return decoder.decode(data)
+        return _decoder(codec, kind).decode(data)
     except msgspec.ValidationError as error:
         try:
             value = codec.decode(data)

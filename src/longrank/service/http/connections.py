@@ -43,10 +43,13 @@ class Connections:
             self._sweep(connection.loop)
         return True
 
-    def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
-        now = loop.time()
+    def check(self, now: float) -> None:
+        """Close the connections whose clients take too long."""
         for connection in list(self.open):
             connection.check(now)
+
+    def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.check(loop.time())
         self._sweeping = loop.call_later(SWEEP, self._sweep, loop) if self.open else None
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Awaitable
 from functools import partial
 
 import msgspec
@@ -15,9 +18,10 @@ from longrank.service.engine.views import Wanted
 from longrank.service.export import spooled
 from longrank.service.http.problems import status_of
 from longrank.service.http.routes import EXPORTS
-from longrank.service.http.service import Load, Reply, Service
-from longrank.service.http.workers import Shape
+from longrank.service.http.service import Load, Reply, Service, Shape
 
+MAX_INLINE = 0.002  # seconds of the event loop that a decision may take
+_MAX_SHAPES = 10_000
 _SLOWER = 10  # times the work of other policies, for one that draws each try in Python
 
 
@@ -34,11 +38,30 @@ async def decide(
             raise InvalidInput("Idempotency-Key", rule, repr(idempotency_key))
         body = msgspec.structs.replace(body, id=idempotency_key)
     shape = _shape(service.engine.model(name), body, load.size, service.limits.max_work)
-    ranking = partial(service.engine.aio.decide, name, body)
+    rank = partial(_rank, service, shape, name, body)
     del body  # not needed while the decision waits for the disk
-    logging = await service.workers.run_timed(shape, load.turn, ranking)
-    del ranking
+    # a quick decision could have to wait for a thread that works for the same model
+    quick = service.seconds.get(shape, math.inf) < MAX_INLINE and name not in service.workers.jobs
+    logging = rank() if quick else await service.workers.run(load.turn, rank)
+    del rank
     return await logging
+
+
+def _rank(
+    service: Service, shape: Shape, name: str, request: messages.DecisionRequest
+) -> Awaitable[messages.DecisionAnswer]:
+    """Rank now, and note how long that takes; log when awaited.
+
+    The first of a shape may have to compile, so that a slow one counts for some time, but not
+    forever.
+    """
+    started = time.thread_time()
+    logging = service.engine.aio.decide(name, request)
+    took, seconds = time.thread_time() - started, service.seconds
+    if len(seconds) >= _MAX_SHAPES:
+        seconds.clear()
+    seconds[shape] = max(took, seconds.get(shape, 0.0) / 2)
+    return logging
 
 
 def _shape(model: Model, request: messages.DecisionRequest, size: int, max_work: float) -> Shape:

@@ -1,159 +1,143 @@
-"""The page at ``/docs``: the OpenAPI document for readers, without scripts."""
+"""The page ``/docs``: the OpenAPI document for people, without scripts."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from html import escape
 from typing import Any
 
+from longrank.document.blocks import Block, Grid, Heading, Prose, to_html
 from longrank.service.http.openapi import tree
 from longrank.service.http.service import Reply, Service
 from longrank.service.http.status import PAGE_HEADERS
 
 Node = dict[str, Any]
 
-_STYLE = """
-:root { color-scheme: light dark; --soft: #667585; --line: #c8d0d8; --mark: #2563a8; }
-@media (prefers-color-scheme: dark) { :root { --soft: #9aa7b4; --line: #3a4653; --mark: #7db4f0; } }
-body { max-width: 60rem; margin: 0 auto; padding: 1rem; overflow-wrap: anywhere;
-  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif; }
-h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line); }
-h3 { margin: 2rem 0 0.25rem; font-size: 1rem; }
-a { color: var(--mark); }
-code { font: 0.9em ui-monospace, Menlo, Consolas, monospace; }
-h3 b { color: var(--mark); }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: 0.9rem; margin: 0.5rem 0; }
-caption { text-align: left; font-weight: 600; padding: 0.25rem 0; }
-th, td { text-align: left; vertical-align: top; padding: 0.2rem 1rem 0.2rem 0;
-  border-bottom: 1px solid var(--line); overflow-wrap: break-word; }
-th { color: var(--soft); font-weight: 600; }
-.soft { color: var(--soft); }
-"""
-_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-_POLICY = (
-    f"default-src 'none'; style-src 'sha256-{_HASH}'; img-src data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
 _SIGNS = {
-    "minimum": "≥", "exclusiveMinimum": "&gt;", "maximum": "≤", "exclusiveMaximum": "&lt;",
+    "minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<",
     "minLength": "length ≥", "maxLength": "length ≤",
 }  # fmt: skip
 
 
 async def page(service: Service) -> Reply:  # noqa: ARG001
-    return Reply(render(), PAGE_HEADERS | {"Content-Security-Policy": _POLICY})
+    return render()
 
 
 @cache
-def render() -> bytes:
-    """Return the page."""
-    return "\n".join(_page(tree())).encode()
+def render() -> Reply:
+    """Return the page, with the policy that allows its own style and nothing else."""
+    document = tree()
+    links = {"/": "/", "/openapi.json": "/openapi.json"}
+    links |= {name: f"#{name}" for name in document["components"]["schemas"]}
+    links |= {escape(title): f"#call-{call['operationId']}" for title, call in _calls(document)}
 
+    def link(code: re.Match[str]) -> str:
+        target = links.get(code[1])
+        return code[0] if target is None else f'<a href="{target}">{code[0]}</a>'
 
-def _page(document: Node) -> Iterator[str]:
-    info, schemas = document["info"], document["components"]["schemas"]
-    calls = [
-        (method.upper(), path, operation)
-        for path, methods in document["paths"].items()
-        for method, operation in methods.items()
-    ]
-    title = f"{escape(info['title'])} {escape(info['version'])}: the HTTP API"
-    yield "<!doctype html>"
-    yield f'<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield f'<link rel="icon" href="data:,"><style>{_STYLE}</style></head><body>'
-    yield f"<h1>{title}</h1>{_prose(info['description'])}"
-    yield (
-        "<p>A request names its key in the header <code>Authorization: Bearer lr_...</code>. Bodies"
-        " are JSON or MessagePack (<code>Content-Type</code>); errors are"
-        " <code>application/problem+json</code>. For programs: "
-        '<a href="/openapi.json">openapi.json</a> (OpenAPI '
-        f"{escape(document['openapi'])}). <a href='/'>The service's page</a>.</p>"
+    text = to_html(_blocks(document), f"{document['info']['title']}: the HTTP API")
+    text = re.sub("<code>([^<]+)</code>", link, text)
+    text = text.replace("<style>", '<link rel="icon" href="data:,">\n<style>', 1)
+    style = text.partition("<style>")[2].partition("</style>")[0]
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
-    yield "<h2>Endpoints</h2>"
+    return Reply(text.encode(), PAGE_HEADERS | {"Content-Security-Policy": policy})
+
+
+def _calls(document: Node) -> Iterator[tuple[str, Node]]:
+    for path, methods in document["paths"].items():
+        for method, call in methods.items():
+            yield f"{method.upper()} {path}", call
+
+
+def _blocks(document: Node) -> Iterator[Block]:
+    info, schemas = document["info"], document["components"]["schemas"]
+    yield Heading(f"{info['title']} {info['version']}: the HTTP API", 1)
+    yield Prose(info["description"])
+    yield Prose(
+        "A request names its key in the header `Authorization: Bearer lr_...`. Bodies are JSON or "
+        "MessagePack (`Content-Type`); errors are `application/problem+json`. For programs there "
+        f"is `/openapi.json` (OpenAPI {document['openapi']}). The console is at `/`."
+    )
+    yield Heading("Endpoints", 2)
     yield _table(
-        ["", "path", "what it does"],
-        (
-            [f"<b>{method}</b>", f"<a href='#{_id(call)}'><code>{escape(path)}</code></a>",
-             _line(call["summary"])]
-            for method, path, call in calls
-        ),
-    )  # fmt: skip
-    for method, path, call in calls:
-        yield from _operation(method, path, call)
-    yield "<h2>Messages</h2>"
+        ("endpoint", "what it does"),
+        ((f"`{title}`", call["summary"]) for title, call in _calls(document)),
+    )
+    for title, call in _calls(document):
+        yield Heading(f"`{title}`", 3, f"call-{call['operationId']}")
+        yield from _call(call)
+    yield Heading("Messages", 2)
     for name in sorted(schemas):
-        yield from _message(name, schemas[name])
-    yield "</body></html>"
+        yield Heading(f"`{name}`", 3, name)
+        yield from _message(schemas[name])
 
 
-def _operation(method: str, path: str, call: Node) -> Iterator[str]:
-    yield f"<h3 id='{_id(call)}'><b>{method}</b> <code>{escape(path)}</code></h3>"
+def _call(call: Node) -> Iterator[Block]:
     yield _prose(f"{call['summary']} {call['description']}")
     if call["parameters"]:
         yield _table(
-            ["parameter", "in", "type", ""],
+            ("parameter", "in", "type", ""),
             (
-                [f"<code>{escape(part['name'])}</code>", part["in"], _kind(part["schema"]),
-                 _need(part["required"], part["schema"])]
+                (f"`{part['name']}`", part["in"], _kind(part["schema"]),
+                 _need(part["required"], part["schema"]))
                 for part in call["parameters"]
             ),
         )  # fmt: skip
     body = call.get("requestBody")
     if body:
-        media = " or ".join(f"<code>{escape(kind)}</code>" for kind in body["content"])
-        yield f"<p>Takes {_kind(next(iter(body['content'].values()))['schema'])} as {media}.</p>"
-    rows = [
-        (status, _answer(told), told["description"]) for status, told in call["responses"].items()
-    ]
-    yield "".join(f"<p>Answers <b>{row[0]}</b>: {row[1]}.</p>" for row in rows if row[0] < "400")
-    bad = [row for row in rows if row[0] >= "400"]
-    yield f"<details><summary>Errors: {', '.join(row[0] for row in bad)}</summary>"
-    yield _table(["status", "answer", "reason"], ([*row[:2], _line(row[2])] for row in bad))
-    yield "</details>"
+        media = " or ".join(f"`{kind}`" for kind in body["content"])
+        yield Prose(f"Takes {_kind(next(iter(body['content'].values()))['schema'])} as {media}.")
+    errors = []
+    for status, answer in call["responses"].items():
+        if status < "400":
+            yield Prose(f"Answers {status}: {_content(answer)}.")
+        else:
+            errors.append((status, _content(answer), answer["description"]))
+    statuses = ", ".join(status for status, *_ in errors)
+    yield _table(("status", "answer", "reason"), errors, folded=f"Errors: {statuses}")
 
 
-def _answer(answer: Node) -> str:
+def _content(answer: Node) -> str:
     """Describe the body of an answer."""
     kinds = [
-        _kind(content["schema"]) if media.endswith("json") else f"<code>{escape(media)}</code>"
+        _kind(content["schema"]) if media.endswith("json") else f"`{media}`"
         for media, content in answer.get("content", {}).items()
     ]
     return " or ".join(kinds) or "nothing"
 
 
-def _message(name: str, schema: Node) -> Iterator[str]:
-    yield f"<h3 id='{escape(name)}'><code>{escape(name)}</code></h3>"
-    yield _prose(schema.get("description", ""))
-    needed = schema.get("required", [])
-    fields = schema.get("properties", {})
+def _message(schema: Node) -> Iterator[Block]:
+    for paragraph in schema.get("description", "").split("\n\n"):
+        yield _prose(paragraph)
+    needed, fields = schema.get("required", []), schema.get("properties", {})
     if not fields:
-        yield f"<p>{_kind(schema)}</p>"
+        yield Prose(_kind(schema))
         return
     yield _table(
-        ["field", "type", "", "meaning"],
+        ("field", "type", "", "meaning"),
         (
-            [f"<code>{escape(field)}</code>", _kind(kind), _need(field in needed, kind),
-             _line(kind.get("description", ""))]
-            for field, kind in fields.items()
+            (f"`{name}`", _kind(kind), _need(name in needed, kind), kind.get("description", ""))
+            for name, kind in fields.items()
         ),
-    )  # fmt: skip
+    )
 
 
 def _kind(schema: Node) -> str:
-    """Describe the values that a schema allows, in words and links."""
+    """Describe the values that a schema allows."""
     if "$ref" in schema:
-        name = escape(schema["$ref"].rpartition("/")[2])
-        return f"<a href='#{name}'>{name}</a>"
+        return f"`{schema['$ref'].rpartition('/')[2]}`"
     if "anyOf" in schema:
         return " or ".join(dict.fromkeys(map(_kind, schema["anyOf"])))
     if "enum" in schema:
-        return " or ".join(f"<code>{escape(repr(value))}</code>" for value in schema["enum"])
+        return " or ".join(f"`{value!r}`" for value in schema["enum"])
     kind, values = schema.get("type", "anything"), schema.get("additionalProperties")
     if kind == "array":
         parts = [*schema.get("prefixItems", ()), schema.get("items")]
@@ -162,33 +146,26 @@ def _kind(schema: Node) -> str:
     if kind == "object" and isinstance(values, dict):
         return f"object of {_kind(values)}"
     rules = [f"{sign} {schema[name]:,}" for name, sign in _SIGNS.items() if name in schema]
-    rules += [f"<code>{escape(schema['pattern'])}</code>"] if "pattern" in schema else []
-    return f"{kind} <span class='soft'>{', '.join(rules)}</span>" if rules else kind
+    rules += [f"`{schema['pattern']}`"] if "pattern" in schema else []
+    return " ".join([kind, ", ".join(rules)]).strip()
 
 
 def _need(required: bool, schema: Node) -> str:
     if required:
         return "required"
-    given = schema.get("default")
-    return "optional" if given in (None, {}, []) else f"default <code>{escape(repr(given))}</code>"
+    default = schema.get("default")
+    return "optional" if default in (None, {}, []) else f"default `{default!r}`"
 
 
-def _prose(text: str) -> str:
-    parts = (" ".join(part.split()) for part in text.split("\n\n"))
-    return "".join(f"<p>{_line(part)}</p>" for part in parts if part)
+def _table(header: tuple[str, ...], rows: Any, folded: str = "") -> Grid:
+    marked = tuple(tuple(_plain(cell) for cell in row) for row in rows)
+    return Grid(header, marked, prose=tuple(range(len(header))), folded=folded)
 
 
-def _line(text: str) -> str:
-    """Escape text, with the code in it marked as such; references to classes become their names."""
-    text = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"`\1`", text)
-    return re.sub(r"(`+)([^`]+)\1", r"<code>\2</code>", escape(text))
+def _prose(text: str) -> Prose:
+    return Prose(_plain(" ".join(text.split())))
 
 
-def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    head = "".join(f"<th scope='col'>{text}</th>" for text in heads)
-    body = "\n".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<div class='wide'><table><thead><tr>{head}</tr></thead>{body}</table></div>"
-
-
-def _id(call: Node) -> str:
-    return f"call-{escape(call['operationId'])}"
+def _plain(text: str) -> str:
+    """Mark code as blocks do; references to classes become their names."""
+    return re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"`\1`", text).replace("``", "`")

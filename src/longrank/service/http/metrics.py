@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import platform
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, cast
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
@@ -53,19 +54,8 @@ class Metrics:
         ).labels(__version__, platform.python_version()).set(1)  # fmt: skip
         ProcessCollector(registry=self.registry)  # where there is /proc
         self.registry.register(_EngineCollector(engine, max_models))
-        self._counters: dict[tuple[str, int], Counter] = {}
-        self._histograms: dict[str, Histogram] = {}
-
-    def observe(self, call: str, status: int, seconds: float) -> None:
-        """Count a request."""
-        counter = self._counters.get((call, status))
-        if counter is None:
-            counter = self._counters[call, status] = self.requests.labels(call, str(status))
-        counter.inc()
-        histogram = self._histograms.get(call)
-        if histogram is None:
-            histogram = self._histograms[call] = self.seconds.labels(call)
-        histogram.observe(seconds)
+        self.count = cache(self.requests.labels)  # looking up labels is slow
+        self.time = cache(self.seconds.labels)
 
 
 class _EngineCollector(Collector):

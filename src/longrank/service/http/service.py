@@ -1,19 +1,21 @@
-"""What every handler gets and may return."""
+"""What handlers get and may return."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.keys import Keys
+from longrank.service.http.access import Origins
 from longrank.service.http.limits import Limits
-from longrank.service.http.origins import Origins
-from longrank.service.http.readiness import Readiness
 from longrank.service.http.workers import Turn, Workers
 
 if TYPE_CHECKING:
     from longrank.service.http.metrics import Metrics
+    from longrank.service.http.status import Readiness
+
+Shape = tuple[int, ...]
 
 
 @dataclass
@@ -29,6 +31,7 @@ class Service:
     readiness: Readiness
     auth: bool = True
     metrics_key: str | None = None
+    seconds: dict[Shape, float] = field(default_factory=dict)  # of the processor, of a decision
 
 
 class Reply(NamedTuple):
@@ -38,8 +41,9 @@ class Reply(NamedTuple):
     headers: dict[str, str]
 
 
-class Load(NamedTuple):
+@dataclass(slots=True)
+class Load:
     """Whose request it is, and how many bytes its body has."""
 
     turn: Turn
-    size: int
+    size: int = 0

@@ -15,17 +15,24 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.decision import Outcome, Parts, Prices, Ranking
+from longrank.decision import Prices, Ranking
 from longrank.errors import BadFile
-from longrank.explanation import Names, Reasons
+from longrank.explanation import Names
 from longrank.rows import SparseRows
 from longrank.service.errors import OtherVersion, StoreDamaged
 
 T = TypeVar("T", bound="Versioned")
+Message = TypeVar("Message", bound=msgspec.Struct)
 VERSION = 1  # of the layout of decisions, outcomes and snapshots
 DECISION, OUTCOME = 0, 1  # kinds of entries
 _HEAD = struct.Struct("<qqqdd")
 encode = msgspec.msgpack.Encoder().encode
+
+
+def copied(source: Any, kind: type[Message], **more: Any) -> Message:
+    """Return a message of the fields that a record has by the same names, and of more."""
+    same = {name: getattr(source, name) for name in kind.__struct_fields__ if name not in more}
+    return kind(**same, **more)
 
 
 class Versioned(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -113,28 +120,6 @@ class Plan(msgspec.Struct, frozen=True, array_like=True, gc=False):
     success_values: list[float] | None = None
     loss_bound: float = 0.0
     reasons: list[list[tuple[str, float]]] | None = None
-
-    @classmethod
-    def of(cls, parts: Parts, ids: list[str]) -> Plan:
-        """Return the plan of a receipt, whose candidates have these ids."""
-        order, prices, names = parts.order.tolist(), parts.prices, parts.names
-        costs = values = reasons = None
-        if prices is not None:
-            costs, values = prices.costs.tolist(), prices.values.tolist()
-        if names is not None:
-            known = names.reasons
-            reasons = known.words() if isinstance(known, Reasons) else list(known)
-        return cls(
-            [ids[i] for i in order],
-            order,
-            parts.estimates.tolist(),
-            parts.probabilities.tolist(),
-            parts.values.tolist(),
-            costs,
-            values,
-            0.0 if prices is None else prices.loss_bound,
-            reasons if reasons is not None and any(reasons) else None,
-        )
 
     @property
     def value(self) -> float:
@@ -273,19 +258,6 @@ class DecisionRecord(Versioned, frozen=True, array_like=True, gc=False, kw_only=
             return self.ranking
         return self.proposal.ranking(np.empty((len(self.proposal.ids), self.rows.columns)))
 
-    def observed(self, rows: SparseRows | None = None) -> tuple[Ranking, Outcome]:
-        """Return what to learn from: without the failures that are not attributable."""
-        ranking, ended = self.receipt(rows), self.outcome
-        assert ended is not None
-        tried, costs = ended.tried, tuple(ended.paid) if ended.reported else None
-        if ended.attributable and not ended.not_attributable:
-            return ranking, Outcome(tried, ended.succeeded, costs)
-        last = tried if ended.succeeded else 0
-        left_out = set(ended.not_attributable if ended.attributable else range(1, tried + 1))
-        kept = [i for i in range(tried) if i + 1 == last or i + 1 not in left_out]
-        costs = costs and tuple(costs[i] for i in kept)
-        return ranking.subset(kept), Outcome(len(kept), ended.succeeded, costs)
-
 
 # entries of the log
 
@@ -293,8 +265,8 @@ class DecisionRecord(Versioned, frozen=True, array_like=True, gc=False, kw_only=
 class Draft(NamedTuple):
     """An entry to append; ``known`` is what the engine need not read from the body again.
 
-    Of a decision it is the record, the model's own choice and the sparse rows of what is played; of
-    an outcome the decision with it, and those rows.
+    Of a decision it is the record, the receipt of what is played and that of the model's own
+    choice; of an outcome the decision with it, and the receipt.
     """
 
     model: int

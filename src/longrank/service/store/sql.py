@@ -6,11 +6,10 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from longrank.service.errors import Conflict, Duplicate, StoreDamaged
+from longrank.service.errors import Conflict, StoreDamaged
 from longrank.service.store.records import (
     DECISION,
     OUTCOME,
-    Draft,
     Entry,
     Snapshot,
     blob,
@@ -239,22 +238,11 @@ def events(session: Session, limit: int) -> list[EventRow]:
     return [EventRow(*row) for row in session.execute(sql, (limit,))]
 
 
-# appending to the log
+# reading the log
 
-_COLUMNS = "seq, model, kind, id, at, expires, body, sum"
-# A decision needs its model, an outcome its decision: neither may have been dropped meanwhile.
-_PARENT = (
-    "(v.column3 = 0 AND EXISTS(SELECT 1 FROM models m WHERE m.model = v.column2)) OR "
-    "(v.column3 = 1 AND EXISTS(SELECT 1 FROM log d WHERE d.model = v.column2 "
-    "AND d.id = v.column4 AND d.kind = 0))"
-)
-_MAX_ROWS = 128
-_APPENDS = {
-    count: f"INSERT INTO log({_COLUMNS}) SELECT * FROM (VALUES "
-    + ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?)"] * count)
-    + f") AS v WHERE {_PARENT} ON CONFLICT DO NOTHING RETURNING seq"
-    for count in (2**power for power in range(_MAX_ROWS.bit_length()))
-}
+COLUMNS = "seq, model, kind, id, at, expires, body, sum"
+_MAX_NAMES = 500
+_OPEN = "NOT EXISTS(SELECT 1 FROM log o WHERE o.model = d.model AND o.id = d.id AND o.kind = 1)"
 
 
 def last_seq(session: Session) -> int:
@@ -263,38 +251,9 @@ def last_seq(session: Session) -> int:
     return int(seq)
 
 
-def append(session: Session, drafts: list[Draft]) -> list[Entry | Duplicate]:
-    """Append drafts; return the entry of each, or Duplicate where it could not be appended.
-
-    Many rows go into one statement, as each statement costs a change of threads.
-    """
-    # the row's lock makes the order of numbers that of commits
-    sql = "UPDATE counter SET seq = seq + ? RETURNING seq"
-    ((last,),) = session.execute(sql, (len(drafts),))
-    entries = [Entry(seq, *draft[:6]) for seq, draft in enumerate(drafts, last - len(drafts) + 1)]
-    inserted: set[int] = set()
-    first = 0
-    while first < len(entries):
-        count = min(_MAX_ROWS, 1 << ((len(entries) - first).bit_length() - 1))
-        chunk = entries[first : first + count]
-        first += count
-        args = [value for entry in chunk for value in (*entry, entry.checksum())]
-        inserted.update(seq for (seq,) in session.execute(_APPENDS[count], args))
-    return [
-        entry if entry.seq in inserted else Duplicate(f"{entry.id} cannot be appended")
-        for entry in entries
-    ]
-
-
-# reading the log
-
-_MAX_NAMES = 500
-_OPEN = "NOT EXISTS(SELECT 1 FROM log o WHERE o.model = d.model AND o.id = d.id AND o.kind = 1)"
-
-
 def find(session: Session, model: int, name: str) -> tuple[Entry | None, Entry | None]:
     """Return a decision and its outcome, by the decision's id."""
-    sql = f"SELECT {_COLUMNS} FROM log WHERE model = ? AND id = ?"
+    sql = f"SELECT {COLUMNS} FROM log WHERE model = ? AND id = ?"
     found = {row[2]: checked(row) for row in session.execute(sql, (model, name))}
     return found.get(DECISION), found.get(OUTCOME)
 
@@ -315,13 +274,13 @@ def numbers(session: Session, model: int, names: Sequence[str]) -> dict[str, int
 
 def after(session: Session, model: int, seq: int, limit: int = 1000) -> list[Entry]:
     """Return a model's entries after ``seq``, in order."""
-    sql = f"SELECT {_COLUMNS} FROM log WHERE model = ? AND seq > ? ORDER BY seq LIMIT ?"
+    sql = f"SELECT {COLUMNS} FROM log WHERE model = ? AND seq > ? ORDER BY seq LIMIT ?"
     return [checked(row) for row in session.execute(sql, (model, seq, limit))]
 
 
 def between(session: Session, seq: int, last: int = 2**62) -> list[Entry]:
     """Return the entries of all models after ``seq`` and up to ``last``, in order."""
-    sql = f"SELECT {_COLUMNS} FROM log WHERE seq > ? AND seq <= ? ORDER BY seq"
+    sql = f"SELECT {COLUMNS} FROM log WHERE seq > ? AND seq <= ? ORDER BY seq"
     return [checked(row) for row in session.execute(sql, (seq, last))]
 
 
@@ -348,8 +307,8 @@ def oldest(session: Session, model: int, after: int, limit: int) -> list[Settled
 
 
 def _decisions(session: Session, which: str, *args: int) -> list[Settled]:
-    sql = f"SELECT {_COLUMNS} FROM log WHERE model = ? AND kind = 0 AND {which} LIMIT ?"
-    settled = f"SELECT {_COLUMNS} FROM log WHERE model = ? AND id = ? AND kind = 1"
+    sql = f"SELECT {COLUMNS} FROM log WHERE model = ? AND kind = 0 AND {which} LIMIT ?"
+    settled = f"SELECT {COLUMNS} FROM log WHERE model = ? AND id = ? AND kind = 1"
     return [
         (entry, next(map(checked, session.execute(settled, (entry.model, entry.id))), None))
         for entry in map(checked, list(session.execute(sql, args)))
@@ -368,7 +327,7 @@ def overdue(
 ) -> list[Entry]:
     """Return decisions without an outcome that expired after ``since`` and by ``now``."""
     sql = (
-        f"SELECT {_COLUMNS} FROM log d WHERE model = ? AND kind = 0 AND expires > ? "
+        f"SELECT {COLUMNS} FROM log d WHERE model = ? AND kind = 0 AND expires > ? "
         f"AND expires <= ? AND {_OPEN} ORDER BY expires LIMIT ?"
     )
     return [checked(row) for row in session.execute(sql, (model, since, now, limit))]

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from longrank.service.errors import Busy, ServiceError, StoreFailed, sentence
+from longrank.service.errors import Busy, Duplicate, ServiceError, StoreFailed, sentence
 from longrank.service.store import sql
 from longrank.service.store.records import Draft, Entry
 
@@ -19,6 +19,20 @@ T = TypeVar("T")
 AnyFuture = Future[Any] | asyncio.Future[Any]
 log = logging.getLogger("longrank.service")
 MAX_BYTES = 16 << 20  # of the entries in a transaction, unless there is only one
+
+# A decision needs its model, an outcome its decision: neither may have been dropped meanwhile.
+_PARENT = (
+    "(v.column3 = 0 AND EXISTS(SELECT 1 FROM models m WHERE m.model = v.column2)) OR "
+    "(v.column3 = 1 AND EXISTS(SELECT 1 FROM log d WHERE d.model = v.column2 "
+    "AND d.id = v.column4 AND d.kind = 0))"
+)
+_MAX_ROWS = 128
+_INSERTS = {
+    count: f"INSERT INTO log({sql.COLUMNS}) SELECT * FROM (VALUES "
+    + ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?)"] * count)
+    + f") AS v WHERE {_PARENT} ON CONFLICT DO NOTHING RETURNING seq"
+    for count in (2**power for power in range(_MAX_ROWS.bit_length()))
+}
 
 
 class Append:
@@ -231,7 +245,7 @@ def _transact(session: sql.Session, batch: list[Item]) -> None:
     session.execute(sql.BEGIN)
     appends = [item for item in batch if isinstance(item, Append)]
     if appends:
-        results = sql.append(session, [item.draft for item in appends])
+        results = insert(session, [item.draft for item in appends])
         for append, result in zip(appends, results, strict=True):
             append.result = result
     for call in batch:
@@ -241,6 +255,29 @@ def _transact(session: sql.Session, batch: list[Item]) -> None:
             except ServiceError as error:
                 call.result = error
     session.execute("COMMIT")
+
+
+def insert(session: sql.Session, drafts: list[Draft]) -> list[Entry | Duplicate]:
+    """Append drafts to the log; return the entry of each, Duplicate where it cannot be appended.
+
+    Many rows go into one statement, as each statement costs a change of threads.
+    """
+    # the row's lock makes the order of numbers that of commits
+    counting = "UPDATE counter SET seq = seq + ? RETURNING seq"
+    ((last,),) = session.execute(counting, (len(drafts),))
+    entries = [Entry(seq, *draft[:6]) for seq, draft in enumerate(drafts, last - len(drafts) + 1)]
+    inserted: set[int] = set()
+    first = 0
+    while first < len(entries):
+        count = min(_MAX_ROWS, 1 << ((len(entries) - first).bit_length() - 1))
+        chunk = entries[first : first + count]
+        first += count
+        args = [value for entry in chunk for value in (*entry, entry.checksum())]
+        inserted.update(seq for (seq,) in session.execute(_INSERTS[count], args))
+    return [
+        entry if entry.seq in inserted else Duplicate(f"{entry.id} cannot be appended")
+        for entry in entries
+    ]
 
 
 def refuse(items: Sequence[Item], error: Exception) -> None:

@@ -1,15 +1,19 @@
-"""Whose key it is, without a query in the event loop."""
+"""Who may use the service: the owner of a key, and pages of which origin where no key is needed."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from urllib.parse import urlsplit
 
 from starlette.concurrency import run_in_threadpool
 
 from longrank.service.engine.keys import Keys
+from longrank.service.http.problems import Refused
 
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_HERE = (b"same-origin", b"none")  # Sec-Fetch-Site of our own page, and of a typed address
 UNKNOWN = 1.0  # negative-cache lifetime, seconds
 PAUSE = 0.25  # minimum seconds between two reads of the store
 _MAX_UNKNOWN = 4096
@@ -59,3 +63,34 @@ class KeyLookup:
     async def _load(self) -> None:
         await asyncio.sleep(max(0.0, self._read + PAUSE - self._clock()))
         await run_in_threadpool(self._keys.load)
+
+
+class Origins:
+    """Check the headers that a browser sets and a page cannot change.
+
+    A name that another site lets point here (DNS rebinding) is not among ``hosts``, and a page of
+    elsewhere has another origin. ``hosts`` are names without a port; None allows all.
+    """
+
+    def __init__(self, hosts: Iterable[str] | None) -> None:
+        self._hosts = None if hosts is None else frozenset(host.lower() for host in hosts)
+
+    def check(self, method: str, headers: dict[bytes, bytes]) -> None:
+        """Refuse a request for another host, or from a page of another origin, with 403."""
+        host = headers.get(b"host", b"").decode("latin-1").lower()
+        if self._hosts is not None and _part(f"//{host}", "hostname") not in self._hosts:
+            raise Refused(403, "the header Host names another host; see --allowed-hosts")
+        origin = headers.get(b"origin")
+        if origin is not None and _part(origin.decode("latin-1").lower(), "netloc") != host:
+            raise Refused(403, "the header Origin names a page of another origin")
+        changes = method not in ("GET", "HEAD")
+        if changes and headers.get(b"sec-fetch-site", b"none").lower() not in _HERE:
+            raise Refused(403, "the header Sec-Fetch-Site names a page of another site")
+
+
+def _part(url: str, part: str) -> str | None:
+    """Return a part of a URL, None if it has none."""
+    try:
+        return getattr(urlsplit(url), part) or None
+    except ValueError:
+        return None

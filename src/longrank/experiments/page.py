@@ -1,0 +1,43 @@
+"""A report being written: sections with links to them, figures, and texts from files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import resources
+from pathlib import Path
+
+from longrank.document.blocks import Block, Heading, Links, Prose
+
+Drawn = tuple[list[Path], list[Block]]  # files, and what shows them
+
+
+class Page:
+    """Sections in their order, with links to all of them on top; ``files`` were drawn for it."""
+
+    def __init__(self, title: str, introduction: str) -> None:
+        self.title, self.files = title, list[Path]()
+        self._introduction = Prose(introduction)
+        self._links: list[tuple[str, str]] = []
+        self._body: list[Block] = []
+
+    def section(self, name: str, title: str, blocks: Iterable[Block] = (), level: int = 2) -> None:
+        """Begin a section."""
+        self._links.append((name, title))
+        self._body += [Heading(title, level, name), *blocks]
+
+    def draw(self, drawn: Drawn) -> None:
+        """Add figures to the current section."""
+        self.files += drawn[0]
+        self._body += drawn[1]
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The whole document."""
+        top = Heading(self.title, 1), self._introduction, Links(tuple(self._links))
+        return [*top, *self._body]
+
+
+def paragraphs(file: str) -> list[Block]:
+    """Return the paragraphs of a text file of this package."""
+    text = resources.files(__package__).joinpath(file).read_text("utf-8")
+    return [Prose(" ".join(paragraph.split())) for paragraph in text.split("\n\n")]

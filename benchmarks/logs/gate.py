@@ -25,9 +25,8 @@ from small_world import believing
 
 from longrank import PlackettLuce
 from longrank.logs.evaluation.evidence import Evidence
-from longrank.logs.evaluation.intervals import IntervalSettings
+from longrank.logs.evaluation.intervals import IntervalSettings, mixture
 from longrank.logs.evaluation.sample import Sample
-from longrank.logs.evaluation.sequences import mixture
 
 
 def asked(world: World, found: Evidence, rounds: int, seed: int) -> tuple[str, bool, bool]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import kernels
+from longrank.arrays import Indices
 from longrank.errors import InvalidInput
 
 SLACK = 1e-6  # rows that were scaled to norm 1 in float32 are off by this much
@@ -133,7 +134,7 @@ def rows(
         )
 
 
-def sequence(parameter: str, value: ArrayLike, size: int) -> NDArray[np.int64]:
+def sequence(parameter: str, value: ArrayLike, size: int) -> Indices:
     """Return the indices of distinct items out of ``size``, in order."""
     array = np.asarray(value)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):

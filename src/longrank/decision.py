@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks, notebook, packing
-from longrank.arrays import Matrix, Vector
+from longrank.arrays import Indices, Matrix, Vector
 from longrank.contents import MAX_COUNT, Contents, check, numbers, show, wholes
 from longrank.errors import BadFile, InvalidInput
 from longrank.explanation import Names, Reason, Reasons, read_names, shorten
@@ -96,7 +96,7 @@ class Outcome:
         end = "success" if self.succeeded else "no success"
         return notebook.table(f"Outcome: {end} after {self.tried} tries", head, rows, more)
 
-    def signs(self, length: int) -> NDArray[np.int64]:
+    def signs(self, length: int) -> Indices:
         """Return the paper's s_j for a sequence: +1 success, -1 failure, 0 unobserved."""
         self.check(length)
         signs = np.zeros(length, np.int64)
@@ -137,7 +137,7 @@ class Ranking:
 
     def __init__(
         self,
-        order: NDArray[np.int64],
+        order: Indices,
         probabilities: NDArray[np.float64],
         estimates: NDArray[np.float64],
         values: NDArray[np.float64],
@@ -153,7 +153,7 @@ class Ranking:
 
     def _fill(
         self,
-        order: NDArray[np.int64],
+        order: Indices,
         numbers: NDArray[np.float64],
         dim: int,
         tries: int,
@@ -177,7 +177,7 @@ class Ranking:
     @classmethod
     def from_buffer(
         cls,
-        order: NDArray[np.int64],
+        order: Indices,
         numbers: NDArray[np.float64],
         dim: int,
         names: Names | None = None,
@@ -194,7 +194,7 @@ class Ranking:
     @classmethod
     def without_belief(
         cls,
-        order: NDArray[np.int64],
+        order: Indices,
         rows: NDArray[np.floating],
         max_tries: int,
         give_up: float,
@@ -252,7 +252,7 @@ class Ranking:
         return self._sample
 
     @property
-    def order(self) -> NDArray[np.int64]:
+    def order(self) -> Indices:
         """Indices into the round's items, in the order to try them. Shape (s,)."""
         return self._order
 
@@ -581,7 +581,7 @@ class Prices(NamedTuple):
 class Parts(NamedTuple):
     """All that is stored of a receipt."""
 
-    order: NDArray[np.int64]
+    order: Indices
     probabilities: Vector
     estimates: Vector
     values: Vector

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels, notebook
-from longrank.arrays import Vector
+from longrank.arrays import Flags, Indices, Vector
 from longrank.errors import InvalidInput
 
 MAX_PRICE = 1e100  # of a try and of a success, so that sums are finite
@@ -28,7 +28,7 @@ class Cascade(Protocol):
 class PlannedSequence(NamedTuple):
     """Result of :meth:`Payoffs.best_sequence`: a sequence, its value and a bound on its loss."""
 
-    order: NDArray[np.int64]
+    order: Indices
     """The candidates to try, in this order."""
     value: float
     """The expected reward."""
@@ -206,7 +206,7 @@ class Payoffs:
         own = self.rewards, self.losses, self.costs, self.success_values
         return Payoffs.__new__(Payoffs)._keep(*own, _patience(patience), self._spent)
 
-    def after(self, tried: int, candidates: NDArray[np.int64]) -> Payoffs:
+    def after(self, tried: int, candidates: Indices) -> Payoffs:
         """Return the payoffs of the rest of the round after some failures, for these candidates."""
         c, v = self.costs, self.success_values
         if c is not None and v is not None:
@@ -459,6 +459,6 @@ def _patience(patience: float) -> float:
     return checks.real("patience", patience, above=0.0, maximum=1.0)
 
 
-def _first(array: NDArray[np.float64], broken: NDArray[np.bool_]) -> str:
+def _first(array: NDArray[np.float64], broken: Flags) -> str:
     index = int(np.flatnonzero(broken)[0])
     return f"{array[index]} at index {index}"

@@ -156,8 +156,12 @@ def test_a_partial_run_shows_what_there_is_and_nothing_else(tmp_path):
     assert "Table 1, Million Songs (MSD)" in text.partition("## Not run")[2]
     assert "longrank run mnist-1 mnist-2" in text
     latex = (tmp_path / "report" / "tables" / "table-04-mnist-0.tex").read_text()
-    assert len(re.findall(r"^1 & .*\\\\$", latex, re.MULTILINE)) == 1
-    assert latex.count(" & ") == 2 * 2 + 2
+    held_out, best = latex.split(r"\begin{table}")[1:]
+    for part in (held_out, best):
+        assert len(re.findall(r"^1 & .*\\\\$", part, re.MULTILINE)) == 1
+        assert part.count(" & ") == 2 * 2 + 2
+    assert "(0.97)" in best
+    assert "(0.97)" not in held_out
 
 
 def own(policy: str = "ind", reward: float = 90.0, **more):
@@ -240,9 +244,9 @@ def test_the_latex_has_as_many_fields_in_each_row_as_columns(whole):
     for rule in (r"\toprule", r"\midrule", r"\bottomrule", r"\multicolumn{6}{c}{Vanilla}"):
         assert rule in text
     rows = re.findall(r"^\d+ & .*\\\\$", text, flags=re.MULTILINE)
-    assert len(rows) == 5
+    assert len(rows) == 2 * 5  # held out, and the best of the grid
     assert {line.count("&") for line in rows} == {10}
-    assert r"\textbf{1.00} {\scriptsize (1.00)}" in rows[0]
+    assert r"\textbf{1.00} {\scriptsize (1.00)}" in rows[5]
 
 
 def test_the_same_results_give_the_same_files(whole, tmp_path):

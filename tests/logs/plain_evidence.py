@@ -26,8 +26,8 @@ def plain_evidence(policy: Policy, decision: Decision, model: OutcomeModel, know
     ``known`` is the id by which the model knows when it was: its own, or if it has no outcome that
     of the next one that has.
     """
-    target, payoffs = aim(policy, decision), told_payoffs(model, decision)
-    steps = weigh(target, decision)
+    target, payoffs = aim(policy, decision), priced(model, decision)
+    steps, until = weigh(target, decision), min(last_step(decision) + 1, max_tries(decision))
     told = earned_for_sure(decision, target, payoffs)
     masses, earned, unsupported = (np.zeros(len(steps)), 0.0, 0.0) if told is None else told
     observed = decision.outcome is not None
@@ -39,7 +39,7 @@ def plain_evidence(policy: Policy, decision: Decision, model: OutcomeModel, know
         ends = payoffs.along(order) if payoffs.has_prices else payoffs
         modelled = float(values_along(chances, early_by(model.stops[-1], len(order)), ends)[0])
     return {
-        "rewards": decision.reward_under(payoffs) if observed else math.nan,
+        "rewards": replace(decision, payoffs=payoffs).reward if observed else math.nan,
         "bounds": bound(decision, target, payoffs),
         "last": last_step(decision),
         "matches": target.reached[-1],
@@ -47,7 +47,8 @@ def plain_evidence(policy: Policy, decision: Decision, model: OutcomeModel, know
         "starts": correction.start,
         "expected": (correction.square, correction.fourth),
         "modelled": modelled,
-        "stops": early_stops(target, decision),
+        # the policy chooses to stop inside the sequence of the log
+        "stops": target.reached[:-1][:until] @ target.choices[:until, -1],
         "short": len(decision.order) < max_tries(decision),
         "observed": observed,
         "masses": masses,
@@ -63,26 +64,12 @@ def later(model: OutcomeModel, decision: Decision) -> Array:
     return model.predict(replace(decision, id="a decision that no model has seen"))
 
 
-def block(model: OutcomeModel, decision: Decision) -> int:
-    return int(model.seen.blocks([decision.id])[0])
-
-
-def priced(model: OutcomeModel, decision: Decision, block: int) -> Payoffs:
-    """The payoffs of a decision, with the costs to expect where it gives none."""
+def priced(model: OutcomeModel, decision: Decision, block: int = -1) -> Payoffs:
+    """The payoffs of a decision; costs that it does not have are those that a block expects."""
     payoffs = decision.payoffs
     if model.costs is None or (payoffs.costs is not None and payoffs.costs.any()):
         return payoffs
     return payoffs.priced(model.costs.expect(decision, block), payoffs.success_values)
-
-
-def before(model: OutcomeModel, decision: Decision) -> Payoffs:
-    """The payoffs of a decision by what was known of costs before it."""
-    return priced(model, decision, block(model, decision))
-
-
-def told_payoffs(model: OutcomeModel, decision: Decision) -> Payoffs:
-    """The payoffs of a decision by what the whole log says of costs."""
-    return priced(model, decision, -1)
 
 
 def max_tries(decision: Decision) -> int:
@@ -148,12 +135,6 @@ def last_step(decision: Decision) -> int:
     return decision.outcome.tried - decision.outcome.succeeded
 
 
-def early_stops(target: Target, decision: Decision) -> float:
-    """Return the probability that the policy chooses to stop inside the sequence of the log."""
-    until = min(last_step(decision) + 1, max_tries(decision))
-    return float(target.reached[:-1][:until] @ target.choices[:until, -1])
-
-
 def weigh(target: Target, decision: Decision) -> Array:
     """w_j = P(first j actions, policy) / P(first j actions, log); 0 without a propensity."""
     propensity, theirs = decision.propensity, target.reached
@@ -164,20 +145,12 @@ def weigh(target: Target, decision: Decision) -> Array:
     return theirs[1:] / np.append(decision.prefix_propensities, propensity)
 
 
-def bound(
-    decision: Decision, target: Target, payoffs: Payoffs | None = None
-) -> tuple[float, float, float]:
+def bound(decision: Decision, target: Target, payoffs: Payoffs) -> tuple[float, float, float]:
     """Bound what the policy can have earned; return low, high, and the probability of exactness.
 
-    No assumption is made on what succeeds. The reward is known if both sequences share the prefix
-    up to the outcome, or if the policy stops inside the shared prefix. Otherwise it lies between
-    failure of everything and success of the first item that differs; where candidates have prices,
-    between the worst and the best that can follow. For a randomised policy: the expectation over
-    its choices. Without an outcome nothing is known. ``payoffs`` are those of the decision, by
-    default.
+    Exact where both share the prefix up to the outcome, or the policy stops inside it.
     """
-    payoffs, outcome = payoffs or decision.payoffs, decision.outcome
-    assert payoffs is not None
+    outcome = decision.outcome
     tried = 0 if outcome is None else outcome.tried
     losses, spent = payoffs.losses, np.append(0.0, np.cumsum(decision.paid(payoffs)))
     low = high = exact = 0.0
@@ -202,7 +175,7 @@ def bound(
         if here == 0.0:
             break
         if outcome is not None and outcome.succeeded and i + 1 == tried:
-            reward = decision.reward_under(payoffs)
+            reward = replace(decision, payoffs=payoffs).reward
             return low + here * reward, high + here * reward, exact + here
     return low, high, exact
 
@@ -245,9 +218,7 @@ def _extremes(decision: Decision, target: Target, payoffs: Payoffs, i: int) -> t
 class Correction(NamedTuple):
     """V(start), and delta_j = r_j + V(after action j) - Q(action j) for every action of the log.
 
-    The doubly robust estimate of the decision is V(start) + sum_j w_j delta_j. It is unbiased for
-    any Q, as long as V is the policy's mean of Q over its actions. ``square`` and ``fourth`` are
-    the moments of the sum that the model expects, given what was played.
+    ``square`` and ``fourth`` are the moments of sum_j w_j delta_j that the model expects.
     """
 
     start: float
@@ -258,13 +229,13 @@ class Correction(NamedTuple):
 
 def correct(decision: Decision, target: Target, model: OutcomeModel, weights: Array) -> Correction:
     """Compute the correction by what the model knew before; ``weights`` are per action."""
-    payoffs, tries = before(model, decision), max_tries(decision)
-    chances = model.predict(decision)
-    early = early_by(model.stops[block(model, decision)], tries)
+    block, tries = int(model.seen.blocks([decision.id])[0]), max_tries(decision)
+    payoffs, chances = priced(model, decision, block), model.predict(decision)
+    early = early_by(model.stops[block], tries)
     count = len(decision.order)
     costs, gains, rewards, losses, _ = payoffs.prices(len(chances))
-    told = told_payoffs(model, decision)
-    paid, reward = decision.paid(told), decision.reward_under(told)
+    told = priced(model, decision)
+    paid, reward = decision.paid(told), replace(decision, payoffs=told).reward
     after = _continuations(decision, target, chances, early, payoffs)
     # values and actions do not count what was spent before
     values, actions = np.zeros(count + 2), np.zeros(count + 1)
@@ -327,9 +298,7 @@ def _continuations(
 ) -> Array:
     """Return the value left after one more failure, from each prefix of the log on.
 
-    What was spent until then is not counted. Exact if the policy's sequence is certain. Otherwise
-    it assumes that the policy's later choices are those that it has now, which costs some variance
-    but no bias.
+    Later choices of a randomised policy are taken to be those that it has now.
     """
     tries, after = max_tries(decision), np.zeros(len(decision.order) + 1)
     costs, gains, rewards, losses, _ = payoffs.prices(len(chances))
@@ -354,34 +323,22 @@ def _continuations(
     return after
 
 
-class Known(NamedTuple):
-    """What a decision tells of a policy.
+def earned_for_sure(
+    decision: Decision, target: Target, payoffs: Payoffs
+) -> tuple[Array, float, float] | None:
+    """Return the masses, what they earned, and what the log could not have done: see `Evidence`.
 
-    ``masses[j]`` is how much of the policy the first j + 1 actions of the log stand for: its mean
-    over a log is 1 for every j if the log supports the policy, and less by what it could not have
-    done. ``earned`` is what that much of the policy earned, up to the outcome: its mean is what the
-    policy earns. Neither is ever divided by the probability that the log stops. ``lost`` is the
-    probability that the policy does, before the outcome, what the log could not have done.
-    """
-
-    masses: Array
-    earned: float
-    lost: float
-
-
-def earned_for_sure(decision: Decision, target: Target, payoffs: Payoffs) -> Known | None:
-    """Return what a decision tells of a policy; None if the log has no propensity.
-
-    Where only the propensity of the whole sequence is known, only the whole sequence tells.
+    Where only the propensity of the whole sequence is known, only the whole sequence tells; None
+    without any.
     """
     if decision.propensity is None:
         return None
     count, last = len(decision.order), last_step(decision)
-    reward = np.nan if decision.outcome is None else decision.reward_under(payoffs)
+    reward = np.nan if decision.outcome is None else replace(decision, payoffs=payoffs).reward
     if decision.prefix_propensities is None:
         weight = float(target.reached[-1]) / decision.propensity
         lost = 1.0 - float(target.reached[-1]) if decision.propensity >= _CERTAIN else 0.0
-        return Known(np.full(count + 1, weight), weight * reward, lost)
+        return np.full(count + 1, weight), weight * reward, lost
     weights = target.reached[:-1] / np.append(1.0, decision.prefix_propensities)
     stopping = weights * target.choices[: count + 1, -1]
     masses = np.cumsum(stopping)
@@ -393,13 +350,13 @@ def earned_for_sure(decision: Decision, target: Target, payoffs: Payoffs) -> Kno
     going[:-1] -= target.reached[1:-1]  # with an item other than the log's
     lost = max(float(going[alone].sum()), 0.0)
     if decision.outcome is None:
-        return Known(masses, np.nan, lost)
+        return masses, np.nan, lost
     spent = np.append(0.0, np.cumsum(decision.paid(payoffs)))
     ends = payoffs.losses[: last + 1] - spent[: last + 1]
     earned = float(stopping[: last + 1] @ ends)
     if last < count:  # a success, or an early stop, at an item that the policy may have played
         earned += float(weights[last + 1]) * reward
-    return Known(masses, earned, lost)
+    return masses, earned, lost
 
 
 def earnable(decision: Decision, payoffs: Payoffs) -> tuple[float, float]:

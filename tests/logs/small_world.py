@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+from typer.testing import CliRunner
 
 from longrank import (
     UCB,
@@ -18,6 +19,7 @@ from longrank import (
     PlackettLuce,
     Policy,
     Random,
+    cli,
 )
 from longrank.logs import Checked, Decision, fit, record, write
 from longrank.logs.batch import Batch
@@ -46,6 +48,13 @@ FORMS = {
 def written(path, rows):
     assert write(path, rows) == len(rows)
     return path
+
+
+def call(*arguments, code=0):
+    """What a command prints on a wide terminal."""
+    result = CliRunner().invoke(cli.app, list(map(str, arguments)), env={"COLUMNS": "200"})
+    assert result.exit_code == code, (result.output, result.exception)
+    return result.output
 
 
 def believing(weights: list[float], **settings: Any) -> OnlineNewton:

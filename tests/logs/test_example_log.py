@@ -6,20 +6,12 @@ import re
 import shlex
 from pathlib import Path
 
-import pytest
+from small_world import call
 from typer.testing import CliRunner
 
 from longrank import cli
-from longrank.logs import History, check, write
-from longrank.logs.example import example
 
 PAGE = Path(__file__).parents[2] / "docs" / "logs.md"
-
-
-def call(*arguments, code=0):
-    result = CliRunner().invoke(cli.app, list(map(str, arguments)), env={"COLUMNS": "200"})
-    assert result.exit_code == code, (result.output, result.exception)
-    return result.output
 
 
 def test_the_three_commands_of_the_page_end_with_a_report_and_advice(tmp_path, monkeypatch):
@@ -31,18 +23,6 @@ def test_the_three_commands_of_the_page_end_with_a_report_and_advice(tmp_path, m
     assert "doubly robust       │ yes" in checked
     assert re.search(r"`recommended` would earn .* more per decision .* safe to switch", evaluated)
     assert "<svg" in Path("report.html").read_text("utf-8")
-
-
-@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_every_format_holds_the_same_decisions(tmp_path, ending):
-    rows = list(example(30))
-    file = tmp_path / f"example.{ending}"
-    assert write(file, rows) == 30
-    assert check(file).problems == []
-    read, given = (list(History(one).decisions()) for one in (file, rows))
-    assert [(d.candidates, d.context, d.reward) for d in read] == [
-        (d.candidates, d.context, d.reward) for d in given
-    ]
 
 
 def test_an_existing_file_is_left_alone(tmp_path):

@@ -12,8 +12,8 @@ from small_world import FREE, JUDGED, PAYOFFS, chance, greedy, logged
 from longrank import UCB, Outcome, Payoffs, Random, SparseLaplace, named
 from longrank.jobs import Jobs
 from longrank.logs import History, fit, record
+from longrank.logs.evaluation.details import raise_costs
 from longrank.logs.evaluation.evidence import gather, gather_all
-from longrank.logs.evaluation.insights import raise_costs
 
 PRICED = FREE.priced([0.1, 0.0, 0.3, 0.05, 0.2], [0.0, 0.5, -0.2, 0.1, 0.3])
 

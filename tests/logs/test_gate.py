@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from itertools import product
 
 import numpy as np
@@ -19,10 +18,9 @@ from longrank import PlackettLuce, cli
 from longrank.errors import InvalidInput
 from longrank.logs import History, fit, gate, write
 from longrank.logs.evaluation.evidence import gather
-from longrank.logs.evaluation.gate import GateDecision, check_gate
-from longrank.logs.evaluation.intervals import IntervalSettings
+from longrank.logs.evaluation.intervals import IntervalSettings, constant_lower, mixture
+from longrank.logs.evaluation.judging import GateDecision, check_gate
 from longrank.logs.evaluation.sample import Sample
-from longrank.logs.evaluation.sequences import constant_lower, mixture
 from longrank.logs.evaluation.verdict import Difference
 
 SETTINGS = IntervalSettings()
@@ -208,9 +206,7 @@ def test_its_answer_in_json_has_no_number_that_json_lacks(monkeypatch, tmp_path)
     write(tmp_path / "log.jsonl", [row(t, t % 3, 1.0 / 3.0, True) for t in range(9)])
     greedy([3.0, 0.0, 0.0]).save(tmp_path / "mine.longrank")
     told = GateDecision("not enough data", Difference("mine", "log", math.nan, -math.inf, math.inf))
-    monkeypatch.setattr(
-        sys.modules["longrank.cli.evaluate"], "ask_gate", lambda *_, **__: {"mine": told}
-    )
+    monkeypatch.setattr("longrank.logs.gate", lambda *_, **__: {"mine": told})
     call = ["evaluate", str(tmp_path / "log.jsonl"), "--gate", "--json", "-"]
     result = CliRunner().invoke(cli.app, [*call, "--policy", str(tmp_path / "mine.longrank")])
     found = json.loads(result.stdout, parse_constant=pytest.fail)

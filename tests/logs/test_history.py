@@ -94,6 +94,10 @@ def test_a_smaller_budget_cuts_sequences_outcomes_and_propensities(sound):
         1,
     )
     assert next(History(rows).under(budget=0).decisions()).propensity == 1.0
+    # where a smaller budget ends the sequence, stopping there was no choice
+    for budget, order, propensity in ((3, [2, 0], 0.05), (2, [2, 0], 0.1), (1, [2], 0.3)):
+        first = next(History(rows).under(budget=budget).decisions())
+        assert (first.order.tolist(), first.propensity) == (order, propensity)
 
 
 def test_other_payoffs_change_what_was_earned(sound):
@@ -143,12 +147,3 @@ def test_what_is_learned_follows_the_outcomes_and_leaves_out_what_says_nothing(
     warm = check(history).abilities[0]
     told = "4 decisions with 8 attempts; 1 of them excluded from learning"
     assert warm.reason == f"{told}; 1 more without an outcome"
-
-
-def test_where_a_smaller_budget_ends_the_sequence_stopping_there_was_no_choice(sound):
-    [first, *_] = History(sound()).under(budget=2).decisions()
-    assert (first.order.tolist(), first.propensity) == ([2, 0], 0.1)  # not 0.05: that was to stop
-    [first, *_] = History(sound()).under(budget=1).decisions()
-    assert (first.order.tolist(), first.propensity) == ([2], 0.3)
-    [first, *_] = History(sound()).under(budget=3).decisions()
-    assert (first.order.tolist(), first.propensity) == ([2, 0], 0.05)

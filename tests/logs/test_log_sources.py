@@ -2,49 +2,21 @@
 
 from __future__ import annotations
 
-import inspect
-import pkgutil
 import warnings
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
-from small_world import JUDGED, chance, logged
+from small_world import FORMS, JUDGED, chance, logged, written
 
-import longrank.datasets
-import longrank.experiments
-import longrank.logs
-from longrank import UCB, InvalidInput, Laplace, Polynomial, Random, recommended
-from longrank.logs import History, check, evaluate, learn_from, report, write
+from longrank import InvalidInput, recommended
+from longrank.logs import History, check, evaluate, learn_from, report
 from longrank.logs.rules import Rules
 
-SOURCES = {
-    "history": lambda rows, _: History(rows),
-    "dictionaries": lambda rows, _: rows,
-    "pandas": lambda rows, _: pd.DataFrame(rows),
-    "polars": lambda rows, _: pl.DataFrame(rows),
-    "pyarrow": lambda rows, _: pa.Table.from_pylist(rows),
-    "parquet": lambda rows, folder: _written(folder / "log.parquet", rows),
-    "csv": lambda rows, folder: str(_written(folder / "log.csv", rows)),
-    "jsonl": lambda rows, folder: _written(folder / "log.jsonl", rows),
-}
-POLICIES = {
-    "polynomial": lambda: UCB(Laplace(15), features=Polynomial(2), exploration=0.1),
-    "rand": lambda: Random(rng=1),
-}
 
-
-def _written(path, rows):
-    write(path, rows)
-    return path
-
-
-@pytest.mark.parametrize("form", SOURCES)
+@pytest.mark.parametrize("form", [*FORMS, "history"])
 def test_every_function_takes_every_source(form, tmp_path):
     rows = logged(chance(), 20)
-    source = SOURCES[form](rows, tmp_path)
+    source = History(rows) if form == "history" else FORMS[form](rows, tmp_path)
     assert check(source).decisions == 20
     policy = recommended(dim=4)
     assert learn_from(policy, source) == 20
@@ -54,26 +26,9 @@ def test_every_function_takes_every_source(form, tmp_path):
     assert report(source, {"x": policy}, tmp_path / "page.html", estimates).exists()
 
 
-@pytest.mark.parametrize("name", POLICIES)
-def test_both_ways_of_learning_from_a_history_give_the_same_policy(name):
-    rows = logged(chance(), 60)
-    by_function, by_method = POLICIES[name](), POLICIES[name]()
-    assert learn_from(by_function, rows) == 60
-    assert by_method.learn_from(History(rows)) == 60
-    assert by_method.to_bytes() == by_function.to_bytes()
-
-
-@pytest.mark.parametrize("package", [longrank.logs, longrank.experiments, longrank.datasets])
-def test_no_function_shadows_a_module_of_its_own_package(package):
-    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        parent, _, name = found.name.rpartition(".")
-        there = getattr(__import__(parent, fromlist=[name]), name, None)
-        assert there is None or inspect.ismodule(there), f"{found.name} is hidden by {there!r}"
-
-
 def test_an_evaluation_reads_and_checks_a_log_once(tmp_path, monkeypatch):
     """Whatever the number of policies and estimators, and with the report."""
-    path = _written(tmp_path / "log.jsonl", logged(chance(), 30))
+    path = written(tmp_path / "log.jsonl", logged(chance(), 30))
     checked, read = [], Rules.read
     monkeypatch.setattr(
         Rules, "read", lambda self, *row: checked.append(row[0]) or read(self, *row)

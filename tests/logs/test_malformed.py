@@ -30,6 +30,10 @@ def without(column):
     return change
 
 
+def every(**values):
+    return lambda rows: [row.update(values) for row in rows]
+
+
 def ones(n):
     return [[0.1, 0.2]] * n
 
@@ -62,20 +66,10 @@ MALFORMED = {
     "tried missing": (put(tried=None), 2, "tried", "be a whole number"),
     "succeeded unclear": (put(succeeded="maybe"), 2, "succeeded", "be true or false"),
     "learned unclear": (put(learned="perhaps"), 2, "learned", "be true or false"),
-    "a failure too many": (
-        put(not_attributable=[2]),
-        2,
-        "not_attributable",
-        "positions of the 1 failures",
-    ),
+    "a failure too many": (put(not_attributable=[2]), 2, "not_attributable", "the 1 failures"),
     "a failure at no position": (put(not_attributable=[0]), 2, "not_attributable", "at least 1"),
     "a failure no list": (put(not_attributable=1), 2, "not_attributable", "be a list"),
-    "outcomes at one time": (
-        lambda rows: [row.update(outcome_seq=7) for row in rows],
-        2,
-        "outcome_seq",
-        "be unique",
-    ),
+    "outcomes at one time": (every(outcome_seq=7), 2, "outcome_seq", "be unique"),
     "outcomes some in order": (put(outcome_seq=7), 2, "outcome_seq", "in every row or in none"),
     "outcomes by fractions": (put(outcome_seq=0.5), 2, "outcome_seq", "be a whole number"),
     "succeeded without a try": (put(tried=0), 2, "tried", "be at least 1 where something"),
@@ -83,22 +77,12 @@ MALFORMED = {
     "items infinite": (put(items=[[INF, 0.1], *ones(3)]), 2, "items", "be finite"),
     "items ragged": (put(items=[[0.1], *ones(3)]), 2, "items", "have rows of one length"),
     "items of text": (put(items=[["x", "y"]] * 4), 2, "items", "hold numbers"),
-    "items of another dimension": (
-        put(items=[[0.1] * 3] * 4),
-        2,
-        "items",
-        "2 numbers, as in row 1",
-    ),
+    "items of another dimension": (put(items=[[0.1] * 3] * 4), 2, "items", "2 numbers, as in row"),
     "features NaN": (put(features=[[NAN, 0.1], [0.1, 0.1]]), 2, "features", "be finite"),
     "features too few": (put(features=ones(1)), 2, "features", "have 2 rows, as many as order"),
     "features too long": (put(features=[[3.0, 4.0]] * 2), 2, "features", "norm at most 1"),
     "features of another dimension": (put(features=[[0.1]] * 2), 2, "features", "2 numbers"),
-    "neither features nor items": (
-        put(features=None, items=None),
-        2,
-        "features",
-        "where items are missing",
-    ),
+    "no rows at all": (put(features=None, items=None), 2, "features", "where items are missing"),
     "candidates twice": (put(candidates=["a", "a", "c", "d"]), 2, "candidates", "be unique"),
     "candidates too few": (put(candidates=["a", "c"]), 2, "candidates", "be 4, as many as items"),
     "rewards rise": (put(rewards=[0.1, 0.5, 0.2]), 2, "rewards", "be non-increasing"),
@@ -115,18 +99,8 @@ MALFORMED = {
     "propensity NaN": (put(propensity=NAN), 2, "propensity", "be finite"),
     "propensity above its prefix": (put(propensity=0.2), 2, "propensity", "be at most 0.1"),
     "prefixes too few": (put(prefix_propensities=[0.3]), 2, "prefix_propensities", "be 2, as many"),
-    "prefixes rise": (
-        put(prefix_propensities=[0.1, 0.3]),
-        2,
-        "prefix_propensities",
-        "never increase",
-    ),
-    "prefixes negative": (
-        put(prefix_propensities=[0.3, -0.1]),
-        2,
-        "prefix_propensities",
-        "be above 0",
-    ),
+    "prefixes rise": (put(prefix_propensities=[0.1, 0.3]), 2, "prefix_propensities", "increase"),
+    "prefixes negative": (put(prefix_propensities=[0.3, -1]), 2, "prefix_propensities", "above 0"),
 }
 
 

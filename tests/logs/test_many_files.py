@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import numpy as np
 import pytest
-from small_world import JUDGED, chance, logged
+from small_world import chance, logged
 from typer.testing import CliRunner
 
 from longrank import BadFile, cli
-from longrank.logs import BadLog, History, check, evaluate, write
+from longrank.logs import BadLog, History, check, write
 
 ROWS = logged(chance(), 40)
 
@@ -42,21 +39,6 @@ def test_folders_in_folders_are_read_too(tmp_path):
         (tmp_path / f"month={first}").mkdir()
         write(tmp_path / f"month={first}" / "log.parquet", ROWS[first : first + 20])
     assert ids(History(tmp_path)) == list(range(40))
-
-
-def test_estimates_are_those_of_one_file(tmp_path):
-    policies = {"x": JUDGED["chance"]()}
-    one, many = (
-        evaluate(History(data), policies, resamples=20) for data in (ROWS, parts(tmp_path))
-    )
-    assert [(e.value, e.low, e.high) for e in map(_known, one)] == [
-        (e.value, e.low, e.high) for e in map(_known, many)
-    ]
-
-
-def _known(estimate):
-    numbers = {name: np.nan_to_num(getattr(estimate, name)) for name in ("value", "low", "high")}
-    return replace(estimate, **numbers)
 
 
 def test_an_id_that_comes_again_in_another_file_is_refused_with_its_name(tmp_path):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 import warnings
 
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -93,15 +91,6 @@ def test_a_warm_start_from_records_gives_the_state_of_learning_online(form, tmp_
         policy = recommended()
         assert learn(policy) == 40
         assert state(policy) == state(online)
-
-
-def test_files_hold_records_exactly_as_they_were(tmp_path):
-    rows = lived(chance(), 10)
-    wanted = [(r["candidates"], r["context"], r["propensity"], r["order"]) for r in rows]
-    for form in ("parquet", "csv", "jsonl"):
-        decisions = History(written(tmp_path / f"log.{form}", rows)).decisions()
-        read = [(d.candidates, d.context, d.propensity, d.order.tolist()) for d in decisions]
-        assert read == wanted
 
 
 def own_columns(rows):
@@ -226,36 +215,6 @@ def test_columns_that_are_not_there_or_twice_are_refused():
         History([row | {"id": 1} for row in rows], columns={"id": "payment"})
 
 
-def test_long_form_tells_fields_of_candidates_from_those_of_the_context():
-    long = [
-        {"id": t, "candidate": name, "region": region, "fee": fee, "brand": brand, "position": at}
-        | {"succeeded": won}
-        for t, brand in ((1, "visa"), (2, "amex"))
-        for name, region, fee, at, won in (
-            ("adyen", "eu", 0.1 * t, 2, t == 1),
-            ("stripe", "us", 0.2, 1, False),
-            ("worldpay", None, 0.3, None, None),
-        )
-    ]
-    for data in (long, pl.DataFrame(long), pd.DataFrame(long)):
-        one, two = History(data).decisions()
-        assert one.context == {"brand": "visa"}
-        assert one.candidates[0] == {"id": "adyen", "region": "eu", "fee": 0.1}
-        assert (one.order.tolist(), one.outcome) == ([1, 0], Outcome(2, True))
-        assert two.outcome == Outcome(2, False)
-    [one, _] = History(long, context=["brand", "fee"]).decisions()
-    assert (one.context["fee"], set(one.candidates[0])) == (0.1, {"id", "region"})
-    for change, rule in (
-        ((1, {"succeeded": True}), "be true of the last attempt only"),
-        ((1, {"succeeded": None}), "be known of the first attempts only"),
-        ((2, {"succeeded": False}), "be missing where position is"),
-    ):
-        rows = json.loads(json.dumps(long))
-        rows[change[0]] |= change[1]
-        [problem] = check(rows).problems
-        assert (problem.column, problem.rule) == ("succeeded", rule)
-
-
 @pytest.mark.parametrize(
     ("played", "order"),
     [
@@ -306,6 +265,22 @@ MALFORMED = {
         "be text, a number, a boolean",
     ),
     "an infinite number": ({"context": {"amount": np.inf}}, "context, field 'amount'", "be finite"),
+    "too few costs": ({"costs": [0.1]}, "costs", "be 2, as many as candidates"),
+    "a cost below 0": ({"costs": [0.1, -1.0]}, "costs", "be at least 0"),
+    "a value in words": ({"success_values": ["a", 0.0]}, "success_values", "numbers"),
+    "costs no list": ({"costs": 0.5}, "costs", "be a list"),
+    "too few bills": ({"outcome_costs": [0.1]}, "outcome_costs", "have 0 numbers, one a try"),
+    "a credit": ({"tried": 1, "outcome_costs": [-0.1]}, "outcome_costs", "be at least 0"),
+    "prices twice": (
+        {"costs": [0.0] * 2, "candidates": [{"id": "a", "cost": 0.1}, {"id": "b"}]},
+        "payoffs",
+        "have no costs and values of their",
+    ),
+    "a price in words": (
+        {"candidates": [{"id": "a", "cost": "high"}, {"id": "b"}]},
+        "candidate 0, field 'cost'",
+        "be a finite number of at least 0: the cost of a try",
+    ),
 }
 
 
@@ -319,10 +294,10 @@ def test_malformed_records_are_reported_and_teach_nothing():
     policy = recommended()
     for values, column, rule in MALFORMED.values():
         rows = [sound(1), {**sound(2), "tried": 0, "succeeded": False, **values}, sound(3)]
-        problems = check(rows).problems
+        problems = check(History(rows, payoffs=PAYOFFS)).problems
         assert any(p.row == 2 and p.column == column and rule in p.rule for p in problems), problems
         with pytest.raises(BadLog):
-            learn_from(policy, rows)
+            learn_from(policy, History(rows, payoffs=PAYOFFS))
     assert policy.to_bytes() == recommended().to_bytes()
 
 

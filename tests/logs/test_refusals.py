@@ -12,7 +12,7 @@ from test_verdicts import always, one_try
 from longrank import InvalidInput, Outcome, Random
 from longrank.logs import ESTIMATORS, History, evaluate, fit
 from longrank.logs.decision import Decision
-from longrank.logs.evaluation.support import effective_by_design, no_support
+from longrank.logs.evaluation.support import effective_by_design
 
 
 def test_a_deterministic_log_is_refused_with_the_reason_and_gets_bounds():
@@ -48,13 +48,6 @@ def test_what_the_log_could_not_have_done_counts_up_to_the_outcome_only():
         decision = Decision(1, 1, np.array([0, 1]), outcome, np.zeros((3, 1)), **known)
         weighed = weigh_decision(decision, [0, 2])
         assert weighed["unsupported"] == lost
-
-
-def test_weights_that_do_not_average_1_are_refused():
-    weights = np.full((400, 2), 0.3)
-    assert "the weights average 0.300 instead of 1" in no_support(weighted(weights))
-    assert "began as this policy would" in no_support(weighted(0.0 * weights))
-    assert no_support(weighted(weights / 0.3)) == ""
 
 
 def test_a_log_without_candidates_or_payoffs_is_refused_with_the_reason(sound):

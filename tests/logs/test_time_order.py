@@ -10,8 +10,8 @@ from small_world import JUDGED, chance, logged
 from test_fast_evidence import records
 
 from longrank.logs import History, fit
+from longrank.logs.batch import fingerprint, fingerprints
 from longrank.logs.evaluation.evidence import gather
-from longrank.logs.fingerprints import fingerprint, fingerprints
 
 ROWS = logged(chance(), 300, 5)
 

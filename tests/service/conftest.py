@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import logging
 import os
 import shutil
 import tempfile
@@ -20,6 +22,7 @@ except ImportError:  # the fixture says so
     webdriver = None
 
 from longrank.service.engine.engine import Engine
+from longrank.service.http.logs import configure_logging
 from longrank.service.store.sqlite import SqliteStore
 from longrank.service.store.store import open_store
 
@@ -41,6 +44,25 @@ def folder():
 @pytest.fixture
 def path(folder):
     return folder / "decisions.db"
+
+
+@pytest.fixture
+def root_logger():
+    """The root logger; afterwards the process logs as before."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield root
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    logging.captureWarnings(False)
+
+
+@pytest.fixture
+def lines(root_logger):  # noqa: ARG001
+    """What is logged, in the form in which the service logs it."""
+    stream = io.StringIO()
+    configure_logging("debug", stream)
+    return stream
 
 
 @pytest.fixture

@@ -18,14 +18,14 @@ BASE = "/v1/models/m"
 DECISIONS = BASE + "/decisions"
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def model(http):
+    """The answer to the creation of a model, ``m``."""
     made = http.put(BASE, json={"policy": "ind", "dim": DIM, "max_budget": 5})
     assert made.status_code == 201
     return made.json()
 
 
-@pytest.mark.usefixtures("model")
 def test_a_decision_and_its_outcome_go_round(http):
     decided = http.post(DECISIONS, json={**ROUND, "id": "x"})
     assert decided.status_code == 201
@@ -46,7 +46,6 @@ def test_a_decision_and_its_outcome_go_round(http):
     assert http.get(BASE).json()["stats"]["learned"] == 1
 
 
-@pytest.mark.usefixtures("model")
 def test_the_same_decision_again_is_the_same_bytes_and_another_is_a_conflict(http):
     first = http.post(DECISIONS, json=ROUND, headers={"Idempotency-Key": "k"})
     again = http.post(DECISIONS, json={**ROUND, "id": "k"})
@@ -61,7 +60,6 @@ def test_the_same_decision_again_is_the_same_bytes_and_another_is_a_conflict(htt
     assert odd.status_code == 422
 
 
-@pytest.mark.usefixtures("model")
 def test_features_travel_as_lists_as_base64_or_as_messagepack(http):
     items = np.array(ROUND["features"])
     first = http.post(DECISIONS, json={**ROUND, "id": "k"})
@@ -79,7 +77,6 @@ def test_features_travel_as_lists_as_base64_or_as_messagepack(http):
         assert packed.content == first.content
 
 
-@pytest.mark.usefixtures("model")
 def test_numbers_are_exact(http):
     http.post(DECISIONS, json={**ROUND, "id": "x"})
     there = http.engine.store.find(http.engine.model("m").number, "x")[0].decision()
@@ -87,7 +84,6 @@ def test_numbers_are_exact(http):
     assert values == there.played.values
 
 
-@pytest.mark.usefixtures("model")
 def test_a_batch_has_a_result_for_each_item(http):
     http.post(DECISIONS, json={**ROUND, "id": "x"})
     body = {
@@ -116,7 +112,6 @@ def test_models_are_made_listed_read_changed_and_deleted(http, model):
     assert http.delete(BASE).status_code == 404
 
 
-@pytest.mark.usefixtures("model")
 def test_lists_have_a_cursor(http):
     for i in range(3):
         http.post(DECISIONS, json={**ROUND, "id": f"d{i}"})
@@ -128,7 +123,6 @@ def test_lists_have_a_cursor(http):
         assert http.get(DECISIONS, params=bad).status_code == 422
 
 
-@pytest.mark.usefixtures("model")
 def test_the_export_holds_every_decision_with_its_outcome(http):
     for i in range(3):
         http.post(DECISIONS, json={**ROUND, "id": f"d{i}"})
@@ -141,7 +135,6 @@ def test_the_export_holds_every_decision_with_its_outcome(http):
     assert table[1]["reward"] == ROUND["rewards"][1]
 
 
-@pytest.mark.usefixtures("model")
 def test_the_export_as_json_lines_needs_no_pyarrow(http, monkeypatch):
     http.post(DECISIONS, json={**ROUND, "id": "d0"})
     monkeypatch.setitem(sys.modules, "pyarrow", None)
@@ -154,7 +147,6 @@ def test_the_export_as_json_lines_needs_no_pyarrow(http, monkeypatch):
     assert "pip install 'longrank[logs]'" in refused.json()["detail"]
 
 
-@pytest.mark.usefixtures("model")
 def test_old_decisions_are_dropped_when_asked(http, clock):
     http.post(DECISIONS, json={**ROUND, "id": "x", "ttl": 5})
     clock.now += 100
@@ -163,7 +155,6 @@ def test_old_decisions_are_dropped_when_asked(http, clock):
     assert http.delete(DECISIONS).status_code == 422
 
 
-@pytest.mark.usefixtures("model")
 def test_metrics_count_calls_and_models(http):
     http.post(DECISIONS, json={**ROUND, "id": "x"})
     text = http.get("/metrics").text
@@ -172,13 +163,6 @@ def test_metrics_count_calls_and_models(http):
     assert 'longrank_model_pending{model="m"} 1.0' in text
 
 
-def test_the_policy_is_the_recommended_one_unless_told_otherwise(http):
-    document = http.get("/openapi.json").json()
-    request = document["components"]["schemas"]["ModelRequest"]
-    assert request["properties"]["policy"]["default"] == "recommended"
-
-
-@pytest.mark.usefixtures("model")
 def test_further_keys_are_made_listed_and_deleted(http):
     made = http.post(f"{BASE}/keys").json()
     mine = {"Authorization": f"Bearer {made['key']}"}
@@ -198,20 +182,6 @@ def test_keys_are_stored_as_hashes_only(http, model, path):
     assert ADMIN.encode() not in data
 
 
-def test_the_page_its_files_and_the_document_are_served_with_safe_headers(http):
-    for path, kind in (
-        ("/", "text/html; charset=utf-8"),
-        ("/static/console.css", "text/css; charset=utf-8"),
-        ("/static/console.js", "text/javascript; charset=utf-8"),
-        ("/openapi.json", "application/json"),
-    ):
-        answer = http.get(path)
-        assert (answer.status_code, answer.headers["content-type"]) == (200, kind)
-        assert answer.headers["x-content-type-options"] == "nosniff"
-        assert "default-src 'self'" in answer.headers["content-security-policy"]
-
-
-@pytest.mark.usefixtures("model")
 def test_an_answer_says_how_long_it_is_and_what_it_is(http):
     export = http.get(f"{BASE}/export")
     assert export.headers["content-type"] == "application/vnd.apache.parquet"

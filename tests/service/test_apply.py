@@ -13,6 +13,7 @@ from longrank.service import upkeep
 from longrank.service.engine import apply
 from longrank.service.engine.apply import Recent
 from longrank.service.engine.engine import Engine
+from longrank.service.engine.model import Model
 from longrank.service.errors import StoreFailed
 
 
@@ -265,31 +266,33 @@ def test_a_quick_learner_learns_in_the_writers_thread_and_a_slow_one_in_the_pool
     assert threads == ["longrank-writer", "longrank-writer", "longrank-learner"]
 
 
-def test_who_reads_sees_one_belief_while_another_is_learned(engine):
-    """A published view is never written to: its bytes stay, and its answers too."""
+def test_who_reads_sees_one_belief_and_the_statistics_of_one_moment(engine):
+    """What was published is never written to: its bytes stay, and its answers too."""
     model = engine.model("m")
     engine.decide("m", asked("x"))
-    view = model.view
+    view, stats = model.published()
+    shown = stats.shown(0)
     weights, inverse = view.policy.learner.weights.copy(), view.policy.learner.inverse.copy()
     engine.settle("m", "x", told())
     assert model.view is not view
     assert (view.learned, model.version) == (0, 1)
+    assert model.stats.outcomes == 1
+    assert stats.shown(0) == shown
     assert (view.policy.learner.weights == weights).all()
     assert (view.policy.learner.inverse == inverse).all()
     assert (model.view.policy.learner.inverse != inverse).any()
 
 
-def test_who_reads_sees_the_statistics_of_one_moment(engine):
-    """A published count is never added to, so that no reader meets a half-counted outcome."""
-    model = engine.model("m")
-    for i in range(3):
-        engine.decide("m", asked(f"d{i}"))
-    seen = [(stats := model.stats, stats.shown(0))]
-    for i in range(3):
-        engine.settle("m", f"d{i}", told(i + 1, True))
-        seen.append((stats := model.stats, stats.shown(0)))
-    assert all(stats.shown(0) == shown for stats, shown in seen)
-    assert [stats.outcomes for stats, _ in seen] == [0, 1, 2, 3]
+def test_what_is_applied_is_counted_once_it_is_published(engine):
+    """Though somebody reads in between."""
+    engine.decide("m", asked("x"))
+    (row,), seen = engine.store.models(), []
+    behind = Model(
+        row.model, "m", 0.0, engine.model("m").spec, engine.store.snapshots(row.model)[-1]
+    )
+    changes = [Recent(engine.store, 9).read(entry) for entry in engine.store.after(row.model, 0)]
+    behind.apply(changes, lambda model: seen.append(model.stats.decisions))
+    assert (seen, behind.stats.decisions) == ([0], 1)
 
 
 def test_only_so_many_are_kept_in_memory_and_the_others_are_found_in_the_store(engine):

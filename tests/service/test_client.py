@@ -21,9 +21,35 @@ def items():
     return np.random.default_rng(0).uniform(-0.5, 0.5, (5, DIM))
 
 
+class Awaited:
+    """An ``AsyncClient`` whose methods are called like those of a ``Client``."""
+
+    def __init__(self, *args, **settings):
+        self._loop = asyncio.new_event_loop()
+        self._client = AsyncClient(*args, **settings)
+
+    def __getattr__(self, name):
+        return lambda *args, **more: self._loop.run_until_complete(
+            getattr(self._client, name)(*args, **more)
+        )
+
+    def __enter__(self):
+        self._loop.run_until_complete(self._client.__aenter__())
+        return self
+
+    def __exit__(self, *error):
+        self._loop.run_until_complete(self._client.__aexit__(*error))
+        self._loop.close()
+
+
+@pytest.fixture(params=[Client, Awaited])
+def kind(request):
+    return request.param
+
+
 @pytest.fixture
-def client(http):
-    with Client(str(http.base_url), ADMIN, retries=2) as client:
+def client(http, kind):
+    with kind(str(http.base_url), ADMIN, retries=2) as client:
         client.create_model("m", dim=DIM, policy="ind", max_budget=5)
         yield client
 
@@ -32,7 +58,7 @@ def test_every_call_goes_through(http, client, items):
     made = client.create_model("other", dim=2, policy="ind")
     assert isinstance(made, messages.ModelCreated)
     assert made.key
-    assert [model.name for model in client.models()] == ["m", "other"]
+    assert [model.name for model in client.models().models] == ["m", "other"]
     decision = client.decide("m", IDS, items, id="x", **ROUND)
     assert decision == client.decide("m", IDS, items.tolist(), id="x", **ROUND)
     assert client.settle("m", "x", tried=1, succeeded=True).learned
@@ -43,8 +69,15 @@ def test_every_call_goes_through(http, client, items):
     assert [one.id for one in client.latest("m", limit=5).decisions] == ["x"]
     assert client.model("m").stats.learned == 1
     assert client.export("m")[:4] == b"PAR1"
+    assert client.drop("m", older_than=60).dropped == 0
+    key = client.create_key("m")
+    assert isinstance(key, messages.KeyCreated)
+    assert key.id in [other.id for other in client.list_keys("m").keys]
+    assert client.delete_key("m", key.id) is None
+    assert (client.health().status, client.ready().status) == ("alive", "ready")
+    assert b"longrank_ready 1.0" in client.metrics()
     client.delete_model("other")
-    assert [model.name for model in client.models()] == ["m"]
+    assert [model.name for model in client.models().models] == ["m"]
     assert http.engine.model("m").version == 1
 
 
@@ -83,14 +116,16 @@ def test_a_busy_service_is_asked_again_with_the_same_id(http, client, items):
     assert http.engine.store.writer.batches > shed
 
 
-def test_a_service_that_cannot_be_reached_is_told():
-    with Client("http://127.0.0.1:9", retries=1, timeout=0.5) as client:
+def test_a_service_that_cannot_be_reached_is_told(kind):
+    with kind("http://127.0.0.1:9", retries=1) as client:
         with pytest.raises(CallFailed, match="cannot reach") as caught:
             client.models()
         assert caught.value.status == 0
 
 
-def test_an_answer_that_was_lost_on_the_way_is_not_decided_twice(http, client, items, monkeypatch):
+def test_an_answer_that_was_lost_on_the_way_is_not_decided_twice(
+    http, client, items, kind, monkeypatch
+):
     """A proxy passes the request on and drops the first answer."""
     dropped = []
 
@@ -109,43 +144,10 @@ def test_an_answer_that_was_lost_on_the_way_is_not_decided_twice(http, client, i
         await send({"type": "http.response.body", "body": answer.content})
 
     monkeypatch.setattr("longrank.service.client._RETRIED", (500,))
-    with served(proxy) as url, Client(url, ADMIN) as through:
+    with served(proxy) as url, kind(url, ADMIN) as through:
         decision = through.decide("m", IDS, items, **ROUND)
     assert decision.id == dropped[0].json()["id"]
     assert client.model("m").stats.decisions == 1
-
-
-def test_the_async_client_does_the_same(http, items):
-    async def run():
-        async with AsyncClient(str(http.base_url), ADMIN) as client:
-            made = await client.create_model("m", dim=DIM, policy="ind", max_budget=5)
-            assert made.key
-            decisions = await asyncio.gather(
-                *(client.decide("m", IDS, items, id=f"d{i}", **ROUND) for i in range(20))
-            )
-            assert {decision.id for decision in decisions} == {f"d{i}" for i in range(20)}
-            assert (await client.settle("m", "d0", tried=1, succeeded=False)).learned
-            batch = await client.settle_many("m", [{"id": "d1", "tried": 1, "succeeded": True}])
-            assert batch.results[0].status == 200
-            assert (await client.read("m", "d0")).status == "settled"
-            assert len((await client.latest("m")).decisions) == 20
-            assert (await client.model("m")).version == 2
-            assert len(await client.models()) == 1
-            assert (await client.export("m"))[:4] == b"PAR1"
-            await client.delete_model("m")
-            with pytest.raises(CallFailed):
-                await client.read("m", "d0")
-
-    asyncio.run(run())
-
-
-def test_the_async_client_tells_what_it_cannot_reach():
-    async def run():
-        async with AsyncClient("http://127.0.0.1:9", retries=1, timeout=0.5) as client:
-            with pytest.raises(CallFailed, match="cannot reach"):
-                await client.models()
-
-    asyncio.run(run())
 
 
 def test_one_commit_serves_all_that_wait(http):

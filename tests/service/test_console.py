@@ -16,6 +16,21 @@ with suppress(ImportError):  # the fixture says so
     from selenium.webdriver.support.select import Select
 
 pytestmark = pytest.mark.browser
+IS_OPEN = "return document.getElementById('decision').open"
+
+
+def decide(http, model, name, tried=None, succeeded=True, costs=None, **body):
+    """Make a decision, report its outcome if it is given, and return the answer to the last."""
+    decisions = f"/v1/models/{model}/decisions"
+    answer = http.post(decisions, json={"id": name, **body})
+    assert answer.is_success, answer.text
+    if tried is not None:
+        sequence = [choice["id"] for choice in answer.json()["sequence"]]
+        told = {"tried": tried(sequence) if callable(tried) else tried, "succeeded": succeeded}
+        told |= {} if costs is None else {"costs": costs}
+        answer = http.put(f"{decisions}/{name}/outcome", json=told)
+        assert answer.is_success, answer.text
+    return answer.json()
 
 
 def play(http):
@@ -23,12 +38,15 @@ def play(http):
     http.put("/v1/models/routes", json={"policy": "ind", "dim": DIM, "max_budget": 5})
     rng = np.random.default_rng(0)
     for i in range(40):
-        body = {**msgspec.to_builtins(asked(seed=i)), "id": f"d{i}"}
-        sequence = http.post("/v1/models/routes/decisions", json=body).json()["sequence"]
-        tried = min(len(sequence), int(rng.integers(1, 4)))
-        if i < 35:
-            told = {"tried": tried, "succeeded": bool(rng.random() < 0.5)}
-            http.put(f"/v1/models/routes/decisions/d{i}/outcome", json=told)
+        tries, good = int(rng.integers(1, 4)), bool(rng.random() < 0.5)
+        tried = None if i >= 35 else lambda sequence, tries=tries: min(len(sequence), tries)
+        decide(http, "routes", f"d{i}", tried, good, **arrays(i))
+
+
+def arrays(seed=0):
+    """The body of a decision on arrays."""
+    body = msgspec.to_builtins(asked(seed=seed))
+    return {name: value for name, value in body.items() if name != "id"}
 
 
 @pytest.fixture(scope="module")
@@ -59,14 +77,6 @@ def opened(browser, http, width=1100, address="", follow=False):
         hold(browser)
 
 
-def asking(browser, http):
-    """Open the page without a key."""
-    browser.get(str(http.base_url))
-    browser.execute_script("sessionStorage.clear()")
-    browser.refresh()
-    until(lambda: "Enter a key" in text(browser, "#state"))
-
-
 def find(browser, selector):
     return browser.find_element(By.CSS_SELECTOR, selector)
 
@@ -81,6 +91,10 @@ def text(browser, selector, missing=""):
     return browser.execute_script(script, selector, missing)
 
 
+def focused(browser):
+    return browser.switch_to.active_element
+
+
 def tile(browser, name):
     return text(browser, f'[data-tile="{name}"]', None)
 
@@ -89,7 +103,7 @@ def explain(browser, decision):
     field = find(browser, "#filter-id")
     field.clear()
     field.send_keys(decision, Keys.ENTER)
-    until(lambda: browser.execute_script("return document.getElementById('decision').open"))
+    until(lambda: browser.execute_script(IS_OPEN))
     return find(browser, "#decision")
 
 
@@ -106,14 +120,16 @@ def errors(browser):
     return [line for line in wrong if "401" not in line]  # it looks before a key was given
 
 
-def test_it_asks_for_a_key(browser, played):
-    asking(browser, played)
-
-
-def test_a_key_of_one_model_shows_this_model(browser, http):
+def test_it_asks_for_a_key_and_shows_the_model_of_the_one_that_it_gets(browser, http):
     key = http.put("/v1/models/routes", json={}).json()["key"]
     http.put("/v1/models/others", json={})
-    asking(browser, http)
+    browser.get(str(http.base_url))
+    browser.execute_script("sessionStorage.clear()")
+    browser.refresh()
+    until(lambda: "Enter a key" in text(browser, "#state"))
+    find(browser, "#key").send_keys("lr_wrong", Keys.ENTER)
+    until(lambda: "does not know this key" in text(browser, "#state"))
+    find(browser, "#key").clear()
     find(browser, "#key").send_keys(key)
     find(browser, "#access button").click()
     until(lambda: "Enter the name" in text(browser, "#state"))
@@ -213,6 +229,10 @@ def test_a_period_is_chosen_and_kept_in_the_address(browser, own, clock):
     assert browser.current_url.endswith("#routes/all")
     browser.refresh()
     until(lambda: tile(browser, "decisions") == "40")
+    find(browser, ".ranges input:checked").send_keys(Keys.ARROW_LEFT)
+    until(lambda: not browser.current_url.endswith("#routes/all"))
+    chosen = find(browser, ".ranges input:checked").get_attribute("value")
+    assert browser.current_url.endswith(f"#routes/{chosen}")
 
 
 def test_many_models_are_searched_and_chosen(browser, own):
@@ -246,15 +266,18 @@ def test_decisions_are_filtered_and_opened(browser, played):
     row = f"#decisions tr[data-id='{found[-1]['id']}'] button"
     until(lambda: every(browser, row))
     assert len(every(browser, "#decisions tbody tr")) == len(found)
+    label = find(browser, row).get_attribute("aria-label")
     find(browser, row).send_keys(Keys.ENTER)
-    until(lambda: browser.execute_script("return document.getElementById('decision').open"))
+    until(lambda: browser.execute_script(IS_OPEN))
     assert found[-1]["id"] in find(browser, "#decision h2").text
-    find(browser, "#decision .close").click()
-    assert not find(browser, "#decision").is_displayed()
+    assert browser.execute_script("return document.activeElement.closest('#decision') !== null")
+    focused(browser).send_keys(Keys.ESCAPE)
+    until(lambda: not browser.execute_script(IS_OPEN))
+    assert browser.execute_script("return document.activeElement.ariaLabel") == label
     Select(find(browser, "#filter-candidate")).select_by_value("")
     find(browser, "#filter-id").send_keys("zzz")
     find(browser, "#filter button").click()
-    until(lambda: browser.execute_script("return document.getElementById('decision').open"))
+    until(lambda: browser.execute_script(IS_OPEN))
     assert "there is no decision" in find(browser, "#decision").text
     find(browser, "#decision").send_keys(Keys.ESCAPE)
     until(lambda: "No decision fits" in text(browser, "#decisions"))
@@ -291,9 +314,7 @@ def test_money_of_a_model_fits_a_narrow_screen(browser, http):
     offered = [{"id": "Northbank", "cost": 0.2}, {"id": "Quickcard", "cost": 0.05}]
     body = {"candidates": offered, "rewards": [90.0, 90.0], "losses": [0.0, 0.0, 0.0]}
     for i in range(40):
-        http.post("/v1/models/cards/decisions", json={"id": f"d{i}", **body})
-        told = {"tried": 2, "succeeded": True}
-        http.put(f"/v1/models/cards/decisions/d{i}/outcome", json=told)
+        decide(http, "cards", f"d{i}", 2, **body)
     screen = {"width": 390, "height": 900, "deviceScaleFactor": 1, "mobile": True}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
     opened(browser, http, width=500)
@@ -309,9 +330,7 @@ def test_shadow_mode_tells_what_was_played_from_what_the_model_would_have(browse
     body = {"candidates": [{"id": "adyen", "cost": 0.5}, {"id": "stripe", "cost": 0.1}],
             "rewards": [4.0, 4.0], "losses": [0.0, 0.0, 0.0]}  # fmt: skip
     for model, more in (("desk", {"baseline": ["adyen"]}), ("live", {})):
-        http.post(f"/v1/models/{model}/decisions", json={"id": "one", **body, **more})
-        told = {"tried": 1, "succeeded": True}
-        http.put(f"/v1/models/{model}/decisions/one/outcome", json=told)
+        decide(http, model, "one", 1, **body, **more)
     opened(browser, http, address="desk/900")
     assert "all figures here are theirs" in find(browser, ".note").text
     assert tile(browser, "earned by the caller's list") == "3.50 EUR"
@@ -350,8 +369,7 @@ def test_what_is_shown_has_a_name_for_those_who_do_not_see_it(browser, played):
 
 def test_what_a_candidate_is_called_is_shown_and_not_run(browser, own):
     name = "<img src=x onerror=alert(1)>"
-    body = {"id": "odd", "ids": [name], "features": [[0.1] * DIM], "budget": 1}
-    assert own.post("/v1/models/routes/decisions", json=body).status_code == 201
+    decide(own, "routes", "odd", ids=[name], features=[[0.1] * DIM], budget=1)
     opened(browser, own)
     assert name in explain(browser, "odd").text
     until(lambda: name in text(browser, "[aria-label='Candidates']"))
@@ -364,12 +382,10 @@ def test_it_shows_money_in_the_currency_of_the_model(browser, http):
     payoffs = {"rewards": [90.0, 90.0], "losses": [0.0, 0.0, 0.0]}
     total = spent = 0.0
     for i in range(30):
-        body = {"id": f"d{i}", "candidates": offered, **payoffs}
-        sequence = http.post("/v1/models/cards/decisions", json=body).json()["sequence"]
-        told = {"tried": len(sequence), "succeeded": i % 3 > 0}
-        if i % 2:
-            told["costs"] = [0.25] * len(sequence)
-        settled = http.put(f"/v1/models/cards/decisions/d{i}/outcome", json=told).json()
+        costs = [0.25] * 2 if i % 2 else None
+        settled = decide(
+            http, "cards", f"d{i}", len, i % 3 > 0, costs, candidates=offered, **payoffs
+        )
         total, spent = total + settled["reward"], spent + settled["spent"]
     opened(browser, http)
     assert tile(browser, "earned") == f"{total:,.2f} <b>EUR</b>"
@@ -388,9 +404,7 @@ def test_it_shows_money_in_the_currency_of_the_model(browser, http):
 
 def test_earnings_are_compared_with_an_amount_and_with_another_model(browser, own):
     own.put("/v1/models/list", json={"policy": "rand", "dim": DIM, "max_budget": 5})
-    body = {**msgspec.to_builtins(asked(seed=1)), "id": "one"}
-    own.post("/v1/models/list/decisions", json=body)
-    own.put("/v1/models/list/decisions/one/outcome", json={"tried": 1, "succeeded": True})
+    decide(own, "list", "one", 1, **arrays(1))
     opened(browser, own, address="routes/900")
     chart = "[data-chart='Earned in this period']"
     until(lambda: len(every(browser, "#compare option")) == 3)
@@ -403,21 +417,14 @@ def test_earnings_are_compared_with_an_amount_and_with_another_model(browser, ow
     assert errors(browser) == []
 
 
-def test_zero_has_no_sign(browser, http):
-    browser.get(str(http.base_url))
+def test_zero_has_no_sign_and_reasons_are_told_in_plain_words(browser, played):
+    browser.get(str(played.base_url))
     script = (
-        "return import('/static/format.js').then(({shown, money}) => "
+        "return import('/static/format.js').then(({shown, money, plainly}) => "
         "[shown(-0), shown(-4e-5), shown(-0.5), money(-1e-17, 'EUR'), money(-2e-7), "
-        "money(0.0999999, 'EUR'), money(0.0123456)])"
+        "money(0.0999999, 'EUR'), money(0.0123456), ...arguments[0].map(plainly)])"
     )
-    assert browser.execute_script(script) == [
-        *("0", "0.000", "-0.500", "0.00 EUR", "-0.0000002", "0.10 EUR", "0.0123"),
-    ]
-
-
-def test_reasons_are_told_in_plain_words(browser, http):
-    browser.get(str(http.base_url))
-    given = {
+    reasons = {
         "status=up x brand=visa": "visa while up",
         "brand=visa": "visa",
         "amount=15.77": "amount 15.77",
@@ -427,17 +434,15 @@ def test_reasons_are_told_in_plain_words(browser, http):
         "a=b=c": "b=c",
         "odd": "odd",
     }
-    script = "return import('/static/format.js').then((f) => arguments[0].map(f.plainly))"
-    assert browser.execute_script(script, list(given)) == list(given.values())
+    numbers = ["0", "0.000", "-0.500", "0.00 EUR", "-0.0000002", "0.10 EUR", "0.0123"]
+    assert browser.execute_script(script, list(reasons)) == [*numbers, *reasons.values()]
 
 
 def test_it_tells_expected_costs_patience_and_draws(browser, http):
     http.put("/v1/models/asks", json={"max_budget": 2, "patience": 0.9, "currency": "EUR"})
     for i in range(4):
-        body = {"id": f"d{i}", "candidates": ["large"], "rewards": [9.0, 9.0], "losses": [0, 0, 0]}
-        http.post("/v1/models/asks/decisions", json=body)
-        told = {"tried": 1, "succeeded": True} | ({"costs": [0.5]} if i < 3 else {})
-        http.put(f"/v1/models/asks/decisions/d{i}/outcome", json=told)
+        body = {"candidates": ["large"], "rewards": [9.0, 9.0], "losses": [0, 0, 0]}
+        decide(http, "asks", f"d{i}", 1, True, [0.5] if i < 3 else None, **body)
     settings = {"temperature": 9.0}
     http.put("/v1/models/draws", json={"policy": "plackett-luce", "settings": settings})
     cut = ""
@@ -474,13 +479,12 @@ def test_it_shows_the_schema_of_a_model_of_records_and_what_spoke_for_a_candidat
     rng = np.random.default_rng(0)
     for i in range(60):
         brand = ["visa", "amex"][i % 2]
-        body = {"id": f"d{i}", "candidates": offered, **payoffs}
-        body["context"] = {"brand": brand, "amount": round(float(10 + rng.pareto(1.2) * 40), 2)}
-        names = [
-            one["id"]
-            for one in http.post("/v1/models/cards/decisions", json=body).json()["sequence"]
-        ]
+        context = {"brand": brand, "amount": round(float(10 + rng.pareto(1.2) * 40), 2)}
         good = {"visa": "stripe", "amex": "adyen"}[brand]
+        sequence = decide(http, "cards", f"d{i}", candidates=offered, context=context, **payoffs)[
+            "sequence"
+        ]
+        names = [choice["id"] for choice in sequence]
         tried = names.index(good) + 1 if good in names else len(names)
         told = {"tried": names[:tried], "succeeded": good in names}
         assert http.put(f"/v1/models/cards/decisions/d{i}/outcome", json=told).status_code == 200
@@ -491,8 +495,7 @@ def test_it_shows_the_schema_of_a_model_of_records_and_what_spoke_for_a_candidat
     for part in ("crossed: id × brand", "context amount number", "mcc category"):
         assert part in shown
     decisions = tile(browser, "decisions")
-    http.post("/v1/models/cards/decisions", json={"id": "e", "candidates": offered, "budget": 1})
-    http.put("/v1/models/cards/decisions/e/outcome", json={"tried": 1, "succeeded": True})
+    decide(http, "cards", "e", 1, candidates=offered, budget=1)
     until(lambda: tile(browser, "decisions") != decisions)  # it stays open as the page follows
     assert "columns in use" in find(browser, "[data-schema='cards']").text
     shown = explain(browser, "d58").text
@@ -503,8 +506,8 @@ def test_it_shows_the_schema_of_a_model_of_records_and_what_spoke_for_a_candidat
     if picture:
         browser.save_screenshot(picture)
     find(browser, "#decision .close").click()
-    body = {"id": "odd", "candidates": offered[2:], "context": {"<i>": "<img src=x>"}, "budget": 1}
-    http.post("/v1/models/cards/decisions", json=body)
+    context = {"<i>": "<img src=x>"}
+    decide(http, "cards", "odd", candidates=offered[2:], context=context, budget=1)
     shown = explain(browser, "odd").text
     assert "<b>odd</b>" in shown
     assert "<i> <img src=x>" in shown
@@ -515,10 +518,7 @@ def test_a_change_of_success_and_calibration_are_shown(browser, http, clock):
     http.put("/v1/models/cards", json={"max_budget": 1})
     for i in range(80):
         clock.now += 5.0
-        body = {"id": f"d{i}", "candidates": ["adyen"]}
-        http.post("/v1/models/cards/decisions", json=body)
-        told = {"tried": 1, "succeeded": i < 50}
-        http.put(f"/v1/models/cards/decisions/d{i}/outcome", json=told)
+        decide(http, "cards", f"d{i}", 1, i < 50, candidates=["adyen"])
     opened(browser, http)
     until(lambda: "adyen: success from 100 % to" in text(browser, "[aria-label='Changes']"))
     assert every(browser, "[data-chart^='Success'] .mark")
@@ -531,10 +531,10 @@ def test_a_change_of_success_and_calibration_are_shown(browser, http, clock):
 # every control of the page, and the test that uses it; a new one needs an entry
 CONTROLS = {
     ".skip": "the_keyboard_reaches",
-    "#key, #name, #access button": "it_asks_for_a_key, a_key_of_one_model",
+    "#key, #name, #access button": "it_asks_for_a_key",
     "#search": "many_models_are_searched",
     "#list a": "many_models_are_searched, it_tells_expected_costs",
-    ".ranges input": "a_period_is_chosen, the_period_follows_the_arrow_keys",
+    ".ranges input": "a_period_is_chosen",
     "#compare, #amount": "earnings_are_compared",
     "figure svg, .legend button, figure summary": "every_chart_has_axes",
     "[aria-label=Calibration] summary": "a_change_of_success_and_calibration",
@@ -566,10 +566,6 @@ def test_every_control_of_the_page_has_a_test(browser, own):
     assert unknown == []
     unused = [one for one in CONTROLS if not every(browser, one)]
     assert unused == []
-
-
-def focused(browser):
-    return browser.switch_to.active_element
 
 
 def test_the_keyboard_reaches_everything_in_the_order_of_the_page(browser, own):
@@ -605,15 +601,9 @@ def test_the_keyboard_reaches_everything_in_the_order_of_the_page(browser, own):
     assert errors(browser) == []
 
 
-def test_the_period_follows_the_arrow_keys(browser, played):
-    opened(browser, played)
-    find(browser, ".ranges input:checked").send_keys(Keys.ARROW_RIGHT)
-    until(lambda: browser.current_url.endswith("#routes/3600"))
-    assert find(browser, ".ranges input:checked").get_attribute("value") == "3600"
-
-
 def test_a_screen_reader_hears_changes_and_not_every_refresh(browser, played):
     opened(browser, played, follow=True)
+    until(lambda: text(browser, "#state") == "live")
     browser.execute_script(
         "window.heard = []; window.shown = new Set();"
         "for (const e of document.querySelectorAll('[role=status], [role=alert], [aria-live]'))"
@@ -626,12 +616,6 @@ def test_a_screen_reader_hears_changes_and_not_every_refresh(browser, played):
     assert browser.execute_script("return heard") == []
 
 
-def test_a_key_that_is_not_known_is_told_apart_from_none(browser, played):
-    asking(browser, played)
-    find(browser, "#key").send_keys("lr_wrong", Keys.ENTER)
-    until(lambda: "does not know this key" in text(browser, "#state"))
-
-
 ANSWER = """
 const [part, status, body] = arguments, real = window.fetch;
 window.fetch = (path, options) => String(path).includes(part)
@@ -639,14 +623,11 @@ window.fetch = (path, options) => String(path).includes(part)
 """
 
 
-def test_what_is_not_an_answer_of_the_service_is_told(browser, played):
+def test_what_is_not_an_answer_is_told_and_so_is_why_a_model_cannot_be_read(browser, played):
     opened(browser, played, follow=True)
     browser.execute_script(ANSWER, "/v1/", 502, "<html>Bad gateway</html>")
     until(lambda: "Not an answer of the service (status 502)" in text(browser, "#state"))
     assert tile(browser, "decisions") == "40"  # what it knew stays
-
-
-def test_a_model_that_cannot_be_read_says_why_and_the_others_stay(browser, played):
     opened(browser, played, follow=True)
     told = '{"title": "Unavailable", "status": 503, "detail": "the store is busy"}'
     browser.execute_script(ANSWER, "/series", 503, told)
@@ -690,12 +671,9 @@ def test_every_result_is_a_filter_with_its_meaning(browser, http, clock):
         ("full", [{"id": "a", "cost": 0.1}, {"id": "c", "cost": 0.1}], 2, False),
         ("open", offered, None, None),
     ):
-        body = {"id": name, "candidates": which, **payoffs}
-        made = http.post("/v1/models/m/decisions", json=body).json()
+        decide(http, "m", name, tried, good, candidates=which, **payoffs)
+        made = http.get(f"/v1/models/m/decisions/{name}").json()
         assert len(made["sequence"]) == {"none": 0, "full": 2}.get(name, 1)
-        if tried is not None:
-            told = {"tried": tried, "succeeded": good}
-            assert http.put(f"/v1/models/m/decisions/{name}/outcome", json=told).is_success
         clock.now += 200.0 if name == "old" else 0.0
     opened(browser, http, address="m/900")
     assert [tile(browser, name) for name in ("declined", "gave up")] == ["1", "2"]
@@ -711,9 +689,7 @@ def test_every_result_is_a_filter_with_its_meaning(browser, http, clock):
 def test_a_time_without_decisions_is_drawn_as_zeros(browser, http, clock):
     http.put("/v1/models/m", json={"max_budget": 1})
     for i in (0, 1):
-        http.post("/v1/models/m/decisions", json={"id": f"d{i}", "candidates": ["a"]})
-        told = {"tried": 1, "succeeded": True}
-        http.put(f"/v1/models/m/decisions/d{i}/outcome", json=told)
+        decide(http, "m", f"d{i}", 1, candidates=["a"])
         clock.now += 40.0
     opened(browser, http)
     chart = "[data-chart='Tries per minute']"
@@ -727,8 +703,7 @@ def test_a_time_without_decisions_is_drawn_as_zeros(browser, http, clock):
 
 def test_values_of_a_chart_are_walked_through_by_keys(browser, own, clock):
     clock.now += 100.0
-    body = {**msgspec.to_builtins(asked(seed=1)), "id": "late"}
-    own.post("/v1/models/routes/decisions", json=body)
+    decide(own, "routes", "late", **arrays(1))
     opened(browser, own)
     chart = find(browser, "[data-chart='Earned in this period']")
     svg = chart.find_element(By.CSS_SELECTOR, "svg")
@@ -744,17 +719,3 @@ def test_values_of_a_chart_are_walked_through_by_keys(browser, own, clock):
     assert tip.is_displayed()
     svg.send_keys(Keys.TAB)
     assert not tip.is_displayed()
-
-
-def test_a_closed_decision_gives_the_focus_back(browser, played):
-    opened(browser, played)
-    until(lambda: every(browser, "#decisions button.link"))
-    row = find(browser, "#decisions button.link")
-    row.send_keys(Keys.ENTER)
-    until(lambda: browser.execute_script("return document.getElementById('decision').open"))
-    assert browser.execute_script("return document.activeElement.closest('#decision') !== null")
-    focused(browser).send_keys(Keys.ESCAPE)
-    until(lambda: not browser.execute_script("return document.getElementById('decision').open"))
-    assert browser.execute_script("return document.activeElement.ariaLabel") == row.get_attribute(
-        "aria-label"
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 import numpy as np
 import pytest
 from serving import DIM, asked, make, told
@@ -65,22 +64,11 @@ def test_a_policy_that_gives_up_counts_and_probes_as_in_the_library(engine, reop
     same_but_for_chance(reopen().model("p").policy, mine)
 
 
-def test_the_same_id_gives_the_same_answer_also_after_a_restart_and_another_body_a_conflict(
-    engine, reopen
-):
-    decision = engine.decide("m", asked("x"))
-    engine.decide("m", asked("y"))
-    outcome = engine.settle("m", "y", told())
-    for again in (engine, None):
-        if again is None:
-            engine.close()
-            again = reopen()
-        assert again.decide("m", asked("x")) == decision
-        assert again.settle("m", "y", told()) == msgspec.structs.replace(outcome, repeated=True)
-        assert (again.model("m").stats.decisions, again.model("m").stats.learned) == (2, 1)
-        for other in ({"seed": 1}, {"ttl": 5.0}, {"patience": 0.5}):
-            with pytest.raises(Conflict):
-                again.decide("m", asked("x", **other))
+def test_another_request_of_the_same_id_is_a_conflict(engine):
+    engine.decide("m", asked("x"))
+    for other in ({"seed": 1}, {"ttl": 5.0}, {"patience": 0.5}, {"budget": 1}):
+        with pytest.raises(Conflict):
+            engine.decide("m", asked("x", **other))
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64"])
@@ -165,6 +153,16 @@ def test_where_a_policy_decides_by_chance_its_propensities_are_stored(engine, po
         assert len(known) == len(decision.sequence) + 1
         assert 0.0 < known[-1] <= 1.0
         engine.settle("p", f"d{i}", told(1, i % 2 == 0))
+
+
+def test_what_is_drawn_depends_on_the_model_and_on_the_id(engine):
+    drawn = {}
+    for model in ("a", "b"):
+        make(engine, model, policy="rand")
+        rounds = [engine.decide(model, asked(f"d{i}")).sequence for i in range(20)]
+        drawn[model] = [tuple(choice.id for choice in sequence) for sequence in rounds]
+    assert len(set(drawn["a"])) > 5
+    assert drawn["a"] != drawn["b"]
 
 
 def test_where_nothing_is_left_to_chance_there_are_no_propensities(engine):

@@ -97,15 +97,10 @@ def test_the_dashboard_is_complete_and_nothing_lies_over_anything():
     assert len(ids) == len(set(ids))
     taken: set[tuple[int, int]] = set()
     for panel in BOARD["panels"]:
-        place = panel["gridPos"]
-        cells = set(
-            itertools.product(
-                range(place["x"], place["x"] + place["w"]),
-                range(place["y"], place["y"] + place["h"]),
-            )
-        )
+        x, y, width, height = (panel["gridPos"][key] for key in "xywh")
+        cells = set(itertools.product(range(x, x + width), range(y, y + height)))
         assert not cells & taken, panel["title"]
-        assert place["x"] + place["w"] <= 24
+        assert x + width <= 24
         taken |= cells
         assert panel["type"] == "row" or panel["targets"], panel["title"]
     defined = {variable["name"] for variable in BOARD["templating"]["list"]}

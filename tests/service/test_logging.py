@@ -12,19 +12,7 @@ from process import Server, Wire
 from serving import ADMIN, DIM, free_port, service
 
 from longrank.service.engine.model import Model
-from longrank.service.http.logs import Access, JsonLines, configure_logging
-
-
-@pytest.fixture
-def lines():
-    """What is logged, in the form in which the service logs it."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    stream = io.StringIO()
-    configure_logging("debug", stream)
-    yield stream
-    root.handlers[:] = handlers
-    root.setLevel(level)
+from longrank.service.http.logs import Access, JsonLines
 
 
 def test_no_log_line_holds_a_key_or_a_feature_and_all_are_json(tmp_path):

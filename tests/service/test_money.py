@@ -16,6 +16,7 @@ from serving import ADMIN, DIM, asked, exported, fresh, make, told
 from longrank import Outcome, Payoffs
 from longrank.errors import InvalidInput
 from longrank.service import Client
+from longrank.service.client import CallFailed
 from longrank.service.engine.apply import replay
 from longrank.service.engine.stats import exact_sum
 from longrank.service.errors import Conflict
@@ -233,16 +234,11 @@ def test_what_the_tries_really_cost_counts_in_place_of_the_plan(engine):
             engine.settle("v", "c", told(2, False, costs=costs))
     (item,) = engine.settle_many("v", [BatchItem(id="c", tried=1, succeeded=True, costs=[0.125])])
     assert item.spent == 0.125
-    shown = engine.read("v", "c")
-    assert shown.outcome.costs == [0.125]
+    assert engine.read("v", "c").outcome.costs == [0.125]
     assert engine.latest("v").decisions[0].outcome.costs == [0.125]
-
-
-def test_real_costs_count_without_a_plan_as_well(engine):
-    engine.decide("m", asked("x"))
-    answer = engine.settle("m", "x", told(1, True, costs=[0.4]))
+    engine.decide("v", asked("unpriced"))
+    answer = engine.settle("v", "unpriced", told(1, True, costs=[0.4]))
     assert (answer.reward, answer.spent) == (0.6, 0.4)
-    assert engine.model("m").stats.spent == 0.4
 
 
 def test_a_policy_learns_from_real_costs_without_those_of_failures_left_out(engine, monkeypatch):
@@ -326,9 +322,10 @@ def play(engine, name, rounds, seed=0):
             )
 
 
-def test_sums_are_those_of_the_export_to_the_last_bit(engine):
+@pytest.mark.parametrize("stored", [False, True])
+def test_sums_are_those_of_the_export_to_the_last_bit(engine, stored):
     """And every row can be recomputed from its parts: exactly, rounded once."""
-    make(engine, "v", store_candidates=True)
+    make(engine, "v", store_candidates=stored)
     play(engine, "v", 150)
     stats = engine.describe(engine.model("v")).stats
     rows = [row for row in rows_of(engine, "v") if row["tried"] is not None]
@@ -340,7 +337,9 @@ def test_sums_are_those_of_the_export_to_the_last_bit(engine):
     assert stats.mean_spent == stats.total_spent / stats.outcomes
     for row in rows:
         tried, costs = row["tried"], row["outcome_costs"]
+        assert (row["items"] is None) != stored
         if row["costs"] is not None:
+            assert stored or len(row["costs"]) == max(row["order"], default=-1) + 1
             assert row["planned_costs"] == [row["costs"][i] for i in row["order"]]
             assert row["planned_values"] == [row["success_values"][i] for i in row["order"]]
         if costs is None:
@@ -389,17 +388,6 @@ def test_exact_sums_do_not_depend_on_the_order():
     assert exact_sum(0.1, -0.1) == [0.0]
 
 
-def test_an_export_has_the_prices_of_what_was_played_though_candidates_are_not_stored(engine):
-    play(engine, "m", 30)
-    rows = [row for row in rows_of(engine, "m") if row["planned_costs"] is not None]
-    assert len(rows) > 15
-    for row in rows:
-        assert row["items"] is None
-        assert len(row["costs"]) == max(row["order"], default=-1) + 1
-        assert [row["costs"][i] for i in row["order"]] == row["planned_costs"]
-        assert [row["success_values"][i] for i in row["order"]] == row["planned_values"]
-
-
 def test_records_are_exported_with_their_prices(records):
     records.create("s", ModelRequest(max_budget=2, store_candidates=True))
     records.decide("s", routed("x"))
@@ -417,36 +405,13 @@ def test_records_are_exported_with_their_prices(records):
 # over HTTP
 
 
-def test_the_api_takes_and_gives_prices(http):
-    assert http.put("/v1/models/r", json={"max_budget": 2, "currency": "EUR"}).status_code == 201
-    body = {"id": "x", "candidates": ROUTES, **PAYOFFS, "patience": 0.9}
-    decided = http.post("/v1/models/r/decisions", json=body).json()
-    assert {"cost", "value", "adds"} <= set(decided["sequence"][0])
-    tried = len(decided["sequence"])
-    told_so = {"tried": tried, "succeeded": False, "costs": [0.5] * tried}
-    url = "/v1/models/r/decisions/x/outcome"
-    settled = http.put(url, json=told_so).json()
-    assert settled["spent"] == 0.5 * tried
-    model = http.get("/v1/models/r").json()
-    assert model["currency"] == "EUR"
-    assert model["stats"]["total_spent"] == 0.5 * tried
-    assert model["stats"]["total_reward"] == settled["reward"]
-    metrics = http.get("/metrics").text
-    assert f'longrank_model_spent{{model="r"}} {0.5 * tried}' in metrics
-    changed = http.put("/v1/models/r", json={"max_budget": 2, "currency": "USD"})
-    assert (changed.status_code, changed.json()["currency"]) == (200, "USD")
-    assert http.put("/v1/models/r", json={"max_budget": 2, "currency": "x" * 13}).status_code == 422
-    wrong = {"tried": 1, "succeeded": True, "costs": [-1.0]}
-    assert http.put(url, json=wrong).json()["parameter"] == "costs[0]"
-    assert http.put("/v1/models/plain", json={"max_budget": 2}).status_code == 201
-    plain = http.post("/v1/models/plain/decisions", json={"candidates": ["a", "b"]}).json()
-    assert "cost" not in plain["sequence"][0]
-    assert "loss_bound" not in plain
-
-
-def test_the_client_takes_and_gives_prices(http):
+def test_the_api_and_its_client_take_and_give_prices(http):
     with Client(str(http.base_url), ADMIN) as client:
-        client.create_model("v", dim=DIM, currency="EUR", patience=0.9)
+        settings = {"dim": DIM, "patience": 0.9}
+        client.create_model("v", currency="USD", **settings)
+        client.create_model("v", currency="EUR", **settings)
+        with pytest.raises(InvalidInput, match="currency"):
+            client.create_model("v", currency="x" * 13, **settings)
         items = np.full((3, DIM), 0.3)
         prices = {"costs": np.array([0.1, 0.2, 0.3]), "values": [0.0, 1.0, 2.0]}
         decision = client.decide("v", ["a", "b", "c"], items, **prices, patience=0.8, budget=2)
@@ -456,4 +421,11 @@ def test_the_client_takes_and_gives_prices(http):
         answer = client.settle("v", decision.id, tried=1, succeeded=True, costs=[0.15])
         assert (answer.spent, answer.outcome.costs) == (0.15, [0.15])
         assert client.read("v", decision.id).patience == 0.8
-        assert client.model("v").currency == "EUR"
+        assert (client.model("v").currency, client.model("v").stats.total_spent) == ("EUR", 0.15)
+        assert 'longrank_model_spent{model="v"} 0.15' in http.get("/metrics").text
+        with pytest.raises(CallFailed, match=r"^costs\[0\] must"):
+            client.settle("v", decision.id, tried=1, succeeded=True, costs=[-1.0])
+        client.create_model("plain")
+    plain = http.post("/v1/models/plain/decisions", json={"candidates": ["a", "b"]}).json()
+    assert "cost" not in plain["sequence"][0]
+    assert "loss_bound" not in plain

@@ -25,25 +25,22 @@ with suppress(ImportError):  # the fixture says so
 
 @pytest.fixture
 def panel(path):
-    """The address of a service with a desk, and the desk."""
+    """A client of a service with a desk, and the desk."""
     panel = Panel()
     with service(path, auth=False, more=panel.routes()) as client:
-        url = str(client.base_url)
-        desk = Desk(url, seed=1)
-        desk.open()
-        panel.desk = desk
-        yield url, desk
-        desk.close()
+        panel.desk = Desk(str(client.base_url), seed=1)
+        panel.desk.open()
+        yield client, panel.desk
+        panel.desk.close()
 
 
 def test_money_is_what_the_service_has_counted(panel):
-    url, desk = panel
+    client, desk = panel
     for _ in range(30):
         desk.route()
-    with httpx.Client(base_url=url) as client:
-        models = {each["name"]: each for each in client.get("/v1/summaries").json()["models"]}
-    assert models["payments"]["total_reward"] == pytest.approx(desk.money.longrank)
-    assert models["payments"]["decisions"] == models["payments"]["outcomes"] == 31
+    (model,) = client.get("/v1/summaries").json()["models"]
+    assert model["total_reward"] == pytest.approx(desk.money.longrank)
+    assert model["decisions"] == model["outcomes"] == 31
 
 
 def test_nobody_is_ahead_of_perfect_knowledge_and_differences_are_free_of_luck(panel):
@@ -62,28 +59,28 @@ def test_nobody_is_ahead_of_perfect_knowledge_and_differences_are_free_of_luck(p
 
 
 def test_the_state_is_that_of_the_payments_that_a_page_shows(panel):
-    url, desk = panel
+    client, desk = panel
     seen = [desk.money]
     for _ in range(20):
         desk.route()
         seen.append(desk.money)
-    with httpx.Client(base_url=url) as client:
-        for money in (seen[0], seen[7], seen[-1]):
-            state = client.get(f"/desk/state?payments={money.payments}").json()
-            assert state["money"] == money._asdict()
-            assert state["curve"]["longrank"][-1] == money.longrank
-            assert state["curve"]["at"] == sorted(state["curve"]["at"])
-        assert client.get("/desk/state").json()["money"] == seen[-1]._asdict()
-        assert client.get("/desk/state?payments=999").json()["money"] == seen[-1]._asdict()
-        for wrong in ("-1", "x", "9" * 40):
-            answer = client.get(f"/desk/state?payments={wrong}")
-            assert answer.status_code == 422
-            assert answer.json()["parameter"] == "payments"
+    for money in (seen[0], seen[7], seen[-1]):
+        state = client.get(f"/desk/state?payments={money.payments}").json()
+        assert state["money"] == money._asdict()
+        assert state["curve"]["longrank"][-1] == money.longrank
+        assert state["curve"]["at"] == sorted(state["curve"]["at"])
+    assert client.get("/desk/state").json()["money"] == seen[-1]._asdict()
+    assert client.get("/desk/state?payments=999").json()["money"] == seen[-1]._asdict()
+    for wrong in ("-1", "x", "9" * 40):
+        refused = client.get(f"/desk/state?payments={wrong}")
+        assert (refused.status_code, refused.json()["parameter"]) == (422, "payments")
 
 
-def test_a_curve_of_many_payments_has_few_points(panel, monkeypatch):
+def test_the_curve_begins_with_the_first_payment_and_has_few_points(panel, monkeypatch):
     monkeypatch.setattr(traffic, "POINTS", 8)
     _, desk = panel
+    first, second = desk.state()["curve"]["at"]
+    assert first == second == desk.money.at
     for _ in range(40):
         desk.route()
     curve = desk.state()["curve"]
@@ -92,20 +89,10 @@ def test_a_curve_of_many_payments_has_few_points(panel, monkeypatch):
     assert curve["longrank"][-1] == desk.money.longrank
 
 
-def test_the_curve_begins_with_the_first_payment(panel):
-    _, desk = panel
-    first, second = desk.state()["curve"]["at"]
-    assert first == second == desk.money.at
-
-
-def test_no_rate_is_told_before_it_was_measured(panel):
-    _, desk = panel
-    assert desk.state()["rate"] is None
-
-
 def test_the_rate_is_that_of_the_moment_that_a_page_shows(panel, monkeypatch):
     """Two payments a second at first, then twenty: nothing of the first is told later."""
     _, desk = panel
+    assert desk.state()["rate"] is None  # nothing is measured yet
     clock = SimpleNamespace(now=desk.money.at)
     monkeypatch.setattr(traffic, "time", SimpleNamespace(time=lambda: clock.now))
     for count, apart in ((20, 0.5), (100, 0.05)):
@@ -118,60 +105,55 @@ def test_the_rate_is_that_of_the_moment_that_a_page_shows(panel, monkeypatch):
     assert desk.state()["rate"] == 0.0
 
 
-def test_success_before_and_since_a_press_is_told(panel):
-    _, desk = panel
+def test_buttons_do_what_they_say_and_what_follows_is_told(panel):
+    client, desk = panel
+
+    def press(action, which):
+        return client.post("/desk/act", json={"action": action, "which": which})
+
     for _ in range(20):
         desk.route()
     approved = desk.money.approved
-    desk.act("down", "Harbor")
+    for action, which in (("down", "Harbor"), ("fee", "Solo"), ("mix", "large")):
+        state = press(action, which).json()
+    assert [each["name"] for each in state["providers"] if each["down"]] == ["Harbor"]
+    assert [each["name"] for each in state["providers"] if each["raised"]] == ["Solo"]
+    assert state["mix"] == "large"
     for _ in range(30):
         desk.route()
-    told = desk.state()["happening"]
-    assert told["success_before"] == pytest.approx(approved / 21)
-    assert told["since"]["approved"] == desk.money.approved - approved
-    assert told["since"]["payments"] == 30
-
-
-def test_buttons_do_what_they_say_and_what_follows_is_told(panel):
-    url, desk = panel
-    with httpx.Client(base_url=url) as client:
-        for action, which in (("down", "Harbor"), ("fee", "Solo"), ("mix", "large")):
-            state = client.post("/desk/act", json={"action": action, "which": which}).json()
-        assert [each["name"] for each in state["providers"] if each["down"]] == ["Harbor"]
-        assert [each["name"] for each in state["providers"] if each["raised"]] == ["Solo"]
-        assert state["mix"] == "large"
-        for _ in range(5):
-            desk.route()
-        told = client.get("/desk/state").json()["happening"]
-        assert told["since"]["payments"] == 5
-        before = desk.money.payments - 6  # the page is behind: nothing has come of it yet
-        told = client.get(f"/desk/state?payments={before}").json()["happening"]
-        assert told["since"] == dict.fromkeys(told["since"], 0.0)
-        marks = client.get("/desk/state").json()["marks"]
-        assert [mark["text"].split(" ")[0] for mark in marks] == ["Harbor", "Solo", "The"]
-        client.post("/desk/act", json={"action": "up", "which": "Harbor"})
-        state = client.post("/desk/act", json={"action": "fee", "which": "Solo"}).json()
-        assert not any(each["down"] or each["raised"] for each in state["providers"])
-        for bad in ({"action": "down", "which": "nobody"}, {"action": "odd", "which": "Solo"}):
-            assert client.post("/desk/act", json=bad).status_code == 422
-        head = {"Content-Type": "application/json"}
-        assert client.post("/desk/act", content=b"{", headers=head).status_code == 400
-        assert client.get("/desk/other.js").status_code == 404
+    event = client.get("/desk/state").json()["happening"]
+    assert event["success_before"] == pytest.approx(approved / 21)
+    assert event["since"]["approved"] == desk.money.approved - approved
+    assert event["since"]["payments"] == 30
+    before = desk.money.payments - 31  # the page is behind: nothing has come of it yet
+    event = client.get(f"/desk/state?payments={before}").json()["happening"]
+    assert event["since"] == dict.fromkeys(event["since"], 0.0)
+    marks = client.get("/desk/state").json()["marks"]
+    assert [mark["text"].split(" ")[0] for mark in marks] == ["Harbor", "Solo", "The"]
+    press("up", "Harbor")
+    state = press("fee", "Solo").json()
+    assert not any(each["down"] or each["raised"] for each in state["providers"])
+    assert press("down", "nobody").status_code == press("odd", "Solo").status_code == 422
+    head = {"Content-Type": "application/json"}
+    assert client.post("/desk/act", content=b"{", headers=head).status_code == 400
+    assert client.get("/desk/other.js").status_code == 404
 
 
 def test_the_desk_answers_its_own_page_only(panel):
-    url, _ = panel
-    press = {"action": "down", "which": "Solo"}
-    with httpx.Client(base_url=url) as client:
-        for headers in ({"Host": "evil.example"}, {"Origin": "https://evil.example"}):
-            assert client.post("/desk/act", json=press, headers=headers).status_code == 403
+    client, desk = panel
+    for headers in (
+        {"Host": "evil.example"},
+        {"Origin": "https://evil.example"},
+        {"Sec-Fetch-Site": "cross-site"},
+    ):
+        act = {"action": "down", "which": "Solo"}
+        assert client.post("/desk/act", json=act, headers=headers).status_code == 403
+        if "Sec-Fetch-Site" not in headers:  # a link leads here
             assert client.get("/", headers=headers).status_code == 403
-        away = {"Sec-Fetch-Site": "cross-site"}
-        assert client.post("/desk/act", json=press, headers=away).status_code == 403
-        page = client.get("/")
-        assert "default-src 'self'" in page.headers["content-security-policy"]
-        assert '<section id="desk">' in page.text
-        assert not any(each["down"] for each in client.get("/desk/state").json()["providers"])
+    page = client.get("/")
+    assert '<section id="desk">' in page.text
+    assert "default-src 'self'" in page.headers["content-security-policy"]
+    assert not desk.happenings
 
 
 def test_the_service_itself_has_no_desk(http):
@@ -274,7 +256,8 @@ def said(browser, selector):
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [390, 3840])
 def test_every_button_of_the_desk_is_pressed(browser, panel, width):
-    url, desk = panel
+    client, desk = panel
+    url = str(client.base_url)
     screen = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": width < 500}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
     browser.get(url)
@@ -320,7 +303,8 @@ def test_every_button_of_the_desk_is_pressed(browser, panel, width):
 
 @pytest.mark.browser
 def test_shares_of_the_desk_are_those_at_the_end_of_the_chart(browser, panel):
-    url, desk = panel
+    client, desk = panel
+    url = str(client.base_url)
     for _ in range(30):
         desk.route()
     browser.get(url)
@@ -340,7 +324,8 @@ def test_shares_of_the_desk_are_those_at_the_end_of_the_chart(browser, panel):
 
 @pytest.mark.browser
 def test_a_desk_that_has_closed_is_told(browser, panel):
-    url, desk = panel
+    client, desk = panel
+    url = str(client.base_url)
     browser.get(url)
     until(lambda: said(browser, ".said") == "1 payment")
     browser.execute_script("window.fetch = () => Promise.reject(new TypeError('gone'))")
@@ -368,7 +353,8 @@ def test_a_desk_that_is_not_open_yet_says_so_and_then_opens(browser, path):
 
 @pytest.mark.browser
 def test_the_picture_has_the_money_the_outage_and_the_providers(browser, panel, folder):
-    url, desk = panel
+    client, desk = panel
+    url = str(client.base_url)
     for i in range(40):
         if i == 20:
             desk.act("down", desk.fixed[0])

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 
 import msgspec
 import pytest
 from serving import DIM, asked
-
-from longrank.service.app import build
 
 ROUND = msgspec.to_builtins(asked())
 BASE = "/v1/models/m"
@@ -126,6 +123,7 @@ def test_what_is_not_there_or_not_allowed_is_told_so(shared_http):
     assert wrong.headers["content-type"] == "application/problem+json"
     assert shared_http.patch(BASE).headers["allow"] == "PUT, GET, HEAD, DELETE"
     assert shared_http.post("/").headers["allow"] == "GET, HEAD"
+    assert shared_http.head(BASE + "/outcomes").status_code == 405
     head = shared_http.head("/healthz")
     assert (head.status_code, head.text) == (200, "")
 
@@ -136,33 +134,3 @@ def test_a_path_is_all_of_a_path(shared_http):
         answer = shared_http.get(odd)
         assert answer.json()["detail"] == "there is nothing at this path"
         assert answer.status_code == 404
-
-
-def test_a_full_queue_sheds_with_503_and_says_when_to_come_again(http):
-    http.put(BASE, json={"policy": "ind", "dim": DIM})
-    http.engine.store.writer.max_queued = 0
-    shed = http.post(DECISIONS, json={**ROUND, "id": "x"})
-    assert (shed.status_code, shed.headers["retry-after"]) == (503, "1")
-    http.engine.store.writer.max_queued = 100
-    assert http.post(DECISIONS, json={**ROUND, "id": "x"}).status_code == 201
-
-
-def test_a_client_that_leaves_in_the_middle_of_a_body_is_no_error_of_the_service(engine):
-    app = build(engine, auth=False)
-    sent = []
-
-    async def receive():
-        return {"type": "http.disconnect"}
-
-    async def send(message):
-        sent.append(message)
-
-    scope = {
-        "type": "http",
-        "method": "POST",
-        "path": DECISIONS,
-        "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
-        "query_string": b"",
-    }
-    asyncio.run(app(scope, receive, send))
-    assert sent == []

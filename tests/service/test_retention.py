@@ -7,10 +7,8 @@ import pytest
 from serving import asked, fresh, make, told
 
 from longrank.service.engine.apply import Recent, catch_up
-from longrank.service.engine.engine import Engine
 from longrank.service.engine.model import Model
 from longrank.service.errors import Conflict, Unknown
-from longrank.service.store.sqlite import SqliteStore
 from longrank.service.upkeep import Upkeep
 
 
@@ -40,16 +38,6 @@ def test_a_model_drops_by_itself_what_it_does_not_keep(engine, clock):
     clock.now += 200.0
     upkeep.keep()
     assert engine.latest("short").decisions == []
-
-
-def test_what_is_dropped_needs_a_good_snapshot(engine, clock, path):
-    engine.decide("m", asked("x", ttl=10.0))
-    clock.now += 1000.0
-    engine.drop("m", 500.0)
-    engine.store.writer.call(lambda session: session.execute("DELETE FROM snapshots"))
-    engine.close()
-    with pytest.raises(Exception, match="no good snapshot"):
-        Engine(SqliteStore(path)).start()
 
 
 def test_a_replay_from_any_snapshot_that_is_kept_gives_the_same_bytes(engine, clock):

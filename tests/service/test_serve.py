@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import logging
 import os
 import signal
 import socket
@@ -16,26 +15,21 @@ from process import MAIN, once
 from serving import ADMIN, DIM, asked, free_port, told, until
 from typer.testing import CliRunner
 
-from longrank import cli, service
+from longrank import cli
 from longrank.errors import InvalidInput
 from longrank.service import messages
 from longrank.service.engine.engine import Engine
 from longrank.service.errors import StoreDamaged
 from longrank.service.store.sqlite import SqliteStore
-from longrank.service.store.store import plain_address
 
 ROUND = msgspec.to_builtins(asked())
 
 
 @pytest.fixture
-def command():
+def command(root_logger):  # noqa: ARG001
     """Runs a command in this process, and puts back what it sets for a process of its own."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
     collecting = gc.get_threshold()
     yield lambda *args: CliRunner().invoke(cli.app, args, env={"LONGRANK_ADMIN_KEY": ADMIN})
-    root.handlers[:] = handlers
-    root.setLevel(level)
     gc.set_threshold(*collecting)
     gc.unfreeze()
 
@@ -123,16 +117,3 @@ def test_the_doctor_measures_the_disk_and_reads_the_store(tmp_path, command):
 def test_the_doctor_tells_where_it_cannot_write(command):
     ill = command("doctor", "--store", "/proc/decisions.db")
     assert (ill.exit_code, "cannot write" in ill.stdout) == (1, True)
-
-
-def test_a_password_in_the_stores_url_is_not_shown():
-    assert plain_address("postgresql://me:secret@host/db") == "postgresql://host/db"
-    assert plain_address("decisions.db") == "decisions.db"
-
-
-def test_the_commands_and_names_of_the_service_are_there(command):
-    for name in ("serve", "doctor"):
-        assert "--store" in command(name, "--help").stdout
-    assert all(getattr(service, name).__doc__ for name in service.__all__)
-    with pytest.raises(AttributeError):
-        _ = service.nobody

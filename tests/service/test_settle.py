@@ -9,39 +9,28 @@ from serving import DIM, asked, make, told
 from longrank import Payoffs, named
 from longrank.errors import InvalidInput
 from longrank.service import messages
-from longrank.service.errors import Conflict, Unknown
+from longrank.service.errors import Conflict
 from longrank.service.store.records import DECISION, OUTCOME
 from longrank.service.upkeep import Upkeep
 
 
-def test_an_outcome_is_learned_once_however_often_it_is_told(engine):
-    engine.decide("m", asked("x"))
-    first = engine.settle("m", "x", told())
-    again = engine.settle("m", "x", told())
-    assert (first.learned, first.repeated, again.learned, again.repeated) == (
-        True,
-        False,
-        True,
-        True,
-    )
-    assert engine.model("m").stats.learned == 1
-    with pytest.raises(Conflict):
-        engine.settle("m", "x", told(1, False))
-
-
 def test_an_outcome_can_be_the_id_of_what_succeeded(engine):
     decision = engine.decide("m", asked("x"))
-    second = decision.sequence[1].id
-    answer = engine.settle("m", "x", messages.OutcomeRequest(succeeded_id=second))
-    assert answer.outcome == messages.Observed(2, True)
+    request = messages.OutcomeRequest(succeeded_id=decision.sequence[1].id)
+    assert engine.settle("m", "x", request).outcome == messages.Observed(2, True)
     assert engine.settle("m", "x", told(2, True)).repeated
 
 
-def test_an_outcome_of_nobodys_decision_is_unknown(engine):
-    with pytest.raises(Unknown):
-        engine.settle("m", "nobody", told())
-    with pytest.raises(Unknown):
-        engine.settle("nobody", "x", told())
+def test_what_is_recorded_and_not_learned_says_why(engine, clock):
+    before = engine.model("m").state_hash()
+    engine.decide("m", asked("late", ttl=10.0))
+    engine.decide("m", asked("card"))
+    clock.now += 10.0
+    assert engine.settle("m", "late", told()).why == "expired"
+    answer = engine.settle("m", "card", told(2, False, attributable=False, reason="expired card"))
+    assert (answer.why, answer.reason) == ("not attributable", "expired card")
+    assert engine.model("m").state_hash() == before
+    assert engine.read("m", "late").outcome == messages.Observed(1, True)
 
 
 def test_an_outcome_that_cannot_be_is_refused_and_changes_nothing(engine):
@@ -58,28 +47,6 @@ def test_an_outcome_that_cannot_be_is_refused_and_changes_nothing(engine):
         with pytest.raises(InvalidInput):
             engine.settle("m", "x", messages.OutcomeRequest(**outcome))
     assert engine.model("m").stats.outcomes == 0
-
-
-def test_after_expiry_an_outcome_is_recorded_and_not_learned(engine, clock):
-    engine.decide("m", asked("x", ttl=10.0))
-    before = engine.model("m").state_hash()
-    clock.now += 10.0
-    answer = engine.settle("m", "x", told())
-    assert (answer.learned, answer.why) == (False, "expired")
-    assert engine.model("m").state_hash() == before
-    assert engine.read("m", "x").outcome == messages.Observed(1, True)
-
-
-def test_a_failure_that_is_not_attributable_is_recorded_and_not_learned(engine):
-    engine.decide("m", asked("x"))
-    before = engine.model("m").state_hash()
-    answer = engine.settle("m", "x", told(2, False, attributable=False, reason="expired card"))
-    assert (answer.learned, answer.why, answer.reason) == (
-        False,
-        "not attributable",
-        "expired card",
-    )
-    assert engine.model("m").state_hash() == before
 
 
 def test_of_an_outcome_only_the_attributable_part_is_learned(engine):
@@ -109,19 +76,10 @@ def test_a_sequence_cut_short_is_given_up_and_one_tried_to_the_end_declined(engi
     assert stats.curve.give_ups == [1.0, 0.0, 0.0, 1.0]
 
 
-def test_a_missing_outcome_means_unobserved(engine, clock):
-    engine.decide("m", asked("x"))
-    before = engine.model("m").state_hash()
-    clock.now += 1e6
-    Upkeep(engine).keep()
-    assert engine.model("m").state_hash() == before
-    stats = engine.describe(engine.model("m")).stats
-    assert (stats.pending, stats.expired, stats.outcomes) == (0, 1, 0)
-
-
 def test_a_missing_outcome_means_failed_where_the_model_says_so(engine, clock, reopen):
     model = make(engine, "strict", missing="failed", ttl=60.0)
     decision = engine.decide("strict", asked("x"))
+    engine.decide("m", asked("x", ttl=60.0))
     clock.now += 59.0
     Upkeep(engine).keep()
     assert model.stats.outcomes == 0
@@ -129,6 +87,8 @@ def test_a_missing_outcome_means_failed_where_the_model_says_so(engine, clock, r
     for _ in range(2):
         Upkeep(engine).keep()
     assert (model.stats.outcomes, model.stats.learned) == (1, 1)
+    stats = engine.describe(engine.model("m")).stats  # there it means unobserved
+    assert (stats.pending, stats.expired, stats.outcomes) == (0, 1, 0)
     assert engine.read("strict", "x").outcome == messages.Observed(len(decision.sequence), False)
     with pytest.raises(Conflict, match="expired and was recorded as failed"):
         engine.settle("strict", "x", told())

@@ -99,48 +99,48 @@ def test_a_log_without_its_beginning_is_refused(engine, path, statement):
     again.close()
 
 
-# what a newer version wrote is refused by name
-
-
-def refused(path, *parts):
-    with Engine(SqliteStore(path)) as engine, pytest.raises(OtherVersion) as caught:
-        engine.model("m")
-    for part in (*parts, "upgrade longrank"):
-        assert part in str(caught.value)
-
-
-def test_a_newer_spec_is_refused(engine, path):
-    crash(engine)
+def newer_spec(_):
     spec = json.dumps({"version": 7, "shape": "unheard of"}).encode()
-    change(path, ("UPDATE models SET spec = ?", (spec,)))
-    refused(path, "'m'", "version 7")
+    return "UPDATE models SET spec = ?", (spec,)
 
 
-def test_a_newer_snapshot_is_refused_though_there_is_an_older_one(engine, path):
+def newer_snapshot(engine):
+    """After the first one, which this version could read."""
     live(engine, "m")
     engine.save(engine.model("m"))
-    crash(engine)
     body = msgspec.msgpack.encode([7, "unheard of"])
     total = hashlib.sha256(body).digest()
-    change(path, ("UPDATE snapshots SET body = ?, sum = ? WHERE seq > 0", (body, total)))
-    refused(path, "model 'm'", "version 7")
+    return "UPDATE snapshots SET body = ?, sum = ? WHERE seq > 0", (body, total)
 
 
-def test_a_newer_policy_in_a_snapshot_is_refused(engine, path):
+def newer_learner(engine):
     first = engine.store.snapshots(engine.model("m").number)[-1]
-    crash(engine)
     tree = unpack(first.policy, "the snapshot")
     tree["policy"]["learner"]["version"] = 7
     policy = pack(tree)
     newer = Snapshot(VERSION, 0, state_hash(policy), policy, first.stats)
-    change(path, ("UPDATE snapshots SET body = ?, sum = ?", newer.packed()))
-    refused(path, "model 'm'", "'OnlineNewton'", "version 7")
+    return "UPDATE snapshots SET body = ?, sum = ?", newer.packed()
 
 
-def test_a_newer_record_is_refused(engine, path):
+def newer_record(engine):
     engine.decide("m", asked("x"))
     entry, _ = engine.store.find(engine.model("m").number, "x")
-    crash(engine)
     newer = entry._replace(body=msgspec.msgpack.encode([7, "unheard of"]))
-    change(path, ("UPDATE log SET body = ?, sum = ?", (newer.body, newer.checksum())))
-    refused(path, "model 'm'", "log entry 1 ('x')", "version 7")
+    return "UPDATE log SET body = ?, sum = ?", (newer.body, newer.checksum())
+
+
+@pytest.mark.parametrize(
+    ("written", "what"),
+    [
+        (newer_spec, ""), (newer_snapshot, ""), (newer_learner, "'OnlineNewton'"),
+        (newer_record, "log entry 1 ('x')"),
+    ],
+)  # fmt: skip
+def test_what_a_newer_version_wrote_is_refused_by_name(engine, path, written, what):
+    statement = written(engine)
+    crash(engine)
+    change(path, statement)
+    with Engine(SqliteStore(path)) as again, pytest.raises(OtherVersion) as caught:
+        again.model("m")
+    for part in ("model 'm'", what, "version 7", "upgrade longrank"):
+        assert part in str(caught.value)

@@ -11,9 +11,6 @@ from rich.table import Table
 
 from longrank.cli.terminal import console, refuse
 from longrank.cli.usage import Command, Group
-from longrank.datasets import SOURCES, add, data_folder, get
-from longrank.datasets.sources import source
-from longrank.datasets.stored import present
 
 app = typer.Typer(
     cls=Group,
@@ -28,6 +25,9 @@ def list_sources() -> None:
 
     Example: `longrank data list`
     """
+    from longrank.datasets import SOURCES, data_folder
+    from longrank.datasets.stored import present
+
     table = Table(title=f"Data in {data_folder()}")
     for column in ("name", "data set", "here", "how to get it"):
         table.add_column(column, overflow="fold")
@@ -53,6 +53,9 @@ def get_source(
 
     Example: `longrank data get mnist`
     """
+    from longrank.datasets import get
+    from longrank.datasets.sources import source
+
     known = source(name)
     accepted = yes
     if known.terms is not None and known.manual is None and not yes:
@@ -100,6 +103,8 @@ def add_source(
 
     Example: `longrank data add yelp ~/Downloads/yelp_dataset.tar`
     """
+    from longrank.datasets import SOURCES, add
+
     with console.status(f"reading {path}"):
         files = add(name, path)
     console.print(f"{SOURCES[name].title} is in {files[0].parent}")

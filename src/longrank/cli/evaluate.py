@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from json import dumps
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import typer
@@ -23,13 +23,10 @@ from longrank.cli.run import Backend
 from longrank.cli.terminal import console, counted
 from longrank.document.numbers import plain_number, rounded
 from longrank.errors import InvalidInput, unknown
-from longrank.logs import Estimate, Evaluation, GateDecision, History, Verdict, learn_from
-from longrank.logs import evaluate as estimate
-from longrank.logs import gate as ask_gate
-from longrank.logs import report as write_report
-from longrank.logs.evaluation.report import currency_of
-from longrank.logs.evaluation.verdict import LOGGED
 from longrank.policies import Policy, load, registry
+
+if TYPE_CHECKING:
+    from longrank.logs import Estimate, Evaluation, GateDecision, History, Verdict
 
 Interval = Literal["bootstrap", "betting"]
 Treatment = Literal["refuse", "at-random", "bounds"]
@@ -153,6 +150,9 @@ def evaluate(
     With a report to show to others:
     `longrank evaluate log.csv --policy recommended --report report.html`
     """
+    from longrank import logs
+    from longrank.logs.evaluation.report import currency_of
+
     if extra_cost is not None and not math.isfinite(extra_cost):
         raise InvalidInput("extra_cost", "be finite", extra_cost)
     for file in (report, json):
@@ -179,7 +179,7 @@ def evaluate(
     settings: dict[str, Any] = {"confidence": confidence, "interval": interval, "seed": seed}
     settings |= {"missing": missing}
     with _progress(own, "estimating") as progress:
-        evaluation = estimate(judged, policies, progress=progress, **settings, **workers)
+        evaluation = logs.evaluate(judged, policies, progress=progress, **settings, **workers)
     _write(json, evaluation.to_dict())
     money = currency or currency_of(judged)
     _show(own, evaluation, money)
@@ -189,7 +189,7 @@ def evaluate(
         with own.status("writing the report"):
             settings = {"interval": interval, "missing": missing, "extra_cost": extra_cost}
             settings["currency"] = money
-            write_report(judged, policies, report, evaluation, **settings, **workers)
+            logs.report(judged, policies, report, evaluation, **settings, **workers)
         own.print(f"Wrote the report to {report}")
     if all(each.refused and math.isnan(each.low) for each in evaluation.verdicts.values()):
         raise typer.Exit(1)
@@ -216,12 +216,14 @@ def _gate_decision(
     earnable: tuple[float, float] | None,
 ) -> GateDecision:
     """Ask whether the policy may replace what is played."""
+    from longrank import logs
+
     if len(specs) != 1 or not Path(specs[0]).is_file():
         rule = "be one file with --gate, since looks at a growing log must see the same policy"
         raise InvalidInput("policy", rule, ", ".join(map(repr, specs)))
     name, policy = Path(specs[0]).stem, load(specs[0])
     how: dict[str, Any] = {"confidence": confidence, "missing": missing, "earnable": earnable}
-    return ask_gate(history, {name: policy}, **how)[name]
+    return logs.gate(history, {name: policy}, **how)[name]
 
 
 def _plain(decision: GateDecision) -> dict[str, Any]:
@@ -252,6 +254,8 @@ def _jobs(jobs: int | None, decisions: int) -> int:
 def _policies(
     specs: list[str], history: History, cut: int, seed: int, own: Console
 ) -> dict[str, Policy]:
+    from longrank.logs import learn_from
+
     policies: dict[str, Policy] = {}
     for spec in specs:
         if Path(spec).is_file():
@@ -297,6 +301,8 @@ def _budget(history: History) -> int:
 
 def _show(console: Console, evaluation: Evaluation, money: str) -> None:
     """Print the verdicts, and a row per policy with the estimator that the log supports best."""
+    from longrank.logs.evaluation.verdict import LOGGED
+
     for verdict in evaluation.verdicts.values():
         console.print(verdict.told(money), highlight=False, markup=False, soft_wrap=True)
     table = _table(f"Reward per decision{f' ({money})' if money else ''}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -12,11 +12,10 @@ from rich.table import Table
 from longrank.cli.terminal import console, names
 from longrank.cli.usage import Command, Group
 from longrank.errors import InvalidInput
-from longrank.logs import COLUMNS, History, write
-from longrank.logs import check as check_history
-from longrank.logs.example import DECISIONS
-from longrank.logs.example import example as example_rows
 from longrank.payoffs import Payoffs
+
+if TYPE_CHECKING:
+    from longrank.logs import History
 
 app = typer.Typer(
     cls=Group,
@@ -98,6 +97,8 @@ def open_log(
     files: list[Path], columns: str = "", context: str | None = None, payoffs: str = ""
 ) -> History:
     """Open a log with the columns and payoffs that were named; many files are one log."""
+    from longrank.logs import History
+
     fields = None if context is None else names(context)
     own = settings("columns", columns)
     data = files[0] if len(files) == 1 else files
@@ -126,8 +127,10 @@ def check(
 
     With other names of columns: `longrank logs check log.csv --columns id=payment,ids=routes`
     """
+    from longrank import logs
+
     with console.status(f"reading {', '.join(map(str, file))}"):
-        checked = check_history(open_log(file, columns, context, payoffs))
+        checked = logs.check(open_log(file, columns, context, payoffs))
     for problem in checked.problems[:max_problems]:
         console.print(str(problem), style="red", markup=False, highlight=False, soft_wrap=True)
     rest = len(checked.problems) + checked.more - max_problems
@@ -162,11 +165,13 @@ def list_columns() -> None:
 
     Example: `longrank logs columns`
     """
+    from longrank.logs import COLUMNS
+
     table = Table(title="Columns of a log (docs/logs.md)")
     for name in ("column", "holds", "needed for"):
         table.add_column(name, overflow="fold")
-    for column in COLUMNS.values():
-        table.add_row(column.name, column.holds.replace("`", ""), column.enables.replace("`", ""))
+    for name, column in COLUMNS.items():
+        table.add_row(name, column.holds.replace("`", ""), column.enables.replace("`", ""))
     console.print(table)
 
 
@@ -186,6 +191,10 @@ def example(
 
     Example: `longrank logs example example.csv`
     """
+    from longrank.logs import write
+    from longrank.logs.example import DECISIONS
+    from longrank.logs.example import example as example_rows
+
     if file.exists():
         raise InvalidInput("file", "not exist yet", file)
     if not file.parent.is_dir():

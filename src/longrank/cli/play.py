@@ -113,12 +113,9 @@ def _run(
     desk: Desk, rate: float, seconds: float | None, stopping: threading.Event, *, outage: bool
 ) -> None:
     """Route payments for so many seconds, or until Ctrl-C; with an outage after half."""
-    timers = []
-    if seconds is not None:
-        timers.append(threading.Timer(seconds, stopping.set))
-        if outage:
-            press = threading.Timer(seconds / 2, lambda: desk.act("down", desk.fixed[0]))
-            timers.append(press)
+    timers = [] if seconds is None else [threading.Timer(seconds, stopping.set)]
+    if outage and seconds is not None:
+        timers.append(threading.Timer(seconds / 2, desk.act, ("down", desk.fixed[0])))
     for timer in timers:
         timer.daemon = True
         timer.start()

@@ -12,7 +12,6 @@ import typer
 from longrank.cli.report import write
 from longrank.cli.run import Grid, run_shown
 from longrank.cli.terminal import console, needs, refuse
-from longrank.datasets import SOURCES, TASKS, available
 
 if TYPE_CHECKING:
     from longrank.experiments.settings import Cell
@@ -41,6 +40,7 @@ def reproduce(
 
     Example: `longrank reproduce --jobs 4`, after `longrank data get mnist`
     """
+    from longrank.datasets import available
     from longrank.experiments.tables import PAPER_TASKS
 
     tasks = [task for task in PAPER_TASKS if available(task)]
@@ -68,6 +68,8 @@ def of_the_paper(tasks: list[str], grid: str) -> Iterator[Cell]:
 
 def tell_missing(tasks: list[str]) -> None:
     """Print how to get the data of tasks."""
+    from longrank.datasets import SOURCES, TASKS
+
     for name in dict.fromkeys(TASKS[task].source for task in tasks):
         source = SOURCES[name]
         if source.manual is None:

@@ -15,7 +15,6 @@ from longrank.cli.terminal import console, counted, needs, numbers, some
 
 if TYPE_CHECKING:
     from longrank.experiments.runner import Failure
-    from longrank.experiments.scores import Score
     from longrank.experiments.settings import Cell
 
 Grid = Literal["quick", "paper"]
@@ -105,34 +104,38 @@ def run_shown(
     address: str | None = None,
 ) -> list[Failure]:
     """Run cells, then the best setting of each on further shuffles, with a progress bar."""
-    from longrank.experiments.results import choose
-    from longrank.experiments.settings import held_out as further
-
     failures = _run("searching settings", cells, out, jobs, backend, address)
     if held_out:
-        rest = list(further(cells, choose(out, cells), held_out))
+        rest = _further(cells, held_out, out)
         failures += _run("best settings, held out", rest, out, jobs, backend, address)
     return failures
 
 
+def _further(cells: list[Cell], held_out: int, out: Path) -> list[Cell]:
+    """Return the cells of the best settings on further shuffles."""
+    from longrank.experiments import settings
+    from longrank.experiments.results import choose
+
+    return list(settings.held_out(cells, choose(out, cells), held_out))
+
+
 def show(cells: list[Cell], held_out: int, out: Path) -> None:
     """Print the results of cells by budget, and how to get all of them."""
-    from longrank.experiments.results import choose, read_cells
+    from longrank.experiments.results import read_cells
     from longrank.experiments.scores import score_cells
-    from longrank.experiments.settings import held_out as further
 
-    rest = further(cells, choose(out, cells), held_out)
-    scores = score_cells(read_cells(out, [*cells, *rest]))
+    scores = score_cells(read_cells(out, [*cells, *_further(cells, held_out, out)]))
     if not scores:
         return
     budgets = sorted({key.budget for key in scores})
-    lines: dict[tuple[str, ...], dict[int, list[Score]]] = {}
+    lines: dict[tuple[str, ...], dict[int, list[float]]] = {}
     few = len({(key.task, key.scenario, key.policy) for key in scores}) <= MAX_LINES
     tasks = len({key.task for key in scores})
     for key, score in scores.items():
         where = key.task if few else f"mean of {tasks} tasks"
         line = lines.setdefault((where, key.scenario, key.policy), {})
-        line.setdefault(key.budget, []).append(score)
+        ncr = score.ncr if score.held_out is None else score.held_out.ncr
+        line.setdefault(key.budget, []).append(ncr)
     how = "mean over held-out shuffles" if held_out else "best setting of the grid"
     title = f"NCR by budget b ({how}): 0 is a random order, 1 a clairvoyant"
     table = Table("task", "scenario", "policy", title=title, box=None, title_justify="left")
@@ -140,25 +143,15 @@ def show(cells: list[Cell], held_out: int, out: Path) -> None:
         table.add_column(f"b = {budget}", justify="right")
     for names, line in lines.items():
         table.add_row(*names, *(_mean(line.get(budget, [])) for budget in budgets))
-    undefined = any(isnan(_ncr(score)) for score in scores.values())
-    note = (
-        f"\n{_UNDEFINED}: random orders already earn all that a clairvoyant could"
-        if undefined
-        else ""
-    )
+    note = ""
+    if any(isnan(ncr) for line in lines.values() for ncrs in line.values() for ncr in ncrs):
+        note = f"\n{_UNDEFINED}: random orders already earn all that a clairvoyant could"
     console.print(table, f"{note}\nAll results: longrank report {out}", highlight=False)
 
 
-def _ncr(score: Score) -> float:
-    return score.ncr if score.held_out is None else score.held_out.ncr
-
-
-def _mean(scores: list[Score]) -> str:
-    values = [_ncr(score) for score in scores]
-    if not values:
-        return ""
-    mean = fmean(values)
-    return _UNDEFINED if isnan(mean) else f"{mean:z.2f}"
+def _mean(values: list[float]) -> str:
+    mean = fmean(values) if values else None
+    return "" if mean is None else _UNDEFINED if isnan(mean) else f"{mean:z.2f}"
 
 
 def _run(

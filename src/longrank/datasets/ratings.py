@@ -123,29 +123,25 @@ def read(path: Path, form: Format, limit: int | None = None) -> Ratings:
     users, items, ratings = array("i"), array("i"), array("f")
     parse = form.parse
     number = 0
-    line = b""
     with opened(path, form.names) as (stream, label):
         try:
-            for line in _lines(stream, limit):
-                number += 1
+            for number, line in enumerate(_lines(stream, limit), 1):
+                if len(line) > _MAX_LINE:
+                    rule = f"must have at most {_MAX_LINE} bytes, got more"
+                    raise BadFile(f"{label}, line {number} {rule}")
                 if number == 1 and form.header is not None:
-                    _check_header(line, form.header)
+                    if line.strip() != form.header:
+                        expected = form.header.decode()
+                        raise BadFile(f"{label}, line 1 must be {expected}, got {_shown(line)}")
                     continue
-                user, item, rating = parse(line)
+                try:
+                    user, item, rating = parse(line)
+                except _REFUSED:
+                    rule = f"must be {form.rule}, got {_shown(line)}"
+                    raise BadFile(f"{label}, line {number} {rule}") from None
                 users.append(user_codes.setdefault(user, len(user_codes)))
                 items.append(item_codes.setdefault(item, len(item_codes)))
                 ratings.append(rating)
-        except _TooLong:
-            raise BadFile(
-                f"{label}, line {number + 1} must have at most {_MAX_LINE} bytes, got more"
-            ) from None
-        except _WrongHeader:
-            expected = form.header.decode() if form.header else ""
-            raise BadFile(f"{label}, line 1 must be {expected}, got {_shown(line)}") from None
-        except _REFUSED:
-            raise BadFile(
-                f"{label}, line {number} must be {form.rule}, got {_shown(line)}"
-            ) from None
         except DAMAGED as error:
             raise BadFile(f"{label} cannot be read beyond line {number}: {error}") from error
     if not len(ratings):
@@ -159,21 +155,8 @@ def read(path: Path, form: Format, limit: int | None = None) -> Ratings:
     )
 
 
-class _TooLong(Exception):
-    """A line is too long."""
-
-
-class _WrongHeader(Exception):
-    """The first line is not the expected one."""
-
-
-def _check_header(line: bytes, header: bytes) -> None:
-    if line.strip() != header:
-        raise _WrongHeader
-
-
 def _lines(stream: IO[bytes], limit: int | None) -> Iterator[bytes]:
-    """Return the lines of a stream, without line ends."""
+    """Return the lines of a stream, without line ends; one that is too long is the last."""
     left = limit
     rest = b""
     while block := stream.read(_BLOCK):
@@ -186,7 +169,7 @@ def _lines(stream: IO[bytes], limit: int | None) -> Iterator[bytes]:
         if left == 0:
             return
         if len(rest) > _MAX_LINE:
-            raise _TooLong
+            break
     if rest:
         yield rest
 

@@ -260,27 +260,17 @@ def _record(entry: Comparison, score: Score) -> dict[str, object]:
 def to_latex(table: PaperTable) -> str:
     """Write a table for the package booktabs.
 
-    A task of the paper has our value and, next to it, the paper's. Any other has the held-out
-    values first, if there are any, with their deviations; then those of the best of the grid.
+    The held-out values come first, if there are any; then those of the best of the grid, beside
+    those of the paper, where it has the task. Small print has deviations between shuffles.
     """
     table = table.run()
-    if table.number is not None:
-        caption = (
-            f"{table.title}: normalized cumulative reward of the best setting, ours and, in "
-            "brackets, the paper's. A star marks columns that the paper does not have."
-        )
-        parts = [_latex(caption, table.name, [_tabular(table, _cell)])]
-    else:
-        single = [table.only(scenario) for scenario in table.scenarios]
-        protocols = {"held-out": True} if any(score.held_out for score in table.scores) else {}
-        parts = [
-            _latex(
-                _own_caption(table, held_out),
-                f"{table.name}-{name}",
-                [_tabular(one, partial(_own_cell, held_out)) for one in single],
-            )
-            for name, held_out in (protocols | {"best-of-grid": False}).items()
-        ]
+    one_by_one = [table.only(scenario) for scenario in table.scenarios]
+    held_out = {"held-out": True} if any(score.held_out for score in table.scores) else {}
+    parts = []
+    for name, protocol in (held_out | {"best-of-grid": False}).items():
+        cell = partial(_cell, protocol)
+        tabulars = [_tabular(part, cell) for part in ([table] if table.number else one_by_one)]
+        parts.append(_latex(_caption(table, protocol), f"{table.name}-{name}", tabulars))
     return "% needs \\usepackage{booktabs}\n" + "\n".join(parts)
 
 
@@ -317,7 +307,7 @@ def _tabular(table: PaperTable, cell: Callable[[Comparison], str]) -> str:
     return "\n".join(lines)
 
 
-def _own_caption(table: PaperTable, held_out: bool) -> str:
+def _caption(table: PaperTable, held_out: bool) -> str:
     counts = [len(one.reported if held_out else one.rows) for one in table.scores]
     which = (
         "on shuffles that played no part in choosing the settings"
@@ -327,27 +317,23 @@ def _own_caption(table: PaperTable, held_out: bool) -> str:
     )
     spread = ", with the standard deviation between shuffles" if max(counts) > 1 else ""
     size = f"{counted(table.scores[0].rounds, 'round')}, {counted(max(counts), 'shuffle')}"
-    return f"{table.title}: normalized cumulative reward {which}{spread} ({size})."
+    paper = "" if held_out else " The paper's numbers are in brackets."
+    stars = f"{paper} A star marks columns that the paper does not have." if table.number else ""
+    return f"{table.title}: normalized cumulative reward {which}{spread} ({size}).{stars}"
 
 
 def _name(column: PolicyColumn) -> str:
     return column.label + ("$^*$" if column.ours_only else "")
 
 
-def _cell(entry: Comparison) -> str:
-    ours = _with_spread(entry.value, nan, entry.best)
-    if entry.published is None:
-        return ours
-    return rf"{ours} {{\scriptsize ({_number(entry.published)})}}"
-
-
-def _own_cell(held_out: bool, entry: Comparison) -> str:
-    return _with_spread(*entry.shown(held_out))
-
-
-def _with_spread(value: float | None, deviation: float, best: bool) -> str:
+def _cell(held_out: bool, entry: Comparison) -> str:
+    value, deviation, best = entry.shown(held_out)
     text = rf"\textbf{{{_number(value)}}}" if best else _number(value)
-    return text if isnan(deviation) else rf"{text} {{\scriptsize $\pm$ {_number(deviation)}}}"
+    if not isnan(deviation):
+        text += rf" {{\scriptsize $\pm$ {_number(deviation)}}}"
+    if entry.published is not None and not held_out:
+        text += rf" {{\scriptsize ({_number(entry.published)})}}"
+    return text
 
 
 def _number(value: float | None) -> str:

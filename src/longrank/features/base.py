@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from longrank.arrays import Indices
 from longrank.decision import Ranking
 from longrank.packing import Tree
 from longrank.parts import Part
@@ -56,7 +57,7 @@ class Features(Part, ABC):
         self.encode(items, None)
 
     @abstractmethod
-    def along(self, candidates: Encoded, order: NDArray[np.int64]) -> NDArray[np.float64]:
+    def along(self, candidates: Encoded, order: Indices) -> NDArray[np.float64]:
         """Return the rows of the items in a given order. Shape (len(order), dim)."""
 
     def rows(self, candidates: Encoded) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
-from longrank.arrays import Matrix
+from longrank.arrays import Indices, Matrix
 from longrank.contents import PART, check, numbers, one_of, optional
 from longrank.errors import BadFile, InvalidInput
 from longrank.features.base import Encoded, Features
@@ -96,7 +96,7 @@ class Coverage(Features):
             raise InvalidInput("topics(items)", "lie between 0 and 1", shown)
         return np.clip(covered, 0.0, 1.0)
 
-    def along(self, candidates: Encoded, order: NDArray[np.int64]) -> NDArray[np.float64]:
+    def along(self, candidates: Encoded, order: Indices) -> NDArray[np.float64]:
         if self.gain is None:
             return kernels.coverage_along(candidates, order)
         remaining = np.ones(candidates.shape[1])

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
+from longrank.arrays import Indices
 from longrank.features.base import Encoded, Features
 
 LARGE = 1 << 18  # numbers of an array that is validated in the pass that scores it
@@ -41,7 +42,7 @@ class Plain(Features):
             checks.rows(array, row, square, unit=True)
         return array
 
-    def along(self, candidates: Encoded, order: NDArray[np.int64]) -> NDArray[np.float64]:
+    def along(self, candidates: Encoded, order: Indices) -> NDArray[np.float64]:
         return np.ascontiguousarray(self.rows(candidates)[order], np.float64)
 
     def rows(self, candidates: Encoded) -> NDArray[Any]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
+from longrank.arrays import Indices
 from longrank.contents import whole
 from longrank.errors import InvalidInput
 from longrank.features.base import Encoded, Features
@@ -62,7 +63,7 @@ class Polynomial(Features):
             checks.rows(array, row, square, unit=True)
         return kernels.expand(array, self.degree == 2)
 
-    def along(self, candidates: Encoded, order: NDArray[np.int64]) -> NDArray[np.float64]:
+    def along(self, candidates: Encoded, order: Indices) -> NDArray[np.float64]:
         return np.ascontiguousarray(candidates[order])
 
     def rows(self, candidates: Encoded) -> NDArray[np.float64]:

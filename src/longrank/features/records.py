@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from longrank.arrays import Flags, Indices
 from longrank.contents import PART
 from longrank.decision import Ranking
 from longrank.errors import InvalidInput
@@ -75,7 +76,7 @@ class Records(Features):
         shared = {} if context is None else context
         return RecordRound(records, shared, self.schema.encode(records, shared))
 
-    def along(self, candidates: RecordRound, order: NDArray[np.int64]) -> Any:
+    def along(self, candidates: RecordRound, order: Indices) -> Any:
         return candidates.rows.take(order)
 
     def rows(self, candidates: RecordRound) -> Any:
@@ -88,18 +89,14 @@ class Records(Features):
             payoffs = read_prices(payoffs, candidates.records, names)
         return payoffs
 
-    def without_cost(self, candidates: RecordRound) -> NDArray[np.bool_]:
+    def without_cost(self, candidates: RecordRound) -> Flags:
         """Return which records do not say what a try costs."""
         if COST not in self.schema.sides["candidate"].prices:
             return np.ones(len(candidates), np.bool_)
         return np.array([is_missing(each.get(COST)) for each in candidates.records], np.bool_)
 
     def name(
-        self,
-        candidates: RecordRound,
-        order: NDArray[np.int64],
-        rows: SparseRows,
-        added: NDArray[np.float64],
+        self, candidates: RecordRound, order: Indices, rows: SparseRows, added: NDArray[np.float64]
     ) -> Names:
         """Return ids, rows and reasons of an order, for its receipt.
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
-from longrank.arrays import Matrix
+from longrank.arrays import Flags, Indices, Matrix
 from longrank.contents import numbers, whole, wholes
 from longrank.decision import Ranking
 from longrank.errors import BadFile, InvalidInput
@@ -121,7 +121,7 @@ class Numbers:
         return kernels.expand_rows(self.items, self.view)
 
     @cached_property
-    def marks(self) -> NDArray[np.bool_]:
+    def marks(self) -> Flags:
         """Which columns of a row mark candidates: numbers of two values, and levels."""
         curves, _, _, _, shapes = self.view
         return np.concatenate([curves[-1] <= 2, [False], shapes[0] == LEVEL])
@@ -227,7 +227,7 @@ class Tabular(Features):
             checks.rows(array, row, square, unit=False)
         return array
 
-    def along(self, candidates: Encoded, order: NDArray[np.int64]) -> Matrix:
+    def along(self, candidates: Encoded, order: Indices) -> Matrix:
         return kernels.expand_rows(candidates.items[order], candidates.view)
 
     def rows(self, candidates: Encoded) -> Matrix:
@@ -286,13 +286,13 @@ class Tabular(Features):
                 np.concatenate([bounds, table[:, 3:]]),
             )
 
-    def _bends(self, numeric: NDArray[np.int64]) -> list[Shape]:
+    def _bends(self, numeric: Indices) -> list[Shape]:
         """The size of each score, unless there are too many."""
         size = _BENDS / math.sqrt(max(len(numeric), 1))
         few = len(numeric) <= MAX_BENDS
         return [(BEND, j, 0, 0.0, 0.0, size) for j in numeric.tolist()] if few else []
 
-    def _levels(self, numeric: NDArray[np.int64], size: float) -> list[Shape]:
+    def _levels(self, numeric: Indices, size: float) -> list[Shape]:
         """An indicator for each number of columns that have few, as long as there is room."""
         kinds, first, _, _ = self.shapes
         known = set(first[kinds == LEVEL].tolist())
@@ -307,7 +307,7 @@ class Tabular(Features):
                 room -= len(values)
         return added
 
-    def _products(self, numeric: NDArray[np.int64], scored: Matrix, embedded: bool) -> list[Shape]:
+    def _products(self, numeric: Indices, scored: Matrix, embedded: bool) -> list[Shape]:
         """The products of up to 16 columns, or of as many directions that are sums of columns."""
         if len(self.directions):
             return []
@@ -403,7 +403,7 @@ def _common_norm(sample: Matrix) -> float | None:
     return None if marks else norm
 
 
-def _repeated(scored: Matrix, counts: NDArray[np.int64]) -> list[int]:
+def _repeated(scored: Matrix, counts: Indices) -> list[int]:
     """Find columns of more than two numbers that say the same as one before them."""
     first: dict[bytes, int] = {}
     numeric = np.flatnonzero(counts > 2).tolist()

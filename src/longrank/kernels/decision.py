@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.arrays import Matrix, Order, Vector
+from longrank.arrays import Flags, Keys, Matrix, Order, Vector
 from longrank.kernels.compilation import compiled
 from longrank.kernels.length import best_length, fill_values
 from longrank.kernels.link import probability
@@ -79,7 +79,7 @@ def decide_looking(
     view: View,
     weights: Vector,
     inverse: Matrix,
-    looks: NDArray[np.bool_],
+    looks: Flags,
     optimism: Optimism,
     foresight: int,
     rewards: Vector,
@@ -116,7 +116,7 @@ def decide_sparse(
     labels: Order,
     size: int,
     patience: float,
-) -> tuple[int, NDArray[np.uint64], Matrix, Matrix]:
+) -> tuple[int, Keys, Matrix, Matrix]:
     """Run ``greedy_sparse`` and ``decide``.
 
     Also returns the atoms of the chosen rows, keys and numbers, and their ``contributions``.

@@ -7,9 +7,8 @@ those of the break-even. Estimates lie between 0 and 1, and ``count`` tries are 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from longrank.arrays import Indices, Matrix, Vector
+from longrank.arrays import Flags, Indices, Matrix, Vector
 from longrank.kernels.compilation import compiled
 from longrank.kernels.length import best_stop
 
@@ -106,7 +105,7 @@ def _stop_after(
     count: int,
     estimates: Vector,
     ranked: Indices,
-    taken: NDArray[np.bool_],
+    taken: Flags,
     rewards: Vector,
     losses: Vector,
     patience: float,
@@ -123,9 +122,7 @@ def _stop_after(
 
 
 @compiled
-def _share(
-    odds: Vector, taken: NDArray[np.bool_], stop: float, temperature: float, chances: Vector
-) -> None:
+def _share(odds: Vector, taken: Flags, stop: float, temperature: float, chances: Vector) -> None:
     """Fill ``chances`` with the probability of each action; STOP is last."""
     k, top, total = odds.shape[0], -np.inf, 0.0
     if stop >= 1.0:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from longrank.arrays import Matrix, Vector
+from longrank.arrays import Flags, Matrix, Vector
 from longrank.kernels.compilation import compiled
 from longrank.kernels.laplace import foreseen_failure
 from longrank.kernels.ranking import Greedy, add_columns, optimistic, score_rows
@@ -59,7 +58,7 @@ def foresee(
     columns: Matrix,
     mean_of: Vector,
     square_of: Vector,
-    exact: NDArray[np.bool_],
+    exact: Flags,
     inverse: Matrix,
     bonuses: Vector,
     count: int,

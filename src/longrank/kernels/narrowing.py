@@ -11,9 +11,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from longrank.arrays import Order, Vector
+from longrank.arrays import Flags, Order, Vector
 from longrank.kernels.compilation import compiled
 from longrank.kernels.order_dp import take
 
@@ -112,9 +111,7 @@ def _break_even(p: Vector, g: Vector, b: int, low: float, stops: float) -> float
 
 
 @compiled
-def _limits(
-    p: Vector, g: Vector, grid: Vector, b: int, stops: float, kept: NDArray[np.bool_]
-) -> Vector:
+def _limits(p: Vector, g: Vector, grid: Vector, b: int, stops: float, kept: Flags) -> Vector:
     """Find the scores at the points of a grid up to which b others beat a candidate everywhere.
 
     The others are marked as ``kept``: the best in the middle of each interval, or, where a plan
@@ -141,9 +138,7 @@ def _limits(
 
 
 @compiled
-def _unbeaten(
-    p: Vector, c: Vector, v: Vector, grid: Vector, limits: Vector, kept: NDArray[np.bool_]
-) -> Order:
+def _unbeaten(p: Vector, c: Vector, v: Vector, grid: Vector, limits: Vector, kept: Flags) -> Order:
     """Find who exceeds a limit or is ``kept`` anyway, in one pass. O(k)."""
     left, n = np.empty(p.shape[0], np.int64), 0
     block, excess = np.empty(_BLOCK), np.empty(_BLOCK)

@@ -10,9 +10,8 @@ import math
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
-from longrank.arrays import Indices, Keys, Matrix, Vector
+from longrank.arrays import Flags, Indices, Keys, Matrix, Vector
 from longrank.kernels.compilation import compiled
 
 SAMPLE = 255
@@ -74,7 +73,7 @@ def code_rows(
     index: Indices,
     numbers: Matrix,
     places: Indices,
-    logs: NDArray[np.bool_],
+    logs: Flags,
     codes: Keys,
     samples: Matrix,
     sizes: Indices,

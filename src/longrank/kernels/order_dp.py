@@ -15,12 +15,11 @@ import math
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from longrank.arrays import Order, Vector
+from longrank.arrays import Flags, Order, Vector
 from longrank.kernels.compilation import compiled
 
-Numbers = TypeVar("Numbers", Vector, Order, NDArray[np.bool_])
+Numbers = TypeVar("Numbers", Vector, Order, Flags)
 
 
 _RUN = 8  # candidates that are sorted by insertion

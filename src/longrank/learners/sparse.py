@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks, kernels
+from longrank.arrays import Keys
 from longrank.contents import COUNT, array, numbers, optional, whole, wholes
 from longrank.errors import BadFile
 from longrank.kernels.hash_table import MAX_GROUPS, SHARED
@@ -35,7 +36,7 @@ class SparseBelief(NamedTuple):
         As for :class:`longrank.learners.Belief`.
     """
 
-    table: tuple[NDArray[np.uint64], NDArray[np.float64], NDArray[np.uint64], NDArray[np.float64]]
+    table: tuple[Keys, NDArray[np.float64], Keys, NDArray[np.float64]]
     ceiling: float
     link: int
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 from longrank.logs.abilities import Ability, Checked, check
 from longrank.logs.columns import COLUMNS
 from longrank.logs.decision import Decision
-from longrank.logs.evaluation.comparison import evaluate
+from longrank.logs.evaluation.comparison import evaluate, gate
 from longrank.logs.evaluation.estimators import ESTIMATORS, Estimate
-from longrank.logs.evaluation.gate import GateDecision, gate
+from longrank.logs.evaluation.judging import GateDecision
 from longrank.logs.evaluation.outcome_model import OutcomeModel, calibration, fit
 from longrank.logs.evaluation.report import report
 from longrank.logs.evaluation.verdict import Difference, Evaluation, Verdict

@@ -20,6 +20,15 @@ _PAYOFFS = (
     "--payoffs budget=3,attempt_cost=0.05 or History(payoffs=...))"
 )
 
+_NO_PROPENSITY = (
+    ": either a deterministic policy made the log, or its probabilities were not recorded"
+)
+_CERTAIN_LOG = "every propensity is 1: a deterministic log shows only what it played"
+_UNEQUAL = (
+    "the log's sequences were not equally likely (propensities from {least:.3g} to {most:.3g}): "
+    "use importance sampling, which corrects for that"
+)
+
 #: What each estimate needs of a log; :meth:`Checked.lacks` says why the log does not have it.
 NEEDS = {
     "bounds": ("items", "payoffs"),
@@ -91,33 +100,23 @@ class Checked:
 
     def lacks(self, *needs: str) -> str:
         """Return why the log does not meet one of these needs; empty if it meets them all."""
-        n = self.decisions
-        counted = {"items": self.with_items, "payoffs": self.with_payoffs}
-        remedies = {"payoffs": _PAYOFFS}
-        missing = [
-            f"{n - have} of {n} decisions have no {what}{remedies.get(what, '')}"
-            for what, have in counted.items()
-            if what in needs and have < n
-        ]
-        if missing:
-            return "; ".join(missing)
-        if "propensity" in needs and self.with_propensity < n:
-            return (
-                f"{n - self.with_propensity} of {n} decisions have no propensity: either a "
-                "deterministic policy made the log, or its probabilities were not recorded"
-            )
-        if "chance" in needs and self.randomised == 0:
-            return "every propensity is 1: a deterministic log shows only what it played"
-        unequal = self.max_propensity > self.min_propensity * (1.0 + _ROUNDING)
-        if "equal propensities" in needs and unequal:
-            return (
-                "the log's sequences were not equally likely (propensities from "
-                f"{self.min_propensity:.3g} to {self.max_propensity:.3g}): use importance "
-                "sampling, which corrects for that"
-            )
-        if "prefix_propensities" in needs and self.with_prefix < n:
-            return f"{n - self.with_prefix} of {n} decisions have no prefix_propensities"
-        return ""
+        n, least, most = self.decisions, self.min_propensity, self.max_propensity
+
+        def without(have: int, what: str, more: str = "") -> str:
+            return f"{n - have} of {n} decisions have no {what}{more}" if have < n else ""
+
+        equal = most <= least * (1.0 + _ROUNDING)
+        reasons = {
+            "items": without(self.with_items, "items"),
+            "payoffs": without(self.with_payoffs, "payoffs", _PAYOFFS),
+            "propensity": without(self.with_propensity, "propensity", _NO_PROPENSITY),
+            "chance": "" if self.randomised else _CERTAIN_LOG,
+            "equal propensities": "" if equal else _UNEQUAL.format(least=least, most=most),
+            "prefix_propensities": without(self.with_prefix, "prefix_propensities"),
+        }
+        lacking = {need: why for need, why in reasons.items() if need in needs and why}
+        together = [lacking[need] for need in ("items", "payoffs") if need in lacking]
+        return "; ".join(together or [*lacking.values()][:1])
 
     @property
     def prices(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,31 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
+Prints = NDArray[np.uint64]
+
 SIZE = 1024  # decisions of a batch
 UNKNOWN = -1
+_WHOLE = 2**62
 _ARRAYS = ("row", "id", "outcome", "payoffs", "budget", "propensity")  # in arrays of their own
 #: The other fields of a decision, and what most decisions have.
 _OTHERS = {each.name: each.default for each in fields(Decision) if each.name not in _ARRAYS}
+
+
+def fingerprint(id: str | int) -> int:
+    """Return the same 64 bits for the same id, in any process; for small whole numbers their own.
+
+    >>> fingerprint(7), fingerprint("7") > 2**63
+    (7, True)
+    """
+    if isinstance(id, int) and 0 <= id < _WHOLE:
+        return id
+    digest = blake2b(repr(id).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") | 1 << 63
+
+
+def fingerprints(ids: Sequence[str | int]) -> Prints:
+    """Return those of many ids."""
+    return np.array([fingerprint(each) for each in ids], np.uint64)
 
 
 @dataclass

@@ -49,48 +49,42 @@ def open_tables(data: Any, named: Names | None = None) -> tuple[str, list[LogTab
     ``named`` has the names in the format of columns that are called otherwise.
     """
     named = {} if named is None else named
-    if isinstance(data, str | os.PathLike) or _are_paths(data):
-        several = not isinstance(data, str | os.PathLike)
-        paths = list(map(Path, data)) if several else _files(Path(data))
-        names = _distinct(paths)
-        tables = [_file(path, named, name) for path, name in zip(paths, names, strict=True)]
+    alone = isinstance(data, str | os.PathLike)
+    if alone or (
+        isinstance(data, Sequence) and data and all(isinstance(e, str | os.PathLike) for e in data)
+    ):
+        paths = _files(Path(data)) if alone else list(map(Path, data))
+        names = [path.name for path in paths]
+        tables = [
+            # where two names are alike, the folders tell them apart
+            _file(path, named, path.name if names.count(path.name) == 1 else str(path))
+            for path in paths
+        ]
         if len(tables) == 1:
             return tables[0].name, tables
-        return f"{len(tables)} files" if several else Path(data).name, tables
+        return Path(data).name if alone else f"{len(tables)} files", tables
     table = _open_one(data, named)
     return table.name, [table]
-
-
-def _are_paths(data: Any) -> bool:
-    """Tell whether this is a list of paths."""
-    known = isinstance(data, Sequence) and len(data) > 0
-    return known and all(isinstance(each, str | os.PathLike) for each in data)
 
 
 def _files(path: Path) -> list[Path]:
     """Return the files that a path stands for, in the order of their names."""
     if path.is_dir():
-        files = sorted(
+        files = [
             each
             for each in path.rglob("*")
             if each.suffix.lower() in SUFFIXES
             and not any(part.startswith((".", "_")) for part in each.relative_to(path).parts)
-        )
-        if not files:
-            raise BadFile(f"there is no file in {path} that ends in {', '.join(SUFFIXES)}")
-        return files
-    if not path.exists() and any(letter in str(path) for letter in "*?["):
-        files = sorted(map(Path, glob.glob(str(path), recursive=True)))
-        if not files:
-            raise BadFile(f"no file is called {path}")
-        return files
-    return [path]
-
-
-def _distinct(paths: list[Path]) -> list[str]:
-    """Return names by which the files are told apart: where two are alike, with their folders."""
-    names = [path.name for path in paths]
-    return [path.name if names.count(path.name) == 1 else str(path) for path in paths]
+        ]
+        lacking = f"there is no file in {path} that ends in {', '.join(SUFFIXES)}"
+    elif not path.exists() and any(letter in str(path) for letter in "*?["):
+        files = list(map(Path, glob.glob(str(path), recursive=True)))
+        lacking = f"no file is called {path}"
+    else:
+        return [path]
+    if not files:
+        raise BadFile(lacking)
+    return sorted(files)
 
 
 def _open_one(data: Any, named: Names) -> LogTable:
@@ -119,11 +113,10 @@ def _renamed(row: Mapping[str, Any], named: Names) -> Row:
     return {named.get(name, name): value for name, value in row.items()} if named else dict(row)
 
 
-def _file(path: Path, named: Names, name: str | None = None) -> LogTable:
+def _file(path: Path, named: Names, name: str) -> LogTable:
     """Open a file; messages call it by ``name``."""
     if not path.is_file():
         raise BadFile(f"there is no file {path}")
-    name = path.name if name is None else name
     match path.suffix.lower():
         case ".parquet":
             return _parquet(path, named, name)
@@ -199,57 +192,32 @@ def _arrow_rows(names: tuple[str, ...], batches: Iterable[Any]) -> Rows:
             yield number, dict(zip(names, cells, strict=True))
 
 
-def _arrow_cells(column: Any) -> list[Any]:
+def _arrow_cells(column: Any) -> Any:
     """Return the cells of a column; lists of numbers as arrays, without an object per number.
 
     Equal texts, and equal dictionaries in lists, are the same object: then they are made once.
     """
     import pyarrow.types as types
 
-    def numbers(kind: Any) -> bool:
-        return bool(types.is_floating(kind) or types.is_integer(kind))
-
-    def lists(kind: Any) -> bool:
-        return bool(types.is_list(kind) or types.is_large_list(kind))
-
-    def texts(kind: Any) -> bool:
-        kind = kind.value_type if types.is_dictionary(kind) else kind
-        return bool(types.is_string(kind) or types.is_large_string(kind))
-
-    if texts(column.type):
-        return _shared(column, column)
-    if types.is_struct(column.type) and not column.null_count:
-        return _shared(column, *column.flatten())
-    if not lists(column.type) or column.null_count:
+    kind = column.type
+    if types.is_dictionary(kind) or types.is_string(kind) or types.is_large_string(kind):
+        return _shared(column, [column])
+    if not column.null_count and types.is_struct(kind):
+        return _shared(column, column.flatten())
+    if column.null_count or not (types.is_list(kind) or types.is_large_list(kind)):
         return list(column.to_pylist())
-    inner = column.values
-    starts = column.offsets.to_numpy()
-    if numbers(inner.type) and not inner.null_count:
-        values = inner.to_numpy()
-        return [values[a:b] for a, b in pairwise(starts)]
-    if texts(inner.type) or (types.is_struct(inner.type) and not inner.null_count):
-        used = inner.slice(starts[0], starts[-1] - starts[0])
-        records = _shared(used, *([used] if texts(inner.type) else used.flatten()))
-        return [records[a:b] for a, b in pairwise((starts - starts[0]).tolist())]
-    if (
-        lists(inner.type)
-        and numbers(inner.type.value_type)
-        and not inner.null_count
-        and not inner.values.null_count
-    ):
-        values, edges = inner.values.to_numpy(), inner.offsets.to_numpy()
-        widths = edges[1:] - edges[:-1]
-        cells: list[Any] = []
-        for a, b in pairwise(starts):
-            if b > a and (widths[a:b] == widths[a]).all():
-                cells.append(values[edges[a] : edges[b]].reshape(b - a, widths[a]))
-            else:  # no row, or rows of different lengths
-                cells.append([values[edges[i] : edges[i + 1]] for i in range(a, b)])
-        return cells
-    return list(column.to_pylist())
+    edges = column.offsets.to_numpy()
+    inner, edges = column.values.slice(edges[0], edges[-1] - edges[0]), edges - edges[0]
+    if (types.is_floating(inner.type) or types.is_integer(inner.type)) and not inner.null_count:
+        cells, width = inner.to_numpy(), edges[1] if len(column) else 0
+        if width and (np.diff(edges) == width).all():
+            return cells.reshape(-1, width)  # lists of such lists are matrices
+    else:
+        cells = _arrow_cells(inner)
+    return [cells[a:b] for a, b in pairwise(edges.tolist())]
 
 
-def _shared(column: Any, *parts: Any) -> list[Any]:
+def _shared(column: Any, parts: Sequence[Any]) -> list[Any]:
     """Return the cells of a column, equal ones as one object; ``parts`` tell which are equal."""
     import pyarrow as pa
 

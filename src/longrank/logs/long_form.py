@@ -10,15 +10,7 @@ from typing import Any
 import numpy as np
 
 from longrank.errors import InvalidInput
-from longrank.logs.columns import (
-    CANDIDATE,
-    COLUMNS,
-    FEATURE_PREFIX,
-    PAID,
-    POSITION,
-    PRICES,
-    Row,
-)
+from longrank.logs.columns import CANDIDATE, COLUMNS, FEATURE_PREFIX, PAID, POSITION, PRICES, Row
 from longrank.logs.formats import LogTable, Rows
 from longrank.logs.rules import whole
 from longrank.logs.violations import Violation
@@ -133,7 +125,8 @@ class _Joint:
         if self.single:
             joined |= _outcome(group, order)
         for column in self.prices:
-            joined[column] = _paid(group, order) if column == PAID else _prices(group, column)
+            paid = column == PAID
+            joined[column] = _ends(group, order, PAID) or None if paid else _prices(group, column)
         if self.features:
             joined["items"] = self._items(group)
         if "candidates" in self.columns and not self.features:
@@ -183,23 +176,27 @@ def _order(group: Group) -> list[int]:
     return [places[position] for position in sorted(places)]
 
 
+def _ends(group: Group, order: list[int], column: str) -> list[Any]:
+    """Return what a column says of the attempts: of the first of those played, and of no others."""
+    for i, (number, row) in enumerate(group):
+        if i not in order and row.get(column) is not None:
+            raise _Broken(number, column, "be missing where position is", repr(row[column]))
+    ends = [group[i][1].get(column) for i in order]
+    tried = sum(end is not None for end in ends)
+    if None in ends[:tried]:
+        number = group[order[ends.index(None)]][0]
+        raise _Broken(number, column, "be known of the first attempts", "nothing")
+    return ends[:tried]
+
+
 def _outcome(group: Group, order: list[int]) -> Row:
     """Return how a decision ended, where each row says how its own attempt did."""
-    played = [group[i] for i in order]
-    for i, (number, row) in enumerate(group):
-        if i not in order and row.get("succeeded") is not None:
-            rule = "be missing where position is"
-            raise _Broken(number, "succeeded", rule, repr(row["succeeded"]))
-    tried = sum(row.get("succeeded") is not None for _, row in played)
-    for at, (number, row) in enumerate(played):
-        ended = row.get("succeeded")
-        if (ended is None) != (at >= tried):
-            rule = "be known of the first attempts only"
-            raise _Broken(number, "succeeded", rule, repr(ended))
-        if ended and at + 1 < tried:
-            raise _Broken(number, "succeeded", "be true of the last attempt only", repr(ended))
-    last = played[tried - 1][1]["succeeded"] if tried else None
-    return {"tried": tried or None, "succeeded": last}
+    ends = _ends(group, order, "succeeded")
+    for i, won in zip(order, ends[:-1], strict=False):
+        if won:
+            rule = "be true of the last attempt only"
+            raise _Broken(group[i][0], "succeeded", rule, repr(won))
+    return {"tried": len(ends) or None, "succeeded": ends[-1] if ends else None}
 
 
 def _prices(group: Group, column: str) -> list[Any] | None:
@@ -211,19 +208,6 @@ def _prices(group: Group, column: str) -> list[Any] | None:
         rule = "be present for all candidates of a decision, or for none"
         raise _Broken(group[prices.index(None)][0], column, rule, "nothing")
     return prices
-
-
-def _paid(group: Group, order: list[int]) -> list[Any] | None:
-    """Return what the attempts really cost, in their order; None if no row says so."""
-    for i, (number, row) in enumerate(group):
-        if i not in order and row.get(PAID) is not None:
-            raise _Broken(number, PAID, "be missing where position is", repr(row[PAID]))
-    bills = [group[i][1].get(PAID) for i in order]
-    count = sum(cost is not None for cost in bills)
-    if None in bills[:count]:
-        number = group[order[bills.index(None)]][0]
-        raise _Broken(number, PAID, "be known of the first attempts", "nothing")
-    return bills[:count] or None
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from longrank import checks, kernels
 from longrank.decision import Outcome
 from longrank.errors import InvalidInput
+from longrank.logs.batch import fingerprint
 from longrank.logs.candidates import (
     CandidateReader,
     Offered,
@@ -25,7 +26,6 @@ from longrank.logs.candidates import (
 )
 from longrank.logs.columns import PAID, PRICES, Row
 from longrank.logs.decision import Decision
-from longrank.logs.fingerprints import fingerprint
 from longrank.logs.violations import Violation
 from longrank.payoffs import Payoffs
 from longrank.schema import Record, Schema, read_prices
@@ -239,7 +239,9 @@ class Rules:
             raise InvalidInput("rewards", "be present where losses are", "nothing")
         if losses is None:
             raise InvalidInput("losses", "be present where rewards are", "nothing")
-        numbers = checks.vector("rewards", rewards), checks.vector("losses", losses)
+        numbers = rewards, losses
+        if not all(isinstance(each, np.ndarray) and each.dtype == np.float64 for each in numbers):
+            numbers = checks.vector("rewards", rewards), checks.vector("losses", losses)
         key = numbers[0].tobytes(), numbers[1].tobytes()
         if key not in self._payoffs:
             if len(self._payoffs) > _MAX_PAYOFFS:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import checks, kernels
-from longrank.arrays import Indices, Vector
+from longrank.arrays import Flags, Indices, Vector
 from longrank.features.tabular import Numbers
 from longrank.learners.base import Belief
 from longrank.planning.round import Greedy, Round, scores_of
@@ -171,11 +171,7 @@ def _narrow(
 
 
 def find_looked_at(
-    candidates: Numbers,
-    looks: NDArray[np.bool_],
-    belief: Belief,
-    settings: kernels.Optimism,
-    few: int,
+    candidates: Numbers, looks: Flags, belief: Belief, settings: kernels.Optimism, few: int
 ) -> Indices:
     """Find the candidates that can be among the best ``few``, and those that are looked at.
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import kernels
+from longrank.arrays import Indices
 from longrank.errors import InvalidInput
 from longrank.learners import Learner
 from longrank.planning.round import Round
@@ -21,7 +22,7 @@ from longrank.planning.round import Round
 MAX_SUBSETS = 1_000_000
 
 
-def best_dependent(dealt: Round, truth: Learner) -> NDArray[np.int64]:
+def best_dependent(dealt: Round, truth: Learner) -> Indices:
     """Find ``count`` items that begin with the sequence of the largest expected reward.
 
     After the items that are worth trying it goes on greedily, so that the value of every length

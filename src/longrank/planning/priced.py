@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import kernels
-from longrank.arrays import Indices, Vector
+from longrank.arrays import Flags, Indices, Vector
 from longrank.learners import Learner
 from longrank.payoffs import Payoffs
 from longrank.planning.contenders import find_contenders
@@ -110,11 +110,7 @@ def _take(rows: NDArray[np.float64], order: list[int]) -> NDArray[np.float64]:
 
 
 def _widen(
-    learner: Learner,
-    marks: NDArray[np.bool_],
-    rows: NDArray[np.float64],
-    optimism: Optimism,
-    looks: NDArray[np.bool_],
+    learner: Learner, marks: Flags, rows: NDArray[np.float64], optimism: Optimism, looks: Flags
 ) -> Vector:
     """Return the bonus of each candidate, wider for little-known ones that are looked at."""
     bonuses, exact = np.full(len(rows), optimism.bonus), np.ones(len(rows), np.bool_)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from longrank.arrays import Indices, Vector
+from longrank.arrays import Flags, Indices, Vector
 from longrank.features import Features
 from longrank.features.base import Encoded
 from longrank.payoffs import Payoffs
@@ -55,7 +54,7 @@ class Optimism(NamedTuple):
 
     bonus: Any = 0.0
     weights: Vector | None = None
-    looks: NDArray[np.bool_] | None = None
+    looks: Flags | None = None
     wide: float = 0.0
     foresight: int = 0
     words: str = ""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, kernels
-from longrank.arrays import Order
+from longrank.arrays import Indices, Order
 from longrank.contents import real
 from longrank.decision import Ranking
 from longrank.features import Features
@@ -261,7 +261,7 @@ def _values(
     everyone = np.arange(len(chances))
     costs, values, rewards, losses, patience = payoffs.prices(len(chances))
 
-    def go_on(item: int) -> tuple[NDArray[np.int64], float]:
+    def go_on(item: int) -> tuple[Indices, float]:
         others = everyone[everyone != item]
         prices = payoffs.after(1, others).prices(len(others))
         order, length, value, _ = kernels.plan(chances[others], *prices, count - 1)

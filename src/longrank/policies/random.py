@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks
+from longrank.arrays import Indices
 from longrank.decision import Outcome, Ranking, check_pair
 from longrank.errors import InvalidInput
 from longrank.explanation import Names
@@ -118,7 +119,7 @@ def _price(payoffs: Payoffs, records: list[Record] | None, rows: NDArray[np.floa
 
 
 def _blind(
-    order: NDArray[np.int64],
+    order: Indices,
     records: list[Record] | None,
     rows: NDArray[np.floating],
     count: int,
@@ -131,6 +132,6 @@ def _blind(
     return ranking.at_prices(payoffs)
 
 
-def random_order(rng: np.random.Generator, size: int, count: int) -> NDArray[np.int64]:
+def random_order(rng: np.random.Generator, size: int, count: int) -> Indices:
     """Draw ``count`` of ``size`` items in random order: the top of random scores."""
     return top(rng.random(size), count)

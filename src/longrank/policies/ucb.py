@@ -7,9 +7,9 @@ import sys
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longrank import checks
+from longrank.arrays import Flags
 from longrank.contents import flag, optional, real, whole
 from longrank.errors import InvalidInput
 from longrank.features import Features, Tabular
@@ -22,7 +22,7 @@ _LOOKS = 3  # candidates of a round that are looked at
 _WIDE = 1.5  # standard deviations that are added to one of them, if little is known of it
 
 
-def _look(rng: np.random.Generator, size: int) -> NDArray[np.bool_]:
+def _look(rng: np.random.Generator, size: int) -> Flags:
     """Draw which candidates of a round are looked at."""
     looks, drawn = np.zeros(size, np.bool_), rng.random(_LOOKS)
     for share in drawn.tolist() if size else ():  # one by one: so few are slower as an array

@@ -13,10 +13,9 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longrank import kernels
-from longrank.arrays import Keys, Matrix
+from longrank.arrays import Indices, Keys, Matrix
 from longrank.errors import InvalidInput
 from longrank.kernels.numbers import BINS, SAMPLE
 from longrank.rows import Slot
@@ -229,7 +228,7 @@ class Coder:
 
     def _read_all(
         self, records: Sequence[Record], shapes: set[tuple[str, ...]], book: _Book
-    ) -> tuple[NDArray[np.int64], Matrix]:
+    ) -> tuple[Indices, Matrix]:
         size = len(records)
         if len(shapes) == 1:
             index, numbers = self._read(records, range(size), next(iter(shapes)), book)
@@ -248,7 +247,7 @@ class Coder:
         self,
         records: Sequence[Record],
         templates: Keys,
-        index: NDArray[np.int64],
+        index: Indices,
         numbers: Matrix,
         side: Side,
     ) -> Encoded:
@@ -271,7 +270,7 @@ class Coder:
 
     def _read(
         self, records: Sequence[Record], at: Sequence[int], shape: tuple[str, ...], book: _Book
-    ) -> tuple[NDArray[np.int64], Matrix]:
+    ) -> tuple[Indices, Matrix]:
         """The template and the numbers of every record; all have the same keys."""
         reader = self._readers.get(shape) or _Reader(shape, self)
         complete = len(shape) == len(self.kinds) and self.kinds.keys() == set(shape)

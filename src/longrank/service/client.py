@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import httpx
 import msgspec
@@ -30,7 +30,22 @@ class CallFailed(ServiceError):
         return f"{self.detail} (status {self.status})"
 
 
-class Client(Endpoints):
+class _Connected(Endpoints):
+    """What both clients are made of; ``_http_client`` is the class of their connections."""
+
+    _http_client: Any
+
+    def __init__(
+        self, url: str, key: str | None = None, *, timeout: float = 5.0, retries: int = 4
+    ) -> None:
+        headers = {"Content-Type": "application/msgpack"}
+        if key is not None:
+            headers["Authorization"] = f"Bearer {key}"
+        self.retries = retries
+        self._http = self._http_client(base_url=url, headers=headers, timeout=timeout)
+
+
+class Client(_Connected):
     """A client of the decision service; its methods are the endpoints.
 
     Parameters
@@ -46,11 +61,7 @@ class Client(Endpoints):
         that nothing is decided or learned twice.
     """
 
-    def __init__(
-        self, url: str, key: str | None = None, *, timeout: float = 5.0, retries: int = 4
-    ) -> None:
-        self.retries = retries
-        self._http = httpx.Client(**_settings(key, url, timeout))
+    _http_client = httpx.Client
 
     def close(self) -> None:
         """Close the connections."""
@@ -63,9 +74,9 @@ class Client(Endpoints):
         self.close()
 
     def _send(self, call: Call[T]) -> T:
-        result: _Result
         attempt = 0
         while True:
+            result: _Result
             try:
                 result = self._http.request(call.route.method, call.target, content=call.body)
             except httpx.TransportError as error:
@@ -77,14 +88,10 @@ class Client(Endpoints):
             time.sleep(seconds)
 
 
-class AsyncClient(Endpoints):
+class AsyncClient(_Connected):
     """A client of the decision service for an event loop: as :class:`Client`, with ``await``."""
 
-    def __init__(
-        self, url: str, key: str | None = None, *, timeout: float = 5.0, retries: int = 4
-    ) -> None:
-        self.retries = retries
-        self._http = httpx.AsyncClient(**_settings(key, url, timeout))
+    _http_client = httpx.AsyncClient
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -97,9 +104,9 @@ class AsyncClient(Endpoints):
         await self.aclose()
 
     async def _send(self, call: Call[T]) -> T:
-        result: _Result
         attempt = 0
         while True:
+            result: _Result
             try:
                 result = await self._http.request(call.route.method, call.target, content=call.body)
             except httpx.TransportError as error:
@@ -109,13 +116,6 @@ class AsyncClient(Endpoints):
                 return _answer(call, result)
             attempt += 1
             await asyncio.sleep(seconds)
-
-
-def _settings(key: str | None, url: str, timeout: float) -> dict[str, Any]:
-    headers = {"Content-Type": "application/msgpack"}
-    if key is not None:
-        headers["Authorization"] = f"Bearer {key}"
-    return {"base_url": url, "headers": headers, "timeout": timeout}
 
 
 def _pause(attempt: int, retries: int, result: _Result) -> float | None:
@@ -138,9 +138,7 @@ def _answer(call: Call[T], result: _Result) -> T:
         except (ValueError, KeyError, TypeError):
             detail = result.reason_phrase
         raise CallFailed(result.status_code, detail)
-    kind, pick = call.route.answers[result.status_code], call.route.pick
-    answer: Any = result.content
+    kind, answer = call.route.answers[result.status_code], cast(Any, result.content)
     if kind is not bytes:
         answer = None if kind is None else msgspec.json.decode(answer, type=kind)
-    picked: T = answer if pick is None else pick(answer)
-    return picked
+    return cast(T, answer)

@@ -16,6 +16,7 @@ from longrank import checks
 from longrank.errors import InvalidInput
 from longrank.links import LOGISTIC
 from longrank.payoffs import Payoffs
+from longrank.schema import priced
 from longrank.simulation.checkout import CheckoutRound, all_sequences
 from longrank.simulation.worlds import Record, Vector
 
@@ -81,8 +82,7 @@ class Payment(CheckoutRound):
     @property
     def payoffs(self) -> Payoffs:
         """What the payment is worth, with the providers' prices."""
-        costs, values = ([each[name] for each in self.items] for name in ("cost", "value"))
-        return Payoffs([self.margin] * TRIES, [0.0] * (TRIES + 1), costs, values)
+        return priced(self.worth, self.items)
 
     @property
     def worth(self) -> Payoffs:

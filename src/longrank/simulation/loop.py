@@ -60,14 +60,7 @@ def simulate(
     assert count is not None
     if limit is not None and count > limit:
         raise InvalidInput("rounds", f"be at most {limit}, the rounds of this world", count)
-    run = Run(
-        np.empty(count),
-        np.empty(count),
-        np.empty(count),
-        np.empty(count),
-        np.empty(count, np.int64),
-        np.empty(count, np.int64),
-    )
+    run = Run(*np.empty((4, count)), *np.empty((2, count), np.int64))
     for t in progress(range(count)):
         now = payoffs(t) if callable(payoffs) else payoffs
         dealt = world.deal(t)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from longrank.arrays import Flags
 from longrank.checks import unit_rows
 from longrank.errors import BadFile, InvalidInput
 from longrank.learners import Learner, from_state
@@ -26,7 +27,7 @@ BAD_ROWS: dict[str, tuple[Any, Any]] = {
 }
 
 
-def history(n: int, seed: int = 1) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def history(n: int, seed: int = 1) -> tuple[NDArray[np.float64], Flags]:
     """Return rows of length 4, and which succeed: the first number decides."""
     rng = np.random.default_rng(seed)
     rows = unit_rows(rng.normal(size=(n, 4)))

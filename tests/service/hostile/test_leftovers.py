@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import logging
 import threading
@@ -17,7 +16,6 @@ from longrank.learners import MaximumLikelihood
 from longrank.learners.base import MIN_PENALTY
 from longrank.service.doctor import examine
 from longrank.service.errors import StoreFailed
-from longrank.service.http.logs import configure_logging
 from longrank.service.store.store import hide_password, open_store, plain_address
 
 ADDRESSES = [
@@ -33,18 +31,7 @@ ADDRESSES = [
 ]
 
 
-@pytest.fixture
-def _logging():
-    """Puts back how the process logs."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    logging.captureWarnings(False)
-
-
-@pytest.mark.usefixtures("_logging")
+@pytest.mark.usefixtures("root_logger")
 def test_no_error_and_no_line_shows_the_password_of_a_store():
     for address in ADDRESSES:
         with pytest.raises(StoreFailed) as refused:
@@ -64,24 +51,15 @@ def test_an_address_is_shown_without_user_password_and_options():
     assert plain_address("some/where.db") == "some/where.db"
 
 
-@pytest.fixture
-def lines(_logging):
-    """What is logged as the service logs it."""
-    stream = io.StringIO()
-    configure_logging("debug", stream)
-    return lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
-
-
-def test_warnings_and_odd_text_are_lines_of_json(lines, monkeypatch):
-    root = logging.getLogger()  # pytest's handlers come after ours, and cannot report odd text
-    monkeypatch.setattr(root, "handlers", root.handlers[:1])
+def test_warnings_and_odd_text_are_lines_of_json(lines, root_logger):
+    del root_logger.handlers[1:]  # pytest's come after ours, and cannot report odd text
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         logging.captureWarnings(False)
         logging.captureWarnings(True)  # catch_warnings has put another function in its place
         _ = np.array([1e308]) * 10.0
     logging.getLogger("longrank").warning("a name that is not UTF-8: \udcff")
-    found = lines()
+    found = [json.loads(line) for line in lines.getvalue().splitlines()]
     assert "overflow encountered" in found[0]["message"]
     assert found[-1]["message"].endswith("\\udcff")
 

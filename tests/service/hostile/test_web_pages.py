@@ -103,15 +103,23 @@ def test_on_loopback_the_names_of_loopback_are_allowed_and_elsewhere_those_that_
     assert set(_hosts("10.0.0.1", ["a"])) == {"localhost", "127.0.0.1", "::1", "10.0.0.1", "a"}
 
 
-def test_answers_say_what_they_are_and_the_page_is_in_no_frame(client):
-    for target in ("/", "/v1/models", "/healthz", "/nowhere"):
-        answer = client.get(target)
-        assert answer.headers["x-content-type-options"] == "nosniff"
-        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
-    page = client.get("/").headers
-    assert page["x-frame-options"] == "DENY"
-    for part in ("default-src 'self'", "frame-ancestors 'none'", "form-action 'none'"):
-        assert part in page["content-security-policy"]
+def test_answers_say_what_they_are_and_pages_are_in_no_frame(client):
+    for target, kind in (
+        ("/", "text/html; charset=utf-8"),
+        ("/static/console.css", "text/css; charset=utf-8"),
+        ("/static/console.js", "text/javascript; charset=utf-8"),
+        ("/openapi.json", "application/json"),
+        ("/v1/models", "application/json"),
+        ("/nowhere", "application/problem+json"),
+    ):
+        headers = client.get(target).headers
+        assert headers["content-type"] == kind
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+        if not target.startswith(("/v1", "/nowhere")):
+            assert headers["x-frame-options"] == "DENY"
+            for part in ("default-src 'self'", "frame-ancestors 'none'", "form-action 'none'"):
+                assert part in headers["content-security-policy"]
 
 
 def test_metrics_are_behind_a_key_where_there_is_one(path):

@@ -1,4 +1,4 @@
-"""Comparing policies on a log, by every estimator that the log supports."""
+"""Comparing policies on a log: by every estimator that it supports, and by the gate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from longrank.logs.abilities import NEEDS
 from longrank.logs.evaluation.estimators import ESTIMATORS, Estimate, cost_notes
 from longrank.logs.evaluation.evidence import Evidence, check_batches, gather_all
 from longrank.logs.evaluation.intervals import IntervalSettings, cautions, mean_interval
-from longrank.logs.evaluation.judging import comparable, differ, judge
+from longrank.logs.evaluation.judging import GateDecision, check_gate, comparable, differ, judge
 from longrank.logs.evaluation.outcome_model import OutcomeModel, calibration, fit
 from longrank.logs.evaluation.sample import Sample, range_of, too_many, treatment, widen
 from longrank.logs.evaluation.verdict import LOGGED, PLAYED, Evaluation, Verdict
@@ -128,6 +128,32 @@ def evaluate(
     ]
     estimates = [replace(each, confidence=settings.confidence) for each in estimates]
     return Evaluation(estimates, verdicts, differences, log.missing)
+
+
+def gate(
+    source: Any,
+    policies: Mapping[str, Policy],
+    *,
+    confidence: float = 0.95,
+    missing: str = "refuse",
+    earnable: tuple[float, float] | None = None,
+) -> dict[str, GateDecision]:
+    """Decide for each policy whether it may replace what is played; ask as often as you like.
+
+    The bounds are valid at all times simultaneously, so the log may grow between looks, as that of
+    a service does: a policy that earns no more than what was played is ever promoted with
+    probability at most 1 - ``confidence``. This requires the same policies at every look, and a log
+    of decisions that they have not learned from. If decisions can earn different amounts,
+    ``earnable`` gives the minimum and maximum that any decision, including future ones, can earn.
+    """
+    level = checks.real("confidence", confidence, above=0.0, maximum=0.999999)
+    settings, treated = IntervalSettings(level), treatment(missing)
+    history = History.of(source).keep()
+    gathered = gather_all(policies, history, fit(history), draws=0)
+    return {
+        name: check_gate(evidence[""], settings, name, treated, earnable)
+        for name, evidence in gathered.items()
+    }
 
 
 def _gathered(

@@ -1,11 +1,13 @@
-"""The details of a report: what would change, what if, how a policy learns, what the log shows."""
+"""The details of a report: what the log shows, what if, and how a policy learns."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +16,21 @@ from longrank.document.blocks import Block, Drawing, Field, Grid, Heading, Prose
 from longrank.document.charts import LETTER, NARROW, Chart
 from longrank.document.numbers import fitted, number, span
 from longrank.jobs import Jobs
-from longrank.logs.evaluation import insights
-from longrank.logs.evaluation.evidence import Evidence, gather_all
+from longrank.logs.columns import PAID
+from longrank.logs.evaluation.evidence import Evidence, gather, gather_all
 from longrank.logs.evaluation.intervals import IntervalSettings
+from longrank.logs.evaluation.judging import Comparable, comparable, differ, judge
 from longrank.logs.evaluation.outcome_model import OutcomeModel, calibration, fit
-from longrank.logs.evaluation.verdict import LOGGED, PLAYED, Evaluation
+from longrank.logs.evaluation.sample import Sample
+from longrank.logs.evaluation.target import choose
+from longrank.logs.evaluation.verdict import LOGGED, PLAYED, Difference, Evaluation, Verdict
 from longrank.logs.history import Change, History
+from longrank.payoffs import Payoffs
 from longrank.policies import Policy
+from longrank.schema import identities
 
+Array = NDArray[np.float64]
+Curve = list[tuple[int, float, float]]  # decisions so far, mean value, standard error
 Policies = Mapping[str, Policy]
 UNCHANGED = "unchanged"
 MAX_ASKED = 3_000  # decisions that are enough to ask what if, and to see how a policy learns
@@ -36,6 +45,190 @@ def in_currency(text: str, money: str) -> str:
 def percent(share: float) -> str:
     """Return a share in percent."""
     return f"{100.0 * share:.4g} %"
+
+
+@dataclass(frozen=True)
+class Positions:
+    """How often each position was tried, how often it succeeded, and what was spent on it."""
+
+    tried: NDArray[np.int64]
+    succeeded: NDArray[np.int64]
+    spent: Array
+
+    @property
+    def rates(self) -> Array:
+        """The success rate at each position; NaN where nothing was tried."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.succeeded / self.tried)
+
+    @property
+    def costs(self) -> Array:
+        """What an attempt at each position cost on average; NaN where nothing was tried."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.spent / self.tried)
+
+
+def by_position(history: History) -> Positions:
+    """Count successes and costs by position in a log."""
+    tried, succeeded, spent = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    for batch in history.batches():
+        observed = batch.observed
+        lengths, ended = batch.lengths[observed], batch.tried[observed]
+        more = max(int(lengths.max(initial=0)) - len(tried), 0)
+        tried, succeeded = (
+            np.append(each, np.zeros(more, np.int64)) for each in (tried, succeeded)
+        )
+        spent = np.append(spent, np.zeros(more))
+        tried += (ended[:, np.newaxis] > np.arange(len(tried))).sum(axis=0)
+        won = ended[batch.succeeded[observed]]
+        succeeded += np.bincount(won - 1, minlength=len(tried))
+        if PAID not in batch.lists and not any(each.has_prices for each in batch.payoffs):
+            continue
+        for decision in batch:
+            if decision.outcome is not None and decision.payoffs is not None:
+                count = decision.outcome.tried
+                spent[:count] += decision.paid(decision.payoffs)[:count]
+    return Positions(tried, succeeded, spent)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Which candidates are tried first, by the log and by policies, and how attempts ended.
+
+    ``first`` counts by who plays, in ``decisions`` of them; ``tried`` and ``succeeded`` count the
+    attempts of the log, which ``spent`` so much; empty if they cost nothing.
+    """
+
+    decisions: int
+    first: dict[str, Counter[str]]
+    tried: Counter[str]
+    succeeded: Counter[str]
+    spent: dict[str, float]
+
+
+def by_candidate(
+    policies: Mapping[str, Policy], history: History, every: int = 1
+) -> Candidates | None:
+    """Count by candidate, in each n-th decision; None if the candidates of a log have no names."""
+    decisions = [
+        decision
+        for decision in islice(history.decisions(), 0, None, every)
+        if decision.candidates is not None and decision.payoffs is not None
+    ]
+    if not decisions:
+        return None
+    first = {LOGGED: Counter[str](), **{name: Counter[str]() for name in policies}}
+    tried, succeeded, spent = Counter[str](), Counter[str](), defaultdict[str, float](float)
+    for decision in decisions:
+        assert decision.candidates is not None
+        assert decision.payoffs is not None
+        names = list(map(str, identities(decision.candidates, decision.order.tolist())))
+        first[LOGGED].update(names[:1])
+        tried.update(names[: decision.ended.tried])
+        if decision.ended.succeeded:
+            succeeded[names[decision.ended.tried - 1]] += 1
+        for name, cost in zip(
+            names[: decision.ended.tried], decision.paid(decision.payoffs), strict=False
+        ):
+            spent[name] += float(cost)
+    for name, policy in policies.items():
+        target = choose(policy, decisions, 1, range(0, every * len(decisions), every))
+        for i in np.flatnonzero(target.lengths[:, 0] > 0):
+            leading = int(target.sequences[i, 0, 0])
+            first[name].update(map(str, identities(decisions[i].candidates or [], [leading])))
+    costs = dict(spent) if any(spent.values()) else {}
+    return Candidates(len(decisions), first, tried, succeeded, costs)
+
+
+def lengths(history: History) -> NDArray[np.int64]:
+    """Count the sequences of length 0, 1, ... in a log."""
+    counts = np.zeros(1, np.int64)
+    for batch in history.batches():
+        own = np.bincount(batch.lengths[batch.observed], minlength=len(counts))
+        own[: len(counts)] += counts
+        counts = own
+    return counts
+
+
+def learning_curve(
+    policy: Policy, history: History, model: OutcomeModel, points: int = 60
+) -> Curve:
+    """Return the mean value up to decision t of a policy that learns from the log as it goes.
+
+    It is evaluated before every decision with what it has learned so far, doubly robust. The
+    points are t, the mean and its standard error; they begin after a tenth of the decisions, since
+    means of a few jump.
+    """
+    ended = gather(policy, history, model, learn=True).ended()
+    return _means_so_far(Sample(ended, IntervalSettings(), gone=0).terms, points)
+
+
+def logged_curve(history: History, points: int = 60) -> Curve:
+    """Return the mean of what was played up to decision t, in the same way."""
+    known = (decision.reward for decision in history.decisions() if decision.payoffs is not None)
+    return _means_so_far(np.fromiter(known, np.float64), points)
+
+
+def _means_so_far(terms: Array, points: int) -> Curve:
+    times = np.arange(1, len(terms) + 1)
+    scale = float(np.abs(terms).max(initial=0.0)) or 1.0  # squares do not overflow
+    means = np.cumsum(terms / scale) / times
+    squares = np.maximum(np.cumsum((terms / scale) ** 2) / times - means**2, 0.0)
+    means, errors = scale * means, scale * np.sqrt(squares / times)
+    where = np.unique(np.linspace(max(len(means) // 10, 1), len(means), points).astype(int))
+    return [(int(t), float(means[t - 1]), float(errors[t - 1])) for t in where]
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """A change, the verdict on each policy under it, and the difference from the first change."""
+
+    change: str
+    verdicts: dict[str, Verdict]
+    differences: dict[str, Difference]
+
+
+def judge_changes(
+    evidence: Mapping[str, Mapping[str, Evidence]],
+    changes: Iterable[str],
+    settings: IntervalSettings | None = None,
+    missing: str = "refuse",
+) -> list[WhatIf]:
+    """Judge the evidence about policies under other payoffs or smaller budgets.
+
+    Each decided again under the change; whether the log supports that is judged for each.
+    """
+    settings = settings or IntervalSettings()
+    first: dict[str, Comparable] = {}
+    judged = []
+    for change in changes:
+        samples = {n: Sample(each[change], settings, missing) for n, each in evidence.items()}
+        verdicts = {name: judge(sample, name) for name, sample in samples.items()}
+        sides = {name: comparable(samples[name], verdicts[name]) for name in samples}
+        first = first or sides
+        judged.append(
+            WhatIf(
+                change,
+                verdicts,
+                {name: differ(side, first[name], settings) for name, side in sides.items()},
+            )
+        )
+    return judged
+
+
+def raise_costs(cost: float) -> Callable[[Payoffs], Payoffs]:
+    """Return a change of payoffs that makes every attempt more expensive by ``cost``."""
+
+    def change(payoffs: Payoffs) -> Payoffs:
+        tries = np.arange(payoffs.budget + 1)
+        rewards, losses = payoffs.rewards - cost * tries[1:], payoffs.losses - cost * tries
+        if payoffs.success_values is None:
+            return Payoffs(np.maximum(rewards, 0.0), losses, patience=payoffs.patience)
+        short = max(0.0, -float(rewards[-1:].sum()))  # what successes then earn less, all of them
+        changed = Payoffs(np.maximum(rewards + short, 0.0), losses, patience=payoffs.patience)
+        return changed.priced(payoffs.costs, payoffs.success_values - short)
+
+    return change
 
 
 @dataclass(frozen=True)
@@ -61,7 +254,7 @@ class Details:
 
     def sections(self, extra_cost: float | None, workers: Jobs) -> list[Block]:
         """Return everything that needs policies to be asked again."""
-        positions = insights.by_position(self.history)
+        positions = by_position(self.history)
         cost, why = self._extra(extra_cost, positions)
         changes = self._changes(cost)
         every = max(1, math.ceil(len(self.history) / MAX_ASKED))
@@ -81,7 +274,7 @@ class Details:
 
     def _candidates(self, every: int) -> list[Block]:
         """Show which candidates are tried first, where they have names."""
-        counted = insights.by_candidate(self.policies, self.history, every)
+        counted = by_candidate(self.policies, self.history, every)
         if counted is None:
             return []
         everyone = set(counted.tried).union(*counted.first.values())
@@ -128,7 +321,7 @@ class Details:
             ),
         ]
 
-    def _extra(self, extra_cost: float | None, positions: insights.Positions) -> tuple[float, str]:
+    def _extra(self, extra_cost: float | None, positions: Positions) -> tuple[float, str]:
         """Return how much more an attempt might cost, and why that much is asked about."""
         if extra_cost is not None:
             return extra_cost, ""
@@ -160,7 +353,7 @@ class Details:
         return {
             UNCHANGED: (None, None),
             **{f"budget {b}": (None, b) for b in budgets},
-            dearer: (insights.raise_costs(cost), None),
+            dearer: (raise_costs(cost), None),
         }
 
     def _what_if(
@@ -170,7 +363,7 @@ class Details:
         why: str,
         every: int,
     ) -> list[Block]:
-        judged = insights.judge_changes(evidence, changes, self.settings, self.missing)
+        judged = judge_changes(evidence, changes, self.settings, self.missing)
         verdicts = [verdict for changed in judged for verdict in changed.verdicts.values()]
         given = [verdict for verdict in verdicts if not verdict.refused]
         if not given:
@@ -205,8 +398,8 @@ class Details:
         return [Prose(text), Grid(("change", *evidence), tuple(rows), prose=(0,), stacked=True)]
 
     def _lengths(self, evidence: Mapping[str, Evidence]) -> list[Block]:
-        counted = {LOGGED: insights.lengths(self.history)}
-        counted |= {name: insights.lengths(each) for name, each in evidence.items()}
+        counted = {LOGGED: lengths(self.history)}
+        counted |= {n: np.bincount(e.lengths[e.observed]) for n, e in evidence.items()}
         longest = max(map(len, counted.values()))
         rows = []
         for name, counts in counted.items():
@@ -229,11 +422,11 @@ class Details:
             return []
         whole, history = len(self.history), self.history.part(0, MAX_ASKED)
         curves = {
-            name: insights.learning_curve(policy, history, self.model)
+            name: learning_curve(policy, history, self.model)
             for name, policy in self.policies.items()
             if name in supported
         }
-        curves[PLAYED] = insights.logged_curve(history)
+        curves[PLAYED] = logged_curve(history)
         wide = _curves(curves, self.money, right=min(20.0 + LETTER * max(map(len, curves)), 300.0))
         step = 15.0 * (wide.y[1] - wide.y[0]) / wide.height  # labels do not overlap
         at = math.inf
@@ -253,7 +446,7 @@ class Details:
             text += f" The log does not support curves of {', '.join(left)}."
         return [Prose(text), Drawing(wide, narrow=narrow)]
 
-    def _positions(self, positions: insights.Positions) -> list[Block]:
+    def _positions(self, positions: Positions) -> list[Block]:
         if not positions.tried.any():
             return [Prose("Nothing was tried.")]
         wide, narrow = (_bars(positions.rates, width) for width in (640.0, NARROW))
@@ -292,7 +485,7 @@ def _round(cost: float) -> float:
 
 
 def _curves(
-    curves: Mapping[str, insights.Curve], money: str, width: float = 640.0, right: float = 14.0
+    curves: Mapping[str, Curve], money: str, width: float = 640.0, right: float = 14.0
 ) -> Chart:
     points = [point for curve in curves.values() for point in curve]
     chart = Chart(

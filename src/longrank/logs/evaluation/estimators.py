@@ -19,13 +19,13 @@ from longrank.logs.evaluation.intervals import (
     bootstrap,
     cautions,
     effective_size,
+    matched,
     mean_interval,
     ratio,
     ratio_interval,
     score,
 )
 from longrank.logs.evaluation.sample import Sample
-from longrank.logs.evaluation.sequences import matched
 from longrank.logs.evaluation.support import doubtful, no_prefix_support, no_support
 
 Array = NDArray[np.float64]
@@ -238,8 +238,23 @@ def _bootstrapped(
 def _weighted(
     sample: Sample, value: float, approximate: Callable[[], tuple[float, float, str]]
 ) -> Estimate:
-    """Return a weighted estimate with the interval that the design of the log allows."""
-    kept, low, high, method, notes = sample.limited(value, approximate)
+    """Return a weighted estimate with the interval that the design of the log allows.
+
+    That is the ``approximate`` one if there are enough effective decisions and the weights are as
+    they should be, and otherwise the one by betting, which needs neither. The value is limited to
+    it, and notes tell.
+    """
+    if sample.few:
+        (low, high), method = sample.betting_interval(sample.risk), "betting"
+    else:
+        low, high, method = approximate()
+        low, high = max(low, sample.least), min(high, sample.most)
+    notes = cautions(sample.designed, method, "few decisions follow the policy to the end, so ")
+    kept = min(max(sample.possible(value) if sample.few else value, low), high)
+    if abs(kept - value) > 1e-9:
+        within = sample.least - 1e-9 <= value <= sample.most + 1e-9
+        limit = "what is certain and its interval" if within else "what can be earned"
+        notes += (f"{plain_number(value, 4)} before it was limited to {limit}",)
     rounds = len(sample.evidence.rewards)
     return Estimate("", "", kept, low, high, method, rounds, sample.effective, notes=notes)
 

@@ -180,20 +180,15 @@ _COMMON = ("rewards", "last", "short", "earnable")
 
 def _weigh(task: _Task, place: int, batch: Batch, blocks: Counts) -> tuple[int, Parts]:
     """Weigh the decisions of a batch for every policy under every change; return how many."""
-    count, places = len(batch), np.arange(place, place + len(batch))
-    decisions = list(batch)
-    if task.every > 1:
-        asked = slice(-place % task.every, None, task.every)
-        decisions, blocks, places = decisions[asked], blocks[asked], places[asked]
-        if not decisions:
-            return count, {}
-        batch = Batch.of(decisions)
-    known = [each.payoffs is not None and each.size is not None for each in decisions]
-    if not all(known):  # nothing is known without an outcome
-        decisions = [each for each, there in zip(decisions, known, strict=True) if there]
-        if not decisions:
-            return count, {}
-        batch, blocks, places = Batch.of(decisions), blocks[known], places[known]
+    count, places, decisions = len(batch), np.arange(place, place + len(batch)), list(batch)
+    # of a decision without payoffs or candidates, and thus without an outcome, nothing is known
+    asked = np.array([each.payoffs is not None and each.size is not None for each in decisions])
+    asked &= places % task.every == 0
+    if not asked.any():
+        return count, {}
+    if not asked.all():
+        decisions = [decisions[i] for i in np.flatnonzero(asked)]
+        batch, blocks, places = Batch.of(decisions), blocks[asked], places[asked]
     parts: Parts = {}
     chances = task.model.expect(batch, blocks)
     played = np.empty((len(decisions), 0))
@@ -237,7 +232,8 @@ def _placed(history: History, model: OutcomeModel) -> Iterator[tuple[int, Batch,
         if len(known) < len(batch):
             if latest < 0 and not len(known):
                 first = next(history.decisions(), None)
-                latest = len(model.seen.begins) if first is None else _block_of(model, first)
+                ids = [] if first is None else [first.id]
+                latest = int(model.seen.blocks(ids)[0]) if ids else len(model.seen.begins)
             following = np.searchsorted(known, np.arange(len(batch)))
             own = blocks[known]
             own = np.append(own, own[-1] if len(own) else latest)
@@ -249,10 +245,6 @@ def _placed(history: History, model: OutcomeModel) -> Iterator[tuple[int, Batch,
             part = batch.take(begin, min(begin + step, len(batch)))
             yield place + begin, part, blocks[begin : begin + step]
         place += len(batch)
-
-
-def _block_of(model: OutcomeModel, decision: Decision) -> int:
-    return int(model.seen.blocks([decision.id])[0])
 
 
 def describe(decisions: Sequence[Decision], chances: Array) -> Iterator[Array]:
@@ -375,8 +367,6 @@ def check_batches(history: History, every: int = 1) -> Checked:
     """Return what the decisions of a checked log have, or each n-th of them."""
     log, place = Checked(history.name), 0
     for batch in history.batches():
-        asked = list(batch)[-place % every :: every] if every > 1 else batch
+        log.add(batch if every == 1 else Batch.of(list(batch)[-place % every :: every]))
         place += len(batch)
-        if len(asked):
-            log.add(asked if isinstance(asked, Batch) else Batch.of(asked))
     return log

@@ -14,10 +14,9 @@ from longrank import kernels
 from longrank.errors import InvalidInput
 from longrank.learners import SparseLaplace
 from longrank.links import LOGISTIC
-from longrank.logs.batch import Batch
+from longrank.logs.batch import Batch, Prints, fingerprints
 from longrank.logs.decision import Decision
 from longrank.logs.evaluation.logged_costs import CostFitting, LoggedCosts
-from longrank.logs.fingerprints import Prints, fingerprints
 from longrank.logs.history import History
 from longrank.schema import Schema
 

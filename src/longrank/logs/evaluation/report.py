@@ -15,10 +15,9 @@ from longrank.document.charts import NARROW, Chart
 from longrank.document.numbers import counted, fitted, number, span
 from longrank.jobs import Jobs
 from longrank.logs.evaluation.comparison import evaluate
-from longrank.logs.evaluation.details import Details, Policies, in_currency, percent
+from longrank.logs.evaluation.details import Details, Policies, in_currency, lengths, percent
 from longrank.logs.evaluation.estimators import Estimate
 from longrank.logs.evaluation.evidence import check_batches
-from longrank.logs.evaluation.insights import lengths
 from longrank.logs.evaluation.intervals import IntervalSettings
 from longrank.logs.evaluation.sample import treatment
 from longrank.logs.evaluation.verdict import LOGGED, Difference, Evaluation, Verdict

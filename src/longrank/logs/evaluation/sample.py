@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -11,7 +10,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.document.numbers import plain_number
 from longrank.errors import InvalidInput
 from longrank.links import LOGISTIC
 from longrank.logs.evaluation.evidence import Evidence
@@ -19,12 +17,11 @@ from longrank.logs.evaluation.intervals import (
     FEW,
     IntervalSettings,
     betting,
-    cautions,
+    constant_lower,
     effective_size,
     score,
 )
 from longrank.logs.evaluation.outcome_model import logistic
-from longrank.logs.evaluation.sequences import constant_lower
 from longrank.logs.evaluation.support import (
     doubtful,
     effective_by_design,
@@ -241,28 +238,6 @@ class Sample:
         possible = np.clip(certain_bounds(evidence)[:, 1], least, most)
         more = (possible - reward) / max(self.span, 1e-300)
         return np.where(evidence.observed, np.maximum(1.0 - more, 0.0), 0.0)
-
-    def limited(
-        self, value: float, approximate: Callable[[], tuple[float, float, str]]
-    ) -> tuple[float, float, float, str, tuple[str, ...]]:
-        """Return a weighted estimate with the interval that the design of the log allows.
-
-        That is the ``approximate`` one if there are enough effective decisions and the weights are
-        as they should be, and otherwise the one by betting, which needs neither. The value is
-        limited to it, and notes tell.
-        """
-        if self.few:
-            (low, high), method = self.betting_interval(self.risk), "betting"
-        else:
-            low, high, method = approximate()
-            low, high = max(low, self.least), min(high, self.most)
-        notes = cautions(self.designed, method, "few decisions follow the policy to the end, so ")
-        kept = min(max(self.possible(value) if self.few else value, low), high)
-        if abs(kept - value) > 1e-9:
-            within = self.least - 1e-9 <= value <= self.most + 1e-9
-            limit = "what is certain and its interval" if within else "what can be earned"
-            notes += (f"{plain_number(value, 4)} before it was limited to {limit}",)
-        return kept, low, high, method, notes
 
 
 def widen(end: float, extreme: float, unseen: float) -> float:

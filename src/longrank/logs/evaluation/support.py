@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank.logs.evaluation.evidence import Evidence
-from longrank.logs.evaluation.sequences import exceeds
+from longrank.logs.evaluation.intervals import exceeds
 
 Array = NDArray[np.float64]
 _UNSEEN = 2.0  # of the largest weights: this many may be missing from the log by chance

@@ -54,15 +54,14 @@ class KeyLookup:
     async def _look(self) -> None:
         if self._reading is None:
             self._reading = asyncio.ensure_future(self._load())
-            self._reading.add_done_callback(self._done)
         await asyncio.shield(self._reading)
 
-    def _done(self, _: object) -> None:
-        self._reading, self._read = None, self._clock()
-
     async def _load(self) -> None:
-        await asyncio.sleep(max(0.0, self._read + PAUSE - self._clock()))
-        await run_in_threadpool(self._keys.load)
+        try:
+            await asyncio.sleep(max(0.0, self._read + PAUSE - self._clock()))
+            await run_in_threadpool(self._keys.load)
+        finally:
+            self._reading, self._read = None, self._clock()
 
 
 class Origins:

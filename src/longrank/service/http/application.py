@@ -13,8 +13,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from importlib import import_module
-from inspect import signature
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -49,47 +48,36 @@ _PART = 1 << 20  # bytes of a file that are sent at once
 _encode = msgspec.json.Encoder().encode
 
 
-class Endpoint(NamedTuple):
-    """A route with its handler, the status of each type of answer, and what the handler takes."""
-
-    route: Route[..., Any]
-    handler: Callable[..., Awaitable[Any]]
-    statuses: dict[type, int]
-    takes_load: bool
-
-
-Table = list[tuple[re.Pattern[str], dict[str, Endpoint]]]
+Handler = Callable[..., Awaitable[Any]]
+Table = list[tuple[re.Pattern[str], dict[str, tuple[Route[..., Any], Handler]]]]
 
 
 def endpoints(routes: Iterable[Route[..., Any]] = (*ROUTES, *PAGES)) -> Table:
-    """Return the patterns of all paths, with their endpoints by method; the last of two counts."""
-    paths: dict[str, dict[str, Endpoint]] = {}
+    """Return the patterns of all paths, with routes and handlers by method; the last counts."""
+    paths: dict[str, dict[str, tuple[Route[..., Any], Handler]]] = {}
     for route in routes:
         handler = route.handler
         if isinstance(handler, str):
             file, _, function = handler.partition(":")
             handler = getattr(import_module(f"{__package__}.{file}"), function)
-        statuses = {kind or type(None): status for status, kind in route.answers.items()}
-        takes_load = "load" in signature(handler).parameters
-        endpoint = Endpoint(route, handler, statuses, takes_load)
         methods = paths.setdefault(route.path, {})
-        methods[route.method] = endpoint
+        methods[route.method] = route, handler
         if route.method == "GET":
-            methods["HEAD"] = endpoint
+            methods["HEAD"] = route, handler
     return [
         (re.compile(FIELD.sub(r"(?P<\1>[^/\\n]+)", path.replace(".", r"\."))), methods)
         for path, methods in paths.items()
     ]
 
 
-def find(table: Table, method: str, path: str) -> tuple[Endpoint, dict[str, Any]]:
-    """Return the endpoint of a request and the values in its path; refuse with 404 or 405."""
+def find(table: Table, method: str, path: str) -> tuple[Route[..., Any], Handler, dict[str, Any]]:
+    """Return the route of a request, its handler, the values in its path; or 404 or 405."""
     for pattern, methods in table:
         if (match := pattern.fullmatch(path)) is not None:
             if method not in methods:
                 allowed = {"Allow": ", ".join(methods)}
                 raise Refused(405, f"{method} is not allowed on this path", allowed)
-            return methods[method], match.groupdict()
+            return *methods[method], match.groupdict()
     raise Refused(404, "there is nothing at this path")
 
 
@@ -178,10 +166,10 @@ class Application:
         try:
             try:
                 self._check_limits(scope["path"], headers)
-                endpoint, values = find(self._table, scope["method"], scope["path"])
-                call = endpoint.route.name
-                answer = await self._handle(endpoint, values, scope, headers, receive)
-                status, extra, content = _reply(endpoint, answer)
+                route, handler, values = find(self._table, scope["method"], scope["path"])
+                call = route.name
+                answer = await self._handle(route, handler, values, scope, headers, receive)
+                status, extra, content = _reply(route, answer)
             except (LongrankError, Refused) as error:
                 status, extra, content = problems.report(error, request_id.decode())
                 if status == 429:
@@ -217,14 +205,15 @@ class Application:
 
     async def _handle(
         self,
-        endpoint: Endpoint,
+        route: Route[..., Any],
+        handler: Handler,
         values: dict[str, Any],
         scope: Scope,
         headers: Headers,
         receive: Receive,
     ) -> Any:
         """Check the key and what it may use, read parameters and body, and call the handler."""
-        route, service, key = endpoint.route, self._service, b""
+        service, key = self._service, b""
         if route.name in self._keyless:
             service.origins.check(scope["method"], headers)
         if route.name == "metrics" and service.metrics_key is not None:
@@ -243,16 +232,15 @@ class Application:
                 # another process may have created it; raises if there is none
                 await run_in_threadpool(service.engine.model, arguments["name"])
             load = Load(Turn(key, arguments.get("name", "")))
-            if endpoint.takes_load:
+            if route.large:
                 arguments["load"] = load
             if route.takes is None:
-                return await endpoint.handler(service, **arguments)
-            return (
-                await endpoint.handler(  # the body has no name here: a waiting handler can free it
-                    service,
-                    **arguments,
-                    body=await self._bodies.read(route.takes, headers, receive, load),
-                )
+                return await handler(service, **arguments)
+            # the body has no name here, so that a waiting handler can free it
+            return await handler(
+                service,
+                **arguments,
+                body=await self._bodies.read(route.takes, headers, receive, load),
             )
         finally:
             if key:
@@ -320,15 +308,18 @@ def _parameters(
     return msgspec.structs.asdict(checked)
 
 
-def _reply(endpoint: Endpoint, answer: Any) -> tuple[int, dict[str, str], Content]:
+def _reply(route: Route[..., Any], answer: Any) -> tuple[int, dict[str, str], Content]:
     """Return the status, the headers and the body of what a handler answered."""
     if answer is None:
-        return endpoint.statuses[type(None)], {}, None
-    headers = {"Content-Type": endpoint.route.media[0]}
+        return route.statuses[type(None)], {}, None
+    headers = {"Content-Type": route.media[0]}
     if isinstance(answer, Reply):
         return 200, headers | answer.headers, answer.body
-    status = endpoint.statuses[type(answer)]
-    return status, headers, answer if isinstance(answer, bytes) else _encode(answer)
+    return (
+        route.statuses[type(answer)],
+        headers,
+        answer if isinstance(answer, bytes) else _encode(answer),
+    )
 
 
 async def _send(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import random
 import time
-from collections.abc import Awaitable
+from collections.abc import Callable
 from functools import partial
+from typing import TypeVar
 
 import msgspec
 from starlette.concurrency import run_in_threadpool
@@ -20,6 +22,7 @@ from longrank.service.http.problems import status_of
 from longrank.service.http.routes import EXPORTS
 from longrank.service.http.service import Load, Reply, Service, Shape
 
+T = TypeVar("T")
 MAX_INLINE = 0.002  # seconds of the event loop that a decision may take
 _MAX_SHAPES = 10_000
 _SLOWER = 10  # times the work of other policies, for one that draws each try in Python
@@ -38,30 +41,30 @@ async def decide(
             raise InvalidInput("Idempotency-Key", rule, repr(idempotency_key))
         body = msgspec.structs.replace(body, id=idempotency_key)
     shape = _shape(service.engine.model(name), body, load.size, service.limits.max_work)
-    rank = partial(_rank, service, shape, name, body)
+    rank = partial(service.engine.aio.decide, name, body)
     del body  # not needed while the decision waits for the disk
     # a quick decision could have to wait for a thread that works for the same model
     quick = service.seconds.get(shape, math.inf) < MAX_INLINE and name not in service.workers.jobs
-    logging = rank() if quick else await service.workers.run(load.turn, rank)
-    del rank
+    timed = not quick or random.getrandbits(4) == 0  # asking for processor time is slow
+    work = partial(_timed, rank, shape, service.seconds) if timed else rank
+    logging = work() if quick else await service.workers.run(load.turn, work)
+    del rank, work
     return await logging
 
 
-def _rank(
-    service: Service, shape: Shape, name: str, request: messages.DecisionRequest
-) -> Awaitable[messages.DecisionAnswer]:
-    """Rank now, and note how long that takes; log when awaited.
+def _timed(work: Callable[[], T], shape: Shape, seconds: dict[Shape, float]) -> T:
+    """Run work, and note in ``seconds`` how long that takes.
 
     The first of a shape may have to compile, so that a slow one counts for some time, but not
     forever.
     """
     started = time.thread_time()
-    logging = service.engine.aio.decide(name, request)
-    took, seconds = time.thread_time() - started, service.seconds
+    result = work()
+    took = time.thread_time() - started
     if len(seconds) >= _MAX_SHAPES:
         seconds.clear()
     seconds[shape] = max(took, seconds.get(shape, 0.0) / 2)
-    return logging
+    return result
 
 
 def _shape(model: Model, request: messages.DecisionRequest, size: int, max_work: float) -> Shape:

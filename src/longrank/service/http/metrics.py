@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -14,7 +14,6 @@ from prometheus_client.registry import Collector
 
 from longrank import __version__
 from longrank.service.engine.engine import Engine
-from longrank.service.engine.model import Model
 from longrank.service.engine.stats import exact_sum
 
 log = logging.getLogger("longrank.service")
@@ -85,51 +84,32 @@ class _EngineCollector(Collector):
         yield GaugeMetricFamily(
             "longrank_models_suspended", "Models that cannot be used.", value=len(engine.suspended)
         )
-        counted = [_Counted(CounterMetricFamily, *row) for row in _COUNTERS]
-        counted += [_Counted(GaugeMetricFamily, *row) for row in _SUMS]
-        pending = GaugeMetricFamily(
-            "longrank_model_pending", "Decisions that wait for an outcome.", labels=["model"]
-        )
+        alone: list[tuple[str, list[float]]] = []  # models, and the numbers of each
+        rest: list[list[float]] = []
         for i, model in enumerate(models):
             try:
-                for metric in counted:
-                    metric.add(model, alone=i < self._max_models)
+                numbers = [getattr(model.stats, name) for _, name, _ in _NUMBERS[:-1]]
                 if i < self._max_models:
-                    pending.add_metric([model.name], engine.pending(model))
+                    alone.append((model.name, [*numbers, engine.pending(model)]))
+                else:
+                    rest.append(numbers)
             except Exception:  # one bad model must not hide the others' metrics
                 log.exception("metrics of model %s cannot be told", model.name)
-        for metric in counted:
-            yield metric.family()
-        yield pending
+        if rest:
+            alone.append((OTHERS, [exact_sum(*column)[0] for column in zip(*rest, strict=True)]))
+        for i, (kind, name, text) in enumerate(_NUMBERS):
+            family = kind(f"longrank_model_{name}", text, labels=["model"])
+            for model_name, numbers in alone:
+                if i < len(numbers):
+                    family.add_metric([model_name], numbers[i])
+            yield family
 
 
-_COUNTERS = (
-    ("decisions", "Decisions."),
-    ("outcomes", "Outcomes."),
-    ("learned", "Outcomes that the model learned from."),
+_NUMBERS: tuple[tuple[Any, str, str], ...] = (
+    (CounterMetricFamily, "decisions", "Decisions."),
+    (CounterMetricFamily, "outcomes", "Outcomes."),
+    (CounterMetricFamily, "learned", "Outcomes that the model learned from."),
+    (GaugeMetricFamily, "reward", "Sum of rewards, which may fall."),
+    (GaugeMetricFamily, "spent", "Sum of what tries cost."),
+    (GaugeMetricFamily, "pending", "Decisions that wait for an outcome."),  # not of the others
 )
-_SUMS = (
-    ("reward", "Sum of rewards, which may fall."),
-    ("spent", "Sum of what tries cost."),
-)
-
-
-class _Counted:
-    """A metric of all models: a value for each of some, and a sum for the rest."""
-
-    def __init__(self, kind: Callable[..., Any], name: str, text: str) -> None:
-        self._field = name
-        self._family = kind(f"longrank_model_{name}", text, labels=["model"])
-        self._rest: list[float] = []
-
-    def add(self, model: Model, alone: bool) -> None:
-        value = getattr(model.stats, self._field)
-        if alone:
-            self._family.add_metric([model.name], value)
-        else:
-            self._rest.append(value)
-
-    def family(self) -> Metric:
-        if self._rest:
-            self._family.add_metric([OTHERS], exact_sum(*self._rest)[0])
-        return cast(Metric, self._family)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+import msgspec
 from starlette.concurrency import run_in_threadpool
 
 from longrank.errors import LongrankError
@@ -23,8 +24,7 @@ async def create_model(
         if not new:
             return described
         _, key = service.keys.make(model.number, name=name, who=_who(service))
-        values = {part: getattr(described, part) for part in described.__struct_fields__}
-        return messages.ModelCreated(**values, key=key)
+        return messages.ModelCreated(**msgspec.structs.asdict(described), key=key)
 
     return await run_in_threadpool(create)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, wraps
 from inspect import Parameter, Signature, signature
@@ -29,7 +29,6 @@ from typing import (
     ParamSpec,
     Protocol,
     TypeVar,
-    cast,
     get_type_hints,
     overload,
 )
@@ -49,7 +48,6 @@ from longrank.service import messages
 from longrank.service.validation_errors import explain
 
 P = ParamSpec("P")
-A = TypeVar("A")
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 Scope = Literal["admin", "model", "open"]
@@ -64,7 +62,7 @@ Limit = Annotated[int, Meta(ge=1, le=500)]
 Text = Annotated[str, Meta(min_length=1, max_length=messages.MAX_ID)]
 Period = Annotated[int, Meta(ge=1, le=messages.MAX_SECONDS)]
 Grace = Annotated[int, Meta(ge=0, le=messages.MAX_SECONDS)]
-_File = Annotated[str, Meta(pattern=r"^[a-z]+\.(js|css)$")]
+FileName = Annotated[str, Meta(pattern=r"^[a-z]+\.(js|css)$")]
 
 
 class Call(NamedTuple, Generic[T_co]):
@@ -94,7 +92,7 @@ class Route(Generic[P, T]):
     ``name`` is its id in the OpenAPI document and in the metrics, ``handler`` is a function or
     ``file:function`` in this folder, ``answers`` are the types by status (None: no body), ``query``
     names the parameters of the client's method that go there, ``headers`` are types of further
-    parameters, and ``pick`` is what a client returns of an answer.
+    parameters, and the handler of one that may be ``large`` takes the request's load.
     """
 
     name: str
@@ -107,7 +105,12 @@ class Route(Generic[P, T]):
     query: tuple[str, ...] = ()
     headers: dict[str, Any] = field(default_factory=dict)
     media: tuple[str, ...] = (JSON,)
-    pick: Callable[[Any], Any] | None = None
+    large: bool = False
+
+    @cached_property
+    def statuses(self) -> dict[type, int]:
+        """The status of each type of answer."""
+        return {kind or NoneType: status for status, kind in self.answers.items()}
 
     @cached_property
     def signature(self) -> Signature:
@@ -217,25 +220,12 @@ def endpoint(
     return make
 
 
-def _models(answer: messages.ModelList) -> list[messages.ModelAnswer]:
-    return answer.models
-
-
-def picking(pick: Callable[[A], T]) -> Callable[[Method[P, A]], Method[P, T]]:
-    """Make a client return a part of the answer."""
-
-    def make(method: Method[P, A]) -> Method[P, T]:
-        return Method(cast("Route[P, T]", replace(method.route, pick=pick)))
-
-    return make
-
-
 class Endpoints:
     """Every endpoint, as the method of a client that calls it."""
 
     @endpoint("decide", "POST", "/v1/models/{name}/decisions", "decisions:decide", "model",
               messages.DecisionAnswer, status=201,
-              headers={"Idempotency-Key": messages.Id})  # fmt: skip
+              headers={"Idempotency-Key": messages.Id}, large=True)  # fmt: skip
     def decide(
         self,
         model: messages.Name,
@@ -333,7 +323,7 @@ class Endpoints:
         """Drop expired decisions older than this many seconds."""
 
     @endpoint("export", "GET", "/v1/models/{name}/export", "decisions:export", "model", bytes,
-              query=("format",), media=tuple(EXPORTS.values()))  # fmt: skip
+              query=("format",), media=tuple(EXPORTS.values()), large=True)  # fmt: skip
     def export(self, model: messages.Name, format: messages.ExportFormat = "parquet") -> None:
         """Export all decisions and their outcomes as Parquet or JSON Lines."""
 
@@ -377,10 +367,9 @@ class Endpoints:
     def delete_model(self, name: messages.Name) -> None:
         """Delete a model and its log."""
 
-    @picking(_models)
     @endpoint("listModels", "GET", "/v1/models", "models:list_models", "admin", messages.ModelList)
     def models(self) -> None:
-        """List all models."""
+        """List all models, and apart from them those that cannot be described."""
 
     @endpoint("listSummaries", "GET", "/v1/summaries", "models:list_summaries", "admin",
               messages.SummaryList)  # fmt: skip
@@ -486,7 +475,7 @@ def _page(self: object) -> None:
     """Read a page of the service."""
 
 
-def _file(self: object, file: _File) -> None:
+def _file(self: object, file: FileName) -> None:
     """Read a file of the page."""
 
 

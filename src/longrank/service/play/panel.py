@@ -7,12 +7,11 @@ from typing import Annotated, Any
 import msgspec
 
 from longrank.service.http.problems import Refused
-from longrank.service.http.routes import HTML, Route
+from longrank.service.http.routes import HTML, FileName, Route
 from longrank.service.http.service import Reply, Service
 from longrank.service.http.status import PAGE_HEADERS, static_file
 from longrank.service.play.traffic import Desk
 
-File = Annotated[str, msgspec.Meta(pattern=r"^[a-z]+\.(js|css)$")]
 Payments = Annotated[int, msgspec.Meta(ge=0, le=10**15)]
 _HEAD = (
     '<link rel="stylesheet" href="/desk/desk.css">\n'
@@ -37,7 +36,7 @@ class Panel:
         """Return what is served beside the API; the page takes the place of the service's."""
 
         def reads(self: object) -> None: ...
-        def reads_file(self: object, file: File) -> None: ...
+        def reads_file(self: object, file: FileName) -> None: ...
         def reads_state(self: object, payments: Payments | None = None) -> None: ...
         def presses(_: object, action: str, which: str) -> Action:
             return Action(action, which)

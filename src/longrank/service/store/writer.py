@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from longrank.service.errors import Busy, Duplicate, ServiceError, StoreFailed, sentence
@@ -35,24 +36,22 @@ _INSERTS = {
 }
 
 
+@dataclass(slots=True, eq=False)
 class Append:
     """A draft to append, and the caller's future."""
 
-    __slots__ = ("draft", "future", "result")
-
-    def __init__(self, draft: Draft, future: AnyFuture, result: Any = None) -> None:
-        self.draft, self.future = draft, future
-        self.result = result  # the Entry when it is committed, or an exception such as Duplicate
+    draft: Draft
+    future: AnyFuture
+    result: Any = None  # the Entry when it is committed, or an exception such as Duplicate
 
 
+@dataclass(slots=True, eq=False)
 class _Call:
     """Other work for a transaction, and the caller's future."""
 
-    __slots__ = ("future", "result", "work")
-
-    def __init__(self, work: Callable[[sql.Session], Any], future: AnyFuture) -> None:
-        self.work, self.future = work, future
-        self.result: Any = None
+    work: Callable[[sql.Session], Any]
+    future: AnyFuture
+    result: Any = None
 
 
 Item = Append | _Call
@@ -207,18 +206,11 @@ class Writer:
             raise StoreFailed(self.failing) from error
         self.batches += 1
         self.failing = None
-        done: list[Item] = []
-        appends: list[Append] = []
-        for item in batch:
-            if isinstance(item, Append):
-                appends.append(item)
-                if isinstance(item.result, Entry):
-                    self._last = item.result.seq
-            else:
-                done.append(item)
-        if appends:
-            done += self.committed(appends)
-        return done
+        appends = [item for item in batch if isinstance(item, Append)]
+        done: list[Item] = [item for item in batch if isinstance(item, _Call)]
+        seqs = [append.result.seq for append in appends if isinstance(append.result, Entry)]
+        self._last = max(seqs, default=self._last)
+        return [*done, *self.committed(appends)] if appends else done
 
     def _abandon(self) -> None:
         session, self._session = self._session, None

@@ -1,6 +1,6 @@
 """How often the 95% intervals cover the truth, in logs of 500 decisions by chance.
 
-    python benchmarks/logs/coverage.py [--runs 1000] [--jobs 1]
+    python benchmarks/logs/interval_coverage.py [--runs 1000] [--jobs 1]
 
 In every run there is a new log, and the model of doubly robust is fitted to it anew.
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
@@ -73,17 +72,31 @@ def test_a_kernel_gives_what_its_function_gives_and_has_no_defaults_nor_other_mo
         compilation._set_mode("fast")
 
 
-def test_threads_that_need_a_kernel_at_once_share_its_dispatcher(monkeypatch):
-    made, together = [], threading.Barrier(2)
+class Counted:
+    """A lock that knows how often it was asked for."""
 
-    def slowly(*given):
-        with contextlib.suppress(threading.BrokenBarrierError):
-            together.wait(0.2)  # for another thread that makes one, if there is one
+    def __init__(self):
+        self.lock, self.asked = threading.Lock(), threading.Semaphore(0)
+
+    def __enter__(self):
+        self.asked.release()
+        self.lock.acquire()
+
+    def __exit__(self, *_):
+        self.lock.release()
+
+
+def test_threads_that_need_a_kernel_at_once_share_its_dispatcher(monkeypatch):
+    made, lock, dispatcher = [], Counted(), compilation.dispatcher
+
+    def when_both_ask(*given):
+        for _ in range(0 if made else 2):
+            assert lock.asked.acquire(timeout=60)
         made.append(dispatcher(*given))
         return made[-1]
 
-    dispatcher = compilation.dispatcher
-    monkeypatch.setattr(compilation, "dispatcher", slowly)
+    monkeypatch.setattr(compilation, "dispatcher", when_both_ask)
+    monkeypatch.setattr(compilation, "_making", lock)
     kernel = Kernel(probe_is_due.plain, frozenset())
     Kernel.every.remove(kernel)
     threads = [threading.Thread(target=kernel.load, args=(("int",),)) for _ in range(2)]

@@ -71,14 +71,10 @@ POLICIES = {
 }
 
 
-def finite(policy):
-    learner, sides = policy.learner, policy.schema.sides.values()
-    assert np.isfinite(learner._table).all()
-    assert np.isfinite(learner._variances).all()
-    assert np.isfinite(learner._sums).all()
-    for side in sides:
-        assert np.isfinite(side.samples).all()
-        assert np.isfinite(side.norms).all()
+def sound(policy):
+    """A file with a number that is not finite would be refused."""
+    data = policy.to_bytes()
+    assert from_bytes(data).to_bytes() == data
 
 
 def answers(policy, asked, shared):
@@ -107,9 +103,8 @@ def test_there_is_an_answer_or_our_error_and_the_belief_stays_finite(name, round
         stored = Ranking.from_dict(json.loads(json.dumps(ranking.to_dict())))
         assert stored == ranking == Ranking.from_bytes(ranking.to_bytes())
         policy.learn(stored if t % 2 else ranking, Outcome(len(ranking), bool(t % 3 and ranking)))
-        finite(policy)
+        sound(policy)
         str(policy.schema)
-    assert from_bytes(policy.to_bytes()).to_bytes() == policy.to_bytes()
 
 
 @pytest.mark.parametrize("first", ["x", 1.5, [1.0, 2.0], ["a"], True, None], ids=repr)
@@ -126,7 +121,7 @@ def test_every_odd_value_after_every_kind_of_field(first):
             ranking = answers(policy, asked, shared)
             if ranking is not None:
                 policy.learn(ranking, Outcome(1, True))
-                finite(policy)
+                sound(policy)
         assert answers(policy, [{"id": "q", "field": first}], {"field": first}) is not None
 
 

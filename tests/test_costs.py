@@ -45,6 +45,9 @@ def test_costs_are_learned_planned_with_and_saved(make, items, tmp_path):
     again = load(tmp_path / "policy.longrank")
     assert again.to_bytes() == policy.to_bytes()
     assert again.rank(items, PAYOFFS) == policy.rank(items, PAYOFFS)
+    viewed, before = policy.view(), policy.to_bytes()
+    played(policy, items, rounds=3)
+    assert viewed.to_bytes() == before != policy.to_bytes()
 
 
 def test_units_do_not_matter():

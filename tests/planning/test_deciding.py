@@ -44,6 +44,8 @@ def test_each_position_has_the_best_item_given_those_above_it(name, bonus):
             row = features.along(this.candidates, np.array([*ranking.order[:i], other]))[-1]
             score = row @ learner.weights + bonus * math.sqrt(row @ learner.inverse @ row)
             assert learner.link.probability(score) <= ranking.probabilities[i] + 1e-12
+    hopeless = decide(learner, this, Optimism(-9.0))  # whatever the scores, each once
+    assert sorted(hopeless.order.tolist()) == list(range(9))
     equal = dealt(features, np.tile(ITEMS[0], (5, 1)), 5, length)
     assert decide(learner, equal, Optimism(bonus)).order.tolist() == [0, 1, 2, 3, 4]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from inspect import signature
+from typing import Annotated, Any, get_args, get_origin
 
 from typer.models import OptionInfo
 
@@ -32,7 +33,8 @@ def commands() -> Iterator[tuple[str, Any]]:
 def options() -> Iterator[Option]:
     """Every option of every command, hidden ones too."""
     for words, function in commands():
-        for name, hint in get_type_hints(function, include_extras=True).items():
+        for name, parameter in signature(function, eval_str=True).parameters.items():
+            hint = parameter.annotation
             if get_origin(hint) is Annotated and isinstance(get_args(hint)[1], OptionInfo):
                 kind, info = get_args(hint)
                 yield Option(words, f"--{name.replace('_', '-')}", kind, info)

@@ -337,11 +337,11 @@ def test_a_receipt_with_prices_that_are_none_is_refused():
     stored = UCB(believing(), exploration=0.0).receipt(ITEMS, payoffs, [2, 1]).to_dict()
     assert Ranking.from_dict(stored).costs.tolist() == [0.3, 0.0]
     for change, message in (
-        ({"costs": [0.1]}, "lengths that do not fit"),
-        ({"costs": [[0.1], [0.2]]}, "lengths that do not fit"),
-        ({"costs": [float("nan"), 0.0]}, "must be finite"),
-        ({"success_values": [float("inf"), 0.0]}, "must be finite"),
-        ({"costs": [-1.0, 0.0]}, "at least 0"),
+        ({"costs": [0.1]}, "costs must have shape"),
+        ({"costs": [[0.1], [0.2]]}, "costs must be an array"),
+        ({"costs": [float("nan"), 0.0]}, "costs must hold numbers from 0"),
+        ({"success_values": [float("inf"), 0.0]}, "success_values must hold numbers"),
+        ({"costs": [-1.0, 0.0]}, "costs must hold numbers from 0"),
         ({"success_values": None}, "not a ranking"),
         ({"loss_bound": "x"}, "not a ranking"),
     ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from giving_up import small_world
 from longrank import (
     UCB,
     Laplace,
@@ -25,7 +26,6 @@ from longrank.simulation import (
     pseudo_regret,
     run_stream,
     simulate,
-    small_world,
 )
 
 PAYOFFS = Payoffs.linear(1, attempt_cost=0.3)

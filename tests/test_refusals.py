@@ -382,7 +382,7 @@ def test_every_error_is_ours_and_a_builtin_one_and_says_what_to_do():
     error = InvalidInput("budget", "be at least 0", -1)
     assert str(error) == "budget must be at least 0, got -1"
     assert (error.parameter, error.rule, error.value) == ("budget", "be at least 0", -1)
-    message = "Mixture.fit needs more packages: pip install 'longrank[experiments]'"
+    message = "Mixture.fit needs more packages: pip install '.[experiments]' in longrank's checkout"
     assert str(MissingExtra("Mixture.fit", "experiments")) == message
 
 

@@ -11,9 +11,11 @@ from pathlib import Path
 import numpy as np
 from rich.progress import track
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+from giving_up import small_world
 from longrank import recommended
 from longrank.experiments.figures import panels, save
-from longrank.simulation import run_stream, small_world
+from longrank.simulation import run_stream
 
 WORLDS = 1_000
 

@@ -30,8 +30,10 @@ from __future__ import annotations
 import argparse
 import functools
 import itertools
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,11 +43,13 @@ from rich.console import Console
 from rich.progress import track
 from tasks import CANDIDATES, Items, oracle_reward, standardised
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+from giving_up import small_world
 from longrank import Outcome, Payoffs, Policy, recommended
 from longrank.experiments.settings import payoffs
 from longrank.jobs import one_thread
 from longrank.links import LOGISTIC
-from longrank.simulation import PaymentWorld, Stream, run_stream, small_world
+from longrank.simulation import PaymentWorld, Stream, run_stream
 
 Chances = NDArray[np.float64]
 Flags = NDArray[np.bool_]

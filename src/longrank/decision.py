@@ -27,7 +27,12 @@ _CONTENTS: Contents = {
     "values": numbers("lengths", minimum=-_MAX, maximum=_MAX, missing=True),
     "features": numbers("tries", "dim"),  # a learner would never recover
 }
-_MORE = {"version", "ids", "reasons", "rows", "costs", "success_values", "loss_bound", "sample"}
+_PRICES: Contents = {
+    "costs": numbers("tries", minimum=0.0, maximum=_MAX),
+    "success_values": numbers("tries", minimum=-_MAX, maximum=_MAX),
+}
+_SAMPLE: Contents = {"sample": numbers("rows", "columns", minimum=-_MAX, maximum=_MAX)}
+_MORE = {"version", "ids", "reasons", "rows", "loss_bound", *_PRICES, *_SAMPLE}
 _UNFIT = (
     ArithmeticError,
     AttributeError,
@@ -506,7 +511,7 @@ class Ranking:
         """Rebuild the ranking written by :meth:`to_dict`, identical bit for bit."""
         try:
             _check_version(data)
-            parts = {name: np.array(data[name], np.float64) for name in _CONTENTS}
+            parts = {name: np.array(data[name], np.float64) for name in _contents(data)}
             order, dim = parts["order"], data["dim"]
             if not ((np.abs(order) <= MAX_COUNT) & (order == np.trunc(order))).all():
                 raise ValueError("order must hold whole numbers")
@@ -536,17 +541,19 @@ class Ranking:
 
     @classmethod
     def _read(cls, tree: Mapping[str, Any]) -> Ranking:
-        check("not a ranking", _CONTENTS, tree)
-        order, count = tree["order"], len(tree["order"])
+        check("not a ranking", _contents(tree), tree)
+        order, count, prices = tree["order"], len(tree["order"]), None
         if len(tree["values"]) <= count:
             raise ValueError("its parts have lengths that do not fit together")
         if len(set(order.tolist())) < count:
             raise ValueError("order must hold no candidate twice")
+        if "costs" in tree:
+            bound = math.nan if tree["loss_bound"] is None else float(tree["loss_bound"])
+            prices = Prices(tree["costs"], tree["success_values"], bound)
         arrays = {name: tree[name] for name in _CONTENTS}
-        names, prices = read_names(tree, count), _read_prices(tree, count)
-        ranking = cls(**arrays, names=names, prices=prices)
+        ranking = cls(**arrays, names=read_names(tree, count), prices=prices)
         ranking.from_elsewhere = True  # a policy checks it before it learns
-        return ranking.planned(1.0, "", _read_sample(tree))
+        return ranking.planned(1.0, "", tree.get("sample"))
 
 
 def check_pair(ranking: Ranking, outcome: Outcome, dims: tuple[int, int] | None = None) -> None:
@@ -626,22 +633,7 @@ def _refused(error: Exception) -> BadFile:
     return error if isinstance(error, BadFile) else BadFile(f"not a ranking: {error!s:.200}")
 
 
-def _read_prices(tree: Mapping[str, Any], count: int) -> Prices | None:
-    if "costs" not in tree:
-        return None
-    costs, values = (np.array(tree[name], np.float64) for name in ("costs", "success_values"))
-    if not costs.shape == values.shape == (count,):
-        raise ValueError("its parts have lengths that do not fit together")
-    if not (np.isfinite(costs).all() and np.isfinite(values).all() and (costs >= 0.0).all()):
-        raise ValueError("costs and values must be finite, and costs at least 0")
-    bound = tree["loss_bound"]
-    return Prices(costs, values, math.nan if bound is None else float(bound))
-
-
-def _read_sample(tree: Mapping[str, Any]) -> Matrix | None:
-    if "sample" not in tree:
-        return None
-    sample = np.array(tree["sample"], np.float64)
-    if sample.ndim != 2 or not np.isfinite(sample).all():
-        raise ValueError("the sample must be finite numbers, the same in every row")
-    return sample
+def _contents(tree: Mapping[str, Any]) -> Contents:
+    """Return what the arrays of a receipt hold: prices and a sample only where it has them."""
+    more = (_PRICES if "costs" in tree else {}) | (_SAMPLE if "sample" in tree else {})
+    return _CONTENTS | more

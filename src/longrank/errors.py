@@ -9,7 +9,8 @@ LongrankError
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 
@@ -61,4 +62,15 @@ class MissingExtra(LongrankError, ImportError):
         self.extra = extra
 
     def __str__(self) -> str:
-        return f"{self.what} needs more packages: pip install 'longrank[{self.extra}]'"
+        return (
+            f"{self.what} needs more packages: pip install '.[{self.extra}]' in longrank's checkout"
+        )
+
+
+@contextmanager
+def needs_extra(what: str, extra: str) -> Iterator[None]:
+    """Say which extra ``what`` needs, if an import in the block fails."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtra(what, extra) from error

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
 
-from longrank.errors import InvalidInput, MissingExtra
+from longrank.errors import InvalidInput, needs_extra
 
 T = TypeVar("T")
 BACKENDS = ("processes", "dask", "ray")
@@ -48,10 +48,8 @@ class Jobs:
         if self.jobs == 1 and self.backend == "processes":
             yield from (function(*task) for task in tasks)
             return
-        try:
+        with needs_extra("running in several processes", "experiments"):
             import joblib
-        except ImportError as error:
-            raise MissingExtra("running in several processes", "experiments") from error
         calls = (joblib.delayed(function)(*task) for task in tasks)
         with self._connected():
             if self.backend == "processes":
@@ -74,14 +72,12 @@ class Jobs:
             with joblib.parallel_config("loky", inner_max_num_threads=1):
                 yield
             return
-        try:
+        with needs_extra(f"the {self.backend} backend", "cluster"):
             if self.backend == "dask":
                 from distributed import Client
             else:
                 import ray
                 from ray.util.joblib import register_ray
-        except ImportError as error:
-            raise MissingExtra(f"the {self.backend} backend", "cluster") from error
         if self.backend == "dask":
             with Client(self.address) as client, joblib.parallel_config("dask", client=client):
                 yield
@@ -101,11 +97,9 @@ def one_thread(what: str) -> Iterator[None]:
 
     More threads would change the last bits of matrix products.
     """
-    try:
+    with needs_extra(what, "experiments"):
         # scipy has its own linear algebra, and only loaded libraries can be limited.
         importlib.import_module("scipy.linalg")
         control = importlib.import_module("threadpoolctl")
-    except ImportError as error:
-        raise MissingExtra(what, "experiments") from error
     with control.threadpool_limits(1):
         yield

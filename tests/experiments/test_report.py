@@ -321,10 +321,10 @@ def test_every_number_that_is_not_reached_is_listed_with_its_reason():
     assert isinstance(said, Prose)
     assert "both directions" in said.text
     assert isinstance(counts, Grid)
-    shown = [[field.text for field in line] for line in counts.rows]
+    shown = [[field.text for field in line] for line in counts.fields()]
     assert shown == [["Ind", "1", "2", "0", "0", "2"], ["Dep", "1", "1", "1", "0", "0"]]
     assert isinstance(short, Grid)
     assert short.folded == "Ind, Dep: the 2 cells more than 0.02 below the paper's number"
-    cell, *numbers = short.rows[0]
+    cell, *numbers = short.fields()[0]
     assert cell == Field("mnist-0, vanilla, b = 1, Ind", "CR is 36.0 of 100 too low")
     assert [field.text for field in numbers] == ["0.554", "0.97", "−0.416", "–"]

@@ -27,6 +27,12 @@ worth = Payoffs.linear(2, success=2.40, attempt_cost=0.0, give_up=-0.20)
 ranking = policy.rank(routes, worth, context={"brand": "visa", "amount": 120.0})
 policy.learn(ranking, Outcome(tried=1, succeeded=True))
 """
+# As where a folder cannot be written; who runs as root may write everywhere.
+READ_ONLY = """
+import tempfile
+def refuse(*_, **__): raise PermissionError("read-only")
+tempfile.TemporaryFile = refuse
+"""
 # A kernel is called until its compiled form has taken over.
 UNTIL_COMPILED = """
 import logging, sys, time
@@ -54,7 +60,7 @@ def run(code: str, **more: str) -> str:
     return done.stderr
 
 
-def test_a_kernel_gives_what_its_function_gives_and_has_no_defaults_nor_other_modes():
+def test_a_kernel_gives_what_its_function_gives_and_has_no_defaults():
     @compiled
     def scaled(x: float, factor: float) -> float:
         return factor * x
@@ -67,9 +73,6 @@ def test_a_kernel_gives_what_its_function_gives_and_has_no_defaults_nor_other_mo
         @compiled
         def defaulted(x: float, factor: float = 2.0) -> float:
             return factor * x
-
-    with pytest.raises(InvalidInput, match="LONGRANK_KERNELS must be one of auto, plain, compiled"):
-        compilation._set_mode("fast")
 
 
 class Counted:
@@ -141,6 +144,17 @@ def test_types_are_those_of_numba():
         assert numba_types(describe((value,))) == (numba.typeof(value),)
 
 
+def test_a_mode_that_does_not_exist_is_refused():
+    with pytest.raises(InvalidInput, match="mode must be one of auto, plain, compiled"):
+        compilation._set_mode("fast")
+    code = "import sys; from longrank.kernels.compilation import mode; sys.stderr.write(mode())"
+    for text in ("", "AUTO"):
+        assert run(code, LONGRANK_KERNELS=text) == "auto"
+    warned = run(code, LONGRANK_KERNELS="fast")
+    assert "must be one of auto, plain, compiled, got 'fast'" in warned
+    assert warned.endswith("auto")
+
+
 def test_short_scripts_never_compile_and_long_ones_do():
     jobs, job = Behind(), Job("m", "f", ())
     started = []
@@ -155,8 +169,8 @@ def test_what_cannot_be_compiled_is_said_once_and_a_compiler_that_dies_is_replac
     jobs, job = Behind(), Job("longrank.kernels.length", "nothing_of_this_name", ())
     for _ in range(2):
         assert not jobs.make(job, lambda: False)
-    assert [record.message for record in caplog.records if "stays slow" in record.message] == [
-        "kernel length.nothing_of_this_name is not compiled and stays slow: AttributeError: "
+    assert [record.message for record in caplog.records if "plain Python" in record.message] == [
+        "kernel length.nothing_of_this_name runs as plain Python, not compiled: AttributeError: "
         "module 'longrank.kernels.length' has no attribute 'nothing_of_this_name'"
     ]
     jobs._process._running.kill()
@@ -168,7 +182,7 @@ def test_what_cannot_be_compiled_is_said_once_and_a_compiler_that_dies_is_replac
 
 def test_it_is_compiled_behind_said_once_and_loaded_the_next_time(tmp_path):
     first = run(UNTIL_COMPILED, NUMBA_CACHE_DIR=str(tmp_path))
-    assert first.count("compiling for this machine, meanwhile") == 1
+    assert first.count("compiling for this machine, in the background") == 1
     assert "compiling" not in run(UNTIL_COMPILED, NUMBA_CACHE_DIR=str(tmp_path))
     for suffix, length in (("nbc", 0.5), ("nbi", 0)):
         for file in tmp_path.rglob(f"*.{suffix}"):
@@ -176,6 +190,17 @@ def test_it_is_compiled_behind_said_once_and_loaded_the_next_time(tmp_path):
         again = run(UNTIL_COMPILED, NUMBA_CACHE_DIR=str(tmp_path))
         assert "is damaged" in again
         assert "compiling for this machine" in again
+
+
+def test_a_filled_cache_is_read_where_no_folder_can_be_written(tmp_path):
+    run(UNTIL_COMPILED, NUMBA_CACHE_DIR=str(tmp_path))
+    assert "no folder" not in run(READ_ONLY + UNTIL_COMPILED, NUMBA_CACHE_DIR=str(tmp_path))
+    code = "import numpy as np\nfrom longrank.kernels.length import best_length, probe_is_due\n"
+    code += "assert probe_is_due(16) and not probe_is_due(17)\n" * 2
+    code += "best_length(np.ones(1), np.ones(1), np.zeros(2), 1.0)"
+    for folder in (tmp_path, tmp_path / "empty"):
+        warned = run(READ_ONLY + code, LONGRANK_KERNELS="compiled", NUMBA_CACHE_DIR=str(folder))
+        assert warned.count("no folder for compiled kernels can be written") == 1
 
 
 @pytest.mark.compiled
@@ -198,9 +223,7 @@ def test_compiled_kernels_wait_for_the_compiler_and_so_do_large_arrays():
 def test_whoever_waits_for_the_compiler_is_told(tmp_path):
     code = "from longrank.kernels import length; length.probe_is_due(16)"
     told = run(code, LONGRANK_KERNELS="compiled", NUMBA_CACHE_DIR=str(tmp_path))
-    assert told == (
-        "longrank: compiling for this machine, which takes some seconds and is kept for later\n"
-    )
+    assert told == "longrank: compiling for this machine, which can take a minute, once\n"
 
 
 def test_all_kernels_are_known_by_the_name_of_their_module():

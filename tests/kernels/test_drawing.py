@@ -48,11 +48,11 @@ def test_kernels_draw_and_weigh_as_plain_code_does(kind, seed, k, temperature, p
 
 def test_draws_are_as_frequent_as_the_chances_say():
     estimates = np.array([0.5, 0.3, 0.7])
-    planned = np.array([1.0, 0.8]), np.array([0.0, -0.2, -0.5]), 0.9
-    table = kernels.action_chances(estimates, *planned, 2, 0.8, np.array([2, 0]))
+    world = estimates, np.array([1.0, 0.8]), np.array([0.0, -0.2, -0.5]), 0.9, 2, 0.8
+    table = kernels.action_chances(world, np.array([2, 0]))
     counts, n = np.zeros(4), 20_000
     for draws in np.random.default_rng(0).random((n, 3)):
-        order = kernels.draw_actions(estimates, *planned, 2, 0.8, draws)
+        order = kernels.draw_actions(world, draws)
         counts[order[0] if len(order) else 3] += 1
     assert counts / n == pytest.approx(table[0], abs=0.012)
     assert table[2].tolist() == [0.0, 0.0, 0.0, 1.0]  # the budget is used up

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from small_world import FREE, JUDGED, PAYOFFS, TRUTH, greedy, logged, weigh_decision
@@ -10,32 +12,40 @@ from longrank import Outcome, Payoffs
 from longrank.logs import History, evaluate, fit
 from longrank.logs.decision import Decision
 from longrank.logs.evaluation.evidence import gather
+from longrank.policies import Randomised
 from longrank.simulation import LogisticWorld
 
+PLAYED = [
+    *(
+        (name, FREE.priced([0.1, 0.0, 0.3, 0.05, 0.2], [0.0, 0.5, -0.2, 0.1, 0.3]))
+        for name in JUDGED
+    ),
+    *(("greedy", payoffs) for payoffs in (PAYOFFS, FREE, Payoffs.exponential(3))),
+    ("short", PAYOFFS),
+]
 
-def earned(policy, rounds, seed, payoffs=PAYOFFS):
-    """What a policy earns in the very rounds of a log, with the very same luck."""
-    world = LogisticWorld(TRUTH, items=5, seed=seed)
-    rewards = []
+
+@pytest.mark.parametrize(("name", "payoffs"), PLAYED)
+def test_what_a_policy_would_have_earned_lies_in_the_bounds(name, payoffs):
+    """With the very same luck; for a randomised policy on average over all that it may play."""
+    policy = JUDGED[name]()
+    rounds = 10 if isinstance(policy, Randomised) else 60
+    history = History(logged(greedy([0.5, 0.5, 0.5, 0.5]), rounds, 1, payoffs))
+    low, high, exact = gather(policy, history, fit(history), draws=0).bounds.T
+    world, earned = LogisticWorld(TRUTH, items=5, seed=1), np.zeros(rounds)
+    orders = [order for n in range(4) for order in permutations(range(5), n)]
     for t in range(rounds):
         dealt = world.deal(t)
-        rewards.append(payoffs.reward(dealt.play(policy.rank(dealt.items, payoffs).order)))
-    return np.array(rewards)
-
-
-@pytest.mark.parametrize("payoffs", [PAYOFFS, FREE, Payoffs.exponential(3)])
-def test_what_a_policy_would_have_earned_lies_in_the_bounds_in_every_decision(payoffs):
-    for seed, name in enumerate(["greedy", "short"]):
-        rows = logged(greedy([0.5, 0.5, 0.5, 0.5]), 60, seed, payoffs)
-        history = History(rows)
-        low, high, exact = gather(JUDGED[name](), history, fit(history)).bounds.T
-        rewards = earned(JUDGED[name](), 60, seed, payoffs)
-        assert (low <= rewards + 1e-12).all()
-        assert (rewards <= high + 1e-12).all()
-        known = exact == 1.0
-        np.testing.assert_allclose(low[known], rewards[known])
-        np.testing.assert_allclose(high[known], rewards[known])
-        assert 0.0 < known.mean() < 1.0
+        played = [(policy.rank(dealt.items, payoffs).order, 1.0)]
+        if isinstance(policy, Randomised):
+            likely = (policy.propensity(dealt.items, payoffs, order) for order in orders)
+            played = list(zip(map(np.array, orders), likely, strict=True))
+        for order, share in played:
+            if share:
+                earned[t] += share * payoffs.along(order).reward(dealt.play(order))
+    assert (low <= earned + 1e-12).all()
+    assert (earned <= high + 1e-12).all()
+    np.testing.assert_allclose(low[exact == 1.0], earned[exact == 1.0])
 
 
 def test_the_policy_that_made_the_log_is_known_exactly():

@@ -34,13 +34,6 @@ def test_a_folder_a_pattern_and_a_list_are_the_log_in_the_order_of_names(tmp_pat
         assert ids(history.keep().part(15, 25)) == list(range(15, 25))
 
 
-def test_folders_in_folders_are_read_too(tmp_path):
-    for first in (0, 20):
-        (tmp_path / f"month={first}").mkdir()
-        write(tmp_path / f"month={first}" / "log.parquet", ROWS[first : first + 20])
-    assert ids(History(tmp_path)) == list(range(40))
-
-
 def test_an_id_that_comes_again_in_another_file_is_refused_with_its_name(tmp_path):
     write(tmp_path / "a.parquet", ROWS[:20])
     write(tmp_path / "b.parquet", [row | {"time": 50} for row in ROWS[19:30]])
@@ -48,28 +41,23 @@ def test_an_id_that_comes_again_in_another_file_is_refused_with_its_name(tmp_pat
         History(tmp_path).validate()
 
 
+def test_folders_in_folders_are_read_too_and_tell_files_of_one_name_apart(tmp_path):
+    for first in (0, 20):
+        (tmp_path / f"month={first}").mkdir()
+        write(tmp_path / f"month={first}" / "log.parquet", ROWS[first : first + 20])
+    assert ids(History(tmp_path)) == list(range(40))
+    write(tmp_path / "month=20" / "log.parquet", ROWS[19:30])
+    [first, *_] = check(tmp_path).problems
+    assert first.file.endswith("month=20/log.parquet")
+
+
 def test_problems_name_the_file_and_its_row(tmp_path):
     rows = [dict(row) for row in ROWS]
     rows[13]["tried"] = 99
-    [problem] = check(parts(tmp_path, rows=rows)).problems
-    assert (problem.file, problem.row, problem.column) == ("day-10.parquet", 4, "tried")
-
-
-def test_a_file_without_a_column_is_named(tmp_path):
-    parts(tmp_path)
-    write(tmp_path / "day-99.jsonl", [{"id": 99, "order": [0]}])
-    problems = [str(one) for one in check(tmp_path).problems]
-    assert len(problems) == 1
-    assert problems[0].startswith("day-99.jsonl: tried must be a column")
-
-
-def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path):
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-    write(tmp_path / "a" / "log.csv", ROWS[:5])
-    write(tmp_path / "b" / "log.csv", ROWS[4:9])
-    [first, *_] = check(tmp_path).problems
-    assert first.file.endswith("b/log.csv")
+    write(parts(tmp_path, rows=rows) / "day-99.jsonl", [{"id": 99, "order": [0]}])
+    one, other = check(tmp_path).problems
+    assert (one.file, one.row, one.column) == ("day-10.parquet", 4, "tried")
+    assert str(other).startswith("day-99.jsonl: tried must be a column")
 
 
 def test_where_there_is_no_file_that_is_said(tmp_path):

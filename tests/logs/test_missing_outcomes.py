@@ -31,12 +31,9 @@ def test_they_are_counted_and_read_on_demand(form, tmp_path):
         assert [one.row for one in every if one.outcome is None] == [i + 1 for i in GONE]
         assert (len(history), history.missing) == (16, 4)
         assert sum(1 for _ in history) == 16
-
-
-def test_check_counts_them():
-    found = check(holey()[0])
-    assert (found.decisions, found.missing) == (16, 4)
-    assert "4 more without an outcome" in found.abilities[0].reason
+        checked = check(history)
+        assert (checked.decisions, checked.missing) == (16, 4)
+        assert "4 more without an outcome" in checked.abilities[0].reason
 
 
 def test_parts_of_a_log_share_them_out():

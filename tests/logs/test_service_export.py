@@ -174,6 +174,7 @@ def test_a_policy_is_judged_on_the_export(lived):
     assert found["bounds"].low < found["bounds"].high
     for estimator in ("importance sampling", "doubly robust"):
         if name == "chance":
-            assert found[estimator].low <= found[estimator].value < found[estimator].high
+            assert found[estimator].low <= found[estimator].value <= found[estimator].high
+            assert found[estimator].low < found[estimator].high
         else:
             assert "have no propensity" in found[estimator].refused

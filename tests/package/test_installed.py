@@ -82,14 +82,15 @@ def test_the_command_names_its_version(installed, tmp_path):
 def test_the_help_says_what_the_commands_to_start_with_need(environment, tmp_path):
     said = " ".join(environment("bare").run("--help", cwd=tmp_path).split())
     for command in ("play", "demo"):
-        needed = f"`longrank {command}` (needs `pip install 'longrank[{NEEDS[command]}]'`)"
+        needed = f"`longrank {command}` (needs `pip install '.[{NEEDS[command]}]'`)"
         assert needed in said
 
 
 @pytest.mark.parametrize("command", NEEDS)
 def test_a_command_without_its_extra_says_which_one_in_one_sentence(environment, command, tmp_path):
     name, needed = command.split()[0], NEEDS[command]
-    sentence = f"longrank: `longrank {name}` needs more packages: pip install 'longrank[{needed}]'"
+    install = f"pip install '.[{needed}]' in longrank's checkout"
+    sentence = f"longrank: `longrank {name}` needs more packages: {install}"
     for extra in {"bare", "logs", "experiments", "service"} - {needed}:
         said = environment(extra).run(*command.split(), cwd=tmp_path, code=2)
         assert said.splitlines() == [sentence]
@@ -101,10 +102,10 @@ def test_reading_parquet_and_running_on_a_cluster_say_what_they_need(environment
     for command in (["logs", "check"], ["evaluate", "--policy", "ind"]):
         said = environment("bare").run(*command, "log.parquet", cwd=tmp_path, code=2)
         assert said.count("\n") == 1
-        assert "pip install 'longrank[logs]'" in said
+        assert "pip install '.[logs]'" in said
     command = ["run", "logistic", "--policies", "rand", "--budgets", "1", "--backend", "dask"]
     said = environment("experiments").run(*command, cwd=tmp_path, code=2)
-    assert "the dask backend needs more packages: pip install 'longrank[cluster]'" in said
+    assert "the dask backend needs more packages: pip install '.[cluster]'" in said
 
 
 def test_the_demo_runs(environment, tmp_path):

@@ -144,7 +144,7 @@ def test_the_export_as_json_lines_needs_no_pyarrow(http, monkeypatch):
     assert [json.loads(line)["id"] for line in answer.text.splitlines()] == ["d0"]
     refused = http.get(f"{BASE}/export")
     assert (refused.status_code, refused.json()["parameter"]) == (422, "format")
-    assert "pip install 'longrank[logs]'" in refused.json()["detail"]
+    assert "pip install '.[logs]'" in refused.json()["detail"]
 
 
 def test_old_decisions_are_dropped_when_asked(http, clock):

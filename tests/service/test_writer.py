@@ -49,14 +49,6 @@ def test_many_threads_append_and_the_log_has_all_in_order(store, model):
     assert store.writer.batches < 200
 
 
-def test_too_many_that_wait_are_turned_away(store, model):
-    store.writer.max_queued = 0
-    with pytest.raises(Busy):
-        store.append(decision(model, "x"))
-    store.writer.max_queued = 10
-    append(store, decision(model, "x"))
-
-
 @contextmanager
 def held_up(store):
     """The writer is busy with something else meanwhile."""

@@ -71,10 +71,10 @@ def longrank(
     It chooses which payment provider, language model or supplier to try first, which one next, and
     when another attempt would cost more than it brings.
 
-    Start with `longrank play` (needs `pip install 'longrank[service]'`), or without a browser with
-    `longrank demo` (needs `pip install 'longrank[experiments]'`). Have a log of past decisions?
-    `longrank logs check FILE` says what it can tell you. `longrank COMMAND --help` explains a
-    command with examples.
+    Start with `longrank play` (needs `pip install '.[service]'`), or without a browser with
+    `longrank demo` (needs `pip install '.[experiments]'`); install both in longrank's checkout.
+    Have a log of past decisions? `longrank logs check FILE` says what it can tell you.
+    `longrank COMMAND --help` explains a command with examples.
     """
 
 

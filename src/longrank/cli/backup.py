@@ -25,7 +25,7 @@ def backup(
     The service keeps running. Every checksum of the copy is verified and every model is replayed
     before the file appears; if something is wrong there is no file, and the exit code is 1.
 
-    Needs `pip install 'longrank[service]'`.
+    Needs `pip install '.[service]'`.
 
     Example: `longrank backup --store decisions.db backups/monday.db`
     """

@@ -39,7 +39,7 @@ def demo(
     each further attempt (exponential), or 1 minus 0.1 per attempt (linear). All policies keep the
     same settings throughout; nothing is tuned.
 
-    Needs `pip install 'longrank[experiments]'`.
+    Needs `pip install '.[experiments]'`.
 
     Example: `longrank demo --rounds 200 --out pictures`
     """

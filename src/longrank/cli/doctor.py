@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib.metadata import version
 from importlib.util import find_spec
-from itertools import chain
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from longrank.cli.terminal import console, needs
+from longrank.cli.terminal import EXTRAS, console
+from longrank.errors import MissingExtra
 from longrank.kernels.behind import available
-from longrank.kernels.compilation import mode
-
-if TYPE_CHECKING:
-    from longrank.service.doctor import Finding
+from longrank.kernels.compilation import count_on_disk, mode
 
 
-@needs("service")
 def doctor(
     store: Annotated[
         str,
@@ -34,13 +30,16 @@ def doctor(
     whole store, and estimates the throughput to expect. Stop the service first: a store in use
     cannot be read. The exit code is 1 if something needs fixing.
 
-    Needs `pip install 'longrank[service]'`.
+    All but the kernels needs `pip install '.[service]'`.
 
     Example: `longrank doctor --store decisions.db`
     """
-    from longrank.service.doctor import Finding, examine
+    show([("kernels", True, kernels())])
+    if any(find_spec(module) is None for module in EXTRAS["service"]):
+        raise MissingExtra("to check more, `longrank doctor`", "service")
+    from longrank.service.doctor import examine
 
-    if not show(chain([Finding("kernels", True, kernels())], examine(store))):
+    if not show(examine(store)):
         raise typer.Exit(1)
 
 
@@ -50,15 +49,19 @@ def kernels() -> str:
         return "plain Python, slower, since numba is not installed"
     if not available() or mode() == "plain":
         return "plain Python, slower, since compiling is switched off"
-    return f"compiled by numba {version('numba')} when they are needed, or now by `longrank warm`"
+    count, folder = count_on_disk()
+    if not folder:
+        return "plain Python, slower: no folder can be written; set NUMBA_CACHE_DIR to one that can"
+    compiled = f"{count} compiled for this machine by numba {version('numba')}, in {folder}"
+    return f"{compiled}; more when they are needed, or now by `longrank warm`"
 
 
-def show(findings: Iterable[Finding]) -> bool:
+def show(findings: Iterable[tuple[str, bool, str]]) -> bool:
     """Print findings as they come; return whether all are good."""
-    good = True
-    for finding in findings:
-        good = good and finding.good
-        mark = "[green]ok[/green]  " if finding.good else "[red]bad[/red] "
-        console.print(f"{mark} {finding.what:<17}", end=" ")
-        console.print(finding.detail, markup=False, highlight=False, soft_wrap=True)
-    return good
+    all_good = True
+    for what, good, detail in findings:
+        all_good = all_good and good
+        mark = "[green]ok[/green]  " if good else "[red]bad[/red] "
+        console.print(f"{mark} {what:<17}", end=" ")
+        console.print(detail, markup=False, highlight=False, soft_wrap=True)
+    return all_good

@@ -76,7 +76,12 @@ def evaluate(
     ] = "refuse",
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
     every: Annotated[
-        bool, typer.Option("--every", help="Show the estimates of every estimator.")
+        bool,
+        typer.Option(
+            "--every",
+            help="Show the estimates of every estimator: bounds, replay, importance sampling (IPS, "
+            "SNIPS), doubly robust (DR, SNDR), and the model's (DM).",
+        ),
     ] = False,
     json: Annotated[
         Path | None,
@@ -142,8 +147,8 @@ def evaluate(
     The log is read once, and may be larger than memory. Its batches are evaluated in parallel, with
     the same results whatever the number of processes.
 
-    Parquet files need `pip install 'longrank[logs]'`, several processes `longrank[experiments]`;
-    `--backend dask` and `--backend ray` also need `longrank[cluster]`.
+    Parquet files need `pip install '.[logs]'`, several processes `'.[experiments]'`;
+    `--backend dask` and `--backend ray` also need `'.[cluster]'`.
 
     Example: `longrank evaluate log.csv --policy recommended --policy ind:rate=5`
 

@@ -121,7 +121,7 @@ def check(
     what another policy would have earned, and why or why not. Files may be larger than memory. The
     exit code is 1 if a row breaks a rule.
 
-    Parquet files need `pip install 'longrank[logs]'`.
+    Parquet files need `pip install '.[logs]'`.
 
     Example: `longrank logs check log.csv`
 
@@ -187,7 +187,7 @@ def example(
     A desk drew the order of four providers at random and recorded the probabilities. Fees, cards,
     amounts, what a sale earns (in EUR), and outcomes are in the file.
 
-    Parquet files need `pip install 'longrank[logs]'`.
+    Parquet files need `pip install '.[logs]'`.
 
     Example: `longrank logs example example.csv`
     """

@@ -52,7 +52,7 @@ def play(
     With `--record` it runs for `--seconds` (90 by default), takes the first provider of the fixed
     list down half-way, and saves a picture of the result. This needs Chromium or Chrome.
 
-    Needs `pip install 'longrank[service]'`.
+    Needs `pip install '.[service]'`.
 
     Example: `longrank play --rate 50`
     """

@@ -27,7 +27,7 @@ def report(
     as SVG and PNG (`figures/`) and each table as CSV and LaTeX (`tables/`). The same results always
     give the same files. An older report in the folder is replaced.
 
-    Needs `pip install 'longrank[experiments]'`.
+    Needs `pip install '.[experiments]'`.
 
     Example: `longrank report results/ --out report/`
     """

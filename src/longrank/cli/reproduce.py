@@ -36,7 +36,7 @@ def reproduce(
     available, and says how to get the others (`longrank data`). Run the command again to resume
     after an interruption. The exit code is 1 if a cell fails or there is no data.
 
-    Needs `pip install 'longrank[experiments]'`.
+    Needs `pip install '.[experiments]'`.
 
     Example: `longrank reproduce --jobs 4`, after `longrank data get mnist`
     """

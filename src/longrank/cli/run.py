@@ -78,8 +78,8 @@ def run(
     resume after an interruption: finished cells are skipped. If a cell fails, the others still run,
     and the exit code is 1.
 
-    Needs `pip install 'longrank[experiments]'`; `--backend dask` and `--backend ray` also need
-    `longrank[cluster]` and a data folder (`LONGRANK_DATA`) that all workers can read.
+    Needs `pip install '.[experiments]'`; `--backend dask` and `--backend ray` also need
+    `'.[cluster]'` and a data folder (`LONGRANK_DATA`) that all workers can read.
 
     Example: `longrank run digits --budgets 1,5 --policies recommended,ind --jobs 4`
     """

@@ -86,7 +86,7 @@ def serve(
     Every option can also be set by its environment variable or in the TOML file of `--config`. The
     command line overrides the environment, and the environment overrides the file.
 
-    Needs `pip install 'longrank[service]'`.
+    Needs `pip install '.[service]'`.
 
     Example: `longrank serve --port 8000 --store decisions.db`
 

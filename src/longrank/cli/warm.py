@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from longrank.cli.terminal import console, counted
-from longrank.errors import InvalidInput
+from longrank.cli.terminal import console, counted, refuse
 from longrank.kernels import behind, compilation
 
 
@@ -22,25 +22,30 @@ def warm(
         ),
     ] = None,
 ) -> None:
-    """Compile now what would otherwise be compiled behind the first decisions.
+    """Compile everything now rather than in the background later.
 
     longrank begins as plain Python, and a separate process compiles it for this machine meanwhile.
-    That takes about a minute, once; after `longrank warm`, a service is at full speed from its
+    That takes a minute or two, once; after `longrank warm`, a service is at full speed from its
     first decision. In an image for other machines of the same kind, set `NUMBA_CPU_NAME=generic`.
 
     Example: `longrank warm`
 
     Example: `longrank warm policy.longrank`
     """
-    if not behind.available():
-        rule = "be installed to compile anything (pip install numba)"
-        raise InvalidInput("numba", rule, "nothing: everything runs as plain Python, more slowly")
+    if find_spec("numba") is None:
+        refuse("numba is not installed, so everything runs as plain Python: pip install numba")
+        raise typer.Exit(2)
+    if not behind.available() or compilation.mode() == "plain":
+        refuse(
+            "LONGRANK_KERNELS or NUMBA_DISABLE_JIT says that nothing is compiled: unset it first"
+        )
+        raise typer.Exit(2)
     jobs = behind.behind
     jobs.patience = float("inf")  # collect everything before compiling
     with compilation.using("auto"), counted() as bar:
-        task = bar.add_task("looking what is needed", total=None)
+        task = bar.add_task("finding out what to compile", total=None)
         for name in _exercised(policies or []):
-            bar.update(task, description=f"looking what is needed: {name}")
+            bar.update(task, description=f"finding out what to compile: {name}")
         jobs.load_all()
         total = len(jobs.wanted)
         bar.update(task, total=total or 1, description="compiling", completed=0 if total else 1)
@@ -48,8 +53,9 @@ def warm(
             bar.update(task, description=f"compiled {job}", completed=total - left)
     ready, failed = len(jobs.ready), len(jobs.failed)
     console.print(f"{ready} kernels are ready, {total} of them were compiled now.", highlight=False)
-    for job, reason in jobs.failed.items():
-        console.print(f"{job}: {reason}", markup=False, highlight=False)
+    for reason in dict.fromkeys(jobs.failed.values()):
+        kernels = ", ".join(str(job) for job in jobs.failed if jobs.failed[job] == reason)
+        refuse(f"{reason} ({kernels})")
     if failed:
         raise typer.Exit(1)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from longrank.datasets.mnist import Images
 from longrank.datasets.ratings import Ratings
-from longrank.errors import InvalidInput, MissingExtra
+from longrank.errors import InvalidInput, needs_extra
 from longrank.jobs import one_thread
 
 Arrays = dict[str, NDArray[Any]]
@@ -109,10 +109,8 @@ def embed_ratings(
 
 def _matrix(data: Ratings) -> Any:
     """Return users times items, sparse, with the mean of repeated ratings."""
-    try:
+    with needs_extra("embed_ratings", "experiments"):
         from scipy.sparse import coo_matrix
-    except ImportError as error:
-        raise MissingExtra("embed_ratings", "experiments") from error
     place = (data.users, data.items)
     shape = (data.user_count, data.item_count)
     matrix = coo_matrix((data.ratings, place), shape).tocsr()

@@ -28,7 +28,7 @@ from longrank.datasets import mnist, questions, ratings, stored
 from longrank.datasets.embed import Arrays, Matrix, Vector, embed_images, embed_ratings
 from longrank.datasets.stored import AnyPath, data_folder
 from longrank.disk import atomic
-from longrank.errors import InvalidInput, MissingExtra
+from longrank.errors import InvalidInput, needs_extra
 from longrank.plugins import entry_points, load_entry_point
 
 DIGITS = "digits"  # comes with scikit-learn
@@ -273,10 +273,8 @@ def _arrays(source: str, settings: dict[str, Any], folder: AnyPath | None) -> Ar
 
 
 def _digits() -> mnist.Images:
-    try:
+    with needs_extra("the digits task", "experiments"):
         from sklearn.datasets import load_digits
-    except ImportError as error:
-        raise MissingExtra("the digits task", "experiments") from error
     pixels, labels = load_digits(return_X_y=True)
     images, classes = pixels.astype(np.uint8), labels.astype(np.uint8)
     return mnist.Images(images, classes, images[:0], classes[:0])

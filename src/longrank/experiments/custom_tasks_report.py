@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from math import isnan, sqrt
 from operator import attrgetter
 from pathlib import Path
@@ -54,9 +55,9 @@ def write(
     add_tasks(page, tables, folder, out)
     few = min(score.rounds for score in scores.values()) < FEW_ROUNDS
     page.section("time", "Running time")
-    page.draw(_times(scores, few, folder))
+    page.add(*_times(scores, few, folder))
     page.section("lengths", "Lengths")
-    page.draw(_lengths(scores, folder))
+    page.add(*_lengths(scores, folder))
     page.section("notes", "How to read this", paragraphs("notes.md"))
     return page
 
@@ -67,7 +68,7 @@ def add_tasks(page: Page, tables: Sequence[PaperTable], folder: Path, out: Path 
     panels = _panels(own)
     for table in own:
         page.section(table.name, table.title)
-        page.draw(_task_blocks(table, panels[table.name], folder, out))
+        page.add(*_task_blocks(table, panels[table.name], folder, out))
 
 
 def _origin(origin: Origin) -> str:
@@ -93,7 +94,7 @@ def _task_blocks(
                 f"{_SPREAD if max(counts) > 1 else ''}. 0 is random orders, 1 a clairvoyant. "
                 "Bold is the highest of its row."
             ),
-            *_grids(table, held_out_field),
+            *_grids(table, partial(field, True)),
         ]
         title = "Settings and rewards of the held-out runs"
         settings = [details(table, attrgetter("reported"), title), *settings, *same_stream]
@@ -207,29 +208,23 @@ def _grids(
     return _in_pairs(grids) if fit else [*grids]
 
 
-def _grid(table: PaperTable, field: Callable[[Comparison], Field], stacked: bool) -> Grid:
+def _grid(table: PaperTable, shown: Callable[[Comparison], Field], stacked: bool) -> Grid:
     [scenario] = table.scenarios
     before = f"{scenario}, b = " if stacked else ""  # rows of a list have no title above
     return Grid(
         ("" if stacked else "b", *(column.label for column in table.columns)),
-        tuple((Field(f"{before}{row[0].budget}"), *map(field, row)) for row in table.rows),
+        tuple((f"{before}{row[0].budget}", *map(shown, row)) for row in table.rows),
         () if stacked else (("", 1), (scenario, len(table.columns))),
         stacked=stacked,
     )
 
 
-def held_out_field(entry: Comparison) -> Field:
-    return _value(*entry.shown(held_out=True))
-
-
-def best_of_grid_field(entry: Comparison) -> Field:
-    return _value(*entry.shown(held_out=False))
-
-
-def _value(mean: float | None, deviation: float, best: bool) -> Field:
-    if mean is not None and isnan(mean):
-        return Field(number(mean), _NOTHING_TO_GAIN)
-    return Field(number(mean), "" if isnan(deviation) else f"± {number(deviation)}", best)
+def field(held_out: bool, entry: Comparison) -> Field:
+    """Show the value of a protocol, with its deviation between shuffles in small print."""
+    value, deviation, best = entry.shown(held_out)
+    if value is not None and isnan(value):
+        return Field(number(value), _NOTHING_TO_GAIN)
+    return Field(number(value), "" if isnan(deviation) else f"± {number(deviation)}", best)
 
 
 def _undefined(table: PaperTable) -> list[Block]:
@@ -259,7 +254,7 @@ def _same_stream(table: PaperTable) -> list[Block]:
     return [
         Heading("Best of the grid, on the same stream", 3),
         Prose(text + advice),
-        *_grids(table, best_of_grid_field),
+        *_grids(table, partial(field, False)),
     ]
 
 
@@ -277,7 +272,7 @@ def _differences(table: PaperTable) -> list[Block]:
         other = score and scores.get(score.key._replace(policy=reference))
         return difference(gains(score), gains(other)) if score and other else None
 
-    def field(entry: Comparison) -> Field:
+    def interval(entry: Comparison) -> Field:
         gap = compared(entry)
         if gap is None:
             return Field(number(None))
@@ -299,7 +294,7 @@ def _differences(table: PaperTable) -> list[Block]:
     )
     if reference != _REFERENCE:
         text += f" {label(reference)} has the highest mean, which overstates its lead a little."
-    return [title, Prose(text), *_grids(others, field, _MAX_INTERVALS)]
+    return [title, Prose(text), *_grids(others, interval, _MAX_INTERVALS)]
 
 
 def _panels(tables: Sequence[PaperTable]) -> dict[str, list[tuple[str, int]]]:
@@ -375,7 +370,7 @@ def details(table: PaperTable, rows_of: Callable[[Score], Sequence[ResultRow]], 
             str(score.tried),
             *(number(mean(rows, name), digits) for name, _, digits in columns),
         )
-        lines.append(tuple(map(Field, texts)))
+        lines.append(texts)
     header = ("scenario", "b", "policy", "settings", "of", *(title for _, title, _ in columns))
     return Grid(header, tuple(lines), folded=title, stacked=True)
 

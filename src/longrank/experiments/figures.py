@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.document.blocks import Block, Field, Grid, Picture, Prose
+from longrank.document.blocks import Block, Grid, Picture, Prose
 from longrank.document.numbers import number
-from longrank.errors import MissingExtra
+from longrank.errors import needs_extra
 from longrank.experiments.latent import PANELS, Latent, latent
 from longrank.experiments.page import Drawn
 from longrank.experiments.scores import Key, Score, Scores
@@ -157,13 +157,13 @@ def lengths(scores: Scores) -> dict[str, Measured]:
 
 def figure_of_seconds(scores: Scores, folder: Path) -> Drawn:
     """Draw the running time over the budgets, and list it."""
-    measure, shown = "microseconds per round", seconds(scores)
-    files = over_budgets(shown, folder / "seconds", measure, log=True)
+    unit, shown = "microseconds per round", seconds(scores)
+    files = over_budgets(shown, folder / "seconds", unit, log=True)
     caption = (
         "Running time per round (median over settings and tasks), on a log scale: ranking and "
         "learning, without compilation. Other programs may have been running on the machine."
     )
-    return files, [Picture(files[1], caption), _numbers(shown, 1, measure)]
+    return files, [Picture(files[1], caption), _numbers(shown, 1, f", in {unit}")]
 
 
 def figure_of_lengths(scores: Scores, folder: Path) -> Drawn:
@@ -197,15 +197,12 @@ def _numbers(shown: Mapping[str, Measured], decimals: int, unit: str = "") -> Gr
     """Show a measure of every policy over the budgets in numbers."""
     budgets = sorted({b for lines in shown.values() for line in lines.values() for b in line})
     rows = tuple(
-        (
-            Field(f"{scenario}: {name}"),
-            *(Field(number(line.get(budget), decimals)) for budget in budgets),
-        )
+        (f"{scenario}: {name}", *(number(line.get(budget), decimals) for budget in budgets))
         for scenario, lines in shown.items()
         for name, line in lines.items()
     )
-    title = f"As numbers{unit and ', in '}{unit}"
-    return Grid(("", *(f"b = {budget}" for budget in budgets)), rows, folded=title)
+    header = ("", *(f"b = {budget}" for budget in budgets))
+    return Grid(header, rows, folded=f"As numbers{unit}")
 
 
 def _ordered(policies: Iterable[str]) -> list[str]:
@@ -314,10 +311,8 @@ def panels(
     rows: int, columns: int, width: float = 4.2, height: float = 3.1, **more: Any
 ) -> tuple[Any, Any]:
     """Start a figure with axes and room for a legend below."""
-    try:
+    with needs_extra("drawing", "experiments"):
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtra("drawing", "experiments") from error
     figure = Figure(figsize=(width * columns, height * rows + 0.5), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False, **more)
     for axis in axes.flat:

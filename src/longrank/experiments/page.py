@@ -25,10 +25,10 @@ class Page:
         self._links.append((name, title))
         self._body += [Heading(title, level, name), *blocks]
 
-    def draw(self, drawn: Drawn) -> None:
-        """Add figures to the current section."""
-        self.files += drawn[0]
-        self._body += drawn[1]
+    def add(self, files: Iterable[Path], blocks: Iterable[Block]) -> None:
+        """Add blocks to the current section, and the files that were drawn for them."""
+        self.files += files
+        self._body += blocks
 
     @property
     def blocks(self) -> list[Block]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from longrank.experiments.claims import (
     checks,
 )
 from longrank.experiments.commands import commands
-from longrank.experiments.custom_tasks_report import details, held_out_field
+from longrank.experiments.custom_tasks_report import details, field
 from longrank.experiments.latent import PANELS, POLICIES, few_topics, latent
 from longrank.experiments.page import Page, paragraphs
 from longrank.experiments.results import ResultRow, origin, read_results
@@ -111,18 +112,18 @@ def _compare(
         ],
     )
     page.section("figures", "Figures 2 and 3")
-    page.draw(figures.figure_2(scores, folder))
-    page.draw(figures.figure_3(scores, folder))
-    page.draw(figures.figure_3(few_topics(rows, FEW), folder, FEW))
-    page.draw(([], figure_3_blocks(scores, source)))
+    page.add(*figures.figure_2(scores, folder))
+    page.add(*figures.figure_3(scores, folder))
+    page.add(*figures.figure_3(few_topics(rows, FEW), folder, FEW))
+    page.add([], figure_3_blocks(scores, source))
     fees = figures.figure_of_fees(scores, folder)
     if fees[0]:
         page.section("fees", "Fees")
-        page.draw(fees)
+        page.add(*fees)
     page.section("time", "Running time")
-    page.draw(figures.figure_of_seconds(scores, folder))
+    page.add(*figures.figure_of_seconds(scores, folder))
     page.section("lengths", "Lengths")
-    page.draw(figures.figure_of_lengths(scores, folder))
+    page.add(*figures.figure_of_lengths(scores, folder))
     page.section("tables", "Tables", paragraphs("reading.md"))
     ours = [table for table in all_tables if table.number is not None]
     for table in ours:
@@ -157,7 +158,7 @@ def _extent(scores: Scores, all_tables: Sequence[PaperTable]) -> str:
 def summary(checked: Sequence[Check], compared: Sequence[Agreement]) -> list[Block]:
     """List every claim, and every published number that is not reached."""
     rows = tuple(
-        (Field(c.sentence), Field(c.figure), Field(c.verdict, strong=True)) for c in checked
+        (check.sentence, check.figure, Field(check.verdict, strong=True)) for check in checked
     )
     grid = Grid(("statement", "our results", "verdict"), rows, prose=(0, 1, 2))
     blocks: list[Block] = [grid]
@@ -168,7 +169,7 @@ def summary(checked: Sequence[Check], compared: Sequence[Agreement]) -> list[Blo
 
 def _closeness(compared: Sequence[Agreement]) -> Grid:
     rows = [
-        (Field(label(policy)), *(Field(f"{count:,}") for count in counts))
+        (label(policy), *(f"{count:,}" for count in counts))
         for agreement in compared
         for policy, *counts in agreement.closeness()
         if any(counts)
@@ -189,7 +190,7 @@ def _shortfalls(one: Agreement) -> Grid:
             number(None if held_out is None else held_out.mean, 3),
         )
         cell = Field(f"{task}, {scenario}, b = {budget}, {label(policy)}", short.reason)
-        rows.append((cell, *map(Field, numbers)))
+        rows.append((cell, *numbers))
     names = ", ".join(label(policy) for policy in one.policies)
     cells = counted(len(rows), "cell")
     title = f"{names}: the {cells} more than {TOLERANCE} below the paper's number"
@@ -209,7 +210,7 @@ def table_blocks(table: PaperTable, out: Path | None = None) -> list[Block]:
         spread = "; in small print, the standard deviation" if seeds[-1] > 1 else ""
         blocks += [
             Prose(f"Held out: mean over {counts}{spread}:"),
-            _grid(run, held_out_field),
+            _grid(run, partial(field, True)),
         ]
     if table.not_run:
         blocks.append(Prose(f"{counted(table.not_run, 'field')} of the paper's table not run."))
@@ -236,7 +237,7 @@ def _not_run(missing: Sequence[PaperTable]) -> list[Block]:
     return blocks
 
 
-def _grid(table: PaperTable, field: Callable[[Comparison], Field]) -> Grid:
+def _grid(table: PaperTable, shown: Callable[[Comparison], Field]) -> Grid:
     scenarios = [
         (f"{scenario} (ours only)" if ours_only else scenario, len(list(run)))
         for (scenario, ours_only), run in groupby(
@@ -245,7 +246,7 @@ def _grid(table: PaperTable, field: Callable[[Comparison], Field]) -> Grid:
     ]
     return Grid(
         ("b", *(column.label for column in table.columns)),
-        tuple((Field(str(row[0].budget)), *map(field, row)) for row in table.rows),
+        tuple((str(row[0].budget), *map(shown, row)) for row in table.rows),
         (("", 1), *scenarios),
     )
 

@@ -14,14 +14,12 @@ from typing import Any, TypedDict, cast, get_type_hints
 
 from longrank import __version__
 from longrank.disk import atomic
-from longrank.errors import BadFile, InvalidInput, MissingExtra
+from longrank.errors import BadFile, InvalidInput, needs_extra
 from longrank.experiments.settings import Cell
 
-try:
+with needs_extra("results", "experiments"):
     import pyarrow as pa
     import pyarrow.parquet as pq
-except ImportError as error:
-    raise MissingExtra("results", "experiments") from error
 
 
 class ResultRow(TypedDict):

@@ -1,7 +1,7 @@
 """gymnasium environments of the worlds: an episode is a round, a step is an attempt.
 
 Importing this registers ``longrank/Logistic-v0``, ``longrank/Coverage-v0``,
-``longrank/Payments-v0`` and ``longrank/Checkout-v0``. Needs ``pip install 'longrank[gym]'``.
+``longrank/Payments-v0`` and ``longrank/Checkout-v0``. Needs ``pip install '.[gym]'``.
 
 >>> import gymnasium
 >>> env = gymnasium.make("longrank/Payments-v0", routes=4, budget=2)
@@ -22,18 +22,16 @@ from numpy.typing import NDArray
 
 from longrank import checks
 from longrank.decision import Outcome
-from longrank.errors import InvalidInput, MissingExtra
+from longrank.errors import InvalidInput, needs_extra
 from longrank.payoffs import Payoffs
 from longrank.schema import priced
 from longrank.simulation import CheckoutWorld, CoverageWorld, LogisticWorld, PaymentWorld
 from longrank.simulation.checkout import ACQUIRERS, BRANDS, COUNTRIES, REGIONS, TYPICAL_AMOUNT
 from longrank.simulation.worlds import Round, World
 
-try:
+with needs_extra("the gymnasium environments", "gym"):
     import gymnasium
     from gymnasium import spaces
-except ImportError as error:
-    raise MissingExtra("the gymnasium environments", "gym") from error
 
 Observation = dict[str, Any]
 Encode = Callable[[Round], NDArray[np.float64]]

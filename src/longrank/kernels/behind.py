@@ -41,6 +41,10 @@ class Job(NamedTuple):
 Load = Callable[[], bool]  # takes the compiled form from the disk, if it is there
 
 
+class NoFolder(OSError):
+    """There is no folder that a compiled form could be written to."""
+
+
 class Behind:
     """Kernels that are wanted, ready or failed."""
 
@@ -52,7 +56,7 @@ class Behind:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._process = _Process()
-        self._announced: set[bool] = set()
+        self._announced: set[bool | str] = set()
 
     def want(self, job: Job, load: Load, seconds: float) -> None:
         """Record that a kernel ran as plain Python for this many seconds."""
@@ -94,11 +98,14 @@ class Behind:
                     self._announce(waited_for)
                     self._process.compile(job)
                     if not load():
-                        raise OSError("numba found no folder for its cache: set NUMBA_CACHE_DIR")
+                        raise OSError("its compiled form is not where it was written")
                 self._done(job)
+            except NoFolder as error:
+                self.failed[job] = str(error)
+                self.warn(str(error))
             except Exception as error:
                 self.failed[job] = str(error)
-                log.warning("kernel %s is not compiled and stays slow: %s", job, error)
+                log.warning("kernel %s runs as plain Python, not compiled: %s", job, error)
         with self._changed:
             self.wanted.pop(job, None)
         return job in self.ready
@@ -113,8 +120,9 @@ class Behind:
         with self._changed:
             jobs = list(self.wanted.items()) if available() else []
         for job, (_, load) in jobs:
-            if load():
-                self._done(job)
+            with contextlib.suppress(NoFolder):
+                if load():
+                    self._done(job)
         return len(self.wanted)
 
     def make_all(self) -> Iterator[tuple[Job, int]]:
@@ -129,10 +137,16 @@ class Behind:
         """Say once that something is compiled, and once that somebody waits for it."""
         if waited_for not in self._announced:
             self._announced.add(waited_for)
-            which = "which takes some seconds and is kept for later" if waited_for else "meanwhile"
-            log.info("compiling for this machine, %s", which)
+            how = "which can take a minute, once" if waited_for else "in the background"
+            log.info("compiling for this machine, %s", how)
             if waited_for and not log.hasHandlers():  # else it may be a log of another format
-                print(f"longrank: compiling for this machine, {which}", file=sys.stderr, flush=True)
+                print(f"longrank: compiling for this machine, {how}", file=sys.stderr, flush=True)
+
+    def warn(self, text: str) -> None:
+        """Say something once."""
+        if text not in self._announced:
+            self._announced.add(text)
+            log.warning(text)
 
 
 class _Process:

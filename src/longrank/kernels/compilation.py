@@ -19,6 +19,7 @@ import logging
 import os
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, cast
@@ -27,7 +28,7 @@ import numpy as np
 
 from longrank.errors import InvalidInput
 from longrank.kernels import behind as background
-from longrank.kernels.behind import COMPILER, Job
+from longrank.kernels.behind import COMPILER, Job, NoFolder
 
 F = TypeVar("F", bound=Callable[..., object])
 Function = Callable[..., Any]
@@ -72,8 +73,10 @@ class Kernel(functools.partial[Any]):
         """Run as plain Python, and say what that took; kernels that it calls do not."""
         if _thread.interpreting:
             return self.plain(*arguments)
-        if mode() == "auto" and _size(arguments) >= LARGE and background.available():
-            return self.wait(*arguments)
+        if mode() == "auto" and _size(arguments) >= LARGE:
+            if background.available():
+                return self.wait(*arguments)
+            background.behind.warn(_SLOW)
         _thread.interpreting, start = True, time.perf_counter()
         try:
             with np.errstate(all="ignore"):  # compiled code does not warn either
@@ -111,6 +114,8 @@ class Kernel(functools.partial[Any]):
         try:
             self._dispatcher.compile(numba_types(types))
         except _NotOnDisk:
+            if self._dispatcher.read_only:
+                raise NoFolder(_NO_FOLDER) from None
             return False
         if mode() != "plain":
             self.run(self._dispatcher)
@@ -170,7 +175,7 @@ def using(name: str) -> Iterator[None]:
 def _set_mode(name: str) -> None:
     global _mode
     if name not in MODES:
-        raise InvalidInput("LONGRANK_KERNELS", f"be one of {', '.join(MODES)}", repr(name))
+        raise InvalidInput("mode", f"be one of {', '.join(MODES)}", repr(name))
     _mode = name
     for kernel in Kernel.every:
         compiled = name != "plain" and kernel._dispatcher is not None
@@ -197,6 +202,15 @@ class _NotOnDisk(Exception):
     pass
 
 
+_SLOW = (
+    "a large array runs as plain Python, which may take minutes: install numba (pip install numba)"
+)
+_NO_FOLDER = (
+    "no folder for compiled kernels can be written, so those that were not compiled before run as "
+    "plain Python: set NUMBA_CACHE_DIR to a folder that can"
+)
+
+
 def _refuse(*_: Any) -> None:
     raise _NotOnDisk
 
@@ -206,12 +220,18 @@ def dispatcher(function: Function, fastmath: frozenset[str]) -> Any:
     import numba
 
     kernel: Any = numba.njit(  # type: ignore[call-overload]
-        cache=True,
         fastmath=set(fastmath),
         error_model="numpy",
         nogil=True,
         no_cfunc_wrapper=True,  # no kernel is called from C: a tenth less to compile
     )(function)
+    kernel.read_only = False
+    try:
+        kernel.enable_caching()
+    except RuntimeError:  # numba wants a folder that can be written, even to read from it
+        with _reading_only():
+            kernel.enable_caching()
+        kernel.read_only = True
     # Numba asks whether the file of a kernel has changed, but not those of the kernels that it
     # calls and that were compiled into it. So its cache has a version that tells all files: that
     # is read first, and what belongs to another one is not even looked at.
@@ -219,6 +239,44 @@ def dispatcher(function: Function, fastmath: frozenset[str]) -> Any:
     files._version = f"{files._version} {_stamp()}"
     kernel._cache.load_overload = functools.partial(_load, kernel._cache)
     return kernel
+
+
+@contextlib.contextmanager
+def _reading_only() -> Iterator[None]:
+    """Let numba take a cache that was filled before, though its folder cannot be written."""
+    from numba.core import caching
+
+    locator: Any = caching._CacheLocator
+    before = locator.ensure_cache_path
+    locator.ensure_cache_path = _ensure_filled
+    try:
+        yield
+    except RuntimeError as error:
+        raise NoFolder(_NO_FOLDER) from error
+    finally:
+        locator.ensure_cache_path = before
+
+
+def _ensure_filled(locator: Any) -> None:
+    path = locator.get_cache_path()
+    if not any(Path(path).glob("*.nbi")):
+        raise FileNotFoundError(path)
+
+
+def count_on_disk() -> tuple[int, str]:
+    """Count the kernels that are compiled for this processor on disk, and say in which folder.
+
+    The folder is empty if there is none. Needs numba.
+    """
+    from numba.core.registry import cpu_target
+
+    target, count, folder = cpu_target.target_context.codegen().magic_tuple(), 0, ""
+    for kernel in Kernel.every:
+        with contextlib.suppress(NoFolder):
+            cache = dispatcher(kernel.plain, kernel.fastmath)._cache
+            keys, folder = cache._cache_file._load_index(), cache.cache_path
+            count += any(key[1] == target for key in keys)
+    return count, folder
 
 
 @functools.cache
@@ -294,5 +352,11 @@ def _size(arguments: tuple[Any, ...]) -> int:
     return max((each.size for each in arguments if isinstance(each, np.ndarray)), default=0)
 
 
-if "LONGRANK_KERNELS" in os.environ:
-    _set_mode(os.environ["LONGRANK_KERNELS"])
+_chosen = os.environ.get("LONGRANK_KERNELS", "").lower() or "auto"
+if _chosen in MODES:
+    _set_mode(_chosen)
+else:
+    warnings.warn(
+        f"LONGRANK_KERNELS must be one of {', '.join(MODES)}, got {_chosen!r}: auto is used",
+        stacklevel=2,
+    )

@@ -105,6 +105,8 @@ def decide_sparse(
     rows: Rows,
     plan: Plan,
     table: Table,
+    labels: Order,
+    size: int,
     bonus: Vector,
     ceiling: float,
     rewards: Vector,
@@ -113,8 +115,6 @@ def decide_sparse(
     minimum: int,
     chosen: Order,
     numbers: Vector,
-    labels: Order,
-    size: int,
     patience: float,
 ) -> tuple[int, Keys, Matrix, Matrix]:
     """Run ``greedy_sparse`` and ``decide``.

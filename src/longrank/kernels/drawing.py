@@ -13,6 +13,8 @@ from longrank.kernels.compilation import compiled
 from longrank.kernels.length import best_stop
 
 LEAST = 1e-3  # estimates nearer to 0 or 1 count as this near, so that nothing is impossible
+# Estimates, rewards, losses, patience, how many tries are allowed, and the temperature.
+World = tuple[Vector, Vector, Vector, float, int, float]
 
 
 @compiled
@@ -34,22 +36,15 @@ def break_even(best: Vector, rewards: Vector, losses: Vector, patience: float) -
 
 
 @compiled
-def draw_actions(
-    estimates: Vector,
-    rewards: Vector,
-    losses: Vector,
-    patience: float,
-    count: int,
-    temperature: float,
-    draws: Vector,
-) -> Indices:
+def draw_actions(world: World, draws: Vector) -> Indices:
     """Draw a sequence until STOP is drawn; position i takes ``draws[i]``. O(count k)."""
+    estimates, _, _, _, count, temperature = world
     k = estimates.shape[0]
     ranked, odds = np.argsort(-estimates), _log_odds(estimates)
     taken, chances = np.zeros(k, np.bool_), np.empty(k + 1)
     order = np.empty(count, np.int64)
     for i in range(count):
-        stop = _stop_after(i, count, estimates, ranked, taken, rewards, losses, patience)
+        stop = _stop_after(i, world, ranked, taken)
         _share(odds, taken, stop, temperature, chances)
         action, total = 0, 0.0
         for each in range(k + 1):
@@ -65,19 +60,12 @@ def draw_actions(
 
 
 @compiled
-def action_chances(
-    estimates: Vector,
-    rewards: Vector,
-    losses: Vector,
-    patience: float,
-    count: int,
-    temperature: float,
-    along: Indices,
-) -> Matrix:
+def action_chances(world: World, along: Indices) -> Matrix:
     """Compute the probability of each action after each prefix of a sequence, STOP last.
 
     Shape (n + 1, k + 1). Rows after an impossible action are 0. O(n k).
     """
+    estimates, _, _, _, count, temperature = world
     k, n = estimates.shape[0], along.shape[0]
     ranked, odds = np.argsort(-estimates), _log_odds(estimates)
     taken, table = np.zeros(k, np.bool_), np.zeros((n + 1, k + 1))
@@ -85,7 +73,7 @@ def action_chances(
         if i == count:
             table[i, k] = 1.0
             break
-        stop = _stop_after(i, count, estimates, ranked, taken, rewards, losses, patience)
+        stop = _stop_after(i, world, ranked, taken)
         _share(odds, taken, stop, temperature, table[i])
         if i < n:
             if table[i, along[i]] == 0.0:
@@ -100,17 +88,9 @@ def _log_odds(estimates: Vector) -> Vector:
 
 
 @compiled
-def _stop_after(
-    tried: int,
-    count: int,
-    estimates: Vector,
-    ranked: Indices,
-    taken: Flags,
-    rewards: Vector,
-    losses: Vector,
-    patience: float,
-) -> float:
+def _stop_after(tried: int, world: World, ranked: Indices, taken: Flags) -> float:
     """Find the break-even after some failures, by the best items that are not taken."""
+    estimates, rewards, losses, patience, count, _ = world
     best, size = np.empty(count - tried), 0
     for item in ranked:
         if size == count - tried:

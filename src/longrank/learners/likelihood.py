@@ -62,16 +62,9 @@ class MaximumLikelihood(Learner):
         self._rows[first : self.updates] = rows
         self._successes[first : self.updates] = False
         self._successes[self.updates - 1] = succeeded
-        kernels.grow_and_fit(
-            self._rows[: self.updates],
-            self._successes[: self.updates],
-            first,
-            self._penalties,
-            self.link.code,
-            self.weights,
-            self.inverse,
-            self._curvature,
-        )
+        history = self._rows[: self.updates], self._successes[: self.updates], first
+        fitted = self.weights, self.inverse, self._curvature
+        kernels.grow_and_fit(*history, self._penalties, self.link.code, *fitted)
 
     def state(self) -> Tree:
         return super().state() | {

@@ -255,30 +255,27 @@ def _csv_rows(path: Path, file_name: str, header: list[str]) -> Rows:
         lines = csv.reader(file)
         next(lines, None)
         number = 0
-        while True:
-            number += 1
-            try:
-                cells = next(lines)
-            except StopIteration:
-                return
-            except (csv.Error, UnicodeDecodeError) as error:
-                yield number, Violation(file_name, number, "the row", "be readable", str(error))
-                return
-            if len(cells) != len(header):
+        try:
+            for number, cells in enumerate(lines, 1):
+                if len(cells) == len(header):
+                    yield number, _csv_row(file_name, number, header, cells)
+                    continue
                 rule = f"have {len(header)} cells, one for each column"
                 yield number, Violation(file_name, number, "the row", rule, str(len(cells)))
-                continue
-            row: Row = {}
-            broken: Violation | None = None
-            for name, cell in zip(header, cells, strict=True):
-                try:
-                    row[name] = _csv_value(name, cell)
-                except _NO_JSON:
-                    shown = cell if len(cell) < 40 else f"{cell[:40]}..."
-                    broken = broken or Violation(
-                        file_name, number, name, "be a JSON list", repr(shown)
-                    )
-            yield number, broken or row
+        except (csv.Error, UnicodeDecodeError) as error:
+            number += 1
+            yield number, Violation(file_name, number, "the row", "be readable", str(error))
+
+
+def _csv_row(file_name: str, number: int, header: list[str], cells: list[str]) -> Row | Violation:
+    row: Row = {}
+    for name, cell in zip(header, cells, strict=True):
+        try:
+            row[name] = _csv_value(name, cell)
+        except _NO_JSON:
+            shown = repr(cell if len(cell) < 40 else f"{cell[:40]}...")
+            return Violation(file_name, number, name, "be a JSON list", shown)
+    return row
 
 
 def _csv_value(name: str, cell: str) -> Any:

@@ -59,7 +59,7 @@ def record(
         "policy_version": policy_version,
         "candidates": None if candidates is None else _copied(candidates),
         "context": None if context is None else dict(context),
-        "items": None if items is None else np.asarray(items, np.float64).tolist(),
+        "items": _listed(items),
         "order": ranking.order.tolist(),
         "features": None if named else features.tolist(),
         "tried": outcome.tried,
@@ -67,10 +67,8 @@ def record(
         "outcome_costs": None if outcome.costs is None else list(outcome.costs),
         "rewards": payoffs.rewards.tolist(),
         "losses": payoffs.losses.tolist(),
-        "costs": None if payoffs.costs is None else payoffs.costs.tolist(),
-        "success_values": (
-            None if payoffs.success_values is None else payoffs.success_values.tolist()
-        ),
+        "costs": _listed(payoffs.costs),
+        "success_values": _listed(payoffs.success_values),
         "patience": None if payoffs.patience == 1.0 else payoffs.patience,
         "budget": payoffs.budget if budget is None else budget,
     }
@@ -84,6 +82,10 @@ def record(
     if {type(each.get(ID)) for each in chosen if isinstance(each, dict)} == {int}:
         row[IDS] = ranking.ids  # then the whole numbers of the order are no ids
     return {name: value for name, value in row.items() if value is not None}
+
+
+def _listed(numbers: ArrayLike | None) -> Any:
+    return None if numbers is None else np.asarray(numbers, np.float64).tolist()
 
 
 def _copied(candidates: Any) -> list[Any]:

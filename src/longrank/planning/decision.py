@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from longrank.features.plain import Unchecked
 from longrank.learners import Learner
 from longrank.learners.base import Belief
 from longrank.learners.sparse import SparseBelief
+from longrank.payoffs import Payoffs
 from longrank.planning.contenders import LARGE, find_best, find_looked_at
 from longrank.planning.priced import plan_priced
 from longrank.planning.round import Greedy, Optimism, Round, scores_of
@@ -96,13 +98,9 @@ def _foresee(learner: Learner, dealt: Round, optimism: Optimism) -> Greedy:
     """Choose each item as if those above it had failed."""
     features, candidates, _, count, _ = dealt
     bonuses = _bonuses(optimism, len(candidates))
+    rows, foresight = features.rows(candidates), optimism.foresight
     return kernels.greedy_foreseeing(
-        features.rows(candidates),
-        learner.weights,
-        learner.inverse,
-        bonuses,
-        count,
-        optimism.foresight,
+        rows, learner.weights, learner.inverse, bonuses, count, foresight
     )
 
 
@@ -114,27 +112,16 @@ def _bonuses(optimism: Optimism, size: int) -> Vector:
 def _decide_plain(learner: Learner, dealt: Round, bonus: float) -> Ranking:
     """Decide by sorting, in one call of a kernel."""
     features, candidates, payoffs, count, minimum = dealt
-    rows, dim, link = features.rows(candidates), learner.dim, learner.link
+    rows = features.rows(candidates)
     if rows.size >= LARGE:
         checked = not isinstance(candidates, Unchecked)
         return _finish(learner, dealt, find_best(rows, learner.belief(), bonus, count, checked))
-    chosen, numbers, patience = *_allocate(count, dim), payoffs.patience
+    *_, chosen, numbers, patience = last = _last(learner, payoffs, minimum, count)
     length = kernels.decide_plain(
-        rows,
-        learner.weights,
-        learner.inverse,
-        bonus,
-        link.ceiling,
-        payoffs.rewards,
-        payoffs.losses,
-        link.code,
-        minimum,
-        chosen,
-        numbers,
-        patience,
+        rows, learner.weights, learner.inverse, bonus, learner.link.ceiling, *last
     )
     sample = features.carried(candidates) if features.grows else None
-    return Ranking.from_buffer(chosen[:length], numbers, dim, None, patience, "", sample)
+    return Ranking.from_buffer(chosen[:length], numbers, learner.dim, None, patience, "", sample)
 
 
 def _decide_looking(learner: Learner, dealt: Round, optimism: Optimism) -> Ranking:
@@ -147,23 +134,9 @@ def _decide_looking(learner: Learner, dealt: Round, optimism: Optimism) -> Ranki
     if len(items) > few and len(items) > (few := kernels.count_contenders(count)):
         some = find_looked_at(candidates, looks, belief, settings, few)
         items, looks = items[some], looks[some]
-    chosen, numbers = _allocate(count, learner.dim)
-    length = kernels.decide_looking(
-        items,
-        candidates.view,
-        belief.weights,
-        belief.inverse,
-        looks,
-        settings,
-        optimism.foresight,
-        payoffs.rewards,
-        payoffs.losses,
-        belief.link,
-        minimum,
-        chosen,
-        numbers,
-        payoffs.patience,
-    )
+    *_, chosen, numbers, _ = last = _last(learner, payoffs, minimum, count)
+    given = items, candidates.view, belief.weights, belief.inverse, looks, settings
+    length = kernels.decide_looking(*given, optimism.foresight, *last)
     if some is not None:
         chosen[:] = some[chosen]
     return _receipt(learner, dealt, chosen[:length], numbers)
@@ -174,24 +147,11 @@ def _decide_records(learner: Learner, dealt: Round, optimism: Optimism) -> Ranki
     features, candidates, payoffs, count, minimum = dealt
     rows, belief = features.rows(candidates), learner.belief()
     assert isinstance(belief, SparseBelief)
-    plan = rows.plan
-    chosen, numbers = _allocate(count, 0)
-    length, keys, own, added = kernels.decide_sparse(
-        rows.arrays(),
-        plan[:3],
-        belief.table,
-        _bonuses(optimism, len(rows)),
-        belief.ceiling,
-        payoffs.rewards,
-        payoffs.losses,
-        belief.link,
-        minimum,
-        chosen,
-        numbers,
-        plan.labels,
-        len(plan.names),
-        payoffs.patience,
-    )
+    plan, bonuses = rows.plan, _bonuses(optimism, len(rows))
+    *_, chosen, numbers, _ = last = _last(learner, payoffs, minimum, count)
+    labels = plan.labels, len(plan.names)
+    given = rows.arrays(), plan[:3], belief.table, *labels, bonuses, belief.ceiling
+    length, keys, own, added = kernels.decide_sparse(*given, *last)
     order = chosen[:length]
     best = replace(rows, keys=keys, numbers=own, raw=rows.raw[order])
     return _receipt(learner, dealt, order, numbers, words=optimism.words, best=(best, added))
@@ -203,30 +163,24 @@ def _finish(
     """Truncate an order at the best length by its scores, at least ``minimum`` items."""
     order, rows, means, scores = greedy
     payoffs, minimum = dealt.payoffs, dealt.minimum
-    chosen, numbers = _allocate(len(order), learner.dim)
     paid = payoffs.along(order) if payoffs.has_prices else payoffs
-    length = kernels.decide(
-        order,
-        np.empty((len(order), 0)) if learner.sparse else rows,
-        means,
-        scores,
-        paid.rewards,
-        paid.losses,
-        learner.link.code,
-        minimum,
-        chosen,
-        numbers,
-        payoffs.patience,
-    )
+    *_, chosen, numbers, _ = last = _last(learner, paid, minimum, len(order))
+    rows = np.empty((len(order), 0)) if learner.sparse else rows
+    length = kernels.decide(order, rows, means, scores, *last)
     if minimum and payoffs.has_prices:
         values = numbers[2 * len(order) : 3 * len(order) + 1]
         bound += float(values.max()) - float(values[length])
     return _receipt(learner, dealt, chosen[:length], numbers, bound, words)
 
 
-def _allocate(max_tries: int, dim: int) -> tuple[Indices, Vector]:
-    """Allocate what :func:`longrank.kernels.decide` fills: an order, and a receipt's numbers."""
-    return np.empty(max_tries, np.int64), np.empty(max_tries * (3 + dim) + 1)
+def _last(learner: Learner, payoffs: Payoffs, minimum: int, count: int) -> tuple[Any, ...]:
+    """Return the last arguments of every kernel that decides: see :func:`longrank.kernels.decide`.
+
+    Before the patience come what it fills: an order of ``count`` tries, and a receipt's numbers.
+    """
+    chosen, numbers = np.empty(count, np.int64), np.empty(count * (3 + learner.dim) + 1)
+    rewards, losses, link = payoffs.rewards, payoffs.losses, learner.link.code
+    return rewards, losses, link, minimum, chosen, numbers, payoffs.patience
 
 
 def _receipt(

@@ -13,7 +13,6 @@ from numpy.random.bit_generator import ISeedSequence
 from numpy.typing import ArrayLike, NDArray
 
 from longrank import checks, notebook, packing
-from longrank.arrays import Flags
 from longrank.contents import Broken, Contents, Sizes, array, show, tree, whole
 from longrank.decision import Outcome, Ranking
 from longrank.errors import InvalidInput
@@ -24,7 +23,6 @@ from longrank.payoffs import Payoffs
 
 Candidates = Any  # records, names or a frame of them; an array, or what becomes one
 Context = Mapping[str, Any]
-Chance = tuple[Flags, NDArray[np.float64]]
 Seed = np.random.Generator | int
 _LISTS = (list, tuple)
 PAIRS = (

@@ -15,6 +15,7 @@ from longrank.arrays import Indices, Order
 from longrank.contents import real
 from longrank.decision import Ranking
 from longrank.features import Features
+from longrank.kernels.drawing import World
 from longrank.learners import Learner
 from longrank.payoffs import Payoffs
 from longrank.planning import Round, follow
@@ -25,7 +26,6 @@ from longrank.schema import positions
 
 _CLIP = kernels.LEAST
 _Vector = NDArray[np.float64]
-_World = tuple[_Vector, _Vector, _Vector, float, int, float]
 
 
 class PlackettLuce(LearningPolicy, Randomised):
@@ -109,7 +109,7 @@ class PlackettLuce(LearningPolicy, Randomised):
         size, count = len(dealt.candidates), dealt.tries
         draws = rng.random(size)  # position i takes the i-th
         if self._is_compiled(dealt):
-            drawn: list[int] = kernels.draw_actions(*self._world(dealt), draws).tolist()
+            drawn: list[int] = kernels.draw_actions(self._world(dealt), draws).tolist()
             return drawn
         order: list[int] = []
         steps = self._steps(dealt)
@@ -146,7 +146,7 @@ class PlackettLuce(LearningPolicy, Randomised):
         size, count = len(dealt.candidates), dealt.tries
         actions = checks.sequence("order", positions(items, order), size)
         if self._is_compiled(dealt):
-            return kernels.action_chances(*self._world(dealt), actions)
+            return kernels.action_chances(self._world(dealt), actions)
         along = actions.tolist()
         table = np.zeros((len(along) + 1, size + 1))
         steps = self._steps(dealt)
@@ -160,7 +160,7 @@ class PlackettLuce(LearningPolicy, Randomised):
         """Whether kernels draw: where no row depends on the items above it, and none has prices."""
         return self.features.independent and not dealt.payoffs.has_prices
 
-    def _world(self, dealt: Round) -> _World:
+    def _world(self, dealt: Round) -> World:
         """Return what the kernels draw by."""
         payoffs, estimates = dealt.payoffs, self._estimates(dealt, [])
         planned = payoffs.rewards, payoffs.losses, payoffs.patience

@@ -36,7 +36,7 @@ def examine(where: str) -> Iterator[Finding]:
         try:
             yield Finding(part, True, version(part))
         except PackageNotFoundError:
-            yield Finding(part, False, "is not installed: pip install 'longrank[service]'")
+            yield Finding(part, False, "is not installed: pip install '.[service]'")
     found = sqlite.version()
     minimum = ".".join(map(str, sqlite.MIN_VERSION))
     detail = f"{'.'.join(map(str, found))}; {minimum} or newer is needed"

@@ -170,7 +170,7 @@ def _parquet_writer() -> Any:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
-        rule = "be jsonl, or Parquet's support be installed: pip install 'longrank[logs]'"
+        rule = "be jsonl, or Parquet's support be installed: pip install '.[logs]'"
         raise InvalidInput("format", rule, "parquet") from error
     from longrank.logs import columns as history  # it takes a fifth of a second
 

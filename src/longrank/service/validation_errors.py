@@ -39,9 +39,9 @@ def explain(error: msgspec.ValidationError, value: Any, kind: type) -> InvalidIn
             return InvalidInput(where, "be given", None)
         return InvalidInput(where, "be left out", f"an unknown field `{field[2]}`")
     if choice := _CHOICE.fullmatch(sentence):
-        for known in msgspec.structs.fields(kind):
-            values = getattr(msgspec.inspect.type_info(known.type), "values", None)
-            if known.encode_name == choice["path"] and values:
+        for parameter in msgspec.structs.fields(kind):
+            values = getattr(msgspec.inspect.type_info(parameter.type), "values", None)
+            if parameter.encode_name == choice["path"] and values:
                 return InvalidInput(
                     path, f"be one of {', '.join(map(str, values))}", choice["value"]
                 )

@@ -10,7 +10,7 @@ from longrank.simulation.metrics import (
     pseudo_regret,
     scaled_regret,
 )
-from longrank.simulation.stream import Stream, StreamRun, run_stream, small_world
+from longrank.simulation.stream import Stream, StreamRun, run_stream
 from longrank.simulation.worlds import (
     CoverageWorld,
     LogisticWorld,
@@ -40,5 +40,4 @@ __all__ = [
     "run_stream",
     "scaled_regret",
     "simulate",
-    "small_world",
 ]

@@ -12,10 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longrank import kernels
-from longrank.checks import unit_rows
 from longrank.decision import Outcome, Ranking
 from longrank.features import Coverage, Plain
-from longrank.links import LOGISTIC
 from longrank.payoffs import Payoffs
 from longrank.policies import UCB, Policy
 from longrank.simulation.worlds import TableWorld
@@ -176,9 +174,10 @@ def _outcome(wins: list[bool]) -> Outcome:
 
 
 def _in_prefixes(policy: Policy, stream: Stream, payoffs: Payoffs) -> bool:
-    """Whether an order for a smaller budget is the beginning of that for a larger one."""
+    """Whether to rank the beginning first: it must be that of the order for the whole budget."""
     return (
-        type(policy) is UCB
+        payoffs.budget >= 4 * FIRST_PREFIX
+        and type(policy) is UCB
         and type(policy.features) in (Plain, Coverage)
         and policy.rng is None
         and not (policy.foresight or policy.probing or policy.uses_learned_costs)
@@ -224,27 +223,3 @@ def _prefix(
             return ranking
         reach *= 4
     return None
-
-
-def small_world(seed: int, rounds: int = 5_000) -> tuple[Stream, Payoffs, NDArray[np.bool_]]:
-    """A random small world: up to eight items of two to five numbers, any budget, any payoffs.
-
-    It shows whether a policy gives up where it should and only there. Returns the rounds, what
-    they pay, and in which of them an oracle would try an item.
-    """
-    rng = np.random.default_rng(seed)
-    k, d, b = int(rng.integers(1, 9)), int(rng.integers(2, 6)), int(rng.integers(1, 6))
-    u = rng.normal(size=d)
-    u *= rng.uniform(0.3, 4.0) / np.linalg.norm(u)
-    items = unit_rows(rng.normal(size=(rounds * k, d))) * rng.uniform(0.3, 1.0)
-    chances = LOGISTIC.probability(items @ u + rng.uniform(-5.0, 1.0))
-    cost = float(rng.uniform(0.02, min(0.9, 1.0 / b)))
-    payoffs = [
-        Payoffs.exponential(b),
-        Payoffs.linear(b, attempt_cost=cost, give_up=-float(rng.uniform(0.0, 0.5))),
-        Payoffs.linear(b, attempt_cost=cost),
-    ][seed % 3]
-    best = np.sort(chances.reshape(rounds, k), axis=1)[:, ::-1][:, :b]
-    plays = np.array([payoffs.best_length(row) > 0 for row in best])
-    starts = np.arange(0, len(items) + 1, k)
-    return Stream(items, starts, rng.random(len(items)) < chances), payoffs, plays

@@ -55,15 +55,15 @@ def gate(monkeypatch):
 
 
 @contextmanager
-def deciding(client, gate, count=1):
+def deciding(client, gate, *rounds):
     """Decisions of the slow model, the first of them under way; the list gets their answers."""
     answers = []
 
-    def decide():
-        url, body = f"{client.base_url}/v1/models/slow/decisions", ROUND
+    def decide(body):
+        url = f"{client.base_url}/v1/models/slow/decisions"
         answers.append(httpx.post(url, json=body, headers=KEY, timeout=120.0).status_code)
 
-    threads = [threading.Thread(target=decide) for _ in range(count)]
+    threads = [threading.Thread(target=decide, args=(body,)) for body in rounds or (ROUND,)]
     try:
         threads[0].start()
         assert gate.entered.wait(120)
@@ -83,6 +83,18 @@ def test_a_decision_that_takes_long_holds_up_neither_health_nor_other_models(cli
         assert client.post(DECISIONS, json=ROUND).status_code == 201
         assert answers == []
     assert answers == [201]
+
+
+def test_a_quick_decision_does_not_wait_in_the_event_loop_for_a_thread(client, gate, monkeypatch):
+    monkeypatch.setattr(decisions, "MAX_INLINE", 60.0)
+    gate.set()
+    assert client.post("/v1/models/slow/decisions", json=ROUND).status_code == 201  # now known
+    gate.clear()
+    gate.entered.clear()
+    with deciding(client, gate, {**ROUND, "budget": 1}, ROUND) as answers:
+        until(lambda: b"longrank_in_flight 3.0" in client.get("/metrics").content)
+        assert client.get("/healthz").status_code == 200
+    assert answers == [201, 201]
 
 
 def noted(monkeypatch, place, name):
@@ -187,7 +199,10 @@ def test_more_work_than_the_limit_is_refused_by_name(path):
 
 
 def test_a_key_with_too_many_requests_is_told_to_wait(path, gate):
-    with service(path, models=("slow",), max_per_key=2) as client, deciding(client, gate, 2):
+    with (
+        service(path, models=("slow",), max_per_key=2) as client,
+        deciding(client, gate, ROUND, ROUND),
+    ):
         until(lambda: b"in_flight 3.0" in client.get("/metrics").content)
         refused = client.get("/v1/models")
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
@@ -197,7 +212,7 @@ def test_a_key_with_too_many_requests_is_told_to_wait(path, gate):
 def test_too_many_large_decisions_of_a_key_wait_for_a_model(path, gate):
     with (
         service(path, models=("slow",), max_workers=1, max_large=1) as client,
-        deciding(client, gate, 2),
+        deciding(client, gate, ROUND, ROUND),
     ):
         until(lambda: b"longrank_large_waiting 1.0" in client.get("/metrics").content)
         refused = client.post("/v1/models/slow/decisions", json=ROUND)

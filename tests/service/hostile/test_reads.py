@@ -7,21 +7,12 @@ import threading
 from contextlib import ExitStack
 
 import pytest
-from serving import asked, make, told
+from serving import asked, told
 
 from longrank.service.engine import readers
-from longrank.service.engine.engine import Engine
 from longrank.service.engine.readers import Readers
 from longrank.service.errors import Busy, Conflict, NotReady, Unknown
 from longrank.service.store import store as stores
-from longrank.service.store.sqlite import SqliteStore
-
-
-@pytest.fixture
-def engine(path, clock):
-    with Engine(SqliteStore(path), clock=clock) as engine:
-        make(engine, "m")
-        yield engine
 
 
 @pytest.fixture

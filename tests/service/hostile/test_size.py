@@ -41,10 +41,12 @@ def test_idle_models_cost_no_statements(engines, monkeypatch):
         return execute(self, *args)
 
     def statements():
-        round_(engines)  # whatever is new
-        counted.clear()
-        round_(engines)
-        return len(counted)
+        counts = []
+        for _ in range(5):  # something is new in the first, and may be due in another
+            counted.clear()
+            round_(engines)
+            counts.append(len(counted))
+        return min(counts)
 
     monkeypatch.setattr(PostgresSession, "execute", counting)
     make(first, "m0")

@@ -221,7 +221,7 @@ def test_bodies_that_are_received_have_a_limit_together():
         gate.set()
         assert await first == await read() == "x" * 88
 
-    asyncio.run(main())
+    asyncio.run(asyncio.wait_for(main(), 120))
 
 
 class FakeKeys:

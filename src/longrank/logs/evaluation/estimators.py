@@ -1,6 +1,8 @@
 """The estimators: each turns the evidence about a policy into an estimate, or refuses.
 
-A new one is a function and an entry of :data:`ESTIMATORS`.
+Importance sampling (IPS) and its self-normalised form (SNIPS), doubly robust (DR) and its own
+(SNDR), and the direct method (DM, here ``model``); bounds and replay, which need no model. A new
+one is a function and an entry of :data:`ESTIMATORS`.
 """
 
 from __future__ import annotations

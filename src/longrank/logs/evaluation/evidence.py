@@ -349,18 +349,16 @@ def _joined(parts: list[EvidenceArrays]) -> EvidenceArrays:
     for name in list(parts[0]) if parts else []:
         columns = [part.pop(name) for part in parts]
         width = max(column.shape[1] if column.ndim > 1 else 0 for column in columns)
-        joined[name] = np.concatenate([_widened(each, width, name) for each in columns])
+        joined[name] = np.concatenate([_widened(each, width, name in _LASTING) for each in columns])
     return joined
 
 
-def _widened(column: NDArray[Any], width: int, name: str) -> NDArray[Any]:
+def _widened(column: NDArray[Any], width: int, lasts: bool) -> NDArray[Any]:
+    """Make a column wider, with 0, or if it lasts with what is last in each row."""
     if column.ndim < 2 or column.shape[1] == width:
         return column
-    wide = np.zeros((len(column), width), column.dtype)
-    wide[:, : column.shape[1]] = column
-    if name in _LASTING:
-        wide[:, column.shape[1] :] = column[:, -1:]
-    return wide
+    rest = np.zeros((len(column), width - column.shape[1]), column.dtype)
+    return np.hstack([column, rest + column[:, -1:] if lasts else rest])
 
 
 def check_batches(history: History, every: int = 1) -> Checked:

@@ -169,14 +169,18 @@ class Sample:
         needs no support of the log, and no outcome: what is not known adds to neither. The first
         two are weighted, the other two are what every decision shows for certain.
         """
-        evidence, least, most = self.evidence, self.least, self.most
-        span = max(self.span, 1e-300)
+        least, most, span = self.least, self.most, max(self.span, 1e-300)
+        above, below = (each / span for each in self._apart())
+        lows, highs = np.clip(certain_bounds(self.evidence), least, most).T
+        return self.known * above, self.known * below, (lows - least) / span, (most - highs) / span
+
+    def _apart(self) -> tuple[Array, Array]:
+        """Return how far each decision's part of the policy was above the least, below the most."""
+        evidence = self.evidence
         mass = np.where(evidence.observed, evidence.final_masses, 0.0)
         earned = np.where(evidence.observed, evidence.earned, 0.0)
-        up = np.maximum(earned - least * mass, 0.0) / span
-        down = np.maximum(most * mass - earned, 0.0) / span
-        lows, highs = np.clip(certain_bounds(evidence), least, most).T
-        return self.known * up, self.known * down, (lows - least) / span, (most - highs) / span
+        above = np.maximum(earned - self.least * mass, 0.0)
+        return above, np.maximum(self.most * mass - earned, 0.0)
 
     def betting_interval(self, risk: float) -> tuple[float, float]:
         """Return bounds of the value that are valid for any number of decisions.
@@ -217,11 +221,9 @@ class Sample:
         count as the worst.
         """
         evidence, least, most = self.evidence, self.least, self.most
-        mass = np.where(evidence.observed, evidence.final_masses, 0.0)
-        earned = np.where(evidence.observed, evidence.earned, 0.0)
         reward = np.clip(np.where(evidence.observed, evidence.rewards, least), least, most)
         scale = max(self.span, 1e-300) * np.maximum.accumulate(self.weights)
-        above, below = np.maximum(earned - least * mass, 0.0), np.maximum(most * mass - earned, 0.0)
+        above, below = self._apart()
         up = 1.0 + self.known * (above - (reward - least)) / scale
         down = 1.0 + self.known * (below - (most - reward)) / scale
         if not self.at_random:

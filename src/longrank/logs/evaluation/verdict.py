@@ -157,11 +157,10 @@ class Verdict:
 
     def _repr_html_(self) -> str:
         """Show the verdict in a notebook: the sentence, and the numbers behind it."""
-        value, low, high = _shown(self.value, self.low, self.high)
-        gain = _shown(self.gain.value, self.gain.low, self.gain.high)
+        gain = self.gain
         rows = [
-            ("earns per decision", value, low, high),
-            ("more than what was played", *gain),
+            ("earns per decision", *_shown(self.value, self.low, self.high)),
+            ("more than what was played", *_shown(gain.value, gain.low, gain.high)),
         ]
         by = f"{self.estimator} ({self.method})" if self.method else self.estimator
         notes = [str(self), *([f"estimated by {by}"] if by else []), *self.notes]

@@ -95,6 +95,12 @@ def _at(table: NDArray[Any], columns: Indices) -> NDArray[Any]:
     return entries if columns.ndim > 1 else entries[:, 0]
 
 
+def _range(table: Array, allowed: Flags) -> tuple[Array, Array]:
+    """Return the least and the largest of the entries of each row that are allowed."""
+    least = np.where(allowed, table, np.inf).min(axis=1)
+    return least, np.where(allowed, table, -np.inf).max(axis=1)
+
+
 def _before(steps: Array) -> Array:
     """Return the sums of all columns before each, and of all of them last."""
     return np.hstack([np.zeros((len(steps), 1)), np.cumsum(steps, axis=1)])
@@ -179,12 +185,8 @@ class _Weighed:
         """Return the least and the most that each decision can earn."""
         costs, gains, tries = self.payoffs.planned, self.payoffs.gains, self.payoffs.tries
         places = np.arange(self.payoffs.losses.shape[1])
-        allowed = places <= tries[:, np.newaxis]
-        least = np.where(allowed, self.payoffs.losses, np.inf).min(axis=1)
-        most = np.where(allowed, self.payoffs.losses, -np.inf).max(axis=1)
-        allowed = places < tries[:, np.newaxis]
-        low = np.where(allowed, self.payoffs.rewards, np.inf).min(axis=1)
-        high = np.where(allowed, self.payoffs.rewards, -np.inf).max(axis=1)
+        least, most = _range(self.payoffs.losses, places <= tries[:, np.newaxis])
+        low, high = _range(self.payoffs.rewards, places < tries[:, np.newaxis])
         offered, some = self.payoffs.offered, tries > 0
         worst = low + np.where(offered, gains, np.inf).min(axis=1, initial=np.inf)
         best = high + np.where(offered, gains - costs, -np.inf).max(axis=1, initial=-np.inf)

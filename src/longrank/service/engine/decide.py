@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import msgspec
@@ -240,22 +240,20 @@ def answer(record: DecisionRecord, model: str) -> messages.DecisionAnswer:
 
 def _shown(plan: Plan) -> dict[str, Any]:
     """Return a plan as fields of an answer, without NaN, which JSON does not have."""
-    values, estimates, optimistic = map(_numbers, (plan.values, plan.estimates, plan.optimistic))
-    (bound,) = _numbers([plan.loss_bound])
-    sequence = []
-    for i, name in enumerate(plan.ids):
-        reasons = [messages.Reason(*each) for each in plan.reasons[i]] if plan.reasons else []
-        prices: tuple[float | None, ...] = ()
-        if plan.costs is not None and plan.success_values is not None:
-            before, after = values[i], values[i + 1]
-            adds = None if before is None or after is None else after - before
-            prices = plan.costs[i], plan.success_values[i], adds
-        sequence.append(messages.Choice(name, i + 1, estimates[i], optimistic[i], reasons, *prices))
+    count, values = len(plan.ids), _numbers(plan.values)
+    columns: list[Any] = [plan.ids, range(1, count + 1)]
+    columns += [_numbers(plan.estimates), _numbers(plan.optimistic)]
+    if plan.reasons is not None or plan.costs is not None:
+        reasons = plan.reasons or [[]] * count
+        columns.append([[messages.Reason(*each) for each in some] for some in reasons])
+    if plan.costs is not None:
+        ends = pairwise(plan.values[: count + 1])
+        columns += [plan.costs, plan.success_values, _numbers([after - now for now, after in ends])]
     return {
-        "sequence": sequence,
-        "expected_value": values[len(plan.ids)],
+        "sequence": list(map(messages.Choice, *columns)),
+        "expected_value": values[count],
         "values": values,
-        "loss_bound": messages.OPTIMAL if bound == 0.0 else bound,
+        "loss_bound": _numbers([plan.loss_bound])[0] if plan.loss_bound else messages.OPTIMAL,
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from itertools import accumulate
 
 from longrank.service.engine.apply import (
     Learners,
@@ -85,45 +86,29 @@ class Follower(Learners):
 
     def _read(self, position: int, last: int) -> int:
         """Apply the next entries, up to the last one; return the number of the last applied."""
-        found = self._store.heads(position, MAX_ENTRIES)
-        heads: list[tuple[int, int, int]] = []
-        size, complete = 0, len(found) < MAX_ENTRIES
-        for head in found:
-            size += head[2]
-            if head[0] > last:
-                complete = True
-                break
-            if heads and size > MAX_BYTES:
-                complete = False
-                break
-            heads.append(head)
-        own = {seq: self._own.pop(seq, None) for seq, _, _ in heads}
-        wanted = [seq for seq, model, _ in heads if self._wants(model, seq)]
-        items: dict[int, list[Item]] = {}
-        for entry, known in self._entries(wanted, own):
-            items.setdefault(entry.model, []).append((entry, known))
-        for number, batch in items.items():
-            model = self._followed.get(number)
-            if model is not None:
-                self._take(model, batch)
-        return last if complete else heads[-1][0]
-
-    def _wants(self, number: int, seq: int) -> bool:
-        model = self._followed.get(number)
-        return model is not None and seq > model.seq
-
-    def _entries(self, wanted: list[int], own: dict[int, Append | None]) -> list[Item]:
-        """Return entries by their numbers: those of other processes from the log."""
-        items: dict[int, Item] = {
-            seq: (append.result, append.draft.known)
-            for seq, append in own.items()
-            if append is not None
-        }
-        missing = [seq for seq in wanted if seq not in items]
+        listed = self._store.heads(position, last, MAX_ENTRIES)
+        sizes = accumulate(size for _, _, size in listed)
+        heads = [head for head, size in zip(listed, sizes, strict=True) if size <= MAX_BYTES]
+        heads = heads or listed[:1]
+        items: dict[int, Item] = {}
+        wanted: dict[int, Model] = {}
+        for seq, number, _ in heads:
+            append, model = self._own.pop(seq, None), self._followed.get(number)
+            if append is not None:
+                items[seq] = append.result, append.draft.known
+            if model is not None and seq > model.seq:
+                wanted[seq] = model
+        missing = [seq for seq in wanted if seq not in items]  # those of other processes
         if missing:
             for entry in self._store.between(missing[0] - 1, missing[-1]):
                 items.setdefault(entry.seq, (entry, None))
-        return [items[seq] for seq in wanted if seq in items]
+        batches: dict[Model, list[Item]] = {}
+        for seq, model in wanted.items():
+            if seq in items:  # and not dropped meanwhile
+                batches.setdefault(model, []).append(items[seq])
+        for model, batch in batches.items():
+            self._take(model, batch)
+        return last if len(heads) == len(listed) < MAX_ENTRIES else heads[-1][0]
 
     def _take(self, model: Model, batch: list[Item]) -> None:
         """Apply entries to their model, in the pool if that may take long."""

@@ -68,7 +68,9 @@ def too_large(max_bytes: int) -> Refused:
     return Refused(413, detail, {"Connection": "close"})
 
 
-_decoder = cache(lambda codec, kind: codec.Decoder(kind))
+@cache
+def _decoder(codec: Any, kind: type) -> Any:
+    return codec.Decoder(kind)
 
 
 def decode(kind: type, chunks: list[bytes], *, packed: bool) -> Any:

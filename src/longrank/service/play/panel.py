@@ -64,12 +64,12 @@ class Panel:
         return static_file(file, __package__)
 
     async def _state(self, service: Service, payments: int | None) -> Reply:  # noqa: ARG002
-        return _told(self._ready().state(payments))
+        return _answer(self._ready().state(payments))
 
     async def _act(self, service: Service, body: Action) -> Reply:  # noqa: ARG002
         desk = self._ready()
         desk.act(body.action, body.which)
-        return _told(desk.state())
+        return _answer(desk.state())
 
     def _ready(self) -> Desk:
         if self.desk is None:
@@ -77,5 +77,5 @@ class Panel:
         return self.desk
 
 
-def _told(state: dict[str, Any]) -> Reply:
+def _answer(state: dict[str, Any]) -> Reply:
     return Reply(msgspec.json.encode(state), PAGE_HEADERS)

@@ -120,8 +120,8 @@ class Desk:
         name = f"payment-{self.money.payments + 1}"
         order = self._decide(name, payment)
         outcome = payment.play(order)
-        told = self._client.settle(MODEL, name, tried=outcome.tried, succeeded=outcome.succeeded)
-        earned, payoffs, brand = told.reward, payment.payoffs, payment.brand
+        answer = self._client.settle(MODEL, name, tried=outcome.tried, succeeded=outcome.succeeded)
+        earned, payoffs, brand = answer.reward, payment.payoffs, payment.brand
         worth = payment.value(order, payoffs)
         fixed = payment.value(self._fixed, payoffs)
         best = max(worth, payment.value(payment.best(), payoffs))  # but for rounding
@@ -229,7 +229,7 @@ class Desk:
                     for name in ("at", "longrank", "fixed", "perfect")
                 },
                 "marks": [{"at": each.at, "text": each.text} for each in self.happenings],
-                "happening": None if last is None else _told(last, money, shares),
+                "happening": None if last is None else _consequences(last, money, shares),
             }
 
     def _after(self, payments: int | None) -> Money:
@@ -256,7 +256,7 @@ class Desk:
         return last.count(provider) / max(1, len(last))
 
 
-def _told(last: Happening, money: Money, shares: dict[str, float]) -> dict[str, Any]:
+def _consequences(last: Happening, money: Money, shares: dict[str, float]) -> dict[str, Any]:
     """Describe the last event and its consequences."""
     early = money.payments < last.money.payments  # the page is not there yet
     now = last.money if early else money

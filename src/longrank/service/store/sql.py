@@ -284,10 +284,10 @@ def between(session: Session, seq: int, last: int = 2**62) -> list[Entry]:
     return [checked(row) for row in session.execute(sql, (seq, last))]
 
 
-def heads(session: Session, seq: int, limit: int) -> list[tuple[int, int, int]]:
-    """Return number, model and size of the entries of all models after ``seq``, in order."""
-    sql = "SELECT seq, model, length(body) FROM log WHERE seq > ? ORDER BY seq LIMIT ?"
-    return [(row[0], row[1], row[2]) for row in session.execute(sql, (seq, limit))]
+def heads(session: Session, seq: int, last: int, limit: int) -> list[tuple[int, int, int]]:
+    """Return number, model and size of the entries of all models after ``seq`` up to ``last``."""
+    sql = "SELECT seq, model, length(body) FROM log WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+    return [(row[0], row[1], row[2]) for row in session.execute(sql, (seq, last, limit))]
 
 
 def dropped_beyond(session: Session, seq: int) -> list[int]:

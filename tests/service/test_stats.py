@@ -81,8 +81,7 @@ def test_merging_keeps_all_sums(steps):
         assert sums[FIRST] == sums[TRIED] == len(mine)
         assert sums[SUCCEEDED] == sum(good for _, _, good, _ in mine)
         assert sums[COST] == sum(quarters for *_, quarters in mine) / 4.0
-    starts = [start for start, _ in span.buckets]
-    assert starts == sorted(set(starts))
+    assert span.starts == sorted(set(span.starts))
     assert sum(n for n, _, _ in span.calibration()) == len(steps)
 
 
@@ -97,7 +96,6 @@ def test_memory_is_bounded_however_long_it_runs(monkeypatch):
     span = series.within(None, NOW + 60_000.0)
     assert sum(span.total(DECISIONS)) == 20_000
     others = sum(span.candidate(MAX_NAMES, FIRST))
-    assert span.others()
     assert others == 20_000 * (200 - MAX_NAMES) / 200
 
 
@@ -121,7 +119,7 @@ def test_a_clock_that_was_in_the_future_hides_nothing_that_comes_later():
     assert total(series, NOW + 600, DECISIONS) == 5
     span = series.within(900, NOW + 600)
     assert sum(span.total(DECISIONS)) == 4  # the first has aged by a year
-    assert span.buckets[-1][0] <= NOW + 500
+    assert span.starts[-1] <= NOW + 500
 
 
 @pytest.mark.parametrize("mode", ["online", "shadow"])

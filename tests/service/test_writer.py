@@ -97,7 +97,7 @@ def test_who_cannot_be_told_keeps_nobody_else_from_it(store, model, caplog):
         future = store.append(decision(model, "b"))
     assert future.result(120).id == "b"
     assert [entry.id for entry in store.after(model, 0)] == ["a", "b"]
-    until(lambda: "could not deliver a commit result: event loop closed" in caplog.text)
+    until(lambda: "could not deliver results: event loop closed" in caplog.text)
 
 
 def test_a_call_that_goes_wrong_leaves_nothing_behind_and_the_next_works(store, model):
@@ -123,7 +123,8 @@ def test_a_closed_store_refuses(store, model):
 
 def appended(store, model, count):
     """Appends in one turn of a loop; what became of each, and how many went as one."""
-    sizes, submit = [], store.writer.submit
+    sizes, gathering = [], store.writer._gathering
+    submit = gathering._submit
 
     def submitted(appends):
         sizes.append(len(appends))
@@ -133,7 +134,7 @@ def appended(store, model, count):
         futures = [store.writer.append_soon(decision(model, f"d{i}")) for i in range(count)]
         return await asyncio.gather(*futures, return_exceptions=True)
 
-    store.writer.submit = submitted
+    gathering._submit = submitted
     return asyncio.run(work()), sizes
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -94,22 +94,21 @@ class Views(ABC):
         now = self.clock()
         series = model.stats.series
         span = series.within(seconds, now)
-        starts = [start for start, _ in span.buckets]
-        since = starts[0] if starts else math.inf
-        marks = [mark for mark in series.marks if mark.at >= since]
+        since = span.starts[0] if span.starts else math.inf
         candidates = []
-        for i, name in enumerate([*span.names, *([OTHERS] if span.others() else [])]):
-            numbers: list[Any] = [span.candidate(i, which) for which in range(stats.WIDTH)]
-            if any(numbers[stats.FIRST]) or any(numbers[stats.TRIED]):
-                numbers[: stats.COST] = map(_whole, numbers[: stats.COST])
-                candidates.append(messages.CandidateSeries(name, *numbers))
-        bins = span.calibration()
+        for i, name in enumerate([*span.names, OTHERS]):
+            numbers = [span.candidate(i, which) for which in range(stats.WIDTH)]
+            if numbers[stats.FIRST].any() or numbers[stats.TRIED].any():
+                whole = [each.astype(int) for each in numbers[: stats.COST]]
+                columns = [each.tolist() for each in (*whole, *numbers[stats.COST :])]
+                candidates.append(messages.CandidateSeries(name, *columns))
+        bins = span.calibration().tolist()
         return messages.SeriesAnswer(
             model=model.name,
             currency=model.spec.request.currency,
             now=now,
             width=span.width,
-            starts=starts,
+            starts=span.starts,
             totals=_totals(span),
             candidates=candidates,
             calibration=[
@@ -119,7 +118,11 @@ class Views(ABC):
                 for i, (n, estimated, succeeded) in enumerate(bins)
                 if n
             ],
-            marks=[messages.DriftMark(*msgspec.structs.astuple(mark)) for mark in marks],
+            marks=[
+                messages.DriftMark(*msgspec.structs.astuple(mark))
+                for mark in series.marks
+                if mark.at >= since
+            ],
             mode=model.spec.request.mode,
         )
 
@@ -196,16 +199,14 @@ def summary(model: Model) -> messages.ModelSummary:
     )
 
 
-def _whole(numbers: Iterable[float]) -> list[int]:
-    return [int(number) for number in numbers]
-
-
 def _totals(span: Span) -> messages.Totals:
-    totals: dict[str, Any] = {name: span.total(i) for i, name in enumerate(stats.TOTALS)}
-    for name in stats.TOTALS[: stats.REWARD]:
-        totals[name] = _whole(totals[name])
-    results = zip(totals["outcomes"], totals["successes"], totals["gave_up"], strict=True)
-    return messages.Totals(**totals, declined=[ended - won - left for ended, won, left in results])
+    totals = {name: span.total(i) for i, name in enumerate(stats.TOTALS)}
+    totals["declined"] = totals["outcomes"] - totals["successes"] - totals["gave_up"]
+    shown: dict[str, Any] = {
+        name: (numbers if name in ("reward", "spent") else numbers.astype(int)).tolist()
+        for name, numbers in totals.items()
+    }
+    return messages.Totals(**shown)
 
 
 def _stopped(record: DecisionRecord) -> str:

@@ -244,9 +244,10 @@ class Span(NamedTuple):
         """Return a number of a candidate in each bucket."""
         return self.table[:, _NAMES + WIDTH * number + which]
 
-    def calibration(self) -> NDArray[np.float64]:
+    def calibration(self) -> list[list[float]]:
         """Return tries, sum of estimates and successes by tenths of the estimate."""
-        return self.table[:, _CALIBRATION:_NAMES].sum(axis=0).reshape(BINS, 3)
+        sums: NDArray[np.float64] = self.table[:, _CALIBRATION:_NAMES].sum(axis=0)
+        return list(sums.reshape(BINS, 3).tolist())
 
 
 def pack(numbers: Sequence[float]) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ import msgspec
 
 from longrank.service import messages
 from longrank.service.engine import decide, settle, stats
+from longrank.service.engine.catalog import Catalog
 from longrank.service.engine.model import Model
 from longrank.service.engine.stats import Span
 from longrank.service.errors import Unknown
@@ -44,16 +44,17 @@ PAGE = 500  # decisions that are read at once to filter them
 MAX_LOOKED = 4_000  # decisions that one request looks at
 
 
-class Views(ABC):
+class Views(Catalog):
     """The part of the engine that reads models and decisions from its store."""
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
-        self.store, self.clock = store, clock
+        super().__init__(store, clock)
         self._counted: dict[int, tuple[float, float, int]] = {}
 
-    @abstractmethod
-    def model(self, name: str) -> Model:
-        """Return the model of a name."""
+    def summaries(self) -> messages.SummaryList:
+        """Summarise all models without reading the store."""
+        unavailable = [messages.UnavailableModel(*each) for each in self.suspended.items()]
+        return messages.SummaryList([summary(model) for model in self.models()], unavailable)
 
     def describe(self, model: Model) -> messages.ModelAnswer:
         """Describe a model: what it was created with, and how it is doing."""
@@ -102,7 +103,7 @@ class Views(ABC):
                 whole = [each.astype(int) for each in numbers[: stats.COST]]
                 columns = [each.tolist() for each in (*whole, *numbers[stats.COST :])]
                 candidates.append(messages.CandidateSeries(name, *columns))
-        bins = span.calibration().tolist()
+        bins = span.calibration()
         return messages.SeriesAnswer(
             model=model.name,
             currency=model.spec.request.currency,

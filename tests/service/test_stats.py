@@ -68,8 +68,7 @@ def test_merging_keeps_all_sums(steps):
             (module.COST, sum(quarters for *_, quarters in mine) / 4.0),
         ):
             assert sum(span.candidate(i, which)) == expected
-    starts = [start for start, _ in span.buckets]
-    assert starts == sorted(set(starts))
+    assert span.starts == sorted(set(span.starts))
     assert sum(n for n, _, _ in span.calibration()) == len(steps)
 
 
@@ -84,7 +83,6 @@ def test_memory_is_bounded_however_long_it_runs(monkeypatch):
     span = series.within(None, NOW + 60_000.0)
     assert sum(span.total(DECISIONS)) == 20_000
     others = sum(span.candidate(MAX_NAMES, FIRST))
-    assert span.others()
     assert others == 20_000 * (200 - MAX_NAMES) / 200
 
 
@@ -108,7 +106,7 @@ def test_a_clock_that_was_in_the_future_hides_nothing_that_comes_later():
     assert sum(series.within(None, NOW + 600).total(DECISIONS)) == 5
     span = series.within(900, NOW + 600)
     assert sum(span.total(DECISIONS)) == 4  # the first has aged by a year
-    assert span.buckets[-1][0] <= NOW + 500
+    assert span.starts[-1] <= NOW + 500
 
 
 def test_a_replay_and_a_restart_give_the_same_numbers(engine, clock, reopen):

@@ -265,7 +265,7 @@ def test_who_cannot_be_told_keeps_nobody_else_from_it(store, model, caplog):
         future = store.append(decision(model, "b"))
     assert (future.result(120).id, asyncio.run(work()).id) == ("b", "d")
     assert [entry.id for entry in store.after(model, 0)] == ["a", "b", "c", "d"]
-    until(lambda: "could not deliver a commit result: event loop closed" in caplog.text)
+    until(lambda: "could not deliver results: event loop closed" in caplog.text)
 
 
 def test_a_call_that_goes_wrong_leaves_nothing_behind_and_the_next_works_until_it_is_closed(
@@ -286,7 +286,8 @@ def test_a_call_that_goes_wrong_leaves_nothing_behind_and_the_next_works_until_i
 
 
 def test_what_comes_in_a_turn_of_an_event_loop_shares_a_commit_or_a_refusal(store, model):
-    sizes, submit = [], store.writer.submit
+    sizes, gathering = [], store.writer._gathering
+    submit = gathering._submit
 
     def submitted(appends):
         sizes.append(len(appends))
@@ -296,7 +297,7 @@ def test_what_comes_in_a_turn_of_an_event_loop_shares_a_commit_or_a_refusal(stor
         futures = [store.writer.append_soon(decision(model, f"d{i}")) for i in range(5)]
         return await asyncio.gather(*futures, return_exceptions=True)
 
-    store.writer.submit = submitted
+    gathering._submit = submitted
     entries = asyncio.run(work())
     assert sizes == [5]
     assert entries == store.after(model, 0)

@@ -119,7 +119,8 @@ def shorten(value: Any) -> str:
 
 
 def _as_before(kind: str) -> str:
-    return f"be {_WORDS[kind]}, as this field is {_ARTICLES[kind]}"
+    values, article = _WORDS[kind]
+    return f"be {values}, as this field is {article}"
 
 
 def read_category(value: Any, strict: bool, where: str) -> str:
@@ -213,17 +214,10 @@ def read_words(value: Any, where: str) -> list[str | None]:
 
 
 _WORD = re.compile(r"\w+")
-_ARTICLES = {
-    "category": "a category",
-    "number": "a number",
-    "text": "a text",
-    "tags": "a set of tags",
-    "embedding": "an embedding",
-}
-_WORDS = {
-    "category": "text or a boolean",
-    "number": "a number",
-    "text": "text",
-    "tags": "a list of text",
-    "embedding": "a list of numbers",
+_WORDS = {  # the values of a kind of field, and the kind
+    "category": ("text or a boolean", "a category"),
+    "number": ("a number", "a number"),
+    "text": ("text", "a text"),
+    "tags": ("a list of text", "a set of tags"),
+    "embedding": ("a list of numbers", "an embedding"),
 }

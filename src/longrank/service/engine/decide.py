@@ -47,6 +47,7 @@ from longrank.service.store.records import (
     Matrix,
     Plan,
     SparseMatrix,
+    copied,
     encode,
 )
 from longrank.service.validation_errors import explain
@@ -229,14 +230,12 @@ def _stored(offered: Offer, *, arrays: bool) -> dict[str, Any]:
 def answer(record: DecisionRecord, model: str) -> messages.DecisionAnswer:
     """Return the answer to a decision."""
     proposal = record.proposal
-    return messages.DecisionAnswer(
-        id=record.id,
+    return copied(
+        record,
+        messages.DecisionAnswer,
         model=model,
-        mode=record.mode,  # type: ignore[arg-type]
         **_shown(record.played),
         version=record.learned,
-        created=record.created,
-        expires=record.expires,
         proposal=None if proposal is None else messages.Proposal(**_shown(proposal)),
     )
 

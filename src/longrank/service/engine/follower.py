@@ -7,13 +7,7 @@ import threading
 from collections.abc import Callable, Mapping
 from itertools import accumulate
 
-from longrank.service.engine.apply import (
-    Learners,
-    Progress,
-    Recent,
-    catch_up,
-    is_deleted,
-)
+from longrank.service.engine.apply import Learners, Progress, Recent, catch_up, is_deleted
 from longrank.service.engine.model import Model
 from longrank.service.errors import ServiceError, Stopped
 from longrank.service.store.records import DECISION, OUTCOME, Entry
@@ -166,5 +160,5 @@ class Follower(Learners):
 
     def _failed(self, model: Model, error: Exception) -> None:
         self._followed.pop(model.number, None)  # once it can be used it catches up from the log
-        if not is_deleted(self._store, model):
+        if not is_deleted(self._store, model.number):
             self._suspend(model.number, model.name, error)

@@ -125,10 +125,8 @@ class Series(msgspec.Struct, array_like=True):
 
     def copy(self) -> Series:
         """Return a copy that does not change as this one goes on counting."""
-        numbers, watched = self.numbers.copy(), self.watched.copy()
-        return Series(
-            self.places, self.start, numbers, self.tiers, self.oldest, watched, self.marks
-        )
+        own = {"numbers": self.numbers.copy(), "watched": self.watched.copy()}
+        return msgspec.structs.replace(self, **own)
 
     def _look_for_change(self, name: str, at: float, good: bool, estimate: float) -> None:
         """Look for a change of a candidate that has numbers of its own."""

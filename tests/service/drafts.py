@@ -21,4 +21,4 @@ def snapshot(seq, policy=b"policy"):
 
 
 def append(store, draft):
-    return store.append(draft).result(120)
+    return store.writer.append(draft).result(120)

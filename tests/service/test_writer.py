@@ -22,7 +22,7 @@ def model(store):
 
 def test_the_second_of_its_kind_is_a_duplicate_and_the_rest_of_the_batch_is_not(store, model):
     append(store, decision(model, "x"))
-    futures = [store.append(decision(model, name)) for name in ("a", "x", "b", "a", "c")]
+    futures = [store.writer.append(decision(model, name)) for name in ("a", "x", "b", "a", "c")]
     kinds = [type(future.exception(30)) for future in futures]
     assert kinds == [type(None), Duplicate, type(None), Duplicate, type(None)]
     assert [entry.id for entry in store.after(model, 0)] == ["x", "a", "b", "c"]
@@ -71,10 +71,10 @@ def held_up(store):
 def test_no_more_wait_than_may_and_those_who_do_are_served(store, model):
     store.writer.max_queued = 3
     with held_up(store):
-        futures = [store.append(decision(model, f"d{i}")) for i in range(3)]
+        futures = [store.writer.append(decision(model, f"d{i}")) for i in range(3)]
         assert store.writer.queued == 3
         with pytest.raises(Busy):
-            store.append(decision(model, "d3"))
+            store.writer.append(decision(model, "d3"))
     assert [future.result(120).id for future in futures] == ["d0", "d1", "d2"]
     assert [entry.id for entry in store.after(model, 0)] == ["d0", "d1", "d2"]
 
@@ -83,7 +83,7 @@ def test_entries_of_many_bytes_do_not_all_go_into_one_transaction(store, model, 
     monkeypatch.setattr(writer, "MAX_BYTES", 1)
     before = store.writer.batches
     with held_up(store):
-        futures = [store.append(decision(model, name)) for name in "abc"]
+        futures = [store.writer.append(decision(model, name)) for name in "abc"]
     assert [future.result(120).id for future in futures] == ["a", "b", "c"]
     assert store.writer.batches - before == 4  # with the one that held it up
 
@@ -94,7 +94,7 @@ def test_who_cannot_be_told_keeps_nobody_else_from_it(store, model, caplog):
     loop.close()
     with held_up(store):
         store.writer.submit([gone])
-        future = store.append(decision(model, "b"))
+        future = store.writer.append(decision(model, "b"))
     assert future.result(120).id == "b"
     assert [entry.id for entry in store.after(model, 0)] == ["a", "b"]
     until(lambda: "could not deliver results: event loop closed" in caplog.text)
@@ -115,7 +115,7 @@ def test_a_call_that_goes_wrong_leaves_nothing_behind_and_the_next_works(store, 
 def test_a_closed_store_refuses(store, model):
     store.close()
     with pytest.raises(StoreFailed, match="closed"):
-        store.append(decision(model, "x"))
+        store.writer.append(decision(model, "x"))
 
 
 # what an event loop appends

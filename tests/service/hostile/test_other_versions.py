@@ -46,13 +46,13 @@ def unknown_state(engine, model, after=-1):
 def unknown_entry(engine, model):
     """A decision whose record this version does not know."""
     body = records.encode([records.VERSION + 1, "something", "else"])
-    engine.store.append(Draft(model.number, DECISION, "later", 0.0, 0.0, body)).result()
+    engine.store.writer.append(Draft(model.number, DECISION, "later", 0.0, 0.0, body)).result()
 
 
 def other_layout(engine, model):
     """The same, where the version does not tell."""
     body = records.encode([records.VERSION, "something", "else"])
-    engine.store.append(Draft(model.number, DECISION, "later", 0.0, 0.0, body)).result()
+    engine.store.writer.append(Draft(model.number, DECISION, "later", 0.0, 0.0, body)).result()
 
 
 WRITTEN = [unknown_field, unknown_state, unknown_entry, other_layout]

@@ -83,10 +83,10 @@ class PostgresStore(Store):
     blob, key = "BYTEA", "BIGINT PRIMARY KEY"
     exists = "SELECT 1 FROM to_regclass(?) AS found WHERE found IS NOT NULL"
 
-    def __init__(self, url: str, *, max_queued: int = 4096) -> None:
+    def __init__(self, url: str) -> None:
         self._url = url
         self._leases = _Leases(self)
-        super().__init__(max_queued=max_queued)
+        super().__init__()
 
     def connect(self, *, write: bool) -> Session:
         return self._connect(statement_timeout=APPEND if write else STATEMENT)
@@ -149,10 +149,10 @@ class PostgresStore(Store):
 
     def _prepare(self, session: Session) -> None:
         """Create what is missing, one process after the other; the next waits for its turn."""
-        session.execute(f"SET idle_session_timeout = {1000 * PREPARING:.0f}")
-        session.execute(f"SET idle_in_transaction_session_timeout = {1000 * PREPARING:.0f}")
-        session.execute(f"SET statement_timeout = {1000 * STATEMENT:.0f}")
-        session.execute(f"SET lock_timeout = {1000 * STATEMENT:.0f}")
+        for silence in ("idle_session_timeout", "idle_in_transaction_session_timeout"):
+            session.execute(f"SET {silence} = {1000 * PREPARING:.0f}")
+        for duration in ("statement_timeout", "lock_timeout"):
+            session.execute(f"SET {duration} = {1000 * STATEMENT:.0f}")
         session.execute("SELECT pg_advisory_lock(?, 0)", (LOCK,))
         session.execute(f"SET lock_timeout = {1000 * LOCK_WAIT:.0f}")
         try:

@@ -28,14 +28,7 @@ class SqliteStore(Store):
 
     failures = (apsw.Error, OSError, UnicodeDecodeError)
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        max_queued: int = 4096,
-        vfs: str | None = None,
-        shared: bool = False,
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, vfs: str | None = None) -> None:
         if version() < MIN_VERSION:
             minimum = ".".join(map(str, MIN_VERSION))
             raise StoreFailed(
@@ -44,9 +37,9 @@ class SqliteStore(Store):
             )
         self.path = Path(path)
         self._vfs = vfs
-        self._guard = None if shared or vfs else _Lock(self.path)
+        self._guard = None if vfs else _locked(self.path)
         try:
-            super().__init__(max_queued=max_queued)
+            super().__init__()
         except BaseException:
             self._release()
             raise
@@ -102,32 +95,28 @@ class SqliteStore(Store):
 
     def _release(self) -> None:
         if self._guard is not None:
-            self._guard.release()
+            with suppress(OSError):
+                os.close(self._guard)
             self._guard = None
 
 
-class _Lock:
-    """A lock on a file beside the store, released when the process ends."""
+def _locked(path: Path) -> int:
+    """Lock a file beside the store until it is closed, or the process ends; return it."""
+    import fcntl
 
-    def __init__(self, path: Path) -> None:
-        import fcntl
-
-        name = f"{path}.lock"
-        try:
-            self._file = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise StoreFailed(f"cannot open {name}: {error.strerror}") from error
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._file)
-            raise InUse(
-                f"{path} is in use by another process; several processes need PostgreSQL"
-            ) from None
-
-    def release(self) -> None:
-        with suppress(OSError):
-            os.close(self._file)
+    name = f"{path}.lock"
+    try:
+        file = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StoreFailed(f"cannot open {name}: {error.strerror}") from error
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(file)
+        raise InUse(
+            f"{path} is in use by another process; several processes need PostgreSQL"
+        ) from None
+    return file
 
 
 def version() -> tuple[int, ...]:

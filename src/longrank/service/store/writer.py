@@ -75,12 +75,11 @@ class Writer:
         self,
         connect: Callable[[], sql.Session],
         failures: tuple[type[Exception], ...],
-        max_queued: int,
         *,
         alone: bool = True,
     ) -> None:
         self._connect, self._failures, self._alone = connect, failures, alone
-        self.max_queued = max_queued
+        self.max_queued = 4096  # writes that wait; further ones are refused
         self.committed: Committed = lambda appends: appends
         self.batches = 0
         self.failing: str | None = None

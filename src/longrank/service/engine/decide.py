@@ -61,7 +61,6 @@ MAX_ATOMS = 1 << 22  # of all candidates of a round, at 16 bytes each
 TOGETHER = 2048  # candidates checked before other threads get a turn
 FEW = 64  # so many candidates exceed MAX_ATOMS only with long values
 _ID = re.compile(messages.ID)
-_TYPES = {"float32": "<f4", "float64": "<f8"}
 _NO_TRIES = Payoffs([], [0.0])
 _json = msgspec.json.Encoder().encode
 
@@ -571,7 +570,7 @@ def _items(rows: list[list[float]], dim: int) -> NDArray[np.floating]:
 
 
 def _unpacked(packed: Packed, count: int) -> NDArray[np.floating]:
-    kind = np.dtype(_TYPES[packed.dtype])
+    kind = np.dtype(packed.dtype).newbyteorder("<")
     total, rest = divmod(len(packed.data), kind.itemsize)
     if rest or (total % count if count else total) or (count and not total):
         rule = f"hold {count} rows of {packed.dtype}"

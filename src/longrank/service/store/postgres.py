@@ -89,13 +89,10 @@ class PostgresStore(Store):
         super().__init__()
 
     def connect(self, *, write: bool) -> Session:
-        return self._connect(statement_timeout=APPEND if write else STATEMENT)
+        return self.open(statement_timeout=APPEND if write else STATEMENT)
 
-    def connect_for_leases(self) -> Session:
-        """Open a connection that the server ends when this process is silent."""
-        return self._connect(statement_timeout=STATEMENT, idle_session_timeout=LEASE)
-
-    def _connect(self, **seconds: float) -> Session:
+    def open(self, **seconds: float) -> Session:
+        """Open a connection with these settings of the server."""
         settings = _SERVER | {name: f"{1000 * value:.0f}" for name, value in seconds.items()}
         options = " ".join(f"-c {name}={value}" for name, value in settings.items())
         return PostgresSession(
@@ -112,20 +109,16 @@ class PostgresStore(Store):
         return self._leases.holds(model)
 
     def renew(self, models: Collection[int]) -> None:
-        try:
+        with self.translated():
             self._leases.renew(models)
-        except self.failures as error:
-            raise self.failed(error) from error
 
     def save_snapshot(self, model: int, snapshot: Snapshot) -> None:
         if not self.lead(model):
             super().save_snapshot(model, snapshot)
             return
         body, total = snapshot.packed()
-        try:
+        with self.translated():
             self._leases.write(lambda s: sql.save_snapshot(s, model, snapshot.seq, body, total))
-        except self.failures as error:
-            raise self.failed(error) from error
 
     def stamp(self) -> object:
         digest = "count(*), coalesce(sum(hashtextextended(encode(spec, 'hex'), model)), 0)"
@@ -192,7 +185,8 @@ class _Leases:
     def _renew(self, models: Collection[int]) -> None:
         began = time.monotonic()
         if self._session is None:
-            self._session = self._store.connect_for_leases()
+            timeouts = {"statement_timeout": STATEMENT, "idle_session_timeout": LEASE}
+            self._session = self._store.open(**timeouts)
         wanted = sorted(set(models) - self._held)
         take = "SELECT m FROM unnest(?::int[]) AS m WHERE pg_try_advisory_lock(?, m)"
         taken = self._session.execute(take, (wanted, UPKEEP))

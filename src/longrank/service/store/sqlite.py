@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import apsw
@@ -69,18 +69,15 @@ class SqliteStore(Store):
         return super().failed(error)
 
     def verify(self, stopping: Callable[[], bool] = lambda: False) -> None:
-        session = self.connect()
-        try:
+        with self.translated(), closing(self.connect()) as session:
             session.set_progress_handler(stopping, _STEPS)
-            for (found,) in session.execute("PRAGMA integrity_check(1)"):
-                if found != "ok":
-                    raise StoreDamaged(f"{self.path} is damaged: {found}; restore it from a backup")
-        except apsw.InterruptError as error:
-            raise Stopped("stopped while the store was read") from error
-        except self.failures as error:
-            raise self.failed(error) from error
-        finally:
-            session.close()
+            try:
+                results = list(session.execute("PRAGMA integrity_check(1)"))
+            except apsw.InterruptError as error:
+                raise Stopped("stopped while the store was read") from error
+        for (result,) in results:
+            if result != "ok":
+                raise StoreDamaged(f"{self.path} is damaged: {result}; restore it from a backup")
         super().verify(stopping)
 
     def worth_verifying(self) -> bool:

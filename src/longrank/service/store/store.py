@@ -6,7 +6,7 @@ import re
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 from urllib.parse import unquote
@@ -101,17 +101,12 @@ class Store(ABC):
     def __init__(self) -> None:
         self._closed = False
         self._pool = _Pool(lambda: self.connect(write=False))
-        try:
-            session = self.connect(write=True)
-            try:
+        with self.translated():
+            with closing(self.connect(write=True)) as session:
                 self._prepare(session)
-            finally:
-                session.close()
             self.writer = Writer(
                 lambda: self.connect(write=True), self.failures, alone=self.exclusive
             )
-        except self.failures as error:
-            raise self.failed(error) from error
 
     @abstractmethod
     def connect(self, *, write: bool) -> Session:
@@ -254,9 +249,14 @@ class Store(ABC):
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """Lend a connection to read from; the database's failures become ours."""
+        with self.translated(), self._pool.lend() as session:
+            yield session
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Raise the database's failures as ours."""
         try:
-            with self._pool.lend() as session:
-                yield session
+            yield
         except self.failures as error:
             raise self.failed(error) from error
 

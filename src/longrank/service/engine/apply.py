@@ -39,8 +39,8 @@ class Learners:
 
     broken: str | None = None  # why learning stopped, if it did
 
-    def __init__(self, store: Store, models: Mapping[int, Model], recent: Recent) -> None:
-        self._store, self._models, self._recent = store, models, recent
+    def __init__(self, models: Mapping[int, Model], recent: Recent) -> None:
+        self._store, self._models, self._recent = recent.store, models, recent
         self._busy: dict[int, Any] = {}  # entries that models in the pool have yet to apply
         self._costs: dict[int, float] = {}  # seconds that a model took for an outcome
         self._lock = threading.Lock()

@@ -368,6 +368,18 @@ def test_an_export_is_a_log_that_teaches_what_the_model_learned(engine, folder):
             assert pack(learner.state()[part]) == pack(model.policy.state()[part])
 
 
+def test_where_pyarrow_is_not_installed_json_lines_are_exported_and_parquet_says_what_it_needs(
+    engine, monkeypatch
+):
+    engine.decide("m", routed("x"))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    (row,) = map(json.loads, exported(engine, "m", "jsonl").splitlines())
+    assert (row["id"], row["context"], row["candidates"]) == ("x", VISA, None)
+    with pytest.raises(InvalidInput, match=r"format must be jsonl, .*'\.\[logs\]'"):
+        exported(engine, "m")
+
+
 # what is refused
 
 LONG = "x" * 5000

@@ -134,7 +134,7 @@ def show(cells: list[Cell], held_out: int, out: Path) -> None:
     for key, score in scores.items():
         where = key.task if few else f"mean of {tasks} tasks"
         line = lines.setdefault((where, key.scenario, key.policy), {})
-        ncr = score.ncr if score.held_out is None else score.held_out.ncr
+        ncr = fmean(row["ncr"] for row in score.reported)
         line.setdefault(key.budget, []).append(ncr)
     how = "mean over held-out shuffles" if held_out else "best setting of the grid"
     title = f"NCR by budget b ({how}): 0 is a random order, 1 a clairvoyant"

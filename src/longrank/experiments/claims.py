@@ -11,7 +11,7 @@ from typing import NamedTuple
 from longrank.document.numbers import counted
 from longrank.experiments.latent import PANELS, SIGNIFICANT, few_topics, latent
 from longrank.experiments.results import ResultRow
-from longrank.experiments.scores import Key, Score, Scores
+from longrank.experiments.scores import Key, Score, Scores, mean
 from longrank.experiments.settings import BUDGETS
 from longrank.experiments.tables import MNIST, PAPER_TASKS, SIX, label, published
 
@@ -66,9 +66,9 @@ def checks(rows: Sequence[ResultRow], scores: Scores) -> list[Check]:
 def held_out(scores: Scores) -> Scores:
     """Return the scores that have held-out shuffles, with their mean as ``ncr_published``."""
     return {
-        key: replace(score, ncr_published=score.held_out.mean)
+        key: replace(score, ncr_published=ncr)
         for key, score in scores.items()
-        if score.held_out is not None
+        if (ncr := mean(score.held_out, "ncr_published")) is not None
     }
 
 

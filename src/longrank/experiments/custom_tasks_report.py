@@ -81,7 +81,7 @@ def _origin(origin: Origin) -> str:
 def _task_blocks(
     table: PaperTable, panels: Sequence[tuple[str, int]], folder: Path, out: Path | None
 ) -> Drawn:
-    counts = [score.held_out.seeds for score in table.scores if score.held_out]
+    counts = [len(score.held_out) for score in table.scores if score.held_out]
     held_out, same_stream = [], _same_stream(table)
     settings: list[Block] = [
         details(table, attrgetter("rows"), "The best settings of each shuffle")
@@ -133,7 +133,7 @@ def _task_line(scores: Sequence[Score]) -> str:
     text = f"{', '.join(parts)}. Settings were searched on {searched} ({tried})"
     if not any(score.held_out for score in scores):
         return f"{text}; none was held out."
-    further = _range((s.held_out.seeds for s in scores if s.held_out), "other")
+    further = _range((len(s.held_out) for s in scores if s.held_out), "other")
     return f"{text}, and the best ones run on {further}."
 
 

@@ -33,7 +33,7 @@ from longrank.experiments.custom_tasks_report import details, field
 from longrank.experiments.latent import PANELS, POLICIES, few_topics, latent
 from longrank.experiments.page import Page, paragraphs
 from longrank.experiments.results import ResultRow, origin, read_results
-from longrank.experiments.scores import Scores, score_cells
+from longrank.experiments.scores import Scores, mean, score_cells
 from longrank.experiments.tables import (
     MNIST,
     Comparison,
@@ -146,7 +146,7 @@ def _untested(count: int, total: int) -> list[Block]:
 def _extent(scores: Scores, all_tables: Sequence[PaperTable]) -> str:
     there = sum(table.number is not None and bool(table.scores) for table in all_tables)
     runs = sum(score.tried * score.seeds for score in scores.values())
-    further = sum(0 if s.held_out is None else s.held_out.seeds for s in scores.values())
+    further = sum(len(score.held_out) for score in scores.values())
     grids = ", ".join(sorted({score.grid for score in scores.values()}))
     return (
         f"Results for {there} of the paper's 13 tables: "
@@ -182,12 +182,11 @@ def _shortfalls(one: Agreement) -> Grid:
     rows = []
     for short in one.shortfalls:
         task, scenario, budget, policy = short.score.key
-        held_out = short.score.held_out
         numbers = (
             number(short.score.ncr_published, 3),
             number(short.published),
             number(short.difference, 3, sign=True),
-            number(None if held_out is None else held_out.mean, 3),
+            number(mean(short.score.held_out, "ncr_published"), 3),
         )
         cell = Field(f"{task}, {scenario}, b = {budget}, {label(policy)}", short.reason)
         rows.append((cell, *numbers))
@@ -205,7 +204,7 @@ def table_blocks(table: PaperTable, out: Path | None = None) -> list[Block]:
     small = "; in small print, the paper's number and the difference" if compared else ""
     blocks = [Prose(f"Best of the grid on the same stream{small}:"), _grid(run, _ours)]
     if any(score.held_out for score in table.scores):
-        seeds = sorted({score.held_out.seeds for score in table.scores if score.held_out})
+        seeds = sorted({len(score.held_out) for score in table.scores if score.held_out})
         counts = " or ".join([*map(str, seeds[:-1]), counted(seeds[-1], "other shuffle")])
         spread = "; in small print, the standard deviation" if seeds[-1] > 1 else ""
         blocks += [

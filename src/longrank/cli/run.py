@@ -19,6 +19,16 @@ if TYPE_CHECKING:
 
 Grid = Literal["quick", "paper"]
 Backend = Literal["processes", "dask", "ray"]
+HeldOut = Annotated[
+    int,
+    typer.Option(min=0, help="Further shuffles on which to run the best setting of each cell."),
+]
+Jobs = Annotated[int, typer.Option(min=1, help="Parallel processes.")]
+Out = Annotated[Path, typer.Option(help="Folder for the results.")]
+Address = Annotated[
+    str | None, typer.Option(help="Address of the Dask or Ray cluster; default: start one here.")
+]
+CORES = os.cpu_count() or 1
 MAX_BUDGET = 1_000_000
 _UNDEFINED = "–"  # an NCR where there is nothing to gain
 MAX_LINES = 40  # of the results at the end: those of more are averaged over the tasks
@@ -57,17 +67,11 @@ def run(
         Grid, typer.Option(help="Settings to search: quick is coarse, paper is fine.")
     ] = "quick",
     seeds: Annotated[int, typer.Option(min=1, help="Number of shuffles of each task.")] = 1,
-    held_out: Annotated[
-        int,
-        typer.Option(min=0, help="Further shuffles on which to run the best setting of each cell."),
-    ] = 0,
-    jobs: Annotated[int, typer.Option(min=1, help="Parallel processes.")] = os.cpu_count() or 1,
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
+    held_out: HeldOut = 0,
+    jobs: Jobs = CORES,
+    out: Out = Path("results"),
     backend: Annotated[Backend, typer.Option(help="Where to run the cells.")] = "processes",
-    address: Annotated[
-        str | None,
-        typer.Option(help="Address of the Dask or Ray cluster; default: start one here."),
-    ] = None,
+    address: Address = None,
 ) -> None:
     """Run experiments: every combination of tasks, scenarios, budgets and policies.
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 
 from longrank.datasets import SOURCES, TASKS
@@ -29,7 +28,7 @@ from longrank.experiments.claims import (
     checks,
 )
 from longrank.experiments.commands import commands
-from longrank.experiments.custom_tasks_report import details, field
+from longrank.experiments.custom_tasks_report import details, field, grid
 from longrank.experiments.latent import PANELS, POLICIES, few_topics, latent
 from longrank.experiments.page import Page, paragraphs
 from longrank.experiments.results import ResultRow, origin, read_results
@@ -160,8 +159,8 @@ def summary(checked: Sequence[Check], compared: Sequence[Agreement]) -> list[Blo
     rows = tuple(
         (check.sentence, check.figure, Field(check.verdict, strong=True)) for check in checked
     )
-    grid = Grid(("statement", "our results", "verdict"), rows, prose=(0, 1, 2))
-    blocks: list[Block] = [grid]
+    header = ("statement", "our results", "verdict")
+    blocks: list[Block] = [Grid(header, rows, prose=(0, 1, 2))]
     if any(one.scores for one in compared):
         blocks += [Prose(_BOTH_WAYS), _closeness(compared)]
     return [*blocks, *(_shortfalls(one) for one in compared if one.shortfalls)]
@@ -202,14 +201,14 @@ def table_blocks(table: PaperTable, out: Path | None = None) -> list[Block]:
     run = table.run()
     compared = any(entry.published is not None for entry in run.entries())
     small = "; in small print, the paper's number and the difference" if compared else ""
-    blocks = [Prose(f"Best of the grid on the same stream{small}:"), _grid(run, _ours)]
+    blocks = [Prose(f"Best of the grid on the same stream{small}:"), grid(run, _ours)]
     if any(score.held_out for score in table.scores):
         seeds = sorted({len(score.held_out) for score in table.scores if score.held_out})
         counts = " or ".join([*map(str, seeds[:-1]), counted(seeds[-1], "other shuffle")])
         spread = "; in small print, the standard deviation" if seeds[-1] > 1 else ""
         blocks += [
             Prose(f"Held out: mean over {counts}{spread}:"),
-            _grid(run, partial(field, True)),
+            grid(run, partial(field, True)),
         ]
     if table.not_run:
         blocks.append(Prose(f"{counted(table.not_run, 'field')} of the paper's table not run."))
@@ -234,20 +233,6 @@ def _not_run(missing: Sequence[PaperTable]) -> list[Block]:
         tasks = " ".join(table.task for table in mine)
         blocks += [Prose(text), Code((get, f"longrank run {tasks} --grid paper --held-out 4"))]
     return blocks
-
-
-def _grid(table: PaperTable, shown: Callable[[Comparison], Field]) -> Grid:
-    scenarios = [
-        (f"{scenario} (ours only)" if ours_only else scenario, len(list(run)))
-        for (scenario, ours_only), run in groupby(
-            table.columns, lambda column: (column.scenario, column.ours_only)
-        )
-    ]
-    return Grid(
-        ("b", *(column.label for column in table.columns)),
-        tuple((str(row[0].budget), *map(shown, row)) for row in table.rows),
-        (("", 1), *scenarios),
-    )
 
 
 def _ours(entry: Comparison) -> Field:

@@ -49,7 +49,7 @@ def test_the_tries_of_a_round_are_the_budget_or_all():
 
 BAD = {
     r"losses must have 3 numbers, one more than rewards, got 2": ([1.0, 1.0], [0.0, 0.0]),
-    r"losses must have 1 numbers, one more than rewards, got 0": ([], []),
+    r"losses must have 1 number, one more than rewards, got 0": ([], []),
     r"rewards must be at least 0, got -0.5 at index 1": ([1.0, -0.5], [0.0, 0.0, 0.0]),
     r"losses must be at most 0, got 0.5 at index 0": ([1.0], [0.5, 0.0]),
     r"rewards must be non-increasing, got 1.0 before 2.0 at index 0": ([1.0, 2.0], [0, 0, 0]),
@@ -227,7 +227,7 @@ def test_costs_or_values_that_are_not_given_are_zero():
     [
         ([0.1, -0.1], None, r"costs must be at least 0, got -0.1 at index 1"),
         ([0.1, float("inf")], None, r"costs must be finite, got inf at index 1"),
-        ([0.1], [0.0, 1.0], r"values must have 1 numbers, as many as costs, got 2"),
+        ([0.1], [0.0, 1.0], r"values must have 1 number, as many as costs, got 2"),
         (None, [float("nan")], r"values must be finite, got nan at index 0"),
         (0.1, None, r"costs must have 1 dimensions, got shape \(\)"),
     ],

@@ -60,7 +60,7 @@ def test_numbers_of_numpy_are_as_good_as_those_of_python(tried, succeeded):
         (None, False, r"tried must be a whole number, got None"),
         (1, 1, r"succeeded must be True or False, got 1"),
         (1, None, r"succeeded must be True or False, got None"),
-        (0, True, r"tried must be at least 1 where something succeeded, got 0"),
+        (0, True, r"tried must be at least 1 if the last attempt succeeded, got 0"),
     ],
 )
 def test_a_bad_outcome_is_refused_in_one_sentence(tried, succeeded, message):
@@ -72,7 +72,7 @@ def test_a_bad_outcome_is_refused_in_one_sentence(tried, succeeded, message):
     ("costs", "message"),
     [
         ([0.1, -0.2], "costs must be at least 0, got -0.2 at index 1"),
-        ([0.1], "costs must have 2 numbers, one a try, got 1"),
+        ([0.1], "costs must have 2 numbers, one for each try, got 1"),
         ([0.1, None], "costs must hold numbers, got None at index 1"),
     ],
 )

@@ -46,7 +46,7 @@ ITEMS = np.eye(4)[[1, 0, 3, 2, 1]] * 0.9
             lambda: named("ind", dim=3),
             r"settings must include 'max_budget' for 'ind', got \['dim'\]",
         ),
-        (lambda: named("rand", rng=1, dim=3), r"settings must be among rng for 'rand', got dim"),
+        (lambda: named("rand", rng=1, dim=3), r"settings must be among rng for 'rand', got 'dim'"),
     ],
 )
 def test_bad_settings_are_refused(make, message):

@@ -68,7 +68,7 @@ def test_every_call_goes_through(http, client, items):
     assert client.read("m", "x").outcome == messages.Observed(1, True)
     assert [one.id for one in client.latest("m", limit=5).decisions] == ["x"]
     assert client.model("m").stats.learned == 1
-    assert client.export("m")[:4] == b"PAR1"
+    assert client.export("m", "parquet")[:4] == b"PAR1"
     assert client.drop("m", older_than=60).dropped == 0
     key = client.create_key("m")
     assert isinstance(key, messages.KeyCreated)

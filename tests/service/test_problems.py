@@ -30,13 +30,22 @@ def test_problems_are_problem_details(shared_http):
 
 
 MODELS = [
-    ({"policy": "nobody"}, "policy", "be one of recommended, .*, got 'nobody'"),
+    (
+        {"policy": "recomended"},
+        "policy",
+        "be one of recommended, thompson, plackett-luce, rand, eps, c-ucb1, gl-cdcm, ind, "
+        "got 'recomended'; did you mean recommended",
+    ),
     ({"settings": {"exploration": -1}}, "exploration", "be at least 0, got -1.0"),
     ({"settings": {"rate": "0.1"}}, "rate", "be a number, got '0.1'"),
-    ({"settings": {"nobody": 1}}, "settings", "be among dim, .* for 'ind', got nobody"),
-    ({"settings": {"dim": 3}}, "settings", "leave dim to the model, got dim"),
+    (
+        {"settings": {"nobody": 1}},
+        "settings",
+        "be among exploration, rate, radius, link for 'ind', got 'nobody'",
+    ),
+    ({"settings": {"dim": 3}}, "settings", "not name 'dim', which is given, got dim"),
     ({"settings": {"radius": 1e308}}, "radius", "be small enough for .*, got 1e.308"),
-    ({"policy": "cautious"}, "policy", "be one that goes on exploring: .*, got 'cautious'"),
+    ({"policy": "cautious"}, "policy", "^cautious cannot serve: it never explores"),
     ({"policy": "dep"}, "settings", "include 'topics' for 'dep', got"),
     (
         {"policy": "oracle", "settings": {"weights": [0.1] * DIM, "features": {"a": 1}}},
@@ -46,7 +55,8 @@ MODELS = [
     ({"dim": 0}, "dim", "^dim must be at least 1, got 0$"),
     ({"mode": "loud"}, "mode", "be one of frozen, online, shadow, got 'loud'"),
     ({"keep": -1}, "keep", "^keep must be above 0, got -1$"),
-    ({"nobody": 1}, "nobody", "unknown field `nobody`"),
+    ({"nobody": 1}, "nobody", "^nobody is not a field of this request$"),
+    ({"setings": {}}, "setings", r"^setings is not a field .* \(did you mean settings\?\)$"),
 ]
 
 
@@ -80,7 +90,7 @@ BODIES = {
     },
     "values[0] must be at most 1e+12, got 2000000000000.0": {**ROUND, "values": [2e12] * 5},
     "patience must be above 0, got 0": {**ROUND, "patience": 0},
-    "ids[1] must have at least 1 characters, got 0": {**ROUND, "ids": ["a", "", "b", "c", "d"]},
+    "ids[1] must have at least 1 character, got 0": {**ROUND, "ids": ["a", "", "b", "c", "d"]},
     "budget must be a whole number or null, got true": {**ROUND, "budget": True},
 }  # fmt: skip
 
@@ -134,3 +144,16 @@ def test_a_path_is_all_of_a_path(shared_http):
         answer = shared_http.get(odd)
         assert answer.json()["detail"] == "there is nothing at this path"
         assert answer.status_code == 404
+
+
+def test_half_an_outcome_and_an_id_that_cannot_be_are_told_in_words(shared_http):
+    shared_http.put(BASE, json={})
+    shared_http.post(DECISIONS, json={"id": "half", "candidates": ["a"]})
+    half = shared_http.put(f"{DECISIONS}/half/outcome", json={"tried": 1}).json()
+    rule = "both be given, or succeeded_id"
+    assert half["detail"] == f"tried, succeeded must {rule}, got only tried"
+    odd = shared_http.post(DECISIONS, json={"id": "order/17", "candidates": ["a"]}).json()
+    assert odd["detail"] == (
+        "id must be letters, digits, '.', '_', ':', '~', '-', at most 128, beginning with a "
+        'letter or digit, got "order/17"'
+    )

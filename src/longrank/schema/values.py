@@ -119,7 +119,7 @@ def shorten(value: Any) -> str:
 
 
 def _as_before(kind: str) -> str:
-    return f"be {_WORDS[kind]}, as this field is {_ARTICLES[kind]}"
+    return f"be {_WORDS[kind]}, as declared or as in earlier outcomes"
 
 
 def read_category(value: Any, strict: bool, where: str) -> str:
@@ -213,13 +213,6 @@ def read_words(value: Any, where: str) -> list[str | None]:
 
 
 _WORD = re.compile(r"\w+")
-_ARTICLES = {
-    "category": "a category",
-    "number": "a number",
-    "text": "a text",
-    "tags": "a set of tags",
-    "embedding": "an embedding",
-}
 _WORDS = {
     "category": "text or a boolean",
     "number": "a number",

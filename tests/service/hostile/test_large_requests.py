@@ -163,8 +163,8 @@ OUTCOMES = [{"id": f"x{i}", "tried": 1, "succeeded": True} for i in range(10_001
     ("change", "parameter", "rule"),
     [
         ({"tried": -1}, "outcomes[4321].tried", "must be at least 0"),
-        ({"nobody": 1}, "outcomes[4321].nobody", "must be left out"),
-        (None, "outcomes", "must have at most 10000 entries, got 10001"),
+        ({"nobody": 1}, "outcomes[4321].nobody", "is not a field"),
+        (None, "outcomes", "must have at most 10000 elements, got 10001"),
     ],
 )
 def test_an_error_names_the_element_of_a_long_list(client, codec, change, parameter, rule):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.errors import InvalidInput
+from longrank.errors import InvalidInput, plural
 from longrank.schema.kinds import Category, Embedding, Kind, Number, Tags
 
 ID = "id"
@@ -177,7 +177,7 @@ def read_embedding(value: Any, width: int, where: str) -> NDArray[np.float64] | 
     if len(vector) > MAX_EMBEDDING == width:
         return fold(vector)
     if len(vector) != width:
-        raise InvalidInput(where, f"have {width} numbers", len(vector))
+        raise InvalidInput(where, f"have {plural(width, 'number')}", len(vector))
     return vector
 
 

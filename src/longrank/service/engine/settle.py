@@ -14,8 +14,7 @@ from longrank.decision import Ranking
 from longrank.errors import InvalidInput, plural
 from longrank.payoffs import MAX_PRICE
 from longrank.service import messages
-from longrank.service.engine.apply import Recent
-from longrank.service.engine.decide import Appending, Reading
+from longrank.service.engine.decide import Access
 from longrank.service.engine.model import Model
 from longrank.service.errors import Conflict, Duplicate, ServiceError, Unknown
 from longrank.service.messages import OutcomeRequest
@@ -35,29 +34,21 @@ MAX_TOGETHER = 256  # outcomes of a batch that share a commit
 
 
 async def settle(
-    model: Model,
-    decision: str,
-    request: OutcomeRequest,
-    recent: Recent,
-    now: float,
-    append: Appending,
-    read: Reading,
+    model: Model, decision: str, request: OutcomeRequest, access: Access
 ) -> messages.OutcomeAnswer:
-    """Log what became of a decision. The same report again gets the same answer.
-
-    ``read`` calls a function that reads the store; an event loop goes on meanwhile.
-    """
+    """Log what became of a decision. The same report again gets the same answer."""
+    recent, now = access.recent, access.clock()
     known = recent.known(model.number, decision)
     if known is None:
-        known = await read(recent.find, model.number, decision)
+        known = await access.read(recent.find, model.number, decision)
     if known is None:
         raise Unknown(f"there is no decision {decision!r}")
     record, receipt = known
     outcome = check(request, record, now, model.spec.request.mode)
     with suppress(Duplicate):
-        await append(_draft(model, record, outcome, receipt))
+        await access.append(_draft(model, record, outcome, receipt))
         return answer(outcome)
-    _, existing = await read(recent.store.find, model.number, decision)
+    _, existing = await access.read(recent.store.find, model.number, decision)
     if existing is None:
         raise Unknown(f"there is no decision {decision!r}")
     before = existing.outcome()
@@ -68,12 +59,7 @@ async def settle(
 
 
 async def settle_many(
-    model: Model,
-    items: Sequence[messages.BatchItem],
-    recent: Recent,
-    now: float,
-    append: Appending,
-    read: Reading,
+    model: Model, items: Sequence[messages.BatchItem], access: Access
 ) -> list[messages.OutcomeAnswer | Exception]:
     """Log many outcomes, some of which share a commit; an error in place of one refused.
 
@@ -83,11 +69,12 @@ async def settle_many(
 
     async def one(item: messages.BatchItem) -> messages.OutcomeAnswer | Exception:
         try:
-            return await settle(model, item.id, item, recent, now, append, read)
+            return await settle(model, item.id, item, access)
         except (InvalidInput, ServiceError) as error:
             return error
 
-    numbers = await read(recent.store.numbers, model.number, [item.id for item in items])
+    ids = [item.id for item in items]
+    numbers = await access.read(access.recent.store.numbers, model.number, ids)
     order = sorted(range(len(items)), key=lambda i: numbers.get(items[i].id, 0))
     answers: dict[int, messages.OutcomeAnswer | Exception] = {}
     for first in range(0, len(items), MAX_TOGETHER):
@@ -96,9 +83,7 @@ async def settle_many(
     return [answers[i] for i in range(len(items))]
 
 
-def expire(
-    model: Model, decided: Entry, store: Store, now: float, timeout: float | None = None
-) -> None:
+def expire(model: Model, decided: Entry, store: Store, now: float, timeout: float) -> None:
     """Log a missing outcome as a failure, for a model that is set so.
 
     TimeoutError if the model has not learned it after ``timeout`` seconds; it will all the same.

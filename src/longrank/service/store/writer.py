@@ -46,15 +46,15 @@ class Append:
 
 
 @dataclass(slots=True, eq=False)
-class _Call:
-    """Other work for a transaction, and the caller's future."""
+class Call:
+    """Other work, in a transaction if a writer does it, and the caller's future."""
 
-    work: Callable[[sql.Session], Any]
+    work: Callable[..., Any]
     future: AnyFuture
     result: Any = None
 
 
-Item = Append | _Call
+Item = Append | Call
 Committed = Callable[[list[Append]], Sequence[Append]]
 
 
@@ -88,7 +88,7 @@ class Writer:
         self._queue: list[Item] = []
         self._wake = threading.Condition()
         self._closing = False
-        self._gathered: dict[asyncio.AbstractEventLoop, list[Append]] = {}
+        self._gathering = Gathering(self.submit)
         self._session: sql.Session | None = connect()
         self._last = sql.last_seq(self._session)
         self._thread = threading.Thread(target=self._run, name="longrank-writer", daemon=True)
@@ -105,28 +105,12 @@ class Writer:
 
     def append_soon(self, draft: Draft) -> asyncio.Future[Entry]:
         """Append to the log, for the running event loop: as :meth:`append`, to be awaited."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Entry] = loop.create_future()
-        gathered = self._gathered.setdefault(loop, [])
-        gathered.append(Append(draft, future))
-        if len(gathered) == 1:
-            loop.call_soon(self._submit_gathered, loop)
-        return future
-
-    def _submit_gathered(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Queue what a turn of an event loop appends, with one thread switch."""
-        appends = self._gathered.pop(loop)
-        try:
-            self.submit(appends)
-        except ServiceError as error:
-            for append in appends:
-                append.result = error
-            _set_results(appends)
+        return self._gathering.add(Append, draft)
 
     def call(self, work: Callable[[sql.Session], T]) -> T:
         """Run other work in a transaction, and wait for its result."""
         future: Future[T] = Future()
-        self.submit([_Call(work, future)])
+        self.submit([Call(work, future)])
         return future.result()
 
     def submit(self, items: Sequence[Item]) -> None:
@@ -207,7 +191,7 @@ class Writer:
         self.batches += 1
         self.failing = None
         appends = [item for item in batch if isinstance(item, Append)]
-        done: list[Item] = [item for item in batch if isinstance(item, _Call)]
+        done: list[Item] = [item for item in batch if isinstance(item, Call)]
         seqs = [append.result.seq for append in appends if isinstance(append.result, Entry)]
         self._last = max(seqs, default=self._last)
         return [*done, *self.committed(appends)] if appends else done
@@ -241,7 +225,7 @@ def _transact(session: sql.Session, batch: list[Item]) -> None:
         for append, result in zip(appends, results, strict=True):
             append.result = result
     for call in batch:
-        if isinstance(call, _Call):
+        if isinstance(call, Call):
             try:
                 call.result = call.work(session)
             except ServiceError as error:
@@ -272,6 +256,34 @@ def insert(session: sql.Session, drafts: list[Draft]) -> list[Entry | Duplicate]
     ]
 
 
+class Gathering:
+    """Gather what an event loop submits in one turn: switching threads costs more than the work.
+
+    ``submit`` gets all of it at once; what it raises is raised for every caller.
+    """
+
+    def __init__(self, submit: Callable[[list[Item]], None]) -> None:
+        self._submit = submit
+        self._gathered: dict[asyncio.AbstractEventLoop, list[Item]] = {}
+
+    def add(self, kind: Callable[[Any, AnyFuture], Item], what: Any) -> asyncio.Future[Any]:
+        """Submit an item of a kind for the running event loop; return the future of its result."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        gathered = self._gathered.setdefault(loop, [])
+        gathered.append(kind(what, future))
+        if len(gathered) == 1:
+            loop.call_soon(self._hand_on, loop)
+        return future
+
+    def _hand_on(self, loop: asyncio.AbstractEventLoop) -> None:
+        items = self._gathered.pop(loop)
+        try:
+            self._submit(items)
+        except ServiceError as error:
+            refuse(items, error)
+
+
 def refuse(items: Sequence[Item], error: Exception) -> None:
     """Deliver an error to the callers of these items."""
     for item in items:
@@ -291,14 +303,14 @@ def acknowledge(items: Sequence[Item]) -> None:
         try:
             loop.call_soon_threadsafe(_set_results, waiting)
         except RuntimeError:
-            log.error("could not deliver a commit result: event loop closed")
+            log.error("could not deliver results: event loop closed")
 
 
 def _set_results(items: Sequence[Item]) -> None:
     for item in items:
         if item.future.done():
             continue  # the client disconnected; the entry is in the log anyway
-        if isinstance(item.result, Exception):
+        if isinstance(item.result, BaseException):
             item.future.set_exception(item.result)
         else:
             item.future.set_result(item.result)

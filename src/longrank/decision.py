@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from longrank import checks, notebook, packing
 from longrank.arrays import Indices, Matrix, Vector
 from longrank.contents import MAX_COUNT, Contents, check, numbers, show, wholes
-from longrank.errors import BadFile, InvalidInput
+from longrank.errors import BadFile, InvalidInput, plural
 from longrank.explanation import Names, Reason, Reasons, read_names, shorten
 from longrank.payoffs import MAX_PRICE, Payoffs
 
@@ -71,11 +71,12 @@ class Outcome:
                 raise InvalidInput("succeeded", "be True or False", repr(self.succeeded))
             object.__setattr__(self, "succeeded", bool(self.succeeded))
         if self.succeeded and self.tried == 0:
-            raise InvalidInput("tried", "be at least 1 where something succeeded", 0)
+            raise InvalidInput("tried", "be at least 1 if the last attempt succeeded", 0)
         if self.costs is not None:
             costs = checks.vector("costs", self.costs)
             if len(costs) != self.tried:
-                raise InvalidInput("costs", f"have {self.tried} numbers, one a try", len(costs))
+                rule = f"have {plural(self.tried, 'number')}, one for each try"
+                raise InvalidInput("costs", rule, len(costs))
             if (costs < 0.0).any():
                 at = int(np.argmax(costs < 0.0))
                 raise InvalidInput("costs", "be at least 0", f"{costs[at]} at index {at}")

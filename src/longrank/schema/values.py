@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longrank.errors import InvalidInput
+from longrank.errors import InvalidInput, plural
 from longrank.schema.kinds import Category, Embedding, Kind, Number, Tags
 
 ID = "id"
@@ -119,8 +119,7 @@ def shorten(value: Any) -> str:
 
 
 def _as_before(kind: str) -> str:
-    values, article = _WORDS[kind]
-    return f"be {values}, as this field is {article}"
+    return f"be {_WORDS[kind]}, as declared or as in earlier outcomes"
 
 
 def read_category(value: Any, strict: bool, where: str) -> str:
@@ -178,7 +177,7 @@ def read_embedding(value: Any, width: int, where: str) -> NDArray[np.float64] | 
     if len(vector) > MAX_EMBEDDING == width:
         return fold(vector)
     if len(vector) != width:
-        raise InvalidInput(where, f"have {width} numbers", len(vector))
+        raise InvalidInput(where, f"have {plural(width, 'number')}", len(vector))
     return vector
 
 
@@ -214,10 +213,10 @@ def read_words(value: Any, where: str) -> list[str | None]:
 
 
 _WORD = re.compile(r"\w+")
-_WORDS = {  # the values of a kind of field, and the kind
-    "category": ("text or a boolean", "a category"),
-    "number": ("a number", "a number"),
-    "text": ("text", "a text"),
-    "tags": ("a list of text", "a set of tags"),
-    "embedding": ("a list of numbers", "an embedding"),
+_WORDS = {
+    "category": "text or a boolean",
+    "number": "a number",
+    "text": "text",
+    "tags": "a list of text",
+    "embedding": "a list of numbers",
 }

@@ -27,9 +27,9 @@ from longrank import (
     Schema,
     Tags,
     Text,
-    kernels,
     recommended,
 )
+from longrank.kernels.sparse import entry
 from longrank.packing import pack, unpack
 from longrank.schema import MAX_EMBEDDING, as_records, fold
 
@@ -39,11 +39,11 @@ PAYOFFS = Payoffs.vanilla(3)
 def columns(schema, candidates, context=None):
     """Of every candidate what its row comes to: {key: number}, without zeros."""
     rows = schema.encode(candidates, context)
-    keys, numbers = kernels.cross_rows(*rows.arrays(), *rows.plan[:2])
-    return [
-        {int(key): x for key, x in zip(*row, strict=True) if x != 0.0}
-        for row in zip(keys, numbers.tolist(), strict=True)
-    ]
+    keys, numbers, context = rows.arrays()
+    left, right = rows.plan[:2]
+    atoms = list(zip(keys, numbers, strict=True))
+    crossed = [[entry(p, left, right, *own, context) for p in range(len(left))] for own in atoms]
+    return [{int(key): float(x) for key, x in row if x != 0.0} for row in crossed]
 
 
 def column(schema, value, name="field", context=None):

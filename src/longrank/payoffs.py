@@ -141,15 +141,6 @@ class Payoffs:
         keep(self, "_spent", spent)
         return self
 
-    @classmethod
-    def _by_position(
-        cls, rewards: ArrayLike, losses: ArrayLike, spent: ArrayLike, patience: float = 1.0
-    ) -> Payoffs:
-        """Make payoffs along one sequence, which may be negative and may rise."""
-        r, loss, paid = (np.array(part, np.float64) for part in (rewards, losses, spent))
-        _freeze(r, loss)
-        return cls.__new__(cls)._keep(r, loss, None, None, patience, paid)
-
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Payoffs cannot be changed; make a new one to set {name}")
 
@@ -262,7 +253,7 @@ class Payoffs:
         spent = np.zeros(n + 1)
         np.cumsum(self.costs[chosen], out=spent[1:])
         rewards = rewards + self.success_values[chosen] - spent[1:]
-        return Payoffs._by_position(rewards, losses - spent, spent, self.patience)
+        return _rebuild(rewards, losses - spent, None, None, self.patience, spent)
 
     def best_sequence(
         self, probabilities: ArrayLike, budget: int | None = None, *, patience: float | None = None
@@ -359,12 +350,8 @@ class Payoffs:
             raise InvalidInput("payoffs", rule, f"costs of {len(self.costs)} candidates")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._spent is not None:
-            parts = self.rewards, self.losses, self._spent, self.patience
-            return Payoffs._by_position, parts
-        return _rebuild, (
-            self.rewards, self.losses, self.costs, self.success_values, self.patience
-        )  # fmt: skip
+        own = self.rewards, self.losses, self.costs, self.success_values
+        return _rebuild, (*own, self.patience, self._spent)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Payoffs):
@@ -421,8 +408,9 @@ def max_tries(payoffs: Payoffs, budget: int | None) -> int:
 
 
 def _rebuild(*parts: Any) -> Payoffs:
-    *arrays, patience = parts
-    return Payoffs(*arrays, patience=patience)
+    """Make payoffs of parts that were checked; along a sequence they may be negative or rise."""
+    _freeze(*(part for part in parts if isinstance(part, np.ndarray)))
+    return Payoffs.__new__(Payoffs)._keep(*parts)
 
 
 def _prices(

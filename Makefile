@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 EXTRAS := experiments service logs cluster test check docs
 # The other Pythons on which some tests of every layer run, where they are installed.
 OTHERS ?= 3.12 3.13 3.14
-QUICK := $(addprefix tests/,$(addsuffix .py,test_rankings test_checks test_errors test_links test_registry test_parts \
+QUICK := $(addprefix tests/,$(addsuffix .py,test_rankings test_checks test_refusals test_links test_registry test_parts \
   test_packing test_public test_disk contracts/test_files logs/test_history logs/test_recording service/test_catalog \
   service/test_settle service/test_store))
 # Two workers; the tests of a file share what its fixtures start.
@@ -29,11 +29,12 @@ $(VENV)/ready: requirements.lock pyproject.toml
 
 # What demo and play need, which is about half of what the tests need.
 $(VENV)/try: requirements.lock pyproject.toml
+	@echo "Installing 0.9 GB into $(VENV), once; this takes a few minutes ..."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock -e '.[experiments,service]'
 	touch $@
 
-demo: $(VENV)/try  ## a payment desk in money, then the paper: tables, a picture, one decision explained
+demo: $(VENV)/try  ## a payment desk in money, then the paper's policies on handwritten digits
 	$(BIN)/longrank demo
 
 play: $(VENV)/try  ## a payment desk in your browser: take a provider down, raise a fee, watch it react

@@ -223,7 +223,10 @@ def _gate_decision(
     from longrank import logs
 
     if len(specs) != 1 or not Path(specs[0]).is_file():
-        rule = "be one file with --gate, since looks at a growing log must see the same policy"
+        rule = (
+            "be one file with --gate, because repeated looks at a growing log must judge the same "
+            "policy"
+        )
         raise InvalidInput("policy", rule, ", ".join(map(repr, specs)))
     name, policy = Path(specs[0]).stem, load(specs[0])
     how: dict[str, Any] = {"confidence": confidence, "missing": missing, "earnable": earnable}

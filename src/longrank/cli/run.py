@@ -12,6 +12,7 @@ import typer
 from rich.table import Table
 
 from longrank.cli.terminal import console, counted, needs, numbers, some
+from longrank.errors import InvalidInput
 
 if TYPE_CHECKING:
     from longrank.experiments.runner import Failure
@@ -164,6 +165,9 @@ def _run(
     from longrank.experiments.results import finished
     from longrank.experiments.runner import run as run_cells
 
+    out.mkdir(parents=True, exist_ok=True)
+    if not os.access(out, os.W_OK):
+        raise InvalidInput("out", "be a folder that can be written to", out)
     todo = [cell for cell in cells if not finished(out, cell)]
     console.print(f"{what}: {len(cells)} cells, {len(cells) - len(todo)} of them already finished")
     with counted() as bar:

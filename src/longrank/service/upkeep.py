@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from longrank.service.engine import settle
 from longrank.service.engine.engine import Engine
 from longrank.service.engine.keys import Keys
 from longrank.service.engine.model import Model
@@ -137,7 +138,7 @@ class Upkeep:
                 if left < 0.0 or engine.learning(model) or not self._may_expire(model):
                     return
                 try:
-                    engine.expire(model, entry, timeout=left)
+                    settle.expire(model, entry, engine.store, engine.clock(), left)
                 except TimeoutError:
                     return
             if len(overdue) < 500:

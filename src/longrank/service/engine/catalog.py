@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
 
-from longrank.errors import InvalidInput, LongrankError
+from longrank.errors import InvalidInput, LongrankError, unknown
 from longrank.policies import Policy, registry
 from longrank.policies.learning import LearningPolicy
 from longrank.schema import Number, Schema
+from longrank.schema.kinds import KINDS
 from longrank.service.engine.apply import Progress, replay
 from longrank.service.engine.model import Model, Spec, read_spec
 from longrank.service.engine.stats import Stats
@@ -28,11 +31,11 @@ from longrank.service.errors import (
 )
 from longrank.service.messages import ModelRequest, SchemaRequest
 from longrank.service.store.records import Snapshot
-from longrank.service.store.sql import ModelRow
 from longrank.service.store.store import Store
 
 log = logging.getLogger("longrank.service")
 RETRY = 60.0  # seconds until a model that could not be loaded is tried again
+_NOT_SERVED = ("cautious", "dep", "oracle")  # never explores; want arrays among their settings
 _FIXED = ("policy", "dim", "max_budget", "settings", "schema")  # the rest of a request may change
 
 
@@ -44,8 +47,8 @@ class _Suspended(NamedTuple):
     until: float  # of the monotonic clock
 
 
-class Catalog:
-    """Models by name and by number.
+class Catalog(ABC):
+    """The part of the engine that knows the models, by name and by number.
 
     A newer longrank may have written a model that this one cannot load, or a policy may fail to
     learn an entry of the log. It is suspended, and the others go on. What is damaged is suspended
@@ -53,87 +56,113 @@ class Catalog:
     writes, it is an error.
     """
 
-    def __init__(self, store: Store, clock: Callable[[], float], stopping: threading.Event) -> None:
-        self._store, self._clock, self._stopping = store, clock, stopping
-        self.names: dict[str, Model] = {}
-        self.numbers: dict[int, Model] = {}
+    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
+        self.store, self.clock = store, clock
+        self.stopping = threading.Event()
+        self._names: dict[str, Model] = {}
+        self._numbers: dict[int, Model] = {}
         self._suspended: dict[str, _Suspended] = {}
         self._stamp: object = None  # the store's when the models were last read
         self._lock = threading.Lock()
 
-    def all(self) -> list[Model]:
-        """Return the models, sorted by name."""
-        return [self.names[name] for name in sorted(self.names)]
+    @abstractmethod
+    def check(self) -> None:
+        """Refuse to work before the start, or after a failure."""
 
-    def get(self, name: str) -> Model:
+    def models(self) -> list[Model]:
+        """Return all models, sorted by name."""
+        self.check()
+        return [self._names[name] for name in sorted(self._names)]
+
+    def model(self, name: str) -> Model:
         """Return the model of a name; StoreDamaged with the reason if it is suspended."""
-        model = self.names.get(name)
-        if model is None and not self._store.exclusive:
-            self.refresh()  # another process may have created it
-            model = self.names.get(name)
+        self.check()
+        model = self._names.get(name)
+        if model is None and not self.store.exclusive:
+            self._refresh()  # another process may have created it
+            model = self._names.get(name)
         if model is None and name in self._suspended:
             raise self._suspended[name].error
         if model is None:
             raise Unknown(f"there is no model {name!r}")
         return model
 
+    def knows(self, name: str) -> bool:
+        """Whether :meth:`model` finds a name in memory, without a query."""
+        return self.store.exclusive or name in self._names
+
+    def number(self, name: str) -> int | None:
+        """Return the number of a model, None if there is none."""
+        try:
+            return self.model(name).number
+        except Unknown:
+            return None
+
+    @property
     def suspended(self) -> dict[str, str]:
-        """Return why models cannot be used, by name."""
+        """Why models cannot be used by this process, by name; the others can."""
         return {name: str(found.error) for name, found in sorted(self._suspended.items())}
 
     def create(self, name: str, request: ModelRequest) -> tuple[Model, bool]:
         """Create a model, or change what may change of one; return it and whether it is new."""
         try:
-            return self._changed(self.get(name), request), False
+            return self._changed(self.model(name), request), False
         except Unknown:
             spec = Spec(request, secrets.randbits(32))
         first = _first(spec)
-        model = _loaded(name, self._clock(), spec, first)
+        try:  # what cannot be loaded now could not be loaded at the next start either
+            model = Model(0, name, self.clock(), spec, first)
+        except Exception as error:  # the policy's own code may come from another package
+            rule = "be one that can be saved and loaded again"
+            raise InvalidInput("policy", rule, _named(spec, error)) from error
         try:
-            model.number = self._store.create_model(
+            model.number = self.store.create_model(
                 name, msgspec.json.encode(spec), model.created, first
             )
         except Conflict:  # another process or thread created it first
-            self.refresh()
+            self._refresh()
             return self.create(name, request)[0], False
         return self._add(model), True
 
     def delete(self, name: str) -> None:
         """Delete a model and its log; a suspended one as well."""
         try:
-            number = self.get(name).number
+            number = self.model(name).number
         except StoreDamaged:
             if name not in self._suspended:
                 raise
             number = self._suspended[name].number
-        self._store.delete_model(number)
+        self.store.delete_model(number)
         self._remove(name, number)
 
-    def refresh(self) -> None:
+    def _refresh(self) -> None:
         """Read which models exist, unless that is known; replay those that are new here."""
-        stamp = self._store.stamp()
-        if stamp is not None and stamp == self._stamp and not self._due():
+        stamp = self.store.stamp()
+        now = time.monotonic()
+        due = any(now >= suspended.until for suspended in self._suspended.values())
+        if stamp is not None and stamp == self._stamp and not due:
             return
         self._stamp = None
-        rows = self._store.models()
-        progress = Progress(self._store, self._stopping)
+        rows = self.store.models()
+        progress = Progress(self.store, self.stopping)
         for row in rows:
-            if self._waits(row):
+            failed = self._suspended.get(row.name)
+            if failed is not None and failed.number == row.model and now < failed.until:
                 continue
             try:
-                model = self.numbers.get(row.model)
+                model = self._numbers.get(row.model)
                 if model is None:
-                    self._add(replay(self._store, row, progress=progress))
-                elif not self._store.exclusive:
+                    self._add(replay(self.store, row, progress=progress))
+                elif not self.store.exclusive:
                     model.spec = read_spec(row.spec, row.name)
             except Unknown:  # deleted meanwhile
                 continue
             except Stopped:
                 raise
             except Exception as error:
-                self.suspend(row.model, row.name, error)
+                self._suspend(row.model, row.name, error)
         here = {row.model for row in rows}
-        for number, model in list(self.numbers.items()):
+        for number, model in list(self._numbers.items()):
             if number not in here:
                 self._remove(model.name, number)
         for name, suspended in list(self._suspended.items()):
@@ -141,7 +170,7 @@ class Catalog:
                 self._remove(name, suspended.number)
         self._stamp = stamp
 
-    def suspend(self, number: int, name: str, error: Exception) -> None:
+    def _suspend(self, number: int, name: str, error: Exception) -> None:
         """Continue without a model that cannot be loaded or followed; retry later.
 
         Raise the error where nobody else can have caused it, and where it is not about this model:
@@ -149,14 +178,14 @@ class Catalog:
         """
         damaged = isinstance(error, StoreDamaged) and not isinstance(error, OtherVersion)
         passing = isinstance(error, ServiceError) and not isinstance(error, StoreDamaged)
-        if passing or (self._store.exclusive and damaged):
+        if passing or (self.store.exclusive and damaged):
             raise error
         reason = f"model {name!r} cannot be used by this process: {error}"
         log.error(
             "%s; other models are served. Upgrade longrank, or delete the model; it is tried again "
             "%s",
             reason,
-            "at the next start" if self._store.exclusive else f"in {RETRY:g} seconds",
+            "at the next start" if self.store.exclusive else f"in {RETRY:g} seconds",
             exc_info=None if isinstance(error, LongrankError) else error,
         )
         self._remove(name, number)
@@ -170,59 +199,50 @@ class Catalog:
                 raise Conflict(f"the model {model.name!r} has another {part}; delete it first")
         if request != old:
             spec = Spec(request, model.spec.seed)
-            self._store.update_model(model.number, msgspec.json.encode(spec))
+            self.store.update_model(model.number, msgspec.json.encode(spec))
             model.spec = spec
         return model
 
     def _add(self, model: Model) -> Model:
         """Add a model; return the one of that number, which another thread may have added."""
         with self._lock:
-            first = self.numbers.setdefault(model.number, model)
-            self.names[model.name] = first
+            first = self._numbers.setdefault(model.number, model)
+            self._names[model.name] = first
             self._suspended.pop(model.name, None)
             return first
 
     def _remove(self, name: str, number: int) -> None:
         with self._lock:
-            self.numbers.pop(number, None)
-            for known in (self.names, self._suspended):
+            self._numbers.pop(number, None)
+            for known in (self._names, self._suspended):
                 if name in known and known[name].number == number:
                     del known[name]
-
-    def _waits(self, row: ModelRow) -> bool:
-        """Whether it is too early to try a suspended model again."""
-        found = self._suspended.get(row.name)
-        return found is not None and found.number == row.model and time.monotonic() < found.until
-
-    def _due(self) -> bool:
-        """Whether a suspended model is to be tried again."""
-        return any(time.monotonic() >= found.until for found in self._suspended.values())
 
 
 def _first(spec: Spec) -> Snapshot:
     """Return the first snapshot of a new model, whose policy takes what it needs of the spec."""
     request = spec.request
-    for reserved in ("dim", "max_budget", "rng", "schema"):
-        if reserved in request.settings:
-            raise InvalidInput("settings", f"leave {reserved} to the model", reserved)
-    offered: dict[str, Any] = {"max_budget": request.max_budget, "rng": spec.seed}
-    if request.dim is not None:
-        offered["dim"] = request.dim
-    if request.schema is not None:
-        offered["schema"] = _schema(request.schema)
+    offered = {
+        "dim": request.dim,
+        "max_budget": request.max_budget,
+        "rng": spec.seed,
+        "schema": None if request.schema is None else _schema(request.schema),
+    }
     try:
         policy = registry.make(request.policy, offered, request.settings)
         if not policy.online:
-            rule = (
-                "be one that goes on exploring: this one never tries what it knows little of, and "
-                "would not learn that it is wrong (it is for logs: longrank evaluate)"
+            sentence = (
+                f"{request.policy} cannot serve: it never explores, so it could not correct "
+                "itself; use it with longrank evaluate"
             )
-            raise InvalidInput("policy", rule, repr(request.policy))
+            raise InvalidInput("policy", "be one that explores", request.policy, sentence)
         _check_candidates(request, policy)
         return Snapshot.of(0, policy.to_bytes(), Stats())
     except InvalidInput as error:
         if error.parameter == "name":
-            raise InvalidInput("policy", error.rule, error.value) from None
+            served = [name for name in registry.names() if name not in _NOT_SERVED]
+            rule = f"be one of {', '.join(served)}"
+            raise InvalidInput("policy", rule, unknown(request.policy, served)) from None
         if request.dim is None and "dim" in registry.get(request.policy).needs:
             raise _needs_dim(request) from None
         raise
@@ -254,22 +274,18 @@ def _schema(declared: SchemaRequest) -> Schema:
     fields: dict[str, Any] = {}
     for name, given in declared.fields.items():
         kind, log = (given, False) if isinstance(given, str) else (given.kind, given.log)
+        if kind not in KINDS:
+            rule = f'be one of {", ".join(KINDS)}, or such as {{"kind":"number","log":true}}'
+            raise InvalidInput(f"schema.fields.{name}", rule, repr(kind))
         if log and kind != Number.name:
-            raise InvalidInput(f"fields[{name!r}].log", "be false unless it is a number", kind)
+            rule = "be false unless it is a number"
+            raise InvalidInput(f"schema.fields.{name}.log", rule, kind)
         fields[name] = Number(log=True) if log else kind
-    return Schema(fields, cross=declared.cross, ignore=declared.ignore)
-
-
-def _loaded(name: str, created: float, spec: Spec, first: Snapshot) -> Model:
-    """Return the model that a first snapshot gives, before it is stored and has a number.
-
-    A model that cannot be loaded now could not be loaded at the next start either.
-    """
     try:
-        return Model(0, name, created, spec, first)
-    except Exception as error:  # the policy's own code may come from another package
-        rule = "be one that can be saved and loaded again"
-        raise InvalidInput("policy", rule, _named(spec, error)) from error
+        return Schema(fields, cross=declared.cross, ignore=declared.ignore)
+    except InvalidInput as error:
+        where = re.sub(r"\['(\w+)'\]", r".\1", f"schema.{error.parameter}")
+        raise InvalidInput(where, error.rule, error.value) from None
 
 
 def _named(spec: Spec, error: Exception) -> str:

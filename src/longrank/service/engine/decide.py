@@ -27,13 +27,13 @@ from longrank.payoffs import Payoffs
 from longrank.rows import SparseRows
 from longrank.schema import ID, MAX_TAGS, Schema, read_prices
 from longrank.service import messages
+from longrank.service.engine.apply import Recent
 from longrank.service.engine.model import Model
 from longrank.service.errors import Conflict, Duplicate, Unknown
 from longrank.service.messages import (
     MAX_DIMENSIONS,
     MAX_FIELD_NAME,
     MAX_ID,
-    MAX_PRICE,
     Candidate,
     DecisionRequest,
     Packed,
@@ -46,13 +46,11 @@ from longrank.service.store.records import (
     Matrix,
     Plan,
     SparseMatrix,
+    copied,
     encode,
 )
-from longrank.service.store.store import Store
-from longrank.service.validation_errors import explain
+from longrank.service.validation_errors import explain, in_words
 
-Appending = Callable[[Draft], Awaitable[Entry]]  # to the log; done when the entry is durable
-Reading = Callable[..., Awaitable[Any]]  # of the store: a function and its arguments
 Record = dict[str, Any]
 Given = tuple[NDArray[np.float64], NDArray[np.float64]]  # costs and values, of all candidates
 
@@ -62,27 +60,33 @@ MAX_ATOMS = 1 << 22  # of all candidates of a round, at 16 bytes each
 TOGETHER = 2048  # candidates checked before other threads get a turn
 FEW = 64  # so many candidates exceed MAX_ATOMS only with long values
 _ID = re.compile(messages.ID)
-_TYPES = {"float32": "<f4", "float64": "<f8"}
 _NO_TRIES = Payoffs([], [0.0])
 _json = msgspec.json.Encoder().encode
 
 
+class Access(NamedTuple):
+    """How a verb reaches the log: in its own thread, or while an event loop goes on.
+
+    ``append`` returns when the entry is durable; ``read`` calls a function that reads the store.
+    """
+
+    append: Callable[[Draft], Awaitable[Entry]]
+    read: Callable[..., Awaitable[Any]]
+    recent: Recent
+    clock: Callable[[], float]
+
+
 def decide(
-    model: Model,
-    request: DecisionRequest,
-    store: Store,
-    now: float,
-    append: Appending,
-    read: Reading,
+    model: Model, request: DecisionRequest, access: Access
 ) -> Coroutine[Any, Any, messages.DecisionAnswer]:
     """Rank now; log and answer when awaited. The same request again gets the same answer.
 
     What waits for the disk holds no part of the request, so that the next request finds its
     memory free and still in the processor's cache.
     """
-    spec = model.spec.request
+    spec, now = model.spec.request, access.clock()
     if request.id is not None and not _ID.fullmatch(request.id):
-        raise InvalidInput("id", f"match {messages.ID}", repr(request.id[:80]))
+        raise InvalidInput("id", in_words(messages.ID), repr(request.id[:80]))
     offered = (
         read_records(request, model.schema) if spec.dim is None else read_rows(request, spec.dim)
     )
@@ -95,7 +99,7 @@ def decide(
     if spec.mode == "shadow" and baseline is None:
         # the first request may predate shadow mode
         missing = InvalidInput("baseline", "be given in shadow mode", None)
-        return _repeat(model, name, digest, store, read, missing)
+        return _repeat(model, name, digest, access, missing)
     if offered.prices is not None and spec.dim:  # of records, policies read the prices themselves
         payoffs = payoffs.priced(*offered.prices)
     choice, learned, propensities = model.rank(
@@ -135,26 +139,24 @@ def decide(
     receipt = ranking if spec.dim else record.receipt(sparse)
     known = record, receipt, choice
     draft = Draft(model.number, DECISION, name, now, record.expires, encode(record), known)
-    return _log(model, draft, store, append, read)
+    return _log(model, draft, access)
 
 
-async def _log(
-    model: Model, draft: Draft, store: Store, append: Appending, read: Reading
-) -> messages.DecisionAnswer:
+async def _log(model: Model, draft: Draft, access: Access) -> messages.DecisionAnswer:
     record: DecisionRecord = draft.known[0]
     with suppress(Duplicate):
-        await append(draft)
+        await access.append(draft)
         return answer(record, model.name)
     # a duplicate, unless the model was deleted
     missing = Unknown(f"there is no model {model.name!r}")
-    return await _repeat(model, record.id, record.digest, store, read, missing)
+    return await _repeat(model, record.id, record.digest, access, missing)
 
 
 async def _repeat(
-    model: Model, name: str, digest: bytes, store: Store, read: Reading, missing: Exception
+    model: Model, name: str, digest: bytes, access: Access, missing: Exception
 ) -> messages.DecisionAnswer:
     """Answer as before, if there is such a decision."""
-    existing, _ = await read(store.find, model.number, name)
+    existing, _ = await access.read(access.recent.store.find, model.number, name)
     if existing is None:
         raise missing
     record = existing.decision()
@@ -226,14 +228,12 @@ def _stored(offered: Offer, *, arrays: bool) -> dict[str, Any]:
 def answer(record: DecisionRecord, model: str) -> messages.DecisionAnswer:
     """Return the answer to a decision."""
     proposal = record.proposal
-    return messages.DecisionAnswer(
-        id=record.id,
+    return copied(
+        record,
+        messages.DecisionAnswer,
         model=model,
-        mode=record.mode,  # type: ignore[arg-type]
         **_shown(record.played),
         version=record.learned,
-        created=record.created,
-        expires=record.expires,
         proposal=None if proposal is None else messages.Proposal(**_shown(proposal)),
     )
 
@@ -302,11 +302,6 @@ def _payoffs(request: DecisionRequest, spec: messages.ModelRequest) -> tuple[Pay
 
 @lru_cache(maxsize=256)  # most rounds of a model have the same payoffs, and Payoffs is immutable
 def _schedule(rewards: tuple[float, ...], losses: tuple[float, ...]) -> Payoffs:
-    for name, numbers in (("rewards", rewards), ("losses", losses)):
-        for i, number in enumerate(numbers):
-            if abs(number) > MAX_PRICE:
-                rule = f"have an absolute value of at most {MAX_PRICE:g}"
-                raise InvalidInput(f"{name}[{i}]", rule, number)
     return Payoffs(rewards, losses)
 
 
@@ -344,21 +339,10 @@ class Offer(NamedTuple):
 # prices
 
 
-def _prices(payoffs: Payoffs, listed: bool = False) -> Given | None:
-    """Return the costs and values of payoffs, unless they are too large; None without any.
-
-    ``listed`` says that they were given in lists, not with the candidates.
-    """
+def _prices(payoffs: Payoffs) -> Given | None:
+    """Return the costs and values of payoffs, None without any."""
     costs, values = payoffs.costs, payoffs.success_values
-    if costs is None or values is None:
-        return None
-    for name, prices in (("cost", costs), ("value", values)):
-        if len(prices) and np.abs(prices).max() > MAX_PRICE:
-            i = int(np.abs(prices).argmax())
-            rule = f"have an absolute value of at most {MAX_PRICE:g}"
-            where = f"{name}s[{i}]" if listed else _where(i, name)
-            raise InvalidInput(where, rule, float(prices[i]))
-    return costs, values
+    return None if costs is None or values is None else (costs, values)
 
 
 # records
@@ -367,8 +351,11 @@ def _prices(payoffs: Payoffs, listed: bool = False) -> Given | None:
 def read_records(request: DecisionRequest, schema: Schema | None) -> Offer:
     """Return the candidates of a model without ``dim``; InvalidInput says what is wrong."""
     if request.candidates is None or request.ids is not None or request.features is not None:
-        rule = "be given, as objects or names, without ids and features: the model takes records"
-        raise InvalidInput("candidates", rule, "ids and features" if request.ids else None)
+        sentence = (
+            "this model takes records: send `candidates` (objects or names), not `ids` and "
+            "`features`"
+        )
+        raise InvalidInput("candidates", "be given without ids and features", None, sentence)
     _refuse_lists(request)
     for i, each in enumerate(request.candidates):
         if not isinstance(each, dict | str):
@@ -410,7 +397,8 @@ def _check_distinct(ids: list[str]) -> None:
         seen.update(ids[i : i + TOGETHER])
     if len(seen) < len(ids):
         ((twice, _),) = Counter(ids).most_common(1)
-        raise InvalidInput("candidates", "have ids that differ as text", repr(twice))
+        sentence = f"ids must be unique; {twice!r} appears twice"
+        raise InvalidInput("candidates", "have unique ids", repr(twice), sentence)
 
 
 def _blame(records: list[Record], context: Record) -> None:
@@ -464,27 +452,21 @@ def _check_values(records: list[Record], context: Record) -> dict[str, int]:
     lists: dict[str, int] = {}
     for i, record in (*enumerate(records), (None, context)):
         for name, value in record.items():
-            if isinstance(value, str) and len(value) > MAX_TEXT:
-                raise _too_long(i, name, MAX_TEXT, "characters", value)
-            if isinstance(value, list):
-                _check_list(i, name, value)
+            if isinstance(value, str):
+                _check_length(i, name, value, MAX_TEXT, "characters")
+            elif isinstance(value, list):
+                _check_length(i, name, value, MAX_DIMENSIONS, "parts")
+                for part in value:
+                    if isinstance(part, str):
+                        _check_length(i, name, part, MAX_ID, "characters in each part")
                 if i is not None:
                     lists[name] = max(len(value), lists.get(name, 0))
     return lists
 
 
-def _check_list(i: int | None, name: str, value: list[Any]) -> None:
-    if len(value) > MAX_DIMENSIONS:
-        raise _too_long(i, name, MAX_DIMENSIONS, "parts", value)
-    for each in value:
-        if isinstance(each, str) and len(each) > MAX_ID:
-            raise _too_long(i, name, MAX_ID, "characters in each part", each)
-
-
-def _too_long(
-    i: int | None, name: str, limit: int, what: str, value: str | list[Any]
-) -> InvalidInput:
-    return InvalidInput(_where(i, name), f"have at most {limit} {what}", len(value))
+def _check_length(i: int | None, name: str, value: str | list[Any], limit: int, what: str) -> None:
+    if len(value) > limit:
+        raise InvalidInput(_where(i, name), f"have at most {limit} {what}", len(value))
 
 
 def _check_width(count: int, lists: dict[str, int], schema: Schema) -> None:
@@ -510,41 +492,30 @@ def read_rows(request: DecisionRequest, dim: int) -> Offer:
     if request.context is not None:
         rule = f"be left out: the model takes arrays of {dim} numbers"
         raise InvalidInput("context", rule, "a context")
-    ids, items, payoffs = _rows(request, dim)
-    _check_distinct(ids)
-    prices = None
-    if payoffs is not None:
-        payoffs.check_prices(len(ids))
-        prices = _prices(payoffs, request.candidates is None)
-    return Offer(ids, items, items.astype("<f8", copy=False).tobytes(), prices=prices)
-
-
-def _rows(
-    request: DecisionRequest, dim: int
-) -> tuple[list[str], NDArray[np.floating], Payoffs | None]:
-    """Return the ids, the rows, and payoffs with the prices if there are any."""
+    costs: list[float] | None
+    values: list[float] | None
     if request.candidates is not None:
         if request.ids is not None or request.features is not None:
             raise InvalidInput("candidates", "be given without ids and features", "both")
         _refuse_lists(request)
         vectors = _vectors(request.candidates, dim)
-        ids = [candidate.id for candidate in vectors]
-        return (
-            ids,
-            _items([candidate.features for candidate in vectors], dim),
-            _with_prices(vectors),
-        )
-    if request.ids is None or request.features is None:
+        ids, items = [each.id for each in vectors], _items([each.features for each in vectors], dim)
+        costs, values = (_column(vectors, name) for name in ("cost", "value"))
+    elif request.ids is None or request.features is None:
         raise InvalidInput("candidates", "be given, or ids with features", "neither")
-    if isinstance(request.features, Packed):
-        items = _unpacked(request.features, len(request.ids))
     else:
-        items = _items(request.features, dim)
-    if len(items) != len(request.ids):
-        raise InvalidInput("features", f"have {len(request.ids)} rows, one per id", len(items))
-    if request.costs is None and request.values is None:
-        return request.ids, items, None
-    return request.ids, items, _NO_TRIES.priced(request.costs, request.values)
+        ids, costs, values = request.ids, request.costs, request.values
+        if isinstance(request.features, Packed):
+            items = _unpacked(request.features, len(ids))
+        else:
+            items = _items(request.features, dim)
+        if len(items) != len(ids):
+            raise InvalidInput("features", f"have {len(ids)} rows, one per id", len(items))
+    _check_distinct(ids)
+    payoffs = _NO_TRIES.priced(costs, values)
+    payoffs.check_prices(len(ids))
+    prices = _prices(payoffs)
+    return Offer(ids, items, items.astype("<f8", copy=False).tobytes(), prices=prices)
 
 
 def _refuse_lists(request: DecisionRequest) -> None:
@@ -554,12 +525,10 @@ def _refuse_lists(request: DecisionRequest) -> None:
             raise InvalidInput(name, rule, "candidates")
 
 
-def _with_prices(candidates: list[Candidate]) -> Payoffs | None:
-    """Return payoffs with the prices of candidates; where one has some, others have 0."""
-    costs, values = ([getattr(each, name) for each in candidates] for name in ("cost", "value"))
-    if all(price is None for price in (*costs, *values)):
-        return None
-    return _NO_TRIES.priced([cost or 0.0 for cost in costs], [value or 0.0 for value in values])
+def _column(candidates: list[Candidate], name: str) -> list[float] | None:
+    """Return a price of all candidates, 0 where one has none; None if none has any."""
+    prices = [getattr(candidate, name) for candidate in candidates]
+    return None if all(price is None for price in prices) else [price or 0.0 for price in prices]
 
 
 def _vectors(candidates: Sequence[Any], dim: int) -> list[Candidate]:
@@ -568,7 +537,7 @@ def _vectors(candidates: Sequence[Any], dim: int) -> list[Candidate]:
     except msgspec.ValidationError as error:
         wrong = explain(error, {"candidates": candidates}, _Vectors)
         rule = wrong.rule
-        if rule in ("be given", "be left out"):
+        if rule in ("be given", "be a field of this request"):
             rule += f": candidates of a model of {dim} features have id and features"
         raise InvalidInput(wrong.parameter, rule, wrong.value) from None
 
@@ -588,7 +557,7 @@ def _items(rows: list[list[float]], dim: int) -> NDArray[np.floating]:
 
 
 def _unpacked(packed: Packed, count: int) -> NDArray[np.floating]:
-    kind = np.dtype(_TYPES[packed.dtype])
+    kind = np.dtype(packed.dtype).newbyteorder("<")
     total, rest = divmod(len(packed.data), kind.itemsize)
     if rest or (total % count if count else total) or (count and not total):
         rule = f"hold {count} rows of {packed.dtype}"

@@ -6,17 +6,16 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from longrank.service import messages
 from longrank.service.engine import decide, settle, views
 from longrank.service.engine.apply import Applier, Recent
-from longrank.service.engine.catalog import Catalog
 from longrank.service.engine.follower import Follower
 from longrank.service.engine.model import Model
 from longrank.service.engine.readers import Readers
-from longrank.service.errors import NotReady, ServiceError, StoreFailed, Unknown
+from longrank.service.errors import NotReady, ServiceError, StoreFailed
 from longrank.service.store.records import Draft, Entry
 from longrank.service.store.store import Store
 
@@ -64,22 +63,20 @@ class Engine(views.Views):
         self.snapshot_every = snapshot_every
         self.ready = False
         self._readers = Readers()
-        self.aio = Verbs(self, store.writer.append_soon, self._readers.read)
-        self._blocking = Verbs(self, self._append, _read)
-        self.stopping = threading.Event()
-        self._catalog = Catalog(store, clock, self.stopping)
         self._recent = Recent(store, MAX_RECENT)
-        numbers, suspend = self._catalog.numbers, self._catalog.suspend
+        writer, rest = store.writer, (self._recent, clock)
+        self.aio = Verbs(self, decide.Access(writer.append_soon, self._readers.read, *rest))
+        self._blocking = Verbs(self, decide.Access(self._append, _read, *rest))
         self._follower = None
         if not store.exclusive:
-            self._follower = Follower(store, numbers, self._recent, suspend, self.stopping)
-        self._applier = self._follower or Applier(store, numbers, self._recent)
+            self._follower = Follower(self._numbers, self._recent, self._suspend, self.stopping)
+        self._applier = self._follower or Applier(self._numbers, self._recent)
         self._renewed = self._followed = 0.0  # when the store last answered, of the monotonic clock
 
     def start(self) -> Engine:
         """Replay the log; the engine is ready afterwards."""
         self.store.clean()
-        self._catalog.refresh()
+        self._refresh()
         self.store.writer.committed = self._applier.committed
         self.store.probe()
         self._renewed = self._followed = time.monotonic()
@@ -92,7 +89,7 @@ class Engine(views.Views):
         A replay stops at once if ``stopping`` is set, and keeps what it did.
         """
         self.stopping.set()
-        models = self._catalog.all() if self.ready and self.broken is None else []
+        models = self.models() if self.ready and self.broken is None else []
         self.ready = False
         try:
             for model in models:
@@ -144,50 +141,6 @@ class Engine(views.Views):
         if self.broken is not None:
             raise StoreFailed(self.broken)
 
-    # models
-
-    def models(self) -> list[Model]:
-        """Return all models, sorted by name."""
-        self.check()
-        return self._catalog.all()
-
-    @property
-    def suspended(self) -> dict[str, str]:
-        """Why models cannot be used by this process, by name; the others can."""
-        return self._catalog.suspended()
-
-    def model(self, name: str) -> Model:
-        """Return the model of a name."""
-        if not self.ready or self.broken is not None:
-            self.check()
-        return self._catalog.names.get(name) or self._catalog.get(name)
-
-    def knows(self, name: str) -> bool:
-        """Whether :meth:`model` finds a name in memory, without a query."""
-        return self.store.exclusive or name in self._catalog.names
-
-    def number(self, name: str) -> int | None:
-        """Return the number of a model, None if there is none."""
-        try:
-            return self.model(name).number
-        except Unknown:
-            return None
-
-    def create(self, name: str, request: messages.ModelRequest) -> tuple[Model, bool]:
-        """Create a model, or change what may change of one; return it and whether it is new."""
-        self.check()
-        return self._catalog.create(name, request)
-
-    def delete(self, name: str) -> None:
-        """Delete a model and its log."""
-        self.check()
-        self._catalog.delete(name)
-
-    def summaries(self) -> messages.SummaryList:
-        """Summarise all models without reading the store."""
-        unavailable = [messages.UnavailableModel(*each) for each in self.suspended.items()]
-        return messages.SummaryList([views.summary(model) for model in self.models()], unavailable)
-
     # decisions and their outcomes
 
     def decide(self, name: str, request: messages.DecisionRequest) -> messages.DecisionAnswer:
@@ -218,14 +171,6 @@ class Engine(views.Views):
         """Return whether a model has outcomes to learn that may take long."""
         return self._applier.learning(model)
 
-    def expire(self, model: Model, decided: Entry, timeout: float | None = None) -> None:
-        """Log a missing outcome as a failure, for a model that is set so.
-
-        TimeoutError if the model has not learned it after ``timeout`` seconds; it will all the
-        same.
-        """
-        settle.expire(model, decided, self.store, self.clock(), timeout)
-
     def drop(self, name: str, older_than: float, limit: int | None = None) -> int:
         """Delete expired decisions that are older than this many seconds, at most ``limit``.
 
@@ -245,14 +190,14 @@ class Engine(views.Views):
 
     def follow(self) -> None:
         """Catch up with other processes on the same store."""
-        self._catalog.refresh()
+        self._refresh()
         if self._follower is not None:
             self._follower.follow()
         self._followed = time.monotonic()
 
     def renew(self) -> None:
         """Renew the leases of the models whose upkeep this process does, and take free ones."""
-        self.store.renew(list(self._catalog.numbers))
+        self.store.renew(list(self._numbers))
         self._renewed = time.monotonic()
 
     def leads(self, model: Model) -> bool:
@@ -265,33 +210,28 @@ class Engine(views.Views):
 
 
 class Verbs:
-    """The verbs that write, over one way to wait for the store; each returns an awaitable."""
+    """The verbs that write, over one way to reach the store; each returns an awaitable."""
 
-    def __init__(
-        self, engine: Engine, append: Callable[[Draft], Awaitable[Entry]], read: decide.Reading
-    ) -> None:
-        self._engine, self._how = engine, (append, read)
+    def __init__(self, engine: Engine, access: decide.Access) -> None:
+        self._engine, self._access = engine, access
 
     def decide(
         self, name: str, request: messages.DecisionRequest
     ) -> Coroutine[Any, Any, messages.DecisionAnswer]:
         """Rank now, and log when awaited."""
-        engine, model = self._engine, self._engine.model(name)
-        return decide.decide(model, request, engine.store, engine.clock(), *self._how)
+        return decide.decide(self._engine.model(name), request, self._access)
 
     def settle(
         self, name: str, decision: str, request: messages.OutcomeRequest
     ) -> Coroutine[Any, Any, messages.OutcomeAnswer]:
         """Log what became of a decision, and learn from it."""
-        engine, model = self._engine, self._engine.model(name)
-        return settle.settle(model, decision, request, engine._recent, engine.clock(), *self._how)
+        return settle.settle(self._engine.model(name), decision, request, self._access)
 
     def settle_many(
         self, name: str, items: Sequence[messages.BatchItem]
     ) -> Coroutine[Any, Any, list[messages.OutcomeAnswer | Exception]]:
         """Log many outcomes at once; an error in place of one refused."""
-        engine, model = self._engine, self._engine.model(name)
-        return settle.settle_many(model, items, engine._recent, engine.clock(), *self._how)
+        return settle.settle_many(self._engine.model(name), items, self._access)
 
 
 async def _read(work: Callable[..., T], *args: Any) -> T:

@@ -11,10 +11,10 @@ from contextlib import suppress
 import msgspec
 
 from longrank.decision import Ranking
-from longrank.errors import InvalidInput
+from longrank.errors import InvalidInput, plural
+from longrank.payoffs import MAX_PRICE
 from longrank.service import messages
-from longrank.service.engine.apply import Recent
-from longrank.service.engine.decide import Appending, Reading
+from longrank.service.engine.decide import Access
 from longrank.service.engine.model import Model
 from longrank.service.errors import Conflict, Duplicate, ServiceError, Unknown
 from longrank.service.messages import OutcomeRequest
@@ -34,29 +34,21 @@ MAX_TOGETHER = 256  # outcomes of a batch that share a commit
 
 
 async def settle(
-    model: Model,
-    decision: str,
-    request: OutcomeRequest,
-    recent: Recent,
-    now: float,
-    append: Appending,
-    read: Reading,
+    model: Model, decision: str, request: OutcomeRequest, access: Access
 ) -> messages.OutcomeAnswer:
-    """Log what became of a decision. The same report again gets the same answer.
-
-    ``read`` calls a function that reads the store; an event loop goes on meanwhile.
-    """
+    """Log what became of a decision. The same report again gets the same answer."""
+    recent, now = access.recent, access.clock()
     known = recent.known(model.number, decision)
     if known is None:
-        known = await read(recent.find, model.number, decision)
+        known = await access.read(recent.find, model.number, decision)
     if known is None:
         raise Unknown(f"there is no decision {decision!r}")
     record, receipt = known
     outcome = check(request, record, now, model.spec.request.mode)
     with suppress(Duplicate):
-        await append(_draft(model, record, outcome, receipt))
+        await access.append(_draft(model, record, outcome, receipt))
         return answer(outcome)
-    _, existing = await read(recent.store.find, model.number, decision)
+    _, existing = await access.read(recent.store.find, model.number, decision)
     if existing is None:
         raise Unknown(f"there is no decision {decision!r}")
     before = existing.outcome()
@@ -67,12 +59,7 @@ async def settle(
 
 
 async def settle_many(
-    model: Model,
-    items: Sequence[messages.BatchItem],
-    recent: Recent,
-    now: float,
-    append: Appending,
-    read: Reading,
+    model: Model, items: Sequence[messages.BatchItem], access: Access
 ) -> list[messages.OutcomeAnswer | Exception]:
     """Log many outcomes, some of which share a commit; an error in place of one refused.
 
@@ -82,11 +69,12 @@ async def settle_many(
 
     async def one(item: messages.BatchItem) -> messages.OutcomeAnswer | Exception:
         try:
-            return await settle(model, item.id, item, recent, now, append, read)
+            return await settle(model, item.id, item, access)
         except (InvalidInput, ServiceError) as error:
             return error
 
-    numbers = await read(recent.store.numbers, model.number, [item.id for item in items])
+    ids = [item.id for item in items]
+    numbers = await access.read(access.recent.store.numbers, model.number, ids)
     order = sorted(range(len(items)), key=lambda i: numbers.get(items[i].id, 0))
     answers: dict[int, messages.OutcomeAnswer | Exception] = {}
     for first in range(0, len(items), MAX_TOGETHER):
@@ -95,9 +83,7 @@ async def settle_many(
     return [answers[i] for i in range(len(items))]
 
 
-def expire(
-    model: Model, decided: Entry, store: Store, now: float, timeout: float | None = None
-) -> None:
+def expire(model: Model, decided: Entry, store: Store, now: float, timeout: float) -> None:
     """Log a missing outcome as a failure, for a model that is set so.
 
     TimeoutError if the model has not learned it after ``timeout`` seconds; it will all the same.
@@ -107,7 +93,7 @@ def expire(
     request = OutcomeRequest(tried=tried, succeeded=False, reason="no outcome")
     outcome = check(request, record, now, model.spec.request.mode, automatic=True)
     try:
-        store.append(_draft(model, record, outcome)).result(timeout)
+        store.writer.append(_draft(model, record, outcome)).result(timeout)
     except Duplicate:
         log.debug("model %s: the outcome of %s arrived as it expired", model.name, decided.id)
 
@@ -202,10 +188,10 @@ def _left_out(request: OutcomeRequest, ids: list[str], failures: int) -> list[in
 def _costs(given: list[float], tried: int) -> list[float]:
     """Return what each try really cost."""
     if len(given) != tried:
-        raise InvalidInput("costs", f"have {tried} numbers, one for each try", len(given))
+        raise InvalidInput("costs", f"have {plural(tried, 'number')}, one for each try", len(given))
     for i, cost in enumerate(given):
-        if not 0.0 <= cost <= messages.MAX_PRICE:
-            rule = f"be at least 0 and at most {messages.MAX_PRICE:g}"
+        if not 0.0 <= cost <= MAX_PRICE:
+            rule = f"be at least 0 and at most {MAX_PRICE:g}"
             raise InvalidInput(f"costs[{i}]", rule, cost)
     return [float(cost) for cost in given]
 
@@ -227,9 +213,11 @@ def _observed(request: OutcomeRequest, ids: list[str]) -> tuple[int, bool]:
             raise InvalidInput("succeeded_id", "agree with tried and succeeded", position)
         return position, True
     if tried is None or succeeded is None:
-        raise InvalidInput("tried, succeeded", "both be given, or succeeded_id", "neither")
+        only = "tried" if tried is not None else "succeeded" if succeeded is not None else ""
+        got = f"only {only}" if only else "neither"
+        raise InvalidInput("tried, succeeded", "both be given, or succeeded_id", got)
     if tried > len(ids):
         raise InvalidInput("tried", f"be at most {len(ids)}, the sequence's length", tried)
     if succeeded and tried == 0:
-        raise InvalidInput("tried", "be at least 1 where something succeeded", 0)
+        raise InvalidInput("tried", "be at least 1 if the last attempt succeeded", 0)
     return tried, succeeded

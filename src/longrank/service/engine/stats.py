@@ -6,11 +6,12 @@ All of it depends on the log only: a replay gives the same.
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from longrank.service.messages import Curve, ModelStats, PositionStats
 from longrank.service.store.records import DecisionRecord, OutcomeRecord, copied
@@ -124,10 +125,8 @@ class Series(msgspec.Struct, array_like=True):
 
     def copy(self) -> Series:
         """Return a copy that does not change as this one goes on counting."""
-        numbers, watched = self.numbers.copy(), self.watched.copy()
-        return Series(
-            self.places, self.start, numbers, self.tiers, self.oldest, watched, self.marks
-        )
+        own = {"numbers": self.numbers.copy(), "watched": self.watched.copy()}
+        return msgspec.structs.replace(self, **own)
 
     def _look_for_change(self, name: str, at: float, good: bool, estimate: float) -> None:
         """Look for a change of a candidate that has numbers of its own."""
@@ -135,9 +134,7 @@ class Series(msgspec.Struct, array_like=True):
         if own is None:
             return
         place = (own - _NAMES) // WIDTH * WATCHED
-        missing = place + WATCHED - len(self.watched)
-        if missing > 0:
-            self.watched.extend([0.0] * missing)
+        self.watched.extend([0.0] * (place + WATCHED - len(self.watched)))
         change = detect_change(self.watched, place, at, good, estimate)
         if change is not None:
             marks = [*self.marks, Mark(name, *change)]  # copies keep theirs
@@ -151,33 +148,30 @@ class Series(msgspec.Struct, array_like=True):
         self.numbers.extend([0.0] * (place + WIDTH - len(self.numbers)))
         return place
 
-    def _begin(self, start: float) -> Numbers:
-        self.start = start
-        self.numbers = [0.0] * (_NAMES + WIDTH * len(self.places))
-        return self.numbers
-
     def _bucket(self, at: float) -> Numbers:
         """Return the numbers of the bucket that a time belongs to: the last one, or a new one."""
         width = TIERS[0][0]
         if self.numbers and self.start - CLOCK_SET_BACK <= at < self.start + width:
             return self.numbers
         start = at // width * width
-        if not self.numbers:
-            self.tiers = self.tiers or [[] for _ in TIERS]
-            return self._begin(start)
-        self.tiers = [tier.copy() for tier in self.tiers]
-        if start < self.start:  # a clock that was ahead must not move time forward
-            self._join(start)
-            return self.numbers
-        self.tiers[0].append((self.start, pack(self.numbers)))
-        self._age(start)
-        return self._begin(start)
+        if self.numbers:
+            self.tiers = [tier.copy() for tier in self.tiers]
+            if start < self.start:  # a clock that was ahead must not move time forward
+                self._join(start)
+                return self.numbers
+            self.tiers[0].append((self.start, pack(self.numbers)))
+            self._age(start)
+        elif not self.tiers:
+            self.tiers = [[] for _ in TIERS]
+        self.start = start
+        self.numbers = [0.0] * (_NAMES + WIDTH * len(self.places))
+        return self.numbers
 
     def _join(self, start: float) -> None:
         """Begin the last bucket earlier, together with all that begin after it."""
         for tier in self.tiers:
             while tier and tier[-1][0] >= start:
-                _add(self.numbers, unpack(tier.pop()[1]))
+                _add(self.numbers, unpack(tier.pop()[1]).tolist())
         self.start = start
 
     def _age(self, now: float) -> None:
@@ -199,21 +193,21 @@ class Series(msgspec.Struct, array_like=True):
 
     def within(self, seconds: float | None, now: float) -> Span:
         """Return the buckets of the last seconds before now (None: all), of one width."""
-        young = [(self.start, self.numbers)] if self.numbers else []
-        buckets = [(start, unpack(data)) for tier in reversed(self.tiers) for start, data in tier]
-        buckets += [(start, list(numbers)) for start, numbers in young]
+        buckets: list[tuple[float, Any]] = [
+            (start, unpack(data)) for tier in reversed(self.tiers) for start, data in tier
+        ]
+        if self.numbers:
+            buckets.append((self.start, self.numbers))
         since = -math.inf if seconds is None else now - seconds
         width = self._width(min(since, now), buckets[0][0] if buckets else now, now)
-        found: list[tuple[float, Numbers]] = []
+        columns = _NAMES + WIDTH * (len(self.places) + 1)
+        rows: dict[float, NDArray[np.float64]] = {}
         for start, numbers in buckets:
             aligned = start // width * width
-            if aligned + width <= since:
-                continue
-            if found and found[-1][0] >= aligned:
-                _add(found[-1][1], numbers)
-            else:
-                found.append((aligned, numbers))
-        return Span(width, found, list(self.places))
+            if aligned + width > since:
+                rows.setdefault(aligned, np.zeros(columns))[: len(numbers)] += numbers
+        table = np.array(list(rows.values())).reshape(-1, columns)
+        return Span(width, list(rows), table, list(self.places))
 
     def _width(self, since: float, first: float, now: float) -> float:
         """Return the smallest width of which all buckets since a time are there, and not many."""
@@ -225,52 +219,46 @@ class Series(msgspec.Struct, array_like=True):
 
 
 class Span(NamedTuple):
-    """Buckets of one width: when each begins, and its numbers, oldest first."""
+    """Buckets of one width: when each begins, and a row of its numbers, oldest first.
+
+    After the candidates with ``names`` come the numbers of all others together.
+    """
 
     width: float
-    buckets: list[tuple[float, Numbers]]
+    starts: list[float]
+    table: NDArray[np.float64]
     names: list[str]
 
-    def total(self, which: int) -> list[float]:
+    def total(self, which: int) -> NDArray[np.float64]:
         """Return a number of the model in each bucket."""
-        return [numbers[which] for _, numbers in self.buckets]
+        return self.table[:, which]
 
-    def candidate(self, number: int, which: int) -> list[float]:
+    def candidate(self, number: int, which: int) -> NDArray[np.float64]:
         """Return a number of a candidate in each bucket."""
-        place = _NAMES + WIDTH * number + which
-        return [numbers[place] if place < len(numbers) else 0.0 for _, numbers in self.buckets]
+        return self.table[:, _NAMES + WIDTH * number + which]
 
-    def calibration(self) -> list[tuple[float, float, float]]:
+    def calibration(self) -> list[list[float]]:
         """Return tries, sum of estimates and successes by tenths of the estimate."""
-        sums = [0.0] * (3 * BINS)
-        for _, numbers in self.buckets:
-            _add(sums, numbers[_CALIBRATION:_NAMES])
-        return [(sums[3 * i], sums[3 * i + 1], sums[3 * i + 2]) for i in range(BINS)]
-
-    def others(self) -> bool:
-        """Return whether there were more candidates than have numbers of their own."""
-        return any(len(numbers) > _NAMES + WIDTH * MAX_NAMES for _, numbers in self.buckets)
+        sums: NDArray[np.float64] = self.table[:, _CALIBRATION:_NAMES].sum(axis=0)
+        return list(sums.reshape(BINS, 3).tolist())
 
 
-def pack(numbers: Numbers) -> bytes:
+def pack(numbers: Sequence[float]) -> bytes:
     """Return numbers as little-endian float64, without the zeros at the end."""
-    while numbers and not numbers[-1]:
-        numbers = numbers[:-1]
-    return struct.pack(f"<{len(numbers)}d", *numbers)
+    return np.trim_zeros(np.array(numbers, "<f8"), "b").tobytes()
 
 
-def unpack(data: bytes) -> Numbers:
+def unpack(data: bytes) -> NDArray[np.float64]:
     """Return the numbers in little-endian float64."""
-    numbers = list(struct.unpack(f"<{len(data) // 8}d", data))
-    return numbers + [0.0] * (_NAMES - len(numbers))
+    return np.frombuffer(data, "<f8")
 
 
 def _push(tier: list[Closed], bucket: Closed, width: float) -> None:
     """Append a bucket to a tier, or add it to the last one of the tier if it belongs there."""
     start = bucket[0] // width * width
     if tier and tier[-1][0] >= start:
-        numbers = unpack(tier[-1][1])
-        _add(numbers, unpack(bucket[1]))
+        numbers = unpack(tier[-1][1]).tolist()
+        _add(numbers, unpack(bucket[1]).tolist())
         tier[-1] = (tier[-1][0], pack(numbers))
     else:
         tier.append((start, bucket[1]))
@@ -394,9 +382,8 @@ class Stats(msgspec.Struct, array_like=True):
             self.spent, *self.spent_rest = exact_sum(self.spent, *self.spent_rest, outcome.spent)
         self.estimated += outcome.estimated
         missing = outcome.tried - len(self.tried)
-        if missing > 0:
-            self.tried.extend([0] * missing)
-            self.succeeded.extend([0] * missing)
+        self.tried.extend([0] * missing)
+        self.succeeded.extend([0] * missing)
         for i in range(outcome.tried):
             self.tried[i] += 1
         if outcome.succeeded:

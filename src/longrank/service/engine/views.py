@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
 
 from longrank.service import messages
 from longrank.service.engine import decide, settle, stats
+from longrank.service.engine.catalog import Catalog
 from longrank.service.engine.model import Model
 from longrank.service.engine.stats import Span
 from longrank.service.errors import Unknown
@@ -44,16 +44,17 @@ PAGE = 500  # decisions that are read at once to filter them
 MAX_LOOKED = 4_000  # decisions that one request looks at
 
 
-class Views(ABC):
+class Views(Catalog):
     """The part of the engine that reads models and decisions from its store."""
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
-        self.store, self.clock = store, clock
+        super().__init__(store, clock)
         self._counted: dict[int, tuple[float, float, int]] = {}
 
-    @abstractmethod
-    def model(self, name: str) -> Model:
-        """Return the model of a name."""
+    def summaries(self) -> messages.SummaryList:
+        """Summarise all models without reading the store."""
+        unavailable = [messages.UnavailableModel(*each) for each in self.suspended.items()]
+        return messages.SummaryList([summary(model) for model in self.models()], unavailable)
 
     def describe(self, model: Model) -> messages.ModelAnswer:
         """Describe a model: what it was created with, and how it is doing."""
@@ -94,22 +95,21 @@ class Views(ABC):
         now = self.clock()
         series = model.stats.series
         span = series.within(seconds, now)
-        starts = [start for start, _ in span.buckets]
-        since = starts[0] if starts else math.inf
-        marks = [mark for mark in series.marks if mark.at >= since]
+        since = span.starts[0] if span.starts else math.inf
         candidates = []
-        for i, name in enumerate([*span.names, *([OTHERS] if span.others() else [])]):
-            numbers: list[Any] = [span.candidate(i, which) for which in range(stats.WIDTH)]
-            if any(numbers[stats.FIRST]) or any(numbers[stats.TRIED]):
-                numbers[: stats.COST] = map(_whole, numbers[: stats.COST])
-                candidates.append(messages.CandidateSeries(name, *numbers))
+        for i, name in enumerate([*span.names, OTHERS]):
+            numbers = [span.candidate(i, which) for which in range(stats.WIDTH)]
+            if numbers[stats.FIRST].any() or numbers[stats.TRIED].any():
+                whole = [each.astype(int) for each in numbers[: stats.COST]]
+                columns = [each.tolist() for each in (*whole, *numbers[stats.COST :])]
+                candidates.append(messages.CandidateSeries(name, *columns))
         bins = span.calibration()
         return messages.SeriesAnswer(
             model=model.name,
             currency=model.spec.request.currency,
             now=now,
             width=span.width,
-            starts=starts,
+            starts=span.starts,
             totals=_totals(span),
             candidates=candidates,
             calibration=[
@@ -119,7 +119,11 @@ class Views(ABC):
                 for i, (n, estimated, succeeded) in enumerate(bins)
                 if n
             ],
-            marks=[messages.DriftMark(*msgspec.structs.astuple(mark)) for mark in marks],
+            marks=[
+                messages.DriftMark(*msgspec.structs.astuple(mark))
+                for mark in series.marks
+                if mark.at >= since
+            ],
             mode=model.spec.request.mode,
         )
 
@@ -196,16 +200,14 @@ def summary(model: Model) -> messages.ModelSummary:
     )
 
 
-def _whole(numbers: Iterable[float]) -> list[int]:
-    return [int(number) for number in numbers]
-
-
 def _totals(span: Span) -> messages.Totals:
-    totals: dict[str, Any] = {name: span.total(i) for i, name in enumerate(stats.TOTALS)}
-    for name in stats.TOTALS[: stats.REWARD]:
-        totals[name] = _whole(totals[name])
-    results = zip(totals["outcomes"], totals["successes"], totals["gave_up"], strict=True)
-    return messages.Totals(**totals, declined=[ended - won - left for ended, won, left in results])
+    totals = {name: span.total(i) for i, name in enumerate(stats.TOTALS)}
+    totals["declined"] = totals["outcomes"] - totals["successes"] - totals["gave_up"]
+    shown: dict[str, Any] = {
+        name: (numbers if name in ("reward", "spent") else numbers.astype(int)).tolist()
+        for name, numbers in totals.items()
+    }
+    return messages.Totals(**shown)
 
 
 def _stopped(record: DecisionRecord) -> str:

@@ -46,15 +46,15 @@ class Append:
 
 
 @dataclass(slots=True, eq=False)
-class _Call:
-    """Other work for a transaction, and the caller's future."""
+class Call:
+    """Other work, in a transaction if a writer does it, and the caller's future."""
 
-    work: Callable[[sql.Session], Any]
+    work: Callable[..., Any]
     future: AnyFuture
     result: Any = None
 
 
-Item = Append | _Call
+Item = Append | Call
 Committed = Callable[[list[Append]], Sequence[Append]]
 
 
@@ -75,12 +75,11 @@ class Writer:
         self,
         connect: Callable[[], sql.Session],
         failures: tuple[type[Exception], ...],
-        max_queued: int,
         *,
         alone: bool = True,
     ) -> None:
         self._connect, self._failures, self._alone = connect, failures, alone
-        self.max_queued = max_queued
+        self.max_queued = 4096  # writes that wait; further ones are refused
         self.committed: Committed = lambda appends: appends
         self.batches = 0
         self.failing: str | None = None
@@ -88,7 +87,7 @@ class Writer:
         self._queue: list[Item] = []
         self._wake = threading.Condition()
         self._closing = False
-        self._gathered: dict[asyncio.AbstractEventLoop, list[Append]] = {}
+        self._gathering = Gathering(self.submit)
         self._session: sql.Session | None = connect()
         self._last = sql.last_seq(self._session)
         self._thread = threading.Thread(target=self._run, name="longrank-writer", daemon=True)
@@ -105,28 +104,12 @@ class Writer:
 
     def append_soon(self, draft: Draft) -> asyncio.Future[Entry]:
         """Append to the log, for the running event loop: as :meth:`append`, to be awaited."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Entry] = loop.create_future()
-        gathered = self._gathered.setdefault(loop, [])
-        gathered.append(Append(draft, future))
-        if len(gathered) == 1:
-            loop.call_soon(self._submit_gathered, loop)
-        return future
-
-    def _submit_gathered(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Queue what a turn of an event loop appends, with one thread switch."""
-        appends = self._gathered.pop(loop)
-        try:
-            self.submit(appends)
-        except ServiceError as error:
-            for append in appends:
-                append.result = error
-            _set_results(appends)
+        return self._gathering.add(Append, draft)
 
     def call(self, work: Callable[[sql.Session], T]) -> T:
         """Run other work in a transaction, and wait for its result."""
         future: Future[T] = Future()
-        self.submit([_Call(work, future)])
+        self.submit([Call(work, future)])
         return future.result()
 
     def submit(self, items: Sequence[Item]) -> None:
@@ -194,9 +177,11 @@ class Writer:
 
     def _write(self, batch: list[Item]) -> Sequence[Item]:
         """Write a batch; return what may be acknowledged now, with its results."""
+        appends = [item for item in batch if isinstance(item, Append)]
+        calls = [item for item in batch if isinstance(item, Call)]
         try:
             session = self._reopen() if self._session is None else self._session
-            _transact(session, batch)
+            _transact(session, appends, calls)
         except Exception as error:
             self._abandon()  # undo the transaction
             if not isinstance(error, self._failures):
@@ -206,11 +191,9 @@ class Writer:
             raise StoreFailed(self.failing) from error
         self.batches += 1
         self.failing = None
-        appends = [item for item in batch if isinstance(item, Append)]
-        done: list[Item] = [item for item in batch if isinstance(item, _Call)]
         seqs = [append.result.seq for append in appends if isinstance(append.result, Entry)]
         self._last = max(seqs, default=self._last)
-        return [*done, *self.committed(appends)] if appends else done
+        return [*calls, *self.committed(appends)] if appends else calls
 
     def _abandon(self) -> None:
         session, self._session = self._session, None
@@ -232,20 +215,18 @@ class Writer:
         return session
 
 
-def _transact(session: sql.Session, batch: list[Item]) -> None:
+def _transact(session: sql.Session, appends: list[Append], calls: list[Call]) -> None:
     """Append all drafts and make all calls in one transaction; set the result of each."""
     session.execute(sql.BEGIN)
-    appends = [item for item in batch if isinstance(item, Append)]
     if appends:
-        results = insert(session, [item.draft for item in appends])
+        results = insert(session, [append.draft for append in appends])
         for append, result in zip(appends, results, strict=True):
             append.result = result
-    for call in batch:
-        if isinstance(call, _Call):
-            try:
-                call.result = call.work(session)
-            except ServiceError as error:
-                call.result = error
+    for call in calls:
+        try:
+            call.result = call.work(session)
+        except ServiceError as error:
+            call.result = error
     session.execute("COMMIT")
 
 
@@ -272,6 +253,34 @@ def insert(session: sql.Session, drafts: list[Draft]) -> list[Entry | Duplicate]
     ]
 
 
+class Gathering:
+    """Gather what an event loop submits in one turn: switching threads costs more than the work.
+
+    ``submit`` gets all of it at once; what it raises is raised for every caller.
+    """
+
+    def __init__(self, submit: Callable[[list[Item]], None]) -> None:
+        self._submit = submit
+        self._gathered: dict[asyncio.AbstractEventLoop, list[Item]] = {}
+
+    def add(self, kind: Callable[[Any, AnyFuture], Item], what: Any) -> asyncio.Future[Any]:
+        """Submit an item of a kind for the running event loop; return the future of its result."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        gathered = self._gathered.setdefault(loop, [])
+        gathered.append(kind(what, future))
+        if len(gathered) == 1:
+            loop.call_soon(self._hand_on, loop)
+        return future
+
+    def _hand_on(self, loop: asyncio.AbstractEventLoop) -> None:
+        items = self._gathered.pop(loop)
+        try:
+            self._submit(items)
+        except ServiceError as error:
+            refuse(items, error)
+
+
 def refuse(items: Sequence[Item], error: Exception) -> None:
     """Deliver an error to the callers of these items."""
     for item in items:
@@ -291,14 +300,14 @@ def acknowledge(items: Sequence[Item]) -> None:
         try:
             loop.call_soon_threadsafe(_set_results, waiting)
         except RuntimeError:
-            log.error("could not deliver a commit result: event loop closed")
+            log.error("could not deliver results: event loop closed")
 
 
 def _set_results(items: Sequence[Item]) -> None:
     for item in items:
         if item.future.done():
             continue  # the client disconnected; the entry is in the log anyway
-        if isinstance(item.result, Exception):
+        if isinstance(item.result, BaseException):
             item.future.set_exception(item.result)
         else:
             item.future.set_result(item.result)

@@ -48,15 +48,6 @@ def _equal(numbers: Vector) -> bool:
 
 
 @compiled
-def _sorted(index: Vector, order: Order) -> bool:
-    """Whether an index does not rise along an order."""
-    t = 1
-    while t < order.shape[0] and index[order[t - 1]] >= index[order[t]]:
-        t += 1
-    return bool(t >= order.shape[0])
-
-
-@compiled
 def _plan_alike(
     p: Vector, cost: float, value: float, rewards: Vector, losses: Vector, patience: float
 ) -> Planned:
@@ -117,7 +108,11 @@ def _problem(
 def _has_same_order(problem: Problem) -> bool:
     """Whether the largest slope gives the same order as the smallest, and so all of them. O(k)."""
     order, p, c, v, _, schedule, slopes = problem
-    return _sorted(index_of(p, c, v, slopes[0], schedule.patience), order)
+    index = index_of(p, c, v, slopes[0], schedule.patience)
+    t = 1
+    while t < order.shape[0] and index[order[t - 1]] >= index[order[t]]:
+        t += 1
+    return bool(t >= order.shape[0])
 
 
 @compiled

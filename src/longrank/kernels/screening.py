@@ -29,15 +29,6 @@ def largest(numbers: Vector) -> float:
 
 
 @compiled
-def _first_beyond(squares: Vector) -> int:
-    """Find the first that is not finite, or return their number. O(n)."""
-    for i in range(squares.shape[0]):
-        if not squares[i] < math.inf:
-            return i
-    return int(squares.shape[0])
-
-
-@compiled
 def replace_smallest(heap: Vector, number: float) -> None:
     """Replace the smallest number of a heap, its root. O(log n)."""
     size, at = heap.shape[0], 0
@@ -84,10 +75,10 @@ def scan(
             sure[i], able[i] = mean, square
             total += square
         if not total < math.inf:  # also true of NaN
-            row = start + _first_beyond(able[:n])
-            if row < start + n:  # else only the sum overflowed
-                return row, able[row - start], best, chosen[:kept], bounds[:kept]
-            total = 0.0
+            for i in range(n):
+                if not able[i] < math.inf:
+                    return start + i, able[i], best, chosen[:kept], bounds[:kept]
+            total = 0.0  # only the sum overflowed
         top_square = largest(able[:n])
         if top_square > longest:
             longest = top_square
